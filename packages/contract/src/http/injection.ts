@@ -1,0 +1,69 @@
+import { z } from "zod";
+import { adResponseIdSchema } from "../ids.ts";
+
+/** How ad instructions are wrapped in the enhanced prompt. The interface shows `xml`; the others are ours. */
+export const WRAPPING_TYPES = ["xml", "plain", "markdown"] as const;
+export const GENDERS = ["male", "female", "other"] as const;
+
+export const AGE_MAX = 120;
+export const ASN_MAX = 4_294_967_295;
+
+const nonEmpty = z.string().min(1, "must not be empty");
+
+/**
+ * Body of an injection, as the ad server enforces it. The gateway forwards bodies unread, so that a
+ * provider with wider or newer rules works through it. Unknown fields are allowed everywhere.
+ */
+export const injectionRequestSchema = z.looseObject({
+  prompt: nonEmpty,
+  request_context: z.looseObject({
+    session_id: nonEmpty,
+    user_agent: nonEmpty,
+    user_ip: z.union([z.ipv4(), z.ipv6()], { error: "must be an IPv4 or IPv6 address" }),
+  }),
+  request_configuration: z.looseObject({ wrapping_type: z.enum(WRAPPING_TYPES).optional() }).optional(),
+  optional_context: z
+    .looseObject({
+      country: z
+        .string()
+        .regex(/^[A-Z]{2}$/, "must be two upper-case letters")
+        .optional(),
+      region: z.string().optional(),
+      city: z.string().optional(),
+      asn: z.int().min(0).max(ASN_MAX).optional(),
+      age: z.int().min(0).max(AGE_MAX).optional(),
+      gender: z.enum(GENDERS).optional(),
+    })
+    .optional(),
+});
+export type InjectionRequest = z.infer<typeof injectionRequestSchema>;
+
+/** The three statuses that carry an enhancement response, and what each means. */
+export const INJECTION_OUTCOMES = { 200: "ok", 201: "rejected", 202: "no_fill" } as const;
+export type InjectionOutcome = (typeof INJECTION_OUTCOMES)[keyof typeof INJECTION_OUTCOMES];
+
+/** Body of a 200: its prompt replaces the user's. */
+export const filledResponseSchema = z.looseObject({
+  ad_request_id: z.guid(),
+  ad_response_id: adResponseIdSchema,
+  status: z.string(),
+  success: z.literal(true),
+  execution_time_ms: z.number(),
+  enhanced_prompt: nonEmpty,
+  product_name: z.string(),
+});
+
+/** Body of a 201 or 202: the user's prompt goes to the model as it is. */
+export const unfilledResponseSchema = z.looseObject({
+  ad_request_id: z.guid(),
+  ad_response_id: adResponseIdSchema,
+  status: z.string(),
+  success: z.literal(false),
+  execution_time_ms: z.number(),
+  enhanced_prompt: z.null(),
+  product_name: z.null(),
+});
+
+export type EnhancementResponse =
+  | z.infer<typeof filledResponseSchema>
+  | z.infer<typeof unfilledResponseSchema>;

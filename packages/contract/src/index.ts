@@ -1,0 +1,52 @@
+/** Everything that is on the wire or in the queue: schemas, types, error codes. */
+export { duplicateKeys, outermostKeys } from "./duplicate-keys.ts";
+export { ERROR_CATALOGUE, type ErrorCode, type ErrorEntry, type Retryable } from "./error-codes.ts";
+export {
+  type AcknowledgmentRequest,
+  type AcknowledgmentResponse,
+  acknowledgmentRequestSchema,
+  acknowledgmentResponseSchema,
+  VERDICTS,
+  type Verdict,
+  verdictSchema,
+} from "./http/acknowledgment.ts";
+export {
+  AGE_MAX,
+  ASN_MAX,
+  type EnhancementResponse,
+  filledResponseSchema,
+  GENDERS,
+  INJECTION_OUTCOMES,
+  type InjectionOutcome,
+  type InjectionRequest,
+  injectionRequestSchema,
+  unfilledResponseSchema,
+  WRAPPING_TYPES,
+} from "./http/injection.ts";
+export {
+  ACKNOWLEDGE_PATH,
+  ACKNOWLEDGMENTS_PATH,
+  API_KEY_HEADER,
+  IDEMPOTENCY_KEY_HEADER,
+  INJECTION_PATH,
+  REQUEST_ID_HEADER,
+} from "./http/paths.ts";
+export {
+  type AdAckId,
+  type AdResponseId,
+  adAckIdSchema,
+  adResponseIdSchema,
+  type PublisherId,
+  publisherIdSchema,
+} from "./ids.ts";
+export { DELIVERY_JOB_VERSION, type DeliveryJob, deliveryJobSchema } from "./payloads/delivery-job.ts";
+export {
+  type FieldFault,
+  faultsOf,
+  fieldFaultSchema,
+  makeProblem,
+  PROBLEM_CONTENT_TYPE,
+  type Problem,
+  type ProblemDetails,
+  problemSchema,
+} from "./problem.ts";
