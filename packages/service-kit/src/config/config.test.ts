@@ -1,0 +1,63 @@
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { renderEnvExample } from "./env-example.ts";
+import { describeFaults, loadConfig } from "./load-config.ts";
+import {
+  durationListType,
+  integerType,
+  optionalSetting,
+  parseDurationMs,
+  portType,
+  setting,
+  textType,
+} from "./settings.ts";
+
+const shape = {
+  PORT: setting(portType, "8080", "Where it listens."),
+  WAITS: setting(durationListType, "5s,2m", "How long it waits."),
+  SECRET: optionalSetting(textType, "A secret."),
+};
+const schema = z.object(shape);
+
+test("defaults go through the same parser as set values", () => {
+  expect(loadConfig(schema, { PORT: " " })).toEqual({
+    kind: "ok",
+    config: { PORT: 8080, WAITS: [5000, 120_000] },
+  });
+});
+
+test("every faulty setting is named at once and no value is shown", () => {
+  const result = loadConfig(z.object({ ...shape, N: integerType(1, 5) }), {
+    PORT: "sesame",
+    WAITS: "sesame",
+    N: "9",
+  });
+  const text = result.kind === "faulty" ? describeFaults(result.faults) : "";
+  expect(text.split("\n")).toHaveLength(3);
+  expect(text).toMatch(/PORT.*\n.*WAITS.*\n.*N: must be at most 5/);
+  expect(text).not.toContain("sesame");
+});
+
+test.each([
+  ["500ms", 500],
+  ["1.5h", 5_400_000],
+  ["30d", 2_592_000_000],
+  ["5", undefined],
+  ["-5s", undefined],
+  ["1y", undefined],
+  ["", undefined],
+])("the time span %j is %j ms", (text, expected) => {
+  expect(parseDurationMs(text)).toBe(expected);
+});
+
+test("the example shows each setting once with its default", () => {
+  const text = renderEnvExample(
+    [
+      { title: "a", shape },
+      { title: "b", shape: { PORT: shape.PORT } },
+    ],
+    (type) => z.globalRegistry.get(type),
+  );
+  expect(text.match(/^PORT=8080$/gm)).toHaveLength(1);
+  expect(text).toContain("# A secret.\n# SECRET=");
+});

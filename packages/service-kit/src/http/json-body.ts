@@ -1,0 +1,49 @@
+import type { ErrorCode } from "@adrelay/contract";
+import { parse as parseContentType } from "content-type";
+import express, { type Request, type RequestHandler } from "express";
+
+export type JsonObject = Record<string, unknown>;
+
+export type BodyResult =
+  | { readonly kind: "ok"; readonly text: string; readonly value: JsonObject }
+  | { readonly kind: "refused"; readonly code: ErrorCode; readonly detail: string };
+
+/** Reads the whole body as bytes, decompressed; one larger than the limit ends as `payload_too_large`. */
+export function readBody(limitBytes: number): RequestHandler {
+  return express.raw({ type: () => true, limit: limitBytes });
+}
+
+/** Refuses a body that isn't declared as JSON in UTF-8, before it is read. */
+export function refusedMediaType(contentType: string | undefined): string | undefined {
+  if (contentType === undefined) {
+    return "Content-Type is missing; send application/json";
+  }
+  const { type, parameters } = parseContentType(contentType);
+  if (!/^application\/([\w.-]+\+)?json$/.test(type)) {
+    return "Content-Type must be application/json";
+  }
+  const charset = parameters?.["charset"]?.toLowerCase() ?? "utf-8";
+  return charset === "utf-8" || charset === "utf8" ? undefined : "the charset of JSON is UTF-8";
+}
+
+/** Parses a body that `readBody` has read; `text` is exactly what was sent. */
+export function parseJsonObject(request: Request): BodyResult {
+  const body: unknown = request.body;
+  if (!Buffer.isBuffer(body) || body.length === 0) {
+    return { kind: "refused", code: "invalid_json", detail: "the body is empty" };
+  }
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
+    const value: unknown = JSON.parse(text);
+    return isObject(value)
+      ? { kind: "ok", text, value }
+      : { kind: "refused", code: "validation_failed", detail: "the body must be a JSON object" };
+  } catch {
+    // The parser's message quotes the text, which is the user's: it stays out of the answer.
+    return { kind: "refused", code: "invalid_json", detail: "the body is not valid JSON in UTF-8" };
+  }
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,50 @@
+import express, { type Express } from "express";
+import type { Registry } from "prom-client";
+import { OVERDUE, withDeadline } from "../process/with-deadline.ts";
+import { assignRequestId } from "./request-id.ts";
+
+/** A dependency as `/readyz` names it: resolves to true when it can be used. */
+export interface ReadinessCheck {
+  readonly name: string;
+  check(): Promise<boolean>;
+}
+
+export interface OpsOptions {
+  readonly registry: Registry;
+  readonly checks: readonly ReadinessCheck[];
+  /** True while the process stops: readiness fails first. */
+  isStopping(): boolean;
+}
+
+const CHECK_TIMEOUT_MS = 1000;
+
+/** The ops listener's app: metrics, health of the process, readiness with each dependency by name. */
+export function createOpsApp({ registry, checks, isStopping }: OpsOptions): Express {
+  const app = express();
+  app.disable("x-powered-by");
+  app.use(assignRequestId);
+  app.get("/healthz", (_request, response) => {
+    response.json({ status: "ok" });
+  });
+  app.get("/readyz", async (_request, response) => {
+    const results = await Promise.all(checks.map(runCheck));
+    const isReady = !isStopping() && results.every(([, ok]) => ok);
+    response.status(isReady ? 200 : 503).json({
+      status: isReady ? "ready" : "not_ready",
+      stopping: isStopping(),
+      checks: Object.fromEntries(results.map(([name, ok]) => [name, ok ? "ok" : "failing"])),
+    });
+  });
+  app.get("/metrics", async (_request, response) => {
+    response.set("Content-Type", registry.contentType).send(await registry.metrics());
+  });
+  return app;
+}
+
+async function runCheck({ name, check }: ReadinessCheck): Promise<[string, boolean]> {
+  const result = await withDeadline(
+    check().catch(() => false),
+    CHECK_TIMEOUT_MS,
+  );
+  return [name, result !== OVERDUE && result];
+}

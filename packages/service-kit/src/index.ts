@@ -1,0 +1,36 @@
+/** What every process shares; it knows nothing of ads. */
+export { type EnvSection, renderEnvExample } from "./config/env-example.ts";
+export { type ConfigResult, describeFaults, type Environment, loadConfig } from "./config/load-config.ts";
+export {
+  durationListType,
+  durationType,
+  integerType,
+  listType,
+  optionalSetting,
+  parseDurationMs,
+  portType,
+  redisUrlType,
+  type SettingNote,
+  setting,
+  textType,
+  urlType,
+} from "./config/settings.ts";
+export { CALLER_GONE_STATUS, createApp, type FinishedRequest } from "./http/http-app.ts";
+export { type HttpServer, ListenError, type ListenOptions, startHttpServer } from "./http/http-server.ts";
+export {
+  type BodyResult,
+  type JsonObject,
+  parseJsonObject,
+  readBody,
+  refusedMediaType,
+} from "./http/json-body.ts";
+export { createOpsApp, type OpsOptions, type ReadinessCheck } from "./http/ops-app.ts";
+export { answerErrors, methodNotAllowed, notFound, sendProblem } from "./http/problems.ts";
+export { requestIdOf } from "./http/request-id.ts";
+export { createLogger, LOG_LEVELS, type LogLevel } from "./logger.ts";
+export { createRegistry } from "./metrics.ts";
+export { Lifecycle, type StopStep } from "./process/lifecycle.ts";
+export { type RunnableService, runService } from "./process/run-service.ts";
+export { OVERDUE, withDeadline } from "./process/with-deadline.ts";
+export { connectRedis, REQUEST_COMMAND_TIMEOUT_MS, type RedisRole, waitForRedis } from "./redis.ts";
+export { DURABILITY_MODES, type DurabilityMode, durabilityFaults } from "./redis-durability.ts";

@@ -1,0 +1,37 @@
+import type { Logger } from "pino";
+import type { Lifecycle } from "./lifecycle.ts";
+
+/** What a service's composition gives back once every part runs. */
+export interface RunnableService {
+  readonly log: Logger;
+  readonly lifecycle: Lifecycle;
+  readonly shutdownTimeoutMs: number;
+}
+
+/**
+ * Runs until SIGTERM, SIGINT or the end of the parent that holds our IPC channel, then stops everything
+ * and exits: 0 after a stop, 1 after a fault nobody caught. The process ends a second after the deadline
+ * at the latest, whatever still hangs.
+ */
+export function runService({ log, lifecycle, shutdownTimeoutMs }: RunnableService): void {
+  const stop = (reason: string, exitCode: number) => {
+    if (lifecycle.isStopping) {
+      return;
+    }
+    log.info({ event: "stopping", reason });
+    setTimeout(() => process.exit(exitCode), shutdownTimeoutMs + 1000).unref();
+    void lifecycle.stop(shutdownTimeoutMs).then(() => {
+      log.info({ event: "stopped" });
+      log.flush(() => process.exit(exitCode));
+    });
+  };
+  process.on("SIGTERM", () => stop("SIGTERM", 0));
+  process.on("SIGINT", () => stop("SIGINT", 0));
+  process.on("disconnect", () => stop("parent_gone", 0));
+  const onFault = (event: string) => (err: unknown) => {
+    log.fatal({ event, err });
+    stop(event, 1);
+  };
+  process.on("uncaughtException", onFault("uncaught_exception"));
+  process.on("unhandledRejection", onFault("unhandled_rejection"));
+}

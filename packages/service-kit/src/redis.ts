@@ -1,0 +1,70 @@
+import { Redis, type RedisOptions } from "ioredis";
+import type { Logger } from "pino";
+
+/** What a connection is for, which decides how it behaves while Redis is away. */
+export type RedisRole =
+  /** Fails at once and recovers within a second: a caller waits for the answer. */
+  | "request"
+  /** Waits for Redis as long as it takes: BullMQ's worker, which blocks on it. */
+  | "worker"
+  /** Listens to channels. */
+  | "subscriber";
+
+/** A command of a `request` connection is given up after this; its fate is then unknown. */
+export const REQUEST_COMMAND_TIMEOUT_MS = 700;
+const RECONNECT_DELAY_MAX_MS = 500;
+const CONNECT_TIMEOUT_MS = 2000;
+
+const ROLE_OPTIONS = {
+  request: { enableOfflineQueue: false, maxRetriesPerRequest: 0, commandTimeout: REQUEST_COMMAND_TIMEOUT_MS },
+  // No command time-out here: BullMQ blocks on this connection on purpose.
+  worker: { maxRetriesPerRequest: null },
+  subscriber: { maxRetriesPerRequest: null },
+} as const satisfies Record<RedisRole, RedisOptions>;
+
+/**
+ * Opens a connection that reconnects for ever, quickly: the default back-off of up to 20 s would keep
+ * intake closed long after Redis is back.
+ */
+export function connectRedis(url: string, role: RedisRole, log: Logger): Redis {
+  const redis = new Redis(url, {
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    retryStrategy: (times) => Math.min(50 * times, RECONNECT_DELAY_MAX_MS),
+    ...ROLE_OPTIONS[role],
+  });
+  let isAway = false;
+  redis.on("error", (err) => {
+    if (!isAway) {
+      log.warn({
+        event: "redis_away",
+        role,
+        err: { code: "code" in err ? err.code : undefined, message: err.message },
+      });
+    }
+    isAway = true;
+  });
+  redis.on("ready", () => {
+    if (isAway) {
+      log.info({ event: "redis_back", role });
+    }
+    isAway = false;
+  });
+  return redis;
+}
+
+/** Resolves once the connection is ready, or false after `timeoutMs`. */
+export function waitForRedis(redis: Redis, timeoutMs: number): Promise<boolean> {
+  if (redis.status === "ready") {
+    return Promise.resolve(true);
+  }
+  return new Promise((resolve) => {
+    const done = (isReady: boolean) => {
+      clearTimeout(timer);
+      redis.off("ready", onReady);
+      resolve(isReady);
+    };
+    const onReady = () => done(true);
+    const timer = setTimeout(() => done(false), timeoutMs);
+    redis.on("ready", onReady);
+  });
+}
