@@ -41,6 +41,11 @@ export const ERROR_CATALOGUE = {
   internal_error: { status: 500, retryable: "yes", title: "Something went wrong on our side" },
   provider_unavailable: { status: 502, retryable: "yes", title: "The ad service gave no usable answer" },
   queue_unavailable: { status: 503, retryable: "after", title: "Acknowledgments cannot be stored right now" },
+  storage_unavailable: {
+    status: 503,
+    retryable: "after",
+    title: "The ad server can't reach its storage right now",
+  },
   provider_timeout: { status: 504, retryable: "yes", title: "The ad service did not answer in time" },
 } as const satisfies Record<string, ErrorEntry>;
 

@@ -40,6 +40,7 @@ export {
   publisherIdSchema,
 } from "./ids.ts";
 export { DELIVERY_JOB_VERSION, type DeliveryJob, deliveryJobSchema } from "./payloads/delivery-job.ts";
+export { type OutcomeNotice, outcomeNoticeSchema } from "./payloads/outcome-notice.ts";
 export {
   type FieldFault,
   faultsOf,

@@ -1,4 +1,5 @@
 /** What every process shares; it knows nothing of ads. */
+
 export { type EnvSection, renderEnvExample } from "./config/env-example.ts";
 export { type ConfigResult, describeFaults, type Environment, loadConfig } from "./config/load-config.ts";
 export {
@@ -15,6 +16,8 @@ export {
   textType,
   urlType,
 } from "./config/settings.ts";
+export { COMMON_SETTINGS, PROVIDER_SETTINGS } from "./config/shared-settings.ts";
+export { DurabilityGuard } from "./durability-guard.ts";
 export { CALLER_GONE_STATUS, createApp, type FinishedRequest } from "./http/http-app.ts";
 export { type HttpServer, ListenError, type ListenOptions, startHttpServer } from "./http/http-server.ts";
 export {
@@ -30,7 +33,9 @@ export { requestIdOf } from "./http/request-id.ts";
 export { createLogger, LOG_LEVELS, type LogLevel } from "./logger.ts";
 export { createRegistry } from "./metrics.ts";
 export { Lifecycle, type StopStep } from "./process/lifecycle.ts";
+export { guardRedis, RedisNotDurableError } from "./process/open-redis.ts";
 export { type RunnableService, runService } from "./process/run-service.ts";
+export { type ComposeResult, EXIT_FAULTY_SETTINGS, startService } from "./process/start-service.ts";
 export { OVERDUE, withDeadline } from "./process/with-deadline.ts";
 export { connectRedis, REQUEST_COMMAND_TIMEOUT_MS, type RedisRole, waitForRedis } from "./redis.ts";
 export { DURABILITY_MODES, type DurabilityMode, durabilityFaults } from "./redis-durability.ts";

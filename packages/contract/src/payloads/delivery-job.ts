@@ -13,8 +13,6 @@ export const deliveryJobSchema = z.object({
   adResponseId: adResponseIdSchema,
   adAckId: adAckIdSchema,
   publisher: publisherIdSchema,
-  /** Fingerprint of llm_response: tells a repeat from a conflict without the text. */
-  textHash: z.string(),
   /** The caller's body as it came, byte for byte as UTF-8 text: providers get exactly this. */
   body: z.string(),
   requestId: z.string(),

@@ -10,7 +10,8 @@ export interface ReadinessCheck {
 }
 
 export interface OpsOptions {
-  readonly registry: Registry;
+  /** All that `/metrics` shows; asked at each scrape. */
+  collect(): Promise<Registry>;
   readonly checks: readonly ReadinessCheck[];
   /** True while the process stops: readiness fails first. */
   isStopping(): boolean;
@@ -19,7 +20,7 @@ export interface OpsOptions {
 const CHECK_TIMEOUT_MS = 1000;
 
 /** The ops listener's app: metrics, health of the process, readiness with each dependency by name. */
-export function createOpsApp({ registry, checks, isStopping }: OpsOptions): Express {
+export function createOpsApp({ collect, checks, isStopping }: OpsOptions): Express {
   const app = express();
   app.disable("x-powered-by");
   app.use(assignRequestId);
@@ -36,6 +37,7 @@ export function createOpsApp({ registry, checks, isStopping }: OpsOptions): Expr
     });
   });
   app.get("/metrics", async (_request, response) => {
+    const registry = await collect();
     response.set("Content-Type", registry.contentType).send(await registry.metrics());
   });
   return app;

@@ -1,0 +1,38 @@
+/** Pure rules: no I/O, clock or randomness. */
+export {
+  type AttemptCode,
+  classifyDelivery,
+  DEAD_REASONS,
+  type DeadReason,
+  type DeliveryOutcome,
+} from "./delivery/classify-delivery.ts";
+export {
+  JITTER_SHARE,
+  planRetry,
+  type RetryPlan,
+  type RetryQuestion,
+  SLOW_RETRY_MS,
+} from "./delivery/plan-retry.ts";
+export type { CallFailure, ProviderReply } from "./delivery/provider-reply.ts";
+export { parseRetryAfterMs, RETRY_AFTER_MAX_MS } from "./delivery/retry-after.ts";
+export {
+  decideTransition,
+  ENTRY_EVENTS,
+  ENTRY_STATES,
+  type EntryEvent,
+  type EntryState,
+  isTerminal,
+  type Transition,
+} from "./entry/state-machine.ts";
+export {
+  classifyInjection,
+  FALLBACK_REASONS,
+  type FallbackReason,
+  type InjectionVerdict,
+} from "./injection/classify-injection.ts";
+export {
+  decideIntake,
+  type IntakeDecision,
+  type IntakeQuestion,
+  type KnownEntry,
+} from "./intake/decide-intake.ts";

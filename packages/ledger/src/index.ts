@@ -1,0 +1,14 @@
+/** The state of each ad response, and the only truth about counts. */
+export { ATTEMPTS_KEPT, type AttemptRecord, type LedgerEntry } from "./entry.ts";
+export {
+  type AcceptRequest,
+  type AcceptResult,
+  type InjectionRecord,
+  Ledger,
+  type LedgerOptions,
+  type PayloadWork,
+  type Settlement,
+} from "./ledger.ts";
+export { collectLedgerMetrics, LEDGER_COUNTERS, type QueueDepths } from "./metrics.ts";
+export { type AcceptCode, type BookedCode, type LeaveDeadCode, LedgerReplyError } from "./reply-codes.ts";
+export type { LabelledCount, LedgerSnapshot } from "./snapshot.ts";

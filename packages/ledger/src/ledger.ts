@@ -1,0 +1,211 @@
+/**
+ * The state of each ad response, in Redis.
+ *
+ * Each transition is one script that checks the state it leaves, moves it, keeps the indexes and adds to
+ * the counters, so the numbers are exact after a crash and two workers can't count twice.
+ *
+ * 1. A transition that already happened changes and counts nothing.
+ * 2. The clock is Redis' own: skew between machines moves no deadline.
+ * 3. Nothing that a user wrote is stored here (invariant 6): texts stay in the queue, and end with it.
+ *
+ * Not guaranteed: that a rejected call had no effect. A connection can break after Redis has run a script.
+ */
+import type { AdResponseId, PublisherId } from "@adrelay/contract";
+import type { Redis } from "ioredis";
+import { z } from "zod";
+import { ATTEMPTS_KEPT, type LedgerEntry, parseEntry } from "./entry.ts";
+import { idOf, type LedgerKeys, ledgerKeys, memberOf } from "./keys.ts";
+import {
+  ACCEPT_CODES,
+  type AcceptCode,
+  BOOKED_CODES,
+  type BookedCode,
+  decodeReply,
+  LEAVE_DEAD_CODES,
+  type LeaveDeadCode,
+  LedgerReplyError,
+} from "./reply-codes.ts";
+import { createScriptRunner, type RunScript } from "./scripts.ts";
+import { type LedgerSnapshot, parseSnapshot } from "./snapshot.ts";
+
+export interface LedgerOptions {
+  readonly redis: Redis;
+  /** How long the record of an ended ad response is kept. */
+  readonly recordRetentionMs: number;
+  /** One partition now; tests use their own. */
+  readonly partition?: string;
+}
+
+/** An injection's answer, as it is booked. */
+export interface InjectionRecord {
+  readonly id: AdResponseId;
+  readonly publisher: PublisherId;
+  readonly outcome: "ok" | "rejected" | "no_fill" | "fallback" | "abandoned";
+  /** Time until an acknowledgment counts as missed; for `ok` alone. */
+  readonly deadlineMs: number;
+}
+
+export interface AcceptRequest {
+  readonly id: AdResponseId;
+  readonly publisher: PublisherId;
+  readonly textHash: string;
+  /** Where the queue keeps the payload, and the field of it that holds the text's fingerprint. */
+  readonly payload: { readonly key: string; readonly field: string };
+}
+
+export type AcceptResult =
+  | { readonly kind: BookedAccept; readonly nowMs: number; readonly entry: LedgerEntry }
+  | { readonly kind: Exclude<AcceptCode, BookedAccept> };
+type BookedAccept = "accepted" | "accepted_late" | "accepted_unknown" | "repeat";
+
+/** What came of one attempt. */
+export interface Settlement {
+  readonly id: AdResponseId;
+  readonly event: "deliver" | "refuse" | "die" | "retry";
+  /** The verdict of a delivery, the reason of a death. */
+  readonly label: string;
+  readonly code: string;
+  readonly providerAckId: string | undefined;
+  readonly durationMs: number;
+  /** Wait before the next attempt; for `retry` alone. */
+  readonly delayMs: number;
+  /** Told in the same step to the gateway that waits there, if one does. */
+  readonly notify: { readonly channel: string; readonly message: string } | undefined;
+}
+
+/** Something to be done in the queue after a dead letter left the dead letters. */
+export interface PayloadWork {
+  readonly action: "requeue" | "remove";
+  readonly id: AdResponseId;
+}
+
+export class Ledger {
+  readonly #redis: Redis;
+  readonly #run: RunScript;
+  readonly #keys: LedgerKeys;
+  readonly #retentionMs: number;
+
+  constructor({ redis, recordRetentionMs, partition = "0" }: LedgerOptions) {
+    this.#redis = redis;
+    this.#run = createScriptRunner(redis);
+    this.#keys = ledgerKeys(partition);
+    this.#retentionMs = recordRetentionMs;
+  }
+
+  /** Books an injection's answer; false if the id was known before. */
+  async recordInjection({ id, publisher, outcome, deadlineMs }: InjectionRecord): Promise<boolean> {
+    const state = outcome === "ok" ? "awaiting" : outcome === "abandoned" ? "abandoned" : "unacknowledgeable";
+    const member = memberOf(id);
+    const args = [member, publisher, state, outcome, deadlineMs, this.#retentionMs];
+    return (await this.#run("record-injection", this.#keys.forScript(member), args)) === 1;
+  }
+
+  /** Loads one ad response; undefined if the ledger doesn't know it, or no longer. */
+  async find(id: AdResponseId): Promise<LedgerEntry | undefined> {
+    const reply = await this.#redis.call("HGETALL", this.#keys.entryPrefix + memberOf(id));
+    return parseEntry(id, reply);
+  }
+
+  /** Books an acknowledgment that is in the queue; see scripts/accept.lua. */
+  async accept({ id, publisher, textHash, payload }: AcceptRequest): Promise<AcceptResult> {
+    const member = memberOf(id);
+    const keys = [...this.#keys.forScript(member), payload.key];
+    const reply = await this.#run("accept", keys, [member, publisher, textHash, payload.field]);
+    const [code, nowMs, ...fields] = z.tuple([z.number(), z.coerce.number()], z.unknown()).parse(reply);
+    const kind = decodeReply(ACCEPT_CODES, code);
+    switch (kind) {
+      case "accepted":
+      case "accepted_late":
+      case "accepted_unknown":
+      case "repeat":
+        return { kind, nowMs, entry: requireEntry(parseEntry(id, fields)) };
+      case "conflict":
+      case "not_acknowledgeable":
+      case "other_publisher":
+      case "payload_missing":
+        return { kind };
+      default:
+        return kind satisfies never;
+    }
+  }
+
+  /** Books what came of an attempt. */
+  async settle(settlement: Settlement): Promise<BookedCode> {
+    const { id, event, label, code, providerAckId = "", durationMs, delayMs, notify } = settlement;
+    const member = memberOf(id);
+    const reply = await this.#run("settle", this.#keys.forScript(member), [
+      member,
+      event,
+      label,
+      code,
+      providerAckId,
+      Math.round(durationMs),
+      delayMs,
+      this.#retentionMs,
+      notify?.channel ?? "",
+      notify?.message ?? "",
+      ATTEMPTS_KEPT,
+    ]);
+    return decodeReply(BOOKED_CODES, reply);
+  }
+
+  /** Puts a dead letter back to queued; the queue's part is `pendingPayloadWork`. */
+  replay(id: AdResponseId): Promise<LeaveDeadCode> {
+    return this.#leaveDead(id, "replay");
+  }
+
+  /** Ends a dead letter for good; the queue's part is `pendingPayloadWork`. */
+  discard(id: AdResponseId): Promise<LeaveDeadCode> {
+    return this.#leaveDead(id, "discard");
+  }
+
+  /** Moves overdue ad responses to missed; answers how many were looked at, at most `limit`. */
+  sweepMissed(limit: number): Promise<number> {
+    return this.#sweep(["miss", limit, this.#retentionMs, this.#keys.entryPrefix]);
+  }
+
+  /** Expires dead letters older than `deadLetterRetentionMs`; answers how many were looked at. */
+  sweepExpired(limit: number, deadLetterRetentionMs: number): Promise<number> {
+    return this.#sweep(["expire", limit, this.#retentionMs, this.#keys.entryPrefix, deadLetterRetentionMs]);
+  }
+
+  /** Work on the queue that a replay, discard or expiry left, oldest first. */
+  async pendingPayloadWork(limit: number): Promise<PayloadWork[]> {
+    const members = await this.#redis.zrange(this.#keys.payloadWork, 0, String(limit - 1));
+    return members.map((member) => {
+      const [action, id] = z.tuple([z.enum(["requeue", "remove"]), z.string()]).parse(member.split(":"));
+      return { action, id: idOf(id) };
+    });
+  }
+
+  /** Marks payload work as done. */
+  async finishPayloadWork({ action, id }: PayloadWork): Promise<void> {
+    await this.#redis.zrem(this.#keys.payloadWork, `${action}:${memberOf(id)}`);
+  }
+
+  /** All counts at one moment. */
+  async snapshot(): Promise<LedgerSnapshot> {
+    return parseSnapshot(await this.#run("snapshot", this.#keys.forScript(""), []));
+  }
+
+  async #leaveDead(id: AdResponseId, event: "replay" | "discard"): Promise<LeaveDeadCode> {
+    const member = memberOf(id);
+    const reply = await this.#run("leave-dead", this.#keys.forScript(member), [
+      member,
+      event,
+      this.#retentionMs,
+    ]);
+    return decodeReply(LEAVE_DEAD_CODES, reply);
+  }
+
+  async #sweep(args: readonly (string | number)[]): Promise<number> {
+    return z.number().parse(await this.#run("sweep", this.#keys.forScript(""), args));
+  }
+}
+
+function requireEntry(entry: LedgerEntry | undefined): LedgerEntry {
+  if (entry === undefined) {
+    throw new LedgerReplyError("the ledger booked an acknowledgment and sent no entry");
+  }
+  return entry;
+}

@@ -1,0 +1,35 @@
+/** What the scripts' numbers mean; nobody else sees a number. */
+
+export const ACCEPT_CODES = {
+  1: "accepted",
+  2: "accepted_late",
+  3: "accepted_unknown",
+  4: "repeat",
+  5: "conflict",
+  6: "not_acknowledgeable",
+  7: "other_publisher",
+  8: "payload_missing",
+} as const;
+export type AcceptCode = (typeof ACCEPT_CODES)[keyof typeof ACCEPT_CODES];
+
+export const BOOKED_CODES = { 1: "booked", 0: "same", "-1": "illegal" } as const;
+export type BookedCode = (typeof BOOKED_CODES)[keyof typeof BOOKED_CODES];
+
+export const LEAVE_DEAD_CODES = { 1: "booked", 0: "unknown", "-1": "not_dead" } as const;
+export type LeaveDeadCode = (typeof LEAVE_DEAD_CODES)[keyof typeof LEAVE_DEAD_CODES];
+
+/** A script answered something that it never answers: the code and the scripts don't belong together. */
+export class LedgerReplyError extends Error {
+  override readonly name = "LedgerReplyError";
+}
+
+/** Looks a script's number up in its table. */
+export function decodeReply<T extends Record<string, string>>(codes: T, reply: unknown): T[keyof T] {
+  for (const [number, meaning] of Object.entries(codes)) {
+    if (String(reply) === number) {
+      // Object.entries forgets the literal type of the values.
+      return meaning as T[keyof T];
+    }
+  }
+  throw new LedgerReplyError(`the ledger answered ${String(reply)}`);
+}

@@ -1,0 +1,43 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { Redis } from "ioredis";
+
+const NAMES = ["record-injection", "accept", "settle", "leave-dead", "sweep", "snapshot"] as const;
+export type ScriptName = (typeof NAMES)[number];
+
+/** Runs a script of `scripts/` by name; loads it into Redis when Redis doesn't have it (yet, or any more). */
+export type RunScript = (
+  name: ScriptName,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+) => Promise<unknown>;
+
+/** Reads the scripts from disk, once, and gives a way to run them on a connection. */
+export function createScriptRunner(redis: Redis): RunScript {
+  const scripts = new Map(NAMES.map((name) => [name, loadScript(name)]));
+  return async (name, keys, args) => {
+    const script = scripts.get(name);
+    const { sha, source } = script ?? loadScript(name);
+    try {
+      return await redis.evalsha(sha, keys.length, ...keys, ...args);
+    } catch (error) {
+      if (!isMissingScript(error)) {
+        throw error;
+      }
+      return redis.eval(source, keys.length, ...keys, ...args);
+    }
+  };
+}
+
+function loadScript(name: string): { source: string; sha: string } {
+  const read = (path: string) => readFileSync(new URL(`./scripts/${path}.lua`, import.meta.url), "utf8");
+  const source = read(name).replace(/^-- @include (\w+)$/m, (_line, include: string) =>
+    read(`includes/${include}`),
+  );
+  return { source, sha: createHash("sha1").update(source).digest("hex") };
+}
+
+/** Redis names the kind of an error in its first word; NOSCRIPT means the script was never loaded there. */
+function isMissingScript(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith("NOSCRIPT");
+}

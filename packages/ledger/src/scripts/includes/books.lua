@@ -1,0 +1,27 @@
+-- Keys and steps shared by every script. All keys share the hash tag of one partition.
+local entryKey = KEYS[1]    -- hash: one ad response
+local awaitingKey = KEYS[2] -- zset: id by deadline
+local queuedKey = KEYS[3]   -- zset: id by the time it was queued
+local deadKey = KEYS[4]     -- zset: id by the time it died
+local gaugesKey = KEYS[5]   -- hash: publisher|state to how many are, or ended, there
+local totalsKey = KEYS[6]   -- hash: counter|publisher|label to its value
+local payloadKey = KEYS[7]  -- zset: work still to be done on queue payloads, by the time it came up
+
+-- The ledger's clock: milliseconds of Redis' own time.
+local function clockMs()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local function count(name, publisher, label)
+  redis.call('HINCRBY', totalsKey, name .. '|' .. publisher .. '|' .. (label or ''), 1)
+end
+
+-- Books a move between states: each move changes the state and both of its counts, or none.
+local function move(key, publisher, from, to)
+  if from then
+    redis.call('HINCRBY', gaugesKey, publisher .. '|' .. from, -1)
+  end
+  redis.call('HINCRBY', gaugesKey, publisher .. '|' .. to, 1)
+  redis.call('HSET', key, 's', to)
+end

@@ -1,0 +1,55 @@
+-- Books what came of an attempt (invariant 3: the ledger first, then the queue).
+-- ARGV: 1 id, 2 event (deliver, refuse, die, retry), 3 label (verdict of deliver, reason of die),
+--       4 attempt code, 5 provider's ack id or '', 6 duration of the attempt in ms,
+--       7 wait before the next attempt in ms (retry), 8 retention in ms (deliver, refuse),
+--       9 channel of a waiting gateway or '', 10 message for it, 11 how many attempts are kept
+-- Clock: Redis'. TTL: an entry that ends here lives for the retention.
+-- Returns 1 if booked, 0 if it was so before, -1 if the state doesn't allow it.
+-- @include books
+local id, event, label, code = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local state, publisher, log = unpack(redis.call('HMGET', entryKey, 's', 'p', 'l'))
+local now = clockMs()
+
+local ends = {deliver = 'delivered', refuse = 'refused', die = 'dead', retry = 'queued'}
+local to = ends[event]
+if state ~= 'queued' and state == to then
+  return 0
+end
+if state ~= 'queued' and not (state == 'dead' and (event == 'deliver' or event == 'refuse')) then
+  return -1
+end
+
+-- The attempt: one line of time,code,duration, the latest ones kept.
+log = (log or '') .. string.format('%.0f', now) .. ',' .. code .. ',' .. ARGV[6] .. '\n'
+local _, lines = string.gsub(log, '\n', '')
+if lines > tonumber(ARGV[11]) then
+  log = string.gsub(log, '^[^\n]*\n', '', 1)
+end
+redis.call('HSET', entryKey, 'l', log, 'c', code)
+redis.call('HINCRBY', entryKey, 'n', 1)
+
+if event == 'retry' then
+  redis.call('HINCRBY', entryKey, 'f', 1)
+  redis.call('HSET', entryKey, 'w', now + ARGV[7])
+else
+  move(entryKey, publisher, state, to)
+  redis.call('ZREM', queuedKey, id)
+  redis.call('HDEL', entryKey, 'w')
+  redis.call('HSET', entryKey, 'e', now)
+  count(to, publisher, label)
+  if event == 'die' then
+    redis.call('HSET', entryKey, 'x', label)
+    redis.call('ZADD', deadKey, now, id)
+  else
+    redis.call('HSET', entryKey, 'o', label, 'i', ARGV[5])
+    redis.call('PEXPIRE', entryKey, ARGV[8])
+    if state == 'dead' then
+      redis.call('ZREM', deadKey, id)
+      redis.call('ZADD', payloadKey, now, 'remove:' .. id)
+    end
+  end
+end
+if ARGV[9] ~= '' then
+  redis.call('PUBLISH', ARGV[9], ARGV[10])
+end
+return 1

@@ -1,0 +1,10 @@
+/** The HTTP client of the ad service, and who uses it with which key. */
+export { type AcknowledgeCall, type ProviderCall, ProviderClient, type RawReply } from "./provider-client.ts";
+export {
+  digestKey,
+  loadPublishers,
+  type ProviderAccount,
+  type Publisher,
+  type PublisherSources,
+  type PublishersResult,
+} from "./publishers.ts";

@@ -1,0 +1,164 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import {
+  API_KEY_HEADER,
+  type FieldFault,
+  faultsOf,
+  type PublisherId,
+  publisherIdSchema,
+} from "@adrelay/contract";
+import { parse as parseYaml } from "yaml";
+import { z } from "zod";
+
+/** A provider as one publisher uses it. The key is a secret: it is never logged and never in a job. */
+export interface ProviderAccount {
+  readonly url: string;
+  readonly apiKey: string;
+  readonly apiKeyHeader: string;
+}
+
+export interface Publisher {
+  readonly id: PublisherId;
+  readonly name: string;
+  /** SHA-256 digests of the keys that this publisher may send. */
+  readonly keyDigests: readonly Buffer[];
+  readonly account: ProviderAccount;
+}
+
+export interface PublisherSources {
+  /** Path of the YAML file; undefined for the one publisher `default`. */
+  readonly file: string | undefined;
+  /** Keys of the publisher `default`, when there is no file. */
+  readonly apiKeys: readonly string[];
+  /** The provider of publishers that name none of their own. */
+  readonly provider: {
+    readonly url: string;
+    readonly apiKey: string | undefined;
+    readonly apiKeyHeader: string;
+  };
+  /** Looks up an environment variable that the file refers to. */
+  readonly env: (name: string) => string | undefined;
+}
+
+export type PublishersResult =
+  | { readonly kind: "ok"; readonly publishers: readonly Publisher[] }
+  | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
+
+const DEFAULT_PUBLISHER = publisherIdSchema.parse("default");
+
+const fileSchema = z.strictObject({
+  publishers: z
+    .array(
+      z.strictObject({
+        id: publisherIdSchema,
+        name: z.string().min(1),
+        key_sha256: z.array(z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hex digits")).min(1),
+        provider: z
+          .strictObject({
+            url: z.url({ protocol: /^https?$/ }),
+            api_key_env: z.string().min(1),
+            api_key_header: z.string().min(1).default(API_KEY_HEADER),
+          })
+          .optional(),
+      }),
+    )
+    .min(1),
+});
+type FileEntry = z.infer<typeof fileSchema>["publishers"][number];
+
+/** Loads the publishers, from the file or from the environment alone; every fault is reported at once. */
+export function loadPublishers(sources: PublisherSources): PublishersResult {
+  return sources.file === undefined ? defaultPublisher(sources) : fromFile(sources.file, sources);
+}
+
+export function digestKey(key: string): Buffer {
+  return createHash("sha256").update(key).digest();
+}
+
+function defaultPublisher({ apiKeys, provider }: PublisherSources): PublishersResult {
+  const { url, apiKey, apiKeyHeader } = provider;
+  if (apiKey === undefined) {
+    return faulty("PROVIDER_API_KEY", "is not set");
+  }
+  const account = { url, apiKey, apiKeyHeader };
+  const publisher = { id: DEFAULT_PUBLISHER, name: "default", keyDigests: apiKeys.map(digestKey), account };
+  return { kind: "ok", publishers: [publisher] };
+}
+
+function fromFile(file: string, sources: PublisherSources): PublishersResult {
+  const document = readDocument(file);
+  if (document.kind === "unreadable") {
+    return faulty("PUBLISHERS_FILE", document.why);
+  }
+  const parsed = fileSchema.safeParse(document.value);
+  if (!parsed.success) {
+    const faults = faultsOf(parsed.error);
+    return {
+      kind: "faulty",
+      faults: faults.map(({ path, message }) => ({ path: `PUBLISHERS_FILE ${path}`, message })),
+    };
+  }
+  const entries = parsed.data.publishers;
+  const accounts = entries.map((entry) => resolveAccount(entry, sources));
+  const faults = [
+    ...accounts.flatMap((account) => ("path" in account ? [account] : [])),
+    ...repeatedEntries(entries),
+  ];
+  const publishers = entries.flatMap((entry, at) => {
+    const account = accounts[at];
+    return account === undefined || "path" in account ? [] : [toPublisher(entry, account)];
+  });
+  return faults.length > 0 ? { kind: "faulty", faults } : { kind: "ok", publishers };
+}
+
+function toPublisher({ id, name, key_sha256 }: FileEntry, account: ProviderAccount): Publisher {
+  return { id, name, keyDigests: key_sha256.map((hex) => Buffer.from(hex, "hex")), account };
+}
+
+function readDocument(file: string): { kind: "read"; value: unknown } | { kind: "unreadable"; why: string } {
+  try {
+    const value: unknown = parseYaml(readFileSync(file, "utf8"));
+    return { kind: "read", value };
+  } catch (error) {
+    return { kind: "unreadable", why: error instanceof Error ? error.message : "can't be read" };
+  }
+}
+
+/** The provider of an entry, its key taken from the environment; a fault if the variable is missing. */
+function resolveAccount(
+  { id, provider }: FileEntry,
+  sources: PublisherSources,
+): ProviderAccount | FieldFault {
+  const shared = sources.provider;
+  if (provider === undefined) {
+    return shared.apiKey === undefined
+      ? { path: `PUBLISHERS_FILE ${id}`, message: "names no provider, and PROVIDER_API_KEY is not set" }
+      : { url: shared.url, apiKey: shared.apiKey, apiKeyHeader: shared.apiKeyHeader };
+  }
+  const apiKey = sources.env(provider.api_key_env);
+  return apiKey === undefined || apiKey === ""
+    ? {
+        path: `PUBLISHERS_FILE ${id}`,
+        message: `its provider key's variable ${provider.api_key_env} is not set`,
+      }
+    : { url: provider.url, apiKey, apiKeyHeader: provider.api_key_header };
+}
+
+/** Two publishers of one id, or one key for two publishers, would make answers depend on the file's order. */
+function repeatedEntries(entries: readonly FileEntry[]): FieldFault[] {
+  const repeats = (values: readonly string[]) =>
+    new Set(values.filter((value, at) => values.indexOf(value) !== at));
+  const ids = repeats(entries.map(({ id }) => id));
+  const keys = repeats(entries.flatMap(({ key_sha256 }) => key_sha256));
+  return [
+    ...[...ids].map((id) => ({ path: `PUBLISHERS_FILE ${id}`, message: "stands more than once" })),
+    ...[...keys].map((key) => ({
+      path: "PUBLISHERS_FILE",
+      message: `the key ${key.slice(0, 8)}… stands more than once`,
+    })),
+  ];
+}
+
+function faulty(path: string, message: string): PublishersResult {
+  return { kind: "faulty", faults: [{ path, message }] };
+}

@@ -1,0 +1,84 @@
+/**
+ * Acknowledgments that wait for delivery, on BullMQ. A dead letter's payload stays here as a failed job
+ * until it is delivered, refused, discarded or expired: removeOnFail is off (invariant 7).
+ *
+ * A rejected `enqueue` means "fate unknown": the job may be stored. A repeat meets the same job.
+ */
+import type { AdResponseId, DeliveryJob } from "@adrelay/contract";
+import { Job, Queue } from "bullmq";
+import type { Redis } from "ioredis";
+import { jobIdOf, QUEUE_NAME, queuePrefix } from "./queue-names.ts";
+
+export interface QueueOptions {
+  /** Fails fast: a caller waits for the answer. */
+  readonly redis: Redis;
+  readonly partition?: string;
+}
+
+/** Where the queue keeps a payload, and the field of it that holds the text's fingerprint. */
+export interface PayloadRef {
+  readonly key: string;
+  readonly field: string;
+}
+
+const JOB_STATES = ["waiting", "active", "delayed", "failed"] as const;
+export type QueueJobState = (typeof JOB_STATES)[number];
+export type QueueCounts = Readonly<Record<QueueJobState, number>>;
+
+/** Attempts end by age, in the ledger's books: BullMQ's own count must never end them. */
+const ATTEMPTS_UNBOUNDED = 1_000_000_000;
+
+export class DeliveryQueue {
+  readonly #queue: Queue;
+
+  constructor({ redis, partition = "0" }: QueueOptions) {
+    this.#queue = new Queue(QUEUE_NAME, {
+      connection: redis,
+      prefix: queuePrefix(partition),
+      skipWaitingForReady: true,
+      defaultJobOptions: { attempts: ATTEMPTS_UNBOUNDED, backoff: { type: "custom" }, stackTraceLimit: 0 },
+    });
+    // Errors reach the caller of each command; the connection logs its own.
+    this.#queue.on("error", () => {});
+  }
+
+  /** Stores an acknowledgment. If one is stored for this ad response, that one stays as it is. */
+  async enqueue(job: DeliveryJob, textHash: string): Promise<void> {
+    await this.#queue.add(textHash, job, { jobId: jobIdOf(job.adResponseId) });
+  }
+
+  /** BullMQ keeps a job's name in a field of its own: it holds the text's fingerprint. */
+  payloadRef(id: AdResponseId): PayloadRef {
+    return { key: this.#queue.toKey(jobIdOf(id)), field: "name" };
+  }
+
+  /** Puts a failed job back; a job that is not failed is on its way already and left alone. */
+  async requeue(id: AdResponseId): Promise<"requeued" | "on_its_way" | "gone"> {
+    const job = await Job.fromId(this.#queue, jobIdOf(id));
+    if (job === undefined) {
+      return "gone";
+    }
+    if (!(await job.isFailed())) {
+      return "on_its_way";
+    }
+    await job.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true });
+    return "requeued";
+  }
+
+  /** Removes a payload for good; fine if it is gone already. Rejects while an attempt runs. */
+  async remove(id: AdResponseId): Promise<void> {
+    const job = await Job.fromId(this.#queue, jobIdOf(id));
+    await job?.remove();
+  }
+
+  async counts(): Promise<QueueCounts> {
+    const counts = await this.#queue.getJobCounts(...JOB_STATES);
+    const of = (state: QueueJobState) => counts[state] ?? 0;
+    return { waiting: of("waiting"), active: of("active"), delayed: of("delayed"), failed: of("failed") };
+  }
+
+  /** Closes the queue; the connection is its owner's. */
+  async close(): Promise<void> {
+    await this.#queue.close();
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * Takes acknowledgments off the queue, one attempt at a time each. The handler answers with an outcome;
+ * only this file knows how BullMQ wants to hear it.
+ *
+ * 1. A handler that throws is run again: an infrastructure fault ends no acknowledgment.
+ * 2. A job that stalled (its process was killed) is run again, however often.
+ * 3. A job that can't be read waits for a worker that can: it may be of a newer version.
+ */
+import { type DeliveryJob, deliveryJobSchema } from "@adrelay/contract";
+import { DelayedError, type Job, UnrecoverableError, Worker } from "bullmq";
+import type { Redis } from "ioredis";
+import { QUEUE_NAME, queuePrefix } from "./queue-names.ts";
+
+/** What the handler wants done with the job. */
+export type HandlerOutcome =
+  /** Ended: the payload leaves Redis. */
+  | { readonly kind: "finished" }
+  | { readonly kind: "again"; readonly delayMs: number }
+  /** Kept as a dead letter. */
+  | { readonly kind: "dead"; readonly reason: string };
+
+export interface WorkerOptions {
+  /** Waits for Redis as long as it takes; BullMQ opens a second connection like it to block on. */
+  readonly redis: Redis;
+  readonly partition?: string;
+  readonly concurrency: number;
+  /** Bound of one attempt; a job's lock outlives it. */
+  readonly attemptTimeoutMs: number;
+  handle(job: DeliveryJob, textHash: string): Promise<HandlerOutcome>;
+  /** Told of what the handler threw, and of what BullMQ reports. */
+  onError(error: unknown, adResponseId: string | undefined): void;
+  /** Told of a job whose data are not of a version that we know. */
+  onUnreadable(jobId: string): void;
+}
+
+const STALLED_CHECK_MS = 5000;
+const LOCK_MARGIN_MS = 10_000;
+const RETRY_AFTER_FAULT_MS = 5000;
+const RETRY_UNREADABLE_MS = 60_000;
+const STALLED_COUNT_UNBOUNDED = 1_000_000_000;
+
+export class DeliveryWorker {
+  readonly #worker: Worker;
+
+  constructor(options: WorkerOptions) {
+    this.#worker = new Worker(QUEUE_NAME, (job, token) => runJob(options, job, token), {
+      connection: options.redis,
+      prefix: queuePrefix(options.partition ?? "0"),
+      concurrency: options.concurrency,
+      autorun: false,
+      lockDuration: options.attemptTimeoutMs + LOCK_MARGIN_MS,
+      stalledInterval: STALLED_CHECK_MS,
+      maxStalledCount: STALLED_COUNT_UNBOUNDED,
+      removeOnComplete: { count: 0 },
+      runRetryDelay: 1000,
+      settings: { backoffStrategy: () => RETRY_AFTER_FAULT_MS },
+    });
+    this.#worker.on("error", (error) => options.onError(error, undefined));
+  }
+
+  /** Begins to take jobs. */
+  start(): void {
+    // Ends when the worker is closed; its faults come as error events.
+    this.#worker.run().catch(() => {});
+  }
+
+  /** True while it takes jobs. */
+  get isConsuming(): boolean {
+    return this.#worker.isRunning() && !this.#worker.closing;
+  }
+
+  /** Takes no more jobs and waits for running attempts. Has no bound of its own: bullmq#4656. */
+  async close(): Promise<void> {
+    await this.#worker.close();
+  }
+}
+
+async function runJob(options: WorkerOptions, job: Job, token: string | undefined): Promise<void> {
+  const outcome = await handleJob(options, job);
+  switch (outcome.kind) {
+    case "finished":
+      return;
+    case "again":
+      await job.moveToDelayed(Date.now() + outcome.delayMs, token);
+      throw new DelayedError();
+    case "dead":
+      throw new UnrecoverableError(outcome.reason);
+    default:
+      outcome satisfies never;
+  }
+}
+
+async function handleJob(
+  { handle, onError, onUnreadable }: WorkerOptions,
+  job: Job,
+): Promise<HandlerOutcome> {
+  const parsed = deliveryJobSchema.safeParse(job.data);
+  if (!parsed.success) {
+    onUnreadable(job.id ?? "");
+    return { kind: "again", delayMs: RETRY_UNREADABLE_MS };
+  }
+  try {
+    return await handle(parsed.data, job.name);
+  } catch (error) {
+    onError(error, parsed.data.adResponseId);
+    throw error;
+  }
+}

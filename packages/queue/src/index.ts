@@ -1,0 +1,9 @@
+/** The queue of acknowledgments: the only package that knows BullMQ. */
+export {
+  DeliveryQueue,
+  type PayloadRef,
+  type QueueCounts,
+  type QueueJobState,
+  type QueueOptions,
+} from "./delivery-queue.ts";
+export { DeliveryWorker, type HandlerOutcome, type WorkerOptions } from "./delivery-worker.ts";

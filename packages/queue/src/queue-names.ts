@@ -1,0 +1,17 @@
+import { createHash } from "node:crypto";
+import type { AdResponseId } from "@adrelay/contract";
+
+export const QUEUE_NAME = "acknowledgments";
+
+/** BullMQ's keys share the hash tag of the ledger's partition. */
+export function queuePrefix(partition: string): string {
+  return `{adrelay:${partition}}`;
+}
+
+/**
+ * The job of an ad response: always the same, so that a repeat is the same job (invariant 2). Hashed,
+ * since BullMQ takes no `:` in a job's id and no id of digits only.
+ */
+export function jobIdOf(id: AdResponseId): string {
+  return `a${createHash("sha256").update(id).digest("base64url").slice(0, 27)}`;
+}

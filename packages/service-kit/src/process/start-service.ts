@@ -1,0 +1,31 @@
+import type { FieldFault } from "@adrelay/contract";
+import { describeFaults } from "../config/load-config.ts";
+import { ListenError } from "../http/http-server.ts";
+import { RedisNotDurableError } from "./open-redis.ts";
+import { type RunnableService, runService } from "./run-service.ts";
+
+/** Exit code for settings that can't be used; nothing was started. */
+export const EXIT_FAULTY_SETTINGS = 2;
+
+export type ComposeResult =
+  | { readonly kind: "ok"; compose(): Promise<RunnableService> }
+  | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
+
+/** The whole of a `main.ts`: exits with 2 on faulty settings, with 1 if a part can't start, else runs. */
+export async function startService(name: string, prepared: ComposeResult): Promise<void> {
+  if (prepared.kind === "faulty") {
+    process.stderr.write(`${name}: these settings can't be used\n${describeFaults(prepared.faults)}\n`);
+    process.exit(EXIT_FAULTY_SETTINGS);
+  }
+  try {
+    runService(await prepared.compose());
+  } catch (error) {
+    const isExpected = error instanceof ListenError || error instanceof RedisNotDurableError;
+    process.stderr.write(`${name}: ${isExpected ? error.message : describeUnexpected(error)}\n`);
+    process.exit(1);
+  }
+}
+
+function describeUnexpected(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
