@@ -1,0 +1,55 @@
+import { timingSafeEqual } from "node:crypto";
+import { digestKey, type Publisher } from "@adrelay/provider";
+import { sendProblem } from "@adrelay/service-kit";
+import type { Request, RequestHandler, Response } from "express";
+import { annotate } from "../request-notes.ts";
+
+/** Finds who sent a request; undefined for a missing or wrong key. */
+export type Authenticate = (request: Request) => Publisher | undefined;
+
+/**
+ * Keys are compared as SHA-256 digests, each in constant time and all of them on every request, so that
+ * the time tells nothing of how near a guess is.
+ *
+ * @param headers names of the headers in which a key is looked for, in order
+ */
+export function makeAuthenticate(publishers: readonly Publisher[], headers: readonly string[]): Authenticate {
+  return (request) => {
+    const key = headers.map((name) => request.get(name)).find((value) => value !== undefined && value !== "");
+    if (key === undefined) {
+      return undefined;
+    }
+    const digest = digestKey(key);
+    return publishers.filter(({ keyDigests }) => hasDigest(keyDigests, digest))[0];
+  };
+}
+
+function hasDigest(known: readonly Buffer[], digest: Buffer): boolean {
+  return known.filter((candidate) => timingSafeEqual(candidate, digest)).length > 0;
+}
+
+/** A handler that knows who its caller is. */
+export type PublisherHandler = (publisher: Publisher, request: Request, response: Response) => Promise<void>;
+
+/** Middleware that lets only known callers on, before their body is read. */
+export function requirePublisher(authenticate: Authenticate): RequestHandler {
+  return (request, response, next) => {
+    const publisher = authenticate(request);
+    if (publisher === undefined) {
+      sendProblem(response, "unauthenticated");
+      return;
+    }
+    annotate(response, { publisher: publisher.id });
+    next();
+  };
+}
+
+/** Gives a handler its caller again; the key was checked by `requirePublisher` before the body was read. */
+export function withPublisher(authenticate: Authenticate, handle: PublisherHandler): RequestHandler {
+  return async (request, response) => {
+    const publisher = authenticate(request);
+    if (publisher !== undefined) {
+      await handle(publisher, request, response);
+    }
+  };
+}

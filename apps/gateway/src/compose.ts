@@ -1,0 +1,109 @@
+import { collectLedgerMetrics, Ledger } from "@adrelay/ledger";
+import { ProviderClient } from "@adrelay/provider";
+import { DeliveryQueue } from "@adrelay/queue";
+import {
+  connectRedis,
+  createLogger,
+  createOpsApp,
+  createRegistry,
+  guardRedis,
+  Lifecycle,
+  type RunnableService,
+  startHttpServer,
+} from "@adrelay/service-kit";
+import { Registry } from "prom-client";
+import { makeAuthenticate } from "./auth/authenticate.ts";
+import type { GatewayConfig } from "./config.ts";
+import { makeIntake } from "./intake/intake.ts";
+import { OutcomeWaiters } from "./intake/outcome-waiters.ts";
+import { createGatewayMetrics } from "./metrics/gateway-metrics.ts";
+import { PendingWork } from "./pending-work.ts";
+import { createPublicApp } from "./public-app.ts";
+import { makeAcknowledge } from "./routes/acknowledge/acknowledge.ts";
+import { makeAcknowledgeHandler } from "./routes/acknowledge/handler.ts";
+import { createAdminRouter } from "./routes/admin.ts";
+import { makeLookUpHandler } from "./routes/look-up/handler.ts";
+import { makeStartInjectionHandler } from "./routes/start-injection/handler.ts";
+import { makeStartInjection } from "./routes/start-injection/start-injection.ts";
+
+/** Makes every part of the gateway and starts it. */
+export async function compose({ settings, publishers }: GatewayConfig): Promise<RunnableService> {
+  const log = createLogger("gateway", settings.LOG_LEVEL);
+  const lifecycle = new Lifecycle(log);
+  const redis = connectRedis(settings.REDIS_URL, "request", log);
+  lifecycle.onStop("redis", () => redis.disconnect());
+  const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
+  const subscriber = connectRedis(settings.REDIS_URL, "subscriber", log);
+  lifecycle.onStop("redis subscriber", () => subscriber.disconnect());
+
+  const ledger = new Ledger({ redis, recordRetentionMs: settings.RECORD_RETENTION });
+  const queue = new DeliveryQueue({ redis });
+  lifecycle.onStop("queue", () => queue.close());
+  const provider = new ProviderClient();
+  lifecycle.onStop("provider", () => provider.close());
+  const pending = new PendingWork((err) => log.error({ event: "background_work_failed", err }));
+  lifecycle.onStop("late answers", () => pending.settled());
+  const waiters = new OutcomeWaiters(subscriber);
+  // Redis may be away now; ioredis subscribes as soon as it is there.
+  waiters.start().catch((err: unknown) => log.warn({ event: "subscribe_failed", err }));
+
+  const registry = createRegistry();
+  const metrics = createGatewayMetrics(registry);
+  const intake = makeIntake({
+    ledger,
+    queue,
+    log,
+    takesUnknown: settings.UNKNOWN_ACK === "accept",
+    isDurable: () => guard.isDurable,
+  });
+  const startInjection = makeStartInjection({
+    ledger,
+    provider,
+    metrics,
+    log,
+    pending,
+    ackDeadlineMs: settings.ACK_DEADLINE_MS,
+  });
+  const app = createPublicApp({
+    authenticate: makeAuthenticate(publishers, settings.API_KEY_HEADERS),
+    bodyLimitBytes: settings.BODY_LIMIT_BYTES,
+    startInjection: makeStartInjectionHandler({
+      startInjection,
+      defaultTimeoutMs: settings.INJECTION_TIMEOUT_MS,
+      fallbackAs: settings.INJECTION_FALLBACK,
+    }),
+    acknowledge: makeAcknowledgeHandler({
+      acknowledge: makeAcknowledge({ intake, waiters, ledger }),
+      defaultWaitMs: settings.ACK_WAIT_MS,
+    }),
+    lookUp: makeLookUpHandler(ledger),
+    metrics,
+    log,
+  });
+
+  const ops = createOpsApp({
+    collect: async () => {
+      const ledgerMetrics = await collectLedgerMetrics(ledger, () => queue.counts()).catch(() => undefined);
+      return ledgerMetrics === undefined ? registry : Registry.merge([registry, ledgerMetrics]);
+    },
+    checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable }],
+    isStopping: () => lifecycle.isStopping,
+  });
+  if (settings.ADMIN_TOKEN !== undefined) {
+    ops.use(createAdminRouter(settings.ADMIN_TOKEN, { ledger, queue, log }));
+  }
+  const opsServer = await startHttpServer(ops, {
+    name: "the gateway's ops listener",
+    host: settings.GATEWAY_OPS_HOST,
+    port: settings.GATEWAY_OPS_PORT,
+  });
+  lifecycle.onStop("ops listener", (signal) => opsServer.stop(signal));
+  const server = await startHttpServer(app, {
+    name: "the gateway",
+    host: settings.GATEWAY_HOST,
+    port: settings.GATEWAY_PORT,
+  });
+  lifecycle.onStop("listener", (signal) => server.stop(signal));
+  log.info({ event: "listening", port: server.port, ops_port: opsServer.port });
+  return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS };
+}

@@ -1,0 +1,121 @@
+import { API_KEY_HEADER, type FieldFault } from "@adrelay/contract";
+import { loadPublishers, type Publisher } from "@adrelay/provider";
+import {
+  COMMON_SETTINGS,
+  type Environment,
+  integerType,
+  listType,
+  loadConfig,
+  optionalSetting,
+  PROVIDER_SETTINGS,
+  portType,
+  setting,
+  textType,
+} from "@adrelay/service-kit";
+import { z } from "zod";
+
+/** The longest wait that a caller may ask for, of an injection and of an acknowledgment. */
+export const CALLER_TIMEOUT_MAX_MS = 30_000;
+
+export const GATEWAY_SETTINGS = {
+  ...COMMON_SETTINGS,
+  ...PROVIDER_SETTINGS,
+  GATEWAY_HOST: setting(textType, "127.0.0.1", "Address of the public listener; 0.0.0.0 in a container."),
+  GATEWAY_PORT: setting(portType, "8080", "Port of the public listener."),
+  GATEWAY_OPS_HOST: setting(
+    textType,
+    "127.0.0.1",
+    "Address of the ops listener: metrics, health, admin API.",
+  ),
+  GATEWAY_OPS_PORT: setting(portType, "8081", "Port of the ops listener."),
+  API_KEYS: optionalSetting(
+    listType,
+    "Callers' keys, separated by commas, of the one publisher `default`. Either this or PUBLISHERS_FILE.",
+  ),
+  API_KEY_HEADERS: setting(
+    listType,
+    API_KEY_HEADER,
+    "Headers in which a caller's key is looked for, in order.",
+  ),
+  INJECTION_TIMEOUT_MS: setting(
+    integerType(1, CALLER_TIMEOUT_MAX_MS),
+    "2000",
+    "Time limit of an injection, unless the caller sets one with X-Adrelay-Timeout-Ms.",
+  ),
+  INJECTION_FALLBACK: setting(
+    z.enum(["no_fill", "error"]),
+    "no_fill",
+    "What a caller gets when the ad service fails: no_fill is a 202, error is a 502 or 504.",
+  ),
+  ACK_WAIT_MS: setting(
+    integerType(0, CALLER_TIMEOUT_MAX_MS),
+    "1000",
+    "How long an acknowledgment waits for its outcome, unless the caller says so with Prefer.",
+  ),
+  ACK_DEADLINE_MS: setting(
+    integerType(1, 31 * 86_400_000),
+    "900000",
+    "An ad response that is not acknowledged within this time counts as missed.",
+  ),
+  UNKNOWN_ACK: setting(
+    z.enum(["accept", "reject"]),
+    "accept",
+    "Acknowledgments of unknown ids: accept forwards them, so that the relay can be put before running traffic.",
+  ),
+  BODY_LIMIT_BYTES: setting(
+    integerType(1, 64 * 1024 * 1024),
+    "1048576",
+    "Largest body that a caller may send.",
+  ),
+  ADMIN_TOKEN: optionalSetting(textType, "Bearer token of the admin API; without one the admin API is off."),
+} as const;
+
+export type GatewaySettings = z.infer<z.ZodObject<typeof GATEWAY_SETTINGS>>;
+
+export interface GatewayConfig {
+  readonly settings: Readonly<GatewaySettings>;
+  readonly publishers: readonly Publisher[];
+}
+
+export type GatewayConfigResult =
+  | { readonly kind: "ok"; readonly config: GatewayConfig }
+  | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
+
+/** Reads the gateway's settings and its publishers; every fault is reported at once. */
+export function loadGatewayConfig(env: Environment): GatewayConfigResult {
+  const loaded = loadConfig(z.object(GATEWAY_SETTINGS), env);
+  if (loaded.kind === "faulty") {
+    return loaded;
+  }
+  const settings = loaded.config;
+  const choice = faultyKeyChoice(settings);
+  const publishers = loadPublishers({
+    file: settings.PUBLISHERS_FILE,
+    apiKeys: settings.API_KEYS ?? [],
+    provider: {
+      url: settings.PROVIDER_URL,
+      apiKey: settings.PROVIDER_API_KEY,
+      apiKeyHeader: settings.PROVIDER_API_KEY_HEADER,
+    },
+    env: (name) => env[name],
+  });
+  if (publishers.kind === "faulty" || choice.length > 0) {
+    return {
+      kind: "faulty",
+      faults: [...choice, ...(publishers.kind === "faulty" ? publishers.faults : [])],
+    };
+  }
+  return { kind: "ok", config: { settings, publishers: publishers.publishers } };
+}
+
+function faultyKeyChoice({ API_KEYS, PUBLISHERS_FILE, API_KEY_HEADERS }: GatewaySettings): FieldFault[] {
+  const faults: FieldFault[] = [];
+  const hasKeys = API_KEYS !== undefined && API_KEYS.length > 0;
+  if (hasKeys === (PUBLISHERS_FILE !== undefined)) {
+    faults.push({ path: "API_KEYS", message: "set either API_KEYS or PUBLISHERS_FILE" });
+  }
+  if (API_KEY_HEADERS.length === 0) {
+    faults.push({ path: "API_KEY_HEADERS", message: "must name at least one header" });
+  }
+  return faults;
+}

@@ -1,0 +1,119 @@
+/**
+ * Takes an acknowledgment: queue first, then ledger (invariant 2), all within a second (section 3 of the
+ * design). Until the ledger has booked it, nothing is promised: whatever goes wrong before is
+ * `queue_unavailable`, also when the job may be stored, and a repeat meets the same job (invariant 1).
+ */
+import {
+  type AdAckId,
+  type AdResponseId,
+  DELIVERY_JOB_VERSION,
+  type DeliveryJob,
+  type PublisherId,
+} from "@adrelay/contract";
+import { decideIntake } from "@adrelay/core";
+import type { AcceptResult, Ledger, LedgerEntry } from "@adrelay/ledger";
+import type { DeliveryQueue } from "@adrelay/queue";
+import { OVERDUE, withDeadline } from "@adrelay/service-kit";
+import type { Logger } from "pino";
+
+export interface IntakeDeps {
+  readonly ledger: Ledger;
+  readonly queue: DeliveryQueue;
+  readonly log: Logger;
+  readonly takesUnknown: boolean;
+  /** Whether Redis may be trusted with an acknowledgment right now. */
+  isDurable(): boolean;
+}
+
+export interface IntakeInput {
+  readonly id: AdResponseId;
+  readonly ackId: AdAckId;
+  readonly publisher: PublisherId;
+  readonly textHash: string;
+  /** The caller's body as text, exactly. */
+  readonly body: string;
+  readonly requestId: string;
+  readonly replyTo: string | undefined;
+}
+
+export type IntakeResult =
+  | { readonly kind: "accepted" }
+  | { readonly kind: "repeat"; readonly entry: LedgerEntry }
+  | {
+      readonly kind: "refused";
+      readonly code:
+        | "unknown_ad_response"
+        | "other_publisher"
+        | "not_acknowledgeable"
+        | "acknowledgment_conflict"
+        | "queue_unavailable";
+    };
+
+/** Leaves time for the answer within the second that callers are promised. */
+const INTAKE_TIMEOUT_MS = 900;
+
+export type Intake = (input: IntakeInput) => Promise<IntakeResult>;
+
+export function makeIntake(deps: IntakeDeps): Intake {
+  return async (input) => {
+    if (!deps.isDurable()) {
+      return { kind: "refused", code: "queue_unavailable" };
+    }
+    const taken = take(deps, input).catch((err: unknown): IntakeResult => {
+      deps.log.warn({ event: "intake_failed", request_id: input.requestId, ad_response_id: input.id, err });
+      return { kind: "refused", code: "queue_unavailable" };
+    });
+    const result = await withDeadline(taken, INTAKE_TIMEOUT_MS);
+    return result === OVERDUE ? { kind: "refused", code: "queue_unavailable" } : result;
+  };
+}
+
+async function take({ ledger, queue, takesUnknown }: IntakeDeps, input: IntakeInput): Promise<IntakeResult> {
+  const { id, publisher, textHash } = input;
+  const entry = await ledger.find(id);
+  const decision = decideIntake({ entry, publisher, textHash, takesUnknown });
+  if (decision.kind === "refuse") {
+    return { kind: "refused", code: decision.code };
+  }
+  if (decision.kind === "repeat" && entry !== undefined) {
+    return { kind: "repeat", entry };
+  }
+  await queue.enqueue(toJob(input), textHash);
+  return fromAccept(await ledger.accept({ id, publisher, textHash, payload: queue.payloadRef(id) }));
+}
+
+function toJob({ id, ackId, publisher, body, requestId, replyTo }: IntakeInput): DeliveryJob {
+  return {
+    v: DELIVERY_JOB_VERSION,
+    adResponseId: id,
+    adAckId: ackId,
+    publisher,
+    body,
+    requestId,
+    ...(replyTo === undefined ? {} : { replyTo }),
+  };
+}
+
+function fromAccept(accepted: AcceptResult): IntakeResult {
+  switch (accepted.kind) {
+    case "accepted":
+    case "accepted_late":
+    case "accepted_unknown":
+      return { kind: "accepted" };
+    // The worker was quicker: it booked the job, and may have delivered it.
+    case "repeat":
+      return accepted.entry.state === "queued"
+        ? { kind: "accepted" }
+        : { kind: "repeat", entry: accepted.entry };
+    case "conflict":
+      return { kind: "refused", code: "acknowledgment_conflict" };
+    case "not_acknowledgeable":
+    case "other_publisher":
+      return { kind: "refused", code: accepted.kind };
+    // The queue answered that it has the job, and then had it no more: Redis lost data in between.
+    case "payload_missing":
+      return { kind: "refused", code: "queue_unavailable" };
+    default:
+      return accepted satisfies never;
+  }
+}

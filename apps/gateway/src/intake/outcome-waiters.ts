@@ -1,0 +1,88 @@
+import { randomUUID } from "node:crypto";
+import { type AdResponseId, type OutcomeNotice, outcomeNoticeSchema } from "@adrelay/contract";
+import type { Redis } from "ioredis";
+
+/** A caller's wait for the outcome of its acknowledgment. */
+export interface OutcomeWait {
+  /** Channel on which a worker tells the outcome. */
+  readonly channel: string;
+  /** The next notice, or undefined once `timeoutMs` has passed without one. */
+  next(timeoutMs: number): Promise<OutcomeNotice | undefined>;
+  /** Ends the wait; to be called in the end, always. */
+  end(): void;
+}
+
+type Listener = (notice: OutcomeNotice) => void;
+
+/**
+ * Hears of outcomes on a Redis channel of this process' own. A notice can get lost (Redis restarts, the
+ * connection breaks): whoever waits asks the ledger once its time is up.
+ */
+export class OutcomeWaiters {
+  readonly #redis: Redis;
+  readonly #channel = `adrelay:outcomes:${randomUUID()}`;
+  readonly #listeners = new Map<AdResponseId, Set<Listener>>();
+
+  constructor(redis: Redis) {
+    this.#redis = redis;
+    redis.on("message", (_channel: string, message: string) => this.#hear(message));
+  }
+
+  /** Subscribes; ioredis does so again after each reconnection. */
+  async start(): Promise<void> {
+    await this.#redis.subscribe(this.#channel);
+  }
+
+  /** Begins to listen for one ad response: before its job is queued, so that no notice is missed. */
+  wait(id: AdResponseId): OutcomeWait {
+    const heard: OutcomeNotice[] = [];
+    let wake: (() => void) | undefined;
+    const listener: Listener = (notice) => {
+      heard.push(notice);
+      wake?.();
+    };
+    const listeners = this.#listeners.get(id) ?? new Set();
+    this.#listeners.set(id, listeners.add(listener));
+    return {
+      channel: this.#channel,
+      next: async (timeoutMs) => {
+        if (heard.length === 0 && timeoutMs > 0) {
+          await new Promise<void>((resolve) => {
+            const timer = setTimeout(resolve, timeoutMs);
+            wake = () => {
+              clearTimeout(timer);
+              resolve();
+            };
+          });
+        }
+        return heard.shift();
+      },
+      end: () => this.#forget(id, listener),
+    };
+  }
+
+  #forget(id: AdResponseId, listener: Listener): void {
+    const listeners = this.#listeners.get(id);
+    listeners?.delete(listener);
+    if (listeners?.size === 0) {
+      this.#listeners.delete(id);
+    }
+  }
+
+  #hear(message: string): void {
+    const notice = parseNotice(message);
+    if (notice !== undefined) {
+      for (const listener of this.#listeners.get(notice.adResponseId) ?? []) {
+        listener(notice);
+      }
+    }
+  }
+}
+
+function parseNotice(message: string): OutcomeNotice | undefined {
+  try {
+    return outcomeNoticeSchema.safeParse(JSON.parse(message)).data;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,60 @@
+import { adResponseIdSchema } from "@adrelay/contract";
+import type { Ledger, LedgerEntry } from "@adrelay/ledger";
+import { OVERDUE, sendProblem, withDeadline } from "@adrelay/service-kit";
+import type { PublisherHandler } from "../../auth/authenticate.ts";
+import { ackIdOf } from "../../intake/fingerprints.ts";
+import { annotate } from "../../request-notes.ts";
+
+const LEDGER_TIMEOUT_MS = 900;
+
+/** GET /api/ad-injection/acknowledgments/{ad_response_id}/ */
+export function makeLookUpHandler(ledger: Ledger): PublisherHandler {
+  return async (publisher, request, response) => {
+    const id = adResponseIdSchema.safeParse(request.params["ad_response_id"]);
+    if (!id.success) {
+      sendProblem(response, "validation_failed", {
+        errors: [{ path: "ad_response_id", message: "ad_response_id must be a UUID" }],
+      });
+      return;
+    }
+    annotate(response, { ad_response_id: id.data });
+    const entry = await withDeadline(
+      ledger.find(id.data).catch((): typeof OVERDUE => OVERDUE),
+      LEDGER_TIMEOUT_MS,
+    );
+    if (entry === OVERDUE) {
+      response.set("Retry-After", "1");
+      sendProblem(response, "queue_unavailable");
+    } else if (entry === undefined) {
+      sendProblem(response, "unknown_ad_response");
+    } else if (entry.publisher !== publisher.id) {
+      sendProblem(response, "other_publisher");
+    } else {
+      response.json(viewOf(entry));
+    }
+  };
+}
+
+/** One ad response as its publisher may see it. Times are ISO 8601 in UTC, by Redis' clock; null for not yet. */
+function viewOf(entry: LedgerEntry) {
+  const isAcknowledged = entry.acceptedAtMs !== undefined;
+  return {
+    ad_response_id: entry.id,
+    ad_ack_id: isAcknowledged ? ackIdOf(entry.id) : null,
+    state: entry.state,
+    status: entry.verdict ?? null,
+    recorded_at: isoTime(entry.recordedAtMs),
+    deadline_at: isoTime(entry.deadlineAtMs),
+    accepted_at: isoTime(entry.acceptedAtMs),
+    next_attempt_at: isoTime(entry.nextAttemptAtMs),
+    ended_at: isoTime(entry.endedAtMs),
+    late: entry.isLate,
+    attempts: entry.attempts,
+    provider_ack_id: entry.providerAckId ?? null,
+    last_error_code: entry.state === "delivered" ? null : (entry.lastCode ?? null),
+  };
+}
+
+function isoTime(atMs: number | undefined): string | null {
+  return atMs === undefined ? null : new Date(atMs).toISOString();
+}

@@ -1,0 +1,89 @@
+import { collectLedgerMetrics, Ledger } from "@adrelay/ledger";
+import { ProviderClient } from "@adrelay/provider";
+import { DeliveryQueue, DeliveryWorker } from "@adrelay/queue";
+import {
+  connectRedis,
+  createLogger,
+  createOpsApp,
+  createRegistry,
+  guardRedis,
+  Lifecycle,
+  type RunnableService,
+  startHttpServer,
+} from "@adrelay/service-kit";
+import { Registry } from "prom-client";
+import type { WorkerConfig } from "./config.ts";
+import { makeDeliver } from "./jobs/deliver/deliver.ts";
+import { Periodic } from "./jobs/sweep/periodic.ts";
+import { sweepOnce } from "./jobs/sweep/sweep.ts";
+import { createWorkerMetrics } from "./worker-metrics.ts";
+
+/** Makes every part of the worker and starts it. */
+export async function compose({ settings, publishers }: WorkerConfig): Promise<RunnableService> {
+  const log = createLogger("worker", settings.LOG_LEVEL);
+  const lifecycle = new Lifecycle(log);
+  const redis = connectRedis(settings.REDIS_URL, "request", log);
+  lifecycle.onStop("redis", () => redis.disconnect());
+  const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
+  const workerRedis = connectRedis(settings.REDIS_URL, "worker", log);
+  lifecycle.onStop("redis of the queue", () => workerRedis.disconnect());
+
+  const ledger = new Ledger({ redis, recordRetentionMs: settings.RECORD_RETENTION });
+  const queue = new DeliveryQueue({ redis });
+  lifecycle.onStop("queue", () => queue.close());
+  const provider = new ProviderClient();
+  lifecycle.onStop("provider", () => provider.close());
+  const registry = createRegistry();
+  const accounts = new Map(publishers.map(({ id, account }) => [id, account]));
+
+  const deliver = makeDeliver({
+    // An outcome that is known must be booked, however long Redis takes: this connection waits for it.
+    ledger: new Ledger({ redis: workerRedis, recordRetentionMs: settings.RECORD_RETENTION }),
+    queue,
+    provider,
+    metrics: createWorkerMetrics(registry),
+    log,
+    accountOf: (publisher) => accounts.get(publisher),
+    timeoutMs: settings.DELIVERY_TIMEOUT_MS,
+    scheduleMs: settings.RETRY_SCHEDULE,
+    ageMaxMs: settings.DELIVERY_MAX_AGE,
+    random: Math.random,
+  });
+  const worker = new DeliveryWorker({
+    redis: workerRedis,
+    concurrency: settings.WORKER_CONCURRENCY,
+    attemptTimeoutMs: settings.DELIVERY_TIMEOUT_MS,
+    handle: deliver,
+    onError: (err, id) => log.warn({ event: "attempt_failed", ad_response_id: id, err }),
+    onUnreadable: (jobId) => log.error({ event: "job_unreadable", job_id: jobId }),
+  });
+  lifecycle.onStop("deliveries", () => worker.close());
+  const sweeper = new Periodic(
+    () => sweepOnce({ ledger, queue, log, deadLetterRetentionMs: settings.DEAD_LETTER_RETENTION }),
+    settings.SWEEP_INTERVAL_MS,
+    (err) => log.warn({ event: "sweep_failed", err }),
+  );
+  lifecycle.onStop("sweep", () => sweeper.stop());
+
+  const ops = createOpsApp({
+    collect: async () => {
+      const ledgerMetrics = await collectLedgerMetrics(ledger, () => queue.counts()).catch(() => undefined);
+      return ledgerMetrics === undefined ? registry : Registry.merge([registry, ledgerMetrics]);
+    },
+    checks: [
+      { name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable },
+      { name: "consuming", check: () => Promise.resolve(worker.isConsuming) },
+    ],
+    isStopping: () => lifecycle.isStopping,
+  });
+  const opsServer = await startHttpServer(ops, {
+    name: "the worker's ops listener",
+    host: settings.WORKER_OPS_HOST,
+    port: settings.WORKER_OPS_PORT,
+  });
+  lifecycle.onStop("ops listener", (signal) => opsServer.stop(signal));
+  worker.start();
+  sweeper.start();
+  log.info({ event: "listening", ops_port: opsServer.port });
+  return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS };
+}

@@ -1,0 +1,73 @@
+import type { FieldFault } from "@adrelay/contract";
+import { loadPublishers, type Publisher } from "@adrelay/provider";
+import {
+  COMMON_SETTINGS,
+  durationListType,
+  durationType,
+  type Environment,
+  integerType,
+  loadConfig,
+  PROVIDER_SETTINGS,
+  portType,
+  setting,
+  textType,
+} from "@adrelay/service-kit";
+import { z } from "zod";
+
+export const WORKER_SETTINGS = {
+  ...COMMON_SETTINGS,
+  ...PROVIDER_SETTINGS,
+  WORKER_OPS_HOST: setting(textType, "127.0.0.1", "Address of the worker's ops listener: metrics, health."),
+  WORKER_OPS_PORT: setting(portType, "8082", "Port of the worker's ops listener."),
+  WORKER_CONCURRENCY: setting(
+    integerType(1, 10_000),
+    "50",
+    "How many acknowledgments are delivered at once.",
+  ),
+  DELIVERY_TIMEOUT_MS: setting(
+    integerType(1, 120_000),
+    "10000",
+    "Bound of one attempt, answer's body included.",
+  ),
+  RETRY_SCHEDULE: setting(
+    durationListType,
+    "5s,30s,2m,10m,30m,1h,2h,4h,8h,12h",
+    "Waits after the first, second … failed attempt, ±20 %; the last one repeats.",
+  ),
+  DELIVERY_MAX_AGE: setting(durationType, "72h", "An acknowledgment older than this becomes a dead letter."),
+  SWEEP_INTERVAL_MS: setting(integerType(10, 3_600_000), "1000", "How often deadlines are swept."),
+  DEAD_LETTER_RETENTION: setting(durationType, "30d", "A dead letter older than this expires."),
+} as const;
+
+export type WorkerSettings = z.infer<z.ZodObject<typeof WORKER_SETTINGS>>;
+
+export interface WorkerConfig {
+  readonly settings: Readonly<WorkerSettings>;
+  readonly publishers: readonly Publisher[];
+}
+
+export type WorkerConfigResult =
+  | { readonly kind: "ok"; readonly config: WorkerConfig }
+  | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
+
+/** Reads the worker's settings and its publishers; every fault is reported at once. */
+export function loadWorkerConfig(env: Environment): WorkerConfigResult {
+  const loaded = loadConfig(z.object(WORKER_SETTINGS), env);
+  if (loaded.kind === "faulty") {
+    return loaded;
+  }
+  const settings = loaded.config;
+  const publishers = loadPublishers({
+    file: settings.PUBLISHERS_FILE,
+    apiKeys: [],
+    provider: {
+      url: settings.PROVIDER_URL,
+      apiKey: settings.PROVIDER_API_KEY,
+      apiKeyHeader: settings.PROVIDER_API_KEY_HEADER,
+    },
+    env: (name) => env[name],
+  });
+  return publishers.kind === "faulty"
+    ? publishers
+    : { kind: "ok", config: { settings, publishers: publishers.publishers } };
+}
