@@ -1,0 +1,292 @@
+/**
+ * The ledger on a real Redis: every state with every event against the rules of core, exact counts, and
+ * the books' balance over random walks.
+ */
+import { randomUUID } from "node:crypto";
+import { type AdResponseId, adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
+import {
+  decideTransition,
+  ENTRY_EVENTS,
+  ENTRY_STATES,
+  type EntryEvent,
+  type EntryState,
+} from "@adrelay/core";
+import { eventually, startTestRedis, type TestRedis } from "@adrelay/testkit";
+import fc from "fast-check";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Ledger, type LedgerSnapshot, type Settlement } from "../src/index.ts";
+
+const publisher = publisherIdSchema.parse("acme");
+const LONG_MS = 60_000;
+let server: TestRedis;
+let redis: Redis;
+
+beforeAll(async () => {
+  server = await startTestRedis();
+  redis = new Redis(server.url);
+});
+afterAll(async () => {
+  redis.disconnect();
+  await server.dispose();
+});
+
+interface Fixture {
+  readonly ledger: Ledger;
+  readonly partition: string;
+  newId(): AdResponseId;
+  accept(id: AdResponseId, textHash?: string): ReturnType<Ledger["accept"]>;
+  settle(
+    id: AdResponseId,
+    event: Settlement["event"],
+    more?: Partial<Settlement>,
+  ): ReturnType<Ledger["settle"]>;
+}
+
+function setup(): Fixture {
+  const partition = randomUUID();
+  const ledger = new Ledger({ redis, recordRetentionMs: LONG_MS, partition });
+  const payload = { key: `{adrelay:${partition}}:payload`, field: "name" };
+  return {
+    ledger,
+    partition,
+    newId: () => adResponseIdSchema.parse(randomUUID()),
+    accept: async (id, textHash = "hash") => {
+      await redis.hset(payload.key, payload.field, textHash);
+      return ledger.accept({ id, publisher, textHash, payload });
+    },
+    settle: (id, event, more = {}) =>
+      ledger.settle({
+        id,
+        event,
+        label: event === "deliver" ? "ok" : event === "die" ? "http_400" : "",
+        code: "code",
+        providerAckId: undefined,
+        durationMs: 5,
+        delayMs: 1000,
+        notify: undefined,
+        ...more,
+      }),
+  };
+}
+
+/** Carries an event out, as the parts of the relay do. */
+async function fire({ ledger, accept, settle }: Fixture, id: AdResponseId, event: EntryEvent): Promise<void> {
+  switch (event) {
+    case "record_filled":
+      await ledger.recordInjection({ id, publisher, outcome: "ok", deadlineMs: 0 });
+      return;
+    case "record_unfilled":
+      await ledger.recordInjection({ id, publisher, outcome: "no_fill", deadlineMs: 0 });
+      return;
+    case "record_abandoned":
+      await ledger.recordInjection({ id, publisher, outcome: "abandoned", deadlineMs: 0 });
+      return;
+    case "accept":
+      await accept(id);
+      return;
+    case "deliver":
+    case "refuse":
+    case "retry":
+    case "die":
+      await settle(id, event);
+      return;
+    case "miss":
+      await ledger.sweepMissed(1000);
+      return;
+    case "replay":
+      await ledger.replay(id);
+      return;
+    case "discard":
+      await ledger.discard(id);
+      return;
+    case "expire":
+      await ledger.sweepExpired(1000, 0);
+      return;
+    default:
+      event satisfies never;
+  }
+}
+
+/** Events that lead a fresh id into each state. */
+const PATHS: Record<EntryState, readonly EntryEvent[]> = {
+  absent: [],
+  awaiting: ["record_filled"],
+  queued: ["record_filled", "accept"],
+  delivered: ["record_filled", "accept", "deliver"],
+  refused: ["record_filled", "accept", "refuse"],
+  dead: ["record_filled", "accept", "die"],
+  missed: ["record_filled", "miss"],
+  discarded: ["record_filled", "accept", "die", "discard"],
+  expired: ["record_filled", "accept", "die", "expire"],
+  unacknowledgeable: ["record_unfilled"],
+  abandoned: ["record_abandoned"],
+};
+
+async function stateOf(ledger: Ledger, id: AdResponseId): Promise<EntryState> {
+  return (await ledger.find(id))?.state ?? "absent";
+}
+
+function countOf(snapshot: LedgerSnapshot, name: string): number {
+  return (snapshot.totals.get(name) ?? []).reduce((sum, { value }) => sum + value, 0);
+}
+
+function expectBalance(snapshot: LedgerSnapshot): void {
+  const filled = (snapshot.totals.get("recorded") ?? []).filter(({ label }) => label === "ok");
+  const booked = filled.reduce((sum, { value }) => sum + value, 0) + countOf(snapshot, "unknown");
+  expect(snapshot.states.reduce((sum, { value }) => sum + value, 0)).toBe(booked);
+  expect(snapshot.states.every(({ value }) => value >= 0)).toBe(true);
+}
+
+test.each(ENTRY_STATES.flatMap((state) => ENTRY_EVENTS.map((event) => [state, event] as const)))(
+  "in state %s the event %s does what the rules say",
+  async (state, event) => {
+    const fixture = setup();
+    const id = fixture.newId();
+    for (const step of PATHS[state]) {
+      await fire(fixture, id, step);
+    }
+    expect(await stateOf(fixture.ledger, id)).toBe(state);
+    const before = await fixture.ledger.snapshot();
+    await fire(fixture, id, event);
+    const transition = decideTransition(state, event);
+    expect(await stateOf(fixture.ledger, id)).toBe(transition.kind === "moved" ? transition.to : state);
+    const after = await fixture.ledger.snapshot();
+    if (transition.kind !== "moved") {
+      expect(after.totals).toEqual(before.totals);
+    }
+    expectBalance(after);
+  },
+);
+
+test("the books balance after any walk of many ad responses", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(fc.nat(4), fc.constantFrom(...ENTRY_EVENTS)), { maxLength: 60 }),
+      async (steps) => {
+        const fixture = setup();
+        const ids = Array.from({ length: 5 }, () => fixture.newId());
+        for (const [at, event] of steps) {
+          await fire(fixture, ids[at] ?? fixture.newId(), event);
+          expectBalance(await fixture.ledger.snapshot());
+        }
+      },
+    ),
+    { numRuns: 25 },
+  );
+});
+
+test("an acknowledgment whose text the queue does not hold is not booked", async () => {
+  const { ledger, newId, partition } = setup();
+  const id = newId();
+  const payload = { key: `{adrelay:${partition}}:payload`, field: "name" };
+  expect(await ledger.accept({ id, publisher, textHash: "hash", payload })).toEqual({
+    kind: "payload_missing",
+  });
+  await redis.hset(payload.key, payload.field, "another");
+  expect(await ledger.accept({ id, publisher, textHash: "hash", payload })).toEqual({ kind: "conflict" });
+  expect(await ledger.find(id)).toBeUndefined();
+});
+
+test("two workers that book one delivery count it once", async () => {
+  const { ledger, newId, accept, settle } = setup();
+  const id = newId();
+  await accept(id);
+  const booked = await Promise.all([settle(id, "deliver"), settle(id, "deliver"), settle(id, "deliver")]);
+  expect(booked.sort()).toEqual(["booked", "same", "same"]);
+  expect(countOf(await ledger.snapshot(), "delivered")).toBe(1);
+});
+
+test("many sweeps at once miss each deadline once", async () => {
+  const { ledger, newId } = setup();
+  const ids = Array.from({ length: 300 }, () => newId());
+  await Promise.all(ids.map((id) => ledger.recordInjection({ id, publisher, outcome: "ok", deadlineMs: 0 })));
+  await Promise.all(Array.from({ length: 20 }, () => ledger.sweepMissed(50)));
+  expect(countOf(await ledger.snapshot(), "missed")).toBe(300);
+});
+
+test("a late acknowledgment leaves missed and is counted as late", async () => {
+  const { ledger, newId, accept } = setup();
+  const id = newId();
+  await ledger.recordInjection({ id, publisher, outcome: "ok", deadlineMs: 0 });
+  await ledger.sweepMissed(10);
+  expect((await accept(id)).kind).toBe("accepted_late");
+  const snapshot = await ledger.snapshot();
+  expect(countOf(snapshot, "missed")).toBe(1);
+  expect(countOf(snapshot, "late")).toBe(1);
+  expect(await ledger.find(id)).toMatchObject({ state: "queued", isLate: true, endedAtMs: undefined });
+});
+
+test("a replayed dead letter starts with fresh attempts and a fresh age", async () => {
+  const { ledger, newId, accept, settle } = setup();
+  const id = newId();
+  await accept(id);
+  await settle(id, "retry");
+  await settle(id, "retry");
+  await settle(id, "die");
+  expect(await ledger.find(id)).toMatchObject({ failedAttempts: 2, attempts: 3, deadReason: "http_400" });
+  expect(await ledger.replay(id)).toBe("booked");
+  expect(await ledger.find(id)).toMatchObject({
+    state: "queued",
+    failedAttempts: 0,
+    attempts: 3,
+    deadReason: undefined,
+  });
+  expect(await ledger.pendingPayloadWork(10)).toEqual([{ action: "requeue", id }]);
+  await ledger.finishPayloadWork({ action: "requeue", id });
+  expect(await ledger.pendingPayloadWork(10)).toEqual([]);
+});
+
+test("only the latest attempts are kept and all are counted", async () => {
+  const { ledger, newId, accept, settle } = setup();
+  const id = newId();
+  await accept(id);
+  for (let attempt = 1; attempt <= 25; attempt += 1) {
+    await settle(id, "retry", { code: `http_${500 + attempt}`, durationMs: attempt });
+  }
+  const entry = await ledger.find(id);
+  expect(entry?.attempts).toBe(25);
+  expect(entry?.attemptLog).toHaveLength(20);
+  expect(entry?.attemptLog[0]).toMatchObject({ code: "http_506", durationMs: 6 });
+  expect(entry?.attemptLog.at(-1)).toMatchObject({ code: "http_525", durationMs: 25 });
+});
+
+test("a record that has ended is forgotten and its counts stay", async () => {
+  const { newId, accept, settle, partition } = setup();
+  const brief = new Ledger({ redis, recordRetentionMs: 50, partition });
+  const id = newId();
+  await accept(id);
+  await brief.settle({
+    id,
+    event: "deliver",
+    label: "ok",
+    code: "ok",
+    providerAckId: undefined,
+    durationMs: 1,
+    delayMs: 0,
+    notify: undefined,
+  });
+  await eventually(async () => expect(await brief.find(id)).toBeUndefined());
+  expect(await settle(id, "deliver")).toBe("illegal");
+  const snapshot = await brief.snapshot();
+  expect(countOf(snapshot, "delivered")).toBe(1);
+  expectBalance(snapshot);
+});
+
+test("a Redis that forgot the scripts gets them again", async () => {
+  const { ledger, newId } = setup();
+  await redis.script("FLUSH");
+  const id = newId();
+  expect(await ledger.recordInjection({ id, publisher, outcome: "ok", deadlineMs: LONG_MS })).toBe(true);
+  expect(await ledger.recordInjection({ id, publisher, outcome: "ok", deadlineMs: LONG_MS })).toBe(false);
+});
+
+test("a crash of Redis loses no booked transition", async () => {
+  const { ledger, newId, accept } = setup();
+  const ids = Array.from({ length: 50 }, () => newId());
+  await Promise.all(ids.map((id) => accept(id)));
+  await server.crash();
+  await server.restart();
+  await eventually(async () => expect(await redis.ping()).toBe("PONG"));
+  expect(countOf(await ledger.snapshot(), "accepted")).toBe(50);
+});

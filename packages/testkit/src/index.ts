@@ -1,0 +1,23 @@
+/** Real parts for tests: a Redis, processes, a scripted provider. Imported by tests alone. */
+export { type AppName, type AppProcess, AppStartError, type LogLine, startApp } from "./app-process.ts";
+export { eventually, pause } from "./eventually.ts";
+export { fetchMetrics, parseMetrics, type Samples, sumOf } from "./metrics-text.ts";
+export {
+  type RelayStack,
+  type StackOptions,
+  startRelayStack,
+  TEST_ADMIN_TOKEN,
+  TEST_API_KEY,
+  TEST_PROVIDER_KEY,
+} from "./relay-stack.ts";
+export {
+  acknowledged,
+  type Behaviour,
+  filled,
+  type Script,
+  type ScriptedProvider,
+  type SeenPost,
+  startScriptedProvider,
+  unfilled,
+} from "./scripted-provider.ts";
+export { startTestRedis, type TestRedis } from "./test-redis.ts";

@@ -1,0 +1,67 @@
+import { freePort } from "@adrelay/local-redis";
+import { type AppProcess, startApp } from "./app-process.ts";
+import type { TestRedis } from "./test-redis.ts";
+
+export const TEST_API_KEY = "key-of-a-caller";
+export const TEST_ADMIN_TOKEN = "token-of-an-operator";
+export const TEST_PROVIDER_KEY = "key-at-the-provider";
+
+/** A gateway and a worker as real processes, each of which can be killed and started again on its ports. */
+export interface RelayStack {
+  readonly gatewayUrl: string;
+  readonly gatewayOpsUrl: string;
+  readonly workerOpsUrl: string;
+  readonly apps: Map<"gateway" | "worker", AppProcess>;
+  /** Starts one (again), with more settings if given. */
+  start(app: "gateway" | "worker", env?: Record<string, string>): Promise<AppProcess>;
+  /** kill -9. */
+  crash(app: "gateway" | "worker"): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface StackOptions {
+  readonly redis: TestRedis;
+  readonly providerUrl: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Starts both; settings are those of a quick test unless overridden. */
+export async function startRelayStack({ redis, providerUrl, env = {} }: StackOptions): Promise<RelayStack> {
+  const [gatewayPort, gatewayOpsPort, workerOpsPort] = [await freePort(), await freePort(), await freePort()];
+  const base = {
+    REDIS_URL: redis.url,
+    PROVIDER_URL: providerUrl,
+    PROVIDER_API_KEY: TEST_PROVIDER_KEY,
+    API_KEYS: TEST_API_KEY,
+    ADMIN_TOKEN: TEST_ADMIN_TOKEN,
+    GATEWAY_PORT: String(gatewayPort),
+    GATEWAY_OPS_PORT: String(gatewayOpsPort),
+    WORKER_OPS_PORT: String(workerOpsPort),
+    RETRY_SCHEDULE: "100ms,200ms",
+    SWEEP_INTERVAL_MS: "100",
+    DELIVERY_TIMEOUT_MS: "1000",
+    SHUTDOWN_TIMEOUT_MS: "5000",
+    ...env,
+  };
+  const apps = new Map<"gateway" | "worker", AppProcess>();
+  const start = async (app: "gateway" | "worker", more: Record<string, string> = {}) => {
+    const started = await startApp(app, { ...base, ...more });
+    apps.set(app, started);
+    return started;
+  };
+  await Promise.all([start("gateway"), start("worker")]);
+  return {
+    gatewayUrl: `http://127.0.0.1:${gatewayPort}`,
+    gatewayOpsUrl: `http://127.0.0.1:${gatewayOpsPort}`,
+    workerOpsUrl: `http://127.0.0.1:${workerOpsPort}`,
+    apps,
+    start,
+    crash: async (app) => {
+      apps.get(app)?.kill("SIGKILL");
+      await apps.get(app)?.exited;
+    },
+    stop: async () => {
+      await Promise.all([...apps.values()].map((app) => app.stop()));
+    },
+  };
+}

@@ -1,0 +1,170 @@
+import { randomUUID } from "node:crypto";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import { ACKNOWLEDGE_PATH } from "@adrelay/contract";
+
+/** A POST that the provider saw, body as it came. */
+export interface SeenPost {
+  readonly operation: "start" | "acknowledge";
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+  /** Parsed body; undefined if it is no JSON object. */
+  readonly fields: Record<string, unknown>;
+  readonly atMs: number;
+}
+
+/** What the provider does with a POST. */
+export type Behaviour =
+  | {
+      readonly kind: "answer";
+      readonly status: number;
+      readonly body?: unknown;
+      readonly headers?: Record<string, string>;
+    }
+  /** Bytes that need not be JSON. */
+  | { readonly kind: "raw"; readonly status: number; readonly bytes: string }
+  /** Answers after a while. */
+  | { readonly kind: "late"; readonly delayMs: number; readonly then: Behaviour }
+  /** Never answers. */
+  | { readonly kind: "hang" }
+  /** Closes the connection without an answer. */
+  | { readonly kind: "reset" }
+  /** Sends its headers, then a byte a second without end. */
+  | { readonly kind: "drip" };
+
+/** Decides what to do with a POST; `count` is how many of its operation came before for the same id. */
+export type Script = (post: SeenPost, count: number) => Behaviour;
+
+export interface ScriptedProvider {
+  readonly url: string;
+  readonly port: number;
+  readonly posts: SeenPost[];
+  /** Acknowledgments seen for one ad response, in order. */
+  acknowledgmentsOf(adResponseId: string): SeenPost[];
+  onStart(script: Script): void;
+  onAcknowledge(script: Script): void;
+  close(): Promise<void>;
+}
+
+/** A filled injection. */
+export function filled(overrides: Record<string, unknown> = {}): Behaviour {
+  const body = {
+    ad_request_id: randomUUID(),
+    ad_response_id: randomUUID(),
+    status: "ok",
+    success: true,
+    execution_time_ms: 1.5,
+    enhanced_prompt: "a prompt with an ad",
+    product_name: "Velmora Drift",
+    ...overrides,
+  };
+  return { kind: "answer", status: 200, body };
+}
+
+/** A 201 or 202. */
+export function unfilled(status: 201 | 202): Behaviour {
+  const body = {
+    ad_request_id: randomUUID(),
+    ad_response_id: randomUUID(),
+    status: status === 201 ? "rejected" : "no_fill",
+    success: false,
+    execution_time_ms: 1.5,
+    enhanced_prompt: null,
+    product_name: null,
+  };
+  return { kind: "answer", status, body };
+}
+
+/** An acknowledgment's verdict. */
+export function acknowledged(status: "ok" | "no_ad_used" | "recoverable_error" = "ok"): Behaviour {
+  const body = { ad_ack_id: randomUUID(), status, success: status !== "recoverable_error" };
+  return { kind: "answer", status: 200, body };
+}
+
+/** Starts a provider on a real socket; it fills every injection and takes every acknowledgment unless told else. */
+export async function startScriptedProvider(port = 0): Promise<ScriptedProvider> {
+  const posts: SeenPost[] = [];
+  let onStart: Script = () => filled();
+  let onAcknowledge: Script = () => acknowledged();
+  const server = createServer((request, response) => {
+    void readPost(request).then((post) => {
+      const before = posts.filter(
+        ({ operation, fields }) => operation === post.operation && sameId(fields, post.fields),
+      );
+      posts.push(post);
+      const script = post.operation === "start" ? onStart : onAcknowledge;
+      behave(script(post, before.length), request, response);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  const address = server.address();
+  const bound = typeof address === "object" && address !== null ? address.port : port;
+  return {
+    url: `http://127.0.0.1:${bound}`,
+    port: bound,
+    posts,
+    acknowledgmentsOf: (id) =>
+      posts.filter((post) => post.operation === "acknowledge" && sameId(post.fields, { ad_response_id: id })),
+    onStart: (script) => {
+      onStart = script;
+    },
+    onAcknowledge: (script) => {
+      onAcknowledge = script;
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function sameId(a: Record<string, unknown>, b: Record<string, unknown>): boolean {
+  return String(a["ad_response_id"]).toLowerCase() === String(b["ad_response_id"]).toLowerCase();
+}
+
+async function readPost(request: IncomingMessage): Promise<SeenPost> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) {
+    chunks.push(Buffer.from(chunk));
+  }
+  const body = Buffer.concat(chunks);
+  const operation = `${request.url?.replace(/\/?$/, "/")}` === ACKNOWLEDGE_PATH ? "acknowledge" : "start";
+  return { operation, headers: request.headers, body, fields: parseFields(body), atMs: performance.now() };
+}
+
+function parseFields(body: Buffer): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(body.toString("utf8"));
+    return typeof value === "object" && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}
+
+function behave(behaviour: Behaviour, request: IncomingMessage, response: ServerResponse): void {
+  switch (behaviour.kind) {
+    case "answer":
+      response.writeHead(behaviour.status, { "content-type": "application/json", ...behaviour.headers });
+      response.end(behaviour.body === undefined ? "" : JSON.stringify(behaviour.body));
+      return;
+    case "raw":
+      response.writeHead(behaviour.status).end(behaviour.bytes);
+      return;
+    case "late":
+      setTimeout(() => behave(behaviour.then, request, response), behaviour.delayMs);
+      return;
+    case "hang":
+      return;
+    case "reset":
+      request.socket.destroy();
+      return;
+    case "drip": {
+      response.writeHead(200, { "content-type": "application/json" }).write("{");
+      const timer = setInterval(() => response.write(" "), 1000);
+      response.once("close", () => clearInterval(timer));
+      return;
+    }
+    default:
+      behaviour satisfies never;
+  }
+}
