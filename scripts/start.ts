@@ -1,0 +1,130 @@
+/** `npm start`: the whole of Adrelay on this machine, until Ctrl-C. */
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { ACKNOWLEDGE_PATH, API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
+import { RedisStartError } from "@adrelay/local-redis";
+import { DEMO_INJECTION, DemoError, runDemo } from "./start/demo.ts";
+import { parseStartOptions, START_HELP } from "./start/options.ts";
+import { PartError } from "./start/part.ts";
+import { type RunFile, takeLock } from "./start/run-file.ts";
+import { type Stack, startStack } from "./start/stack.ts";
+
+const ROOT = fileURLToPath(new URL("../", import.meta.url));
+const HOME = join(ROOT, ".adrelay");
+const LOCK = join(HOME, "start.lock");
+const EXIT_USAGE = 2;
+
+const say = (line: string) => console.log(line);
+
+await main(process.argv.slice(2));
+
+async function main(args: readonly string[]): Promise<void> {
+  const options = parseStartOptions(args);
+  switch (options.kind) {
+    case "help":
+      say(START_HELP);
+      return;
+    case "faulty":
+      console.error(`npm start: ${options.why}\n\n${START_HELP}`);
+      process.exit(EXIT_USAGE);
+      return;
+    case "run":
+      await run(options.port, options.hasDemo);
+      return;
+    default:
+      options satisfies never;
+  }
+}
+
+async function run(gatewayPort: number | undefined, hasDemo: boolean): Promise<void> {
+  const lock = takeLock(LOCK);
+  if (lock.kind === "held") {
+    console.error(
+      `npm start: Adrelay runs in this folder already (pid ${lock.pid}); .adrelay/run.json tells where.`,
+    );
+    process.exit(1);
+  }
+  const envFile = join(ROOT, ".env");
+  if (existsSync(envFile)) {
+    process.loadEnvFile(envFile);
+  }
+  const giveUp = new AbortController();
+  const starting = startStack({ home: HOME, env: process.env, gatewayPort, say, signal: giveUp.signal });
+  handleSignals(async () => {
+    giveUp.abort();
+    await starting.then(
+      (stack) => stack.stop(),
+      () => {},
+    );
+  });
+  try {
+    const stack = await starting;
+    if (hasDemo) {
+      say("\nOne injection and its acknowledgment, through all of it:");
+      await runDemo(stack.run.gateway, stack.run.apiKey, say);
+    }
+    printAddresses(stack.run);
+  } catch (error) {
+    if (!giveUp.signal.aborted) {
+      await fail(error, starting);
+    }
+  }
+}
+
+/** Says what went wrong, stops what runs, and ends with 1. */
+async function fail(error: unknown, starting: Promise<Stack>): Promise<void> {
+  const isExpected =
+    error instanceof PartError || error instanceof RedisStartError || error instanceof DemoError;
+  console.error(
+    `npm start: ${isExpected ? error.message : String(error instanceof Error ? error.stack : error)}`,
+  );
+  await starting.then(
+    (stack) => stack.stop(),
+    () => {},
+  );
+  release();
+  process.exit(1);
+}
+
+/** The first signal stops everything in order; what comes meanwhile changes nothing. */
+function handleSignals(stopAll: () => Promise<void>): void {
+  let isStopping = false;
+  const onSignal = () => {
+    if (!isStopping) {
+      isStopping = true;
+      say("\nstopping");
+      void stopAll().then(() => {
+        release();
+        say("stopped");
+        process.exit(0);
+      });
+    }
+  };
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.on(signal, onSignal);
+  }
+  process.on("disconnect", onSignal);
+}
+
+function release(): void {
+  rmSync(LOCK, { force: true });
+  rmSync(join(HOME, "run.json"), { force: true });
+}
+
+function printAddresses({ gateway, gatewayOps, workerOps, adServer, apiKey, adminToken }: RunFile): void {
+  const headers = `-H '${API_KEY_HEADER}: ${apiKey}' -H 'Content-Type: application/json'`;
+  say(`
+Adrelay runs. Ctrl-C stops it.
+  gateway      ${gateway}
+  gateway ops  ${gatewayOps}   metrics, health, admin API (token: ${adminToken})
+  worker ops   ${workerOps}   metrics, health
+  ad server    ${adServer}
+  API key      ${apiKey}
+
+An injection:
+  curl -s ${gateway}${INJECTION_PATH} ${headers} -d '${JSON.stringify(DEMO_INJECTION)}'
+Its acknowledgment, with the ad_response_id of the answer:
+  curl -s ${gateway}${ACKNOWLEDGE_PATH} ${headers} -d '{"ad_response_id": "...", "llm_response": "..."}'
+`);
+}

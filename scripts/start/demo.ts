@@ -1,0 +1,85 @@
+import { ACKNOWLEDGE_PATH, ACKNOWLEDGMENTS_PATH, API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
+
+/** The demo got another answer than it should; the message says which. */
+export class DemoError extends Error {
+  override readonly name = "DemoError";
+}
+
+export const DEMO_INJECTION = {
+  prompt: "Which running shoes should I buy for my first marathon?",
+  request_context: { session_id: "demo", user_agent: "adrelay-demo", user_ip: "203.0.113.7" },
+  optional_context: { country: "US", age: 34 },
+};
+
+const CALL_TIMEOUT_MS = 5000;
+const DELIVERY_TIMEOUT_MS = 10_000;
+const LOOK_INTERVAL_MS = 20;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Sends one real injection and its acknowledgment through everything, and says each step. */
+export async function runDemo(gateway: string, apiKey: string, say: (line: string) => void): Promise<void> {
+  const call = makeCall(gateway, apiKey);
+  say(`  POST ${INJECTION_PATH}  "${DEMO_INJECTION.prompt}"`);
+  const injection = await call("POST", INJECTION_PATH, DEMO_INJECTION);
+  if (injection.status !== 200) {
+    throw new DemoError(
+      `the injection was answered with ${injection.status}: ${JSON.stringify(injection.body)}`,
+    );
+  }
+  const { ad_response_id: id, product_name: product, enhanced_prompt: prompt } = injection.body;
+  say(`  ${injection.status}  ad for ${String(product)}, enhanced prompt:`);
+  say(indent(String(prompt)));
+  const text = `For a first marathon I'd look at the ${String(product)} (sponsored).`;
+  const acknowledgment = { ad_response_id: id, llm_response: text };
+  say(`  POST ${ACKNOWLEDGE_PATH}  (Prefer: respond-async)  "${text}"`);
+  const accepted = await call("POST", ACKNOWLEDGE_PATH, acknowledgment, { Prefer: "respond-async" });
+  if (accepted.status !== 201) {
+    throw new DemoError(
+      `the acknowledgment was answered with ${accepted.status}: ${JSON.stringify(accepted.body)}`,
+    );
+  }
+  say(`  ${accepted.status}  ${String(accepted.body["status"])}: on the queue, the relay sees to the rest`);
+  await followDelivery(() => call("GET", `${ACKNOWLEDGMENTS_PATH}${String(id)}/`), say);
+}
+
+async function followDelivery(
+  lookUp: () => Promise<{ status: number; body: Fields }>,
+  say: (line: string) => void,
+): Promise<void> {
+  const deadlineMs = performance.now() + DELIVERY_TIMEOUT_MS;
+  // The queue may be quicker than our first look; the 201 said that it was queued.
+  say("  queued");
+  for (;;) {
+    const { body } = await lookUp();
+    if (body["state"] === "delivered") {
+      say(`  delivered  (${String(body["status"])}, attempts: ${String(body["attempts"])})`);
+      return;
+    }
+    if (performance.now() > deadlineMs) {
+      throw new DemoError(`the acknowledgment is still ${String(body["state"])}: ${JSON.stringify(body)}`);
+    }
+    await new Promise((done) => setTimeout(done, LOOK_INTERVAL_MS));
+  }
+}
+
+function makeCall(gateway: string, apiKey: string) {
+  return async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
+    const response = await fetch(gateway + path, {
+      method,
+      headers: { [API_KEY_HEADER]: apiKey, "Content-Type": "application/json", ...headers },
+      signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const parsed: unknown = await response.json();
+    const fields: Fields = typeof parsed === "object" && parsed !== null ? { ...parsed } : {};
+    return { status: response.status, body: fields };
+  };
+}
+
+function indent(text: string): string {
+  return text
+    .split("\n")
+    .map((line) => `      ${line}`)
+    .join("\n");
+}

@@ -1,0 +1,173 @@
+/**
+ * The whole of Adrelay on one machine. Parts start in the order in which they need each other and stop in
+ * reverse; whatever was started is stopped, also when a later part can't start.
+ */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { type LocalKeys, loadLocalKeys } from "./local-keys.ts";
+import { type Part, PartError, startApp } from "./part.ts";
+import { takenPorts, type WantedPort } from "./ports.ts";
+import { startOwnRedis } from "./redis-part.ts";
+import { type RunFile, writeRunFile } from "./run-file.ts";
+
+export interface StackOptions {
+  /** `.adrelay/` of this checkout. */
+  readonly home: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly gatewayPort: number | undefined;
+  readonly say: (line: string) => void;
+  /** Fires when the start is to be given up: what runs by then is stopped. */
+  readonly signal: AbortSignal;
+}
+
+export interface Stack {
+  readonly run: RunFile;
+  stop(): Promise<void>;
+}
+
+const READY_TIMEOUT_MS = 30_000;
+
+/** Starts everything and waits until it is ready. Rejects with a PartError, with nothing left running. */
+export async function startStack({ home, env, gatewayPort, say, signal }: StackOptions): Promise<Stack> {
+  mkdirSync(join(home, "logs"), { recursive: true });
+  const keys = loadLocalKeys(join(home, "keys.json"));
+  const ports = wantedPorts(env, gatewayPort);
+  const taken = await takenPorts(Object.values(ports));
+  if (taken.length > 0) {
+    throw new PartError(taken.join("\n"));
+  }
+  const parts: Part[] = [];
+  const stop = async () => {
+    for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
+      await part.stop();
+    }
+  };
+  const runFile = join(home, "run.json");
+  let save = () => {};
+  try {
+    const redisUrl =
+      env["REDIS_URL"] || (await ownRedis({ home, env, runFile, say, parts, onStarted: () => save() }));
+    const settings = appSettings(env, { keys, ports, redisUrl });
+    const run = () => describeRun({ ports, redisUrl, settings, parts });
+    save = () => writeRunFile(runFile, run());
+    for (const app of ["ad-server", "worker", "gateway"] as const) {
+      signal.throwIfAborted();
+      const logFile = join(home, "logs", `${app}.log`);
+      parts.push(await startApp({ app, env: settings, logFile, say, onStarted: () => save() }));
+      say(`${app} runs (pid ${parts.at(-1)?.pid()}), log in ${logFile}`);
+    }
+    await waitUntilReady(run(), signal);
+    save();
+    return { run: run(), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+type Ports = Readonly<Record<"gateway" | "gatewayOps" | "workerOps" | "adServer", WantedPort>>;
+
+function wantedPorts(env: NodeJS.ProcessEnv, gatewayPort: number | undefined): Ports {
+  const want = (part: string, prefix: string, fallback: number): WantedPort => ({
+    part,
+    host: env[`${prefix}_HOST`] || "127.0.0.1",
+    port: Number(env[`${prefix}_PORT`] || fallback),
+    setting: `${prefix}_PORT`,
+  });
+  const gateway = want("gateway", "GATEWAY", 8080);
+  return {
+    gateway: { ...gateway, port: gatewayPort ?? gateway.port, setting: "--port or GATEWAY_PORT" },
+    gatewayOps: want("gateway's ops listener", "GATEWAY_OPS", 8081),
+    workerOps: want("worker's ops listener", "WORKER_OPS", 8082),
+    adServer: want("ad server", "AD_SERVER", 8090),
+  };
+}
+
+async function ownRedis(options: {
+  home: string;
+  env: NodeJS.ProcessEnv;
+  runFile: string;
+  say: (line: string) => void;
+  parts: Part[];
+  onStarted: () => void;
+}): Promise<string> {
+  const { home, parts, ...rest } = options;
+  const redis = await startOwnRedis({
+    ...rest,
+    dataDir: join(home, "redis"),
+    cacheDir: join(home, "redis-server"),
+  });
+  parts.push(redis);
+  return redis.url;
+}
+
+function appSettings(
+  env: NodeJS.ProcessEnv,
+  { keys, ports, redisUrl }: { keys: LocalKeys; ports: Ports; redisUrl: string },
+): NodeJS.ProcessEnv {
+  const ownKeys = env["PUBLISHERS_FILE"] ? {} : { API_KEYS: env["API_KEYS"] || keys.apiKey };
+  return {
+    ...env,
+    ...ownKeys,
+    REDIS_URL: redisUrl,
+    GATEWAY_PORT: String(ports.gateway.port),
+    PROVIDER_URL: env["PROVIDER_URL"] || urlOf(ports.adServer),
+    PROVIDER_API_KEY: env["PROVIDER_API_KEY"] || keys.providerKey,
+    AD_SERVER_API_KEYS: env["AD_SERVER_API_KEYS"] || keys.providerKey,
+    ADMIN_TOKEN: env["ADMIN_TOKEN"] || keys.adminToken,
+  };
+}
+
+function describeRun(stack: {
+  ports: Ports;
+  redisUrl: string;
+  settings: NodeJS.ProcessEnv;
+  parts: Part[];
+}): RunFile {
+  const { ports, redisUrl, settings, parts } = stack;
+  const pids = Object.fromEntries(parts.map((part) => [part.name, part.pid()]));
+  return {
+    gateway: urlOf(ports.gateway),
+    gatewayOps: urlOf(ports.gatewayOps),
+    workerOps: urlOf(ports.workerOps),
+    adServer: urlOf(ports.adServer),
+    redis: redisUrl,
+    apiKey: (settings["API_KEYS"] ?? "").split(",")[0] ?? "",
+    adminToken: settings["ADMIN_TOKEN"] ?? "",
+    pids: { start: process.pid, ...pids },
+  };
+}
+
+/** An address to call: a listener on all addresses is called on this machine's own. */
+function urlOf({ host, port }: WantedPort): string {
+  return `http://${host === "0.0.0.0" ? "127.0.0.1" : host}:${port}`;
+}
+
+async function waitUntilReady(
+  { gatewayOps, workerOps, adServer }: RunFile,
+  signal: AbortSignal,
+): Promise<void> {
+  const deadlineMs = performance.now() + READY_TIMEOUT_MS;
+  for (const [name, url] of Object.entries({
+    "ad-server": adServer,
+    worker: workerOps,
+    gateway: gatewayOps,
+  })) {
+    for (let answer = await askReady(url); answer !== "ready"; answer = await askReady(url)) {
+      signal.throwIfAborted();
+      if (performance.now() > deadlineMs) {
+        throw new PartError(`${name} does not get ready: ${answer}`);
+      }
+      await new Promise((done) => setTimeout(done, 50));
+    }
+  }
+}
+
+async function askReady(url: string): Promise<string> {
+  try {
+    const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2000) });
+    return response.ok ? "ready" : await response.text();
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
