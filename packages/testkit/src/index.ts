@@ -1,7 +1,16 @@
 /** Real parts for tests: a Redis, processes, a scripted provider. Imported by tests alone. */
+export { type AdServerProcess, startAdServer } from "./ad-server-process.ts";
 export { type AppName, type AppProcess, AppStartError, type LogLine, startApp } from "./app-process.ts";
 export { eventually, pause } from "./eventually.ts";
 export { fetchMetrics, parseMetrics, type Samples, sumOf } from "./metrics-text.ts";
+export {
+  type Answer,
+  type RelayCaller,
+  relayCaller,
+  type SendOptions,
+  TEST_INJECTION,
+  unknownId,
+} from "./relay-caller.ts";
 export {
   type RelayStack,
   type StackOptions,

@@ -23,7 +23,7 @@ export type Behaviour =
   /** Bytes that need not be JSON. */
   | { readonly kind: "raw"; readonly status: number; readonly bytes: string }
   /** Answers after a while. */
-  | { readonly kind: "late"; readonly delayMs: number; readonly then: Behaviour }
+  | { readonly kind: "late"; readonly delayMs: number; readonly answer: Behaviour }
   /** Never answers. */
   | { readonly kind: "hang" }
   /** Closes the connection without an answer. */
@@ -151,7 +151,7 @@ function behave(behaviour: Behaviour, request: IncomingMessage, response: Server
       response.writeHead(behaviour.status).end(behaviour.bytes);
       return;
     case "late":
-      setTimeout(() => behave(behaviour.then, request, response), behaviour.delayMs);
+      setTimeout(() => behave(behaviour.answer, request, response), behaviour.delayMs);
       return;
     case "hang":
       return;

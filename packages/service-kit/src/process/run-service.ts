@@ -6,6 +6,8 @@ export interface RunnableService {
   readonly log: Logger;
   readonly lifecycle: Lifecycle;
   readonly shutdownTimeoutMs: number;
+  /** Fields of the line that says it is ready: its ports above all. */
+  readonly listening: Readonly<Record<string, number>>;
 }
 
 /**
@@ -13,7 +15,7 @@ export interface RunnableService {
  * and exits: 0 after a stop, 1 after a fault nobody caught. The process ends a second after the deadline
  * at the latest, whatever still hangs.
  */
-export function runService({ log, lifecycle, shutdownTimeoutMs }: RunnableService): void {
+export function runService({ log, lifecycle, shutdownTimeoutMs, listening }: RunnableService): void {
   const stop = (reason: string, exitCode: number) => {
     if (lifecycle.isStopping) {
       return;
@@ -34,4 +36,8 @@ export function runService({ log, lifecycle, shutdownTimeoutMs }: RunnableServic
   };
   process.on("uncaughtException", onFault("uncaught_exception"));
   process.on("unhandledRejection", onFault("unhandled_rejection"));
+  // Ready only now: whoever reads this may send a signal at once.
+  log.info({ event: "listening", ...listening });
+  // Tells a supervisor that it runs, whatever the log level is.
+  process.send?.({ event: "listening" });
 }

@@ -1,0 +1,71 @@
+import { randomUUID } from "node:crypto";
+import { ACKNOWLEDGE_PATH, ACKNOWLEDGMENTS_PATH, API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
+import { TEST_API_KEY } from "./relay-stack.ts";
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The body's fields; empty if it is no JSON object. */
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly durationMs: number;
+}
+
+export interface SendOptions {
+  readonly method?: string;
+  /** null leaves a header out. */
+  readonly headers?: Readonly<Record<string, string | null>>;
+  readonly signal?: AbortSignal;
+}
+
+/** Sends requests as a publisher's backend does. */
+export interface RelayCaller {
+  send(path: string, body: string | Buffer | undefined, options?: SendOptions): Promise<Answer>;
+  inject(options?: SendOptions, body?: unknown): Promise<Answer>;
+  acknowledge(adResponseId: unknown, text: unknown, options?: SendOptions): Promise<Answer>;
+  lookUp(adResponseId: string, options?: SendOptions): Promise<Answer>;
+}
+
+export const TEST_INJECTION = {
+  prompt: "Which running shoes should I buy for my first marathon?",
+  request_context: { session_id: "s-1", user_agent: "test", user_ip: "203.0.113.7" },
+  optional_context: { country: "US", age: 34 },
+};
+
+export function relayCaller(baseUrl: string, apiKey = TEST_API_KEY): RelayCaller {
+  const send: RelayCaller["send"] = async (path, body, { method, headers = {}, signal } = {}) => {
+    const wanted = { [API_KEY_HEADER]: apiKey, "Content-Type": "application/json", ...headers };
+    const kept = Object.entries(wanted).filter((entry): entry is [string, string] => entry[1] !== null);
+    const startedAtMs = performance.now();
+    const response = await fetch(baseUrl + path, {
+      method: method ?? (body === undefined ? "GET" : "POST"),
+      headers: kept,
+      ...(body === undefined ? {} : { body: typeof body === "string" ? body : new Uint8Array(body) }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+    const text = await response.text();
+    const durationMs = performance.now() - startedAtMs;
+    return { status: response.status, headers: response.headers, text, body: fieldsOf(text), durationMs };
+  };
+  return {
+    send,
+    inject: (options, body = TEST_INJECTION) => send(INJECTION_PATH, JSON.stringify(body), options),
+    acknowledge: (id, text, options) =>
+      send(ACKNOWLEDGE_PATH, JSON.stringify({ ad_response_id: id, llm_response: text }), options),
+    lookUp: (id, options) => send(`${ACKNOWLEDGMENTS_PATH}${id}/`, undefined, options),
+  };
+}
+
+/** A fresh id that no provider gave out. */
+export function unknownId(): string {
+  return randomUUID();
+}
+
+function fieldsOf(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}
