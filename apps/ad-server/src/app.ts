@@ -1,0 +1,77 @@
+import { ACKNOWLEDGE_PATH, INJECTION_PATH } from "@adrelay/contract";
+import {
+  answerErrors,
+  createApp,
+  createOpsApp,
+  type FinishedRequest,
+  methodNotAllowed,
+  notFound,
+} from "@adrelay/service-kit";
+import type { Express } from "express";
+import type { Logger } from "pino";
+import type { AdServerMetrics, OperationLabel } from "./metrics.ts";
+import { acknowledgeOperation } from "./routes/acknowledge/acknowledge.ts";
+import { type EndpointDeps, makeEndpoint } from "./routes/endpoint.ts";
+import { LOOK_UP_PATH, lookUpEndpoint } from "./routes/look-up/look-up.ts";
+import { type StartDeps, startOperation } from "./routes/start/start.ts";
+import type { ResponseStore } from "./store/response-store.ts";
+
+export interface AppDeps extends EndpointDeps, StartDeps {
+  readonly log: Logger;
+  readonly metrics: AdServerMetrics;
+  readonly store: ResponseStore;
+  isStopping(): boolean;
+  /** Whether Redis can be written to now. */
+  checkRedis(): Promise<boolean>;
+}
+
+/** The one listener of the ad server: both operations, the look-up, metrics and health. */
+export function createAdServerApp(deps: AppDeps): Express {
+  const app = createApp((finished) => report(deps, finished));
+  app
+    .route(INJECTION_PATH)
+    .post(makeEndpoint(deps, startOperation(deps)))
+    .all(methodNotAllowed("POST"));
+  app
+    .route(ACKNOWLEDGE_PATH)
+    .post(makeEndpoint(deps, acknowledgeOperation(deps)))
+    .all(methodNotAllowed("POST"));
+  app.route(LOOK_UP_PATH).get(lookUpEndpoint(deps)).all(methodNotAllowed("GET"));
+  app.use(
+    createOpsApp({
+      collect: () => deps.metrics.collect(),
+      checks: [{ name: "redis", check: deps.checkRedis }],
+      isStopping: deps.isStopping,
+    }),
+  );
+  app.use(notFound);
+  app.use(answerErrors(deps.log));
+  return app;
+}
+
+/** The canonical line of a request, and its time in the metrics. Probes and scrapes are worth a line at debug only. */
+function report({ log, metrics, notes }: AppDeps, finished: FinishedRequest): void {
+  const { method, status, requestId, durationMs, response } = finished;
+  const fields = notes.of(response);
+  const operation = operationOf(fields["operation"]);
+  metrics.observe(operation, status, durationMs);
+  log[levelOf(operation, status)]({
+    event: "request",
+    method,
+    status,
+    request_id: requestId,
+    duration_ms: durationMs,
+    ...fields,
+  });
+}
+
+function operationOf(noted: string | number | undefined): OperationLabel {
+  return noted === "start" || noted === "acknowledge" || noted === "look_up" ? noted : "other";
+}
+
+function levelOf(operation: OperationLabel, status: number): "debug" | "info" | "warn" {
+  if (status >= 500) {
+    return "warn";
+  }
+  return operation === "other" ? "debug" : "info";
+}

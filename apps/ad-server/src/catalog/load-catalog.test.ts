@@ -1,0 +1,42 @@
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { loadCatalog, parseCatalog } from "./load-catalog.ts";
+
+const AD = {
+  id: "velmora-drift",
+  product_name: "Velmora Drift",
+  advertiser: "velmora",
+  category: "running-shoes",
+  description: "A trainer.",
+  keywords: ["running shoes"],
+  landing_url: "https://velmora.example/",
+  bid_cpm_micros: 1,
+  budget_micros: 1,
+};
+
+test("the shipped catalogue is sound", () => {
+  const file = fileURLToPath(new URL("../../catalog/catalog.yaml", import.meta.url));
+  expect(loadCatalog(file)).toMatchObject({ kind: "ok", ads: { length: 64 } });
+});
+
+test.each([
+  [[], "at least one ad"],
+  [{}, "CATALOG_FILE"],
+  [[AD, AD], "CATALOG_FILE 1.id"],
+  [[{ ...AD, landing_url: "javascript:alert(1)" }], "CATALOG_FILE 0.landing_url"],
+  [[{ ...AD, bid_cpm_micros: 1.5 }], "CATALOG_FILE 0.bid_cpm_micros"],
+  [[{ ...AD, targeting: { contries: ["US"] } }], "CATALOG_FILE 0.targeting"],
+  [[{ ...AD, targeting: { age_min: 30, age_max: 20 } }], "CATALOG_FILE 0.targeting.age_max"],
+  [[{ ...AD, start: "2026-02-01T00:00:00Z", end: "2026-01-01T00:00:00Z" }], "CATALOG_FILE 0.end"],
+])("a catalogue of %j is refused with the place of the fault", (value, place) => {
+  const parsed = parseCatalog(value);
+  expect(parsed.kind).toBe("faulty");
+  expect(JSON.stringify(parsed)).toContain(place);
+});
+
+test("a file that isn't there is a fault of the setting", () => {
+  expect(loadCatalog("/nowhere/catalog.yaml")).toMatchObject({
+    kind: "faulty",
+    faults: [{ path: "CATALOG_FILE" }],
+  });
+});

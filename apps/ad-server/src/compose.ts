@@ -1,0 +1,58 @@
+import { fileURLToPath } from "node:url";
+import {
+  connectRedis,
+  createLogger,
+  guardRedis,
+  Lifecycle,
+  type RunnableService,
+  startHttpServer,
+} from "@adrelay/service-kit";
+import { ApiKeys } from "./api-keys.ts";
+import { createAdServerApp } from "./app.ts";
+import type { AdServerConfig } from "./config.ts";
+import { FaultInjector } from "./faults/fault-injector.ts";
+import { FaultPlan } from "./faults/fault-plan.ts";
+import { AdServerMetrics } from "./metrics.ts";
+import { Bm25Relevance } from "./relevance/bm25-relevance.ts";
+import { loadVocabulary } from "./relevance/load-vocabulary.ts";
+import { CallNotes } from "./routes/call-notes.ts";
+import { loadTopics } from "./safety/load-topics.ts";
+import { ResponseStore } from "./store/response-store.ts";
+
+const SHIPPED_TOPICS_FILE = fileURLToPath(new URL("../catalog/sensitive-topics.yaml", import.meta.url));
+const SHIPPED_VOCABULARY_FILE = fileURLToPath(new URL("../catalog/vocabulary.yaml", import.meta.url));
+
+/** Makes every part of the ad server and starts it; the parts are stopped in reverse order. */
+export async function composeAdServer(config: AdServerConfig): Promise<RunnableService> {
+  const log = createLogger("ad-server", config.logLevel);
+  const lifecycle = new Lifecycle(log);
+
+  const redis = connectRedis(config.redisUrl, "request", log);
+  lifecycle.onStop("redis", () => redis.disconnect());
+  const durability = await guardRedis(redis, config.redisDurability, log);
+
+  const store = new ResponseStore(redis, durability);
+  const metrics = new AdServerMetrics(store);
+  const faults = new FaultInjector(new FaultPlan(config.faultRules));
+  const app = createAdServerApp({
+    log,
+    store,
+    metrics,
+    faults,
+    keys: new ApiKeys(config.apiKeys),
+    notes: new CallNotes(),
+    rules: {
+      topics: loadTopics(SHIPPED_TOPICS_FILE),
+      relevance: new Bm25Relevance(config.ads, loadVocabulary(SHIPPED_VOCABULARY_FILE)),
+    },
+    now: Date.now,
+    isStopping: () => lifecycle.isStopping,
+    checkRedis: async () => durability.isDurable && (await redis.ping()) === "PONG",
+  });
+
+  const server = await startHttpServer(app, { name: "ad-server", host: config.host, port: config.port });
+  lifecycle.onStop("http", (signal) => server.stop(signal));
+  lifecycle.onStop("faults", () => faults.stop());
+  const listening = { port: server.port, ads: config.ads.length, faults: config.faultRules.length };
+  return { log, lifecycle, shutdownTimeoutMs: config.shutdownTimeoutMs, listening };
+}

@@ -1,0 +1,16 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { AD_SERVER_SETTINGS, loadAdServerConfig } from "./config.ts";
+
+test("the README names every setting", () => {
+  const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
+  const missing = Object.keys(AD_SERVER_SETTINGS).filter((name) => !readme.includes(`\`${name}\``));
+  expect(missing).toEqual([]);
+});
+
+test("keys alone are enough, and the rest has defaults", () => {
+  expect(loadAdServerConfig({ AD_SERVER_API_KEYS: "a, b,", AD_SERVER_FAULTS: " " })).toMatchObject({
+    kind: "ok",
+    config: { apiKeys: ["a", "b"], host: "127.0.0.1", port: 8090, faultRules: [], ads: { length: 64 } },
+  });
+});

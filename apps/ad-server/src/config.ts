@@ -1,0 +1,76 @@
+import { fileURLToPath } from "node:url";
+import {
+  COMMON_SETTINGS,
+  type ConfigResult,
+  type Environment,
+  listType,
+  loadConfig,
+  optionalSetting,
+  portType,
+  setting,
+  textType,
+} from "@adrelay/service-kit";
+import { z } from "zod";
+import type { Ad } from "./catalog/ad.ts";
+import { loadCatalog } from "./catalog/load-catalog.ts";
+import { parseFaultRules } from "./faults/fault-rules.ts";
+
+/** The catalogue that comes with the ad server. */
+const SHIPPED_CATALOG_FILE = fileURLToPath(new URL("../catalog/catalog.yaml", import.meta.url));
+
+const keysType = listType.pipe(z.array(z.string()).min(1, "must hold at least one key"));
+
+const faultsType = z.string().transform((text, context) => {
+  const parsed = parseFaultRules(text);
+  if (parsed.kind === "ok") {
+    return parsed.rules;
+  }
+  for (const message of parsed.faults) {
+    context.addIssue({ code: "custom", message });
+  }
+  return z.NEVER;
+});
+
+/** Every setting of the ad server, by the name of its environment variable. */
+export const AD_SERVER_SETTINGS = {
+  AD_SERVER_HOST: setting(textType, "127.0.0.1", "Address that the ad server listens on."),
+  AD_SERVER_PORT: setting(portType, "8090", "Port of the ad server; 0 lets the system choose."),
+  AD_SERVER_API_KEYS: z
+    .string({ error: "must be set: the keys that may call, separated by commas" })
+    .pipe(keysType)
+    .meta({
+      description: "Keys that may call the ad server, separated by commas; each is a publisher. Required.",
+    }),
+  CATALOG_FILE: optionalSetting(textType, "YAML file of ads. Default: the catalogue that is shipped."),
+  AD_SERVER_FAULTS: optionalSetting(
+    faultsType,
+    "Faults on purpose, for tests: see apps/ad-server/README.md. Off by default.",
+  ),
+  ...COMMON_SETTINGS,
+} as const;
+
+const adServerConfigSchema = z.object(AD_SERVER_SETTINGS).transform((settings) => ({
+  host: settings.AD_SERVER_HOST,
+  port: settings.AD_SERVER_PORT,
+  apiKeys: settings.AD_SERVER_API_KEYS,
+  faultRules: settings.AD_SERVER_FAULTS ?? [],
+  redisUrl: settings.REDIS_URL,
+  redisDurability: settings.REDIS_DURABILITY,
+  logLevel: settings.LOG_LEVEL,
+  shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
+}));
+
+export interface AdServerConfig extends Readonly<z.infer<typeof adServerConfigSchema>> {
+  readonly ads: readonly Ad[];
+}
+
+/** Reads the settings and the catalogue that they name; the faults of both come at once. */
+export function loadAdServerConfig(env: Environment): ConfigResult<AdServerConfig> {
+  const settings = loadConfig(adServerConfigSchema, env);
+  const catalog = loadCatalog(env["CATALOG_FILE"]?.trim() || SHIPPED_CATALOG_FILE);
+  if (settings.kind === "ok" && catalog.kind === "ok") {
+    return { kind: "ok", config: { ...settings.config, ads: catalog.ads } };
+  }
+  const faults = [settings, catalog].flatMap((result) => (result.kind === "faulty" ? result.faults : []));
+  return { kind: "faulty", faults };
+}

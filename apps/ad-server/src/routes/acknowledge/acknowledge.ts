@@ -1,0 +1,79 @@
+import { randomUUID } from "node:crypto";
+import {
+  type AcknowledgmentRequest,
+  type AcknowledgmentResponse,
+  acknowledgmentRequestSchema,
+  adAckIdSchema,
+} from "@adrelay/contract";
+import { sendProblem } from "@adrelay/service-kit";
+import type { Response } from "express";
+import type { AcknowledgeOutcome } from "../../store/replies.ts";
+import type { ResponseStore, Stored } from "../../store/response-store.ts";
+import { judgeAnswer } from "../../verdict/product-mention.ts";
+import { sendProblemWith, sendStorageUnavailable } from "../answers.ts";
+import type { CallNotes } from "../call-notes.ts";
+import type { Call, Operation } from "../endpoint.ts";
+
+export interface AcknowledgeDeps {
+  readonly store: Pick<ResponseStore, "loadProductName" | "acknowledge">;
+  readonly notes: CallNotes;
+}
+
+/** POST /api/ad-injection/acknowledge/: the first one for a response decides, each later one gets a 409. */
+export function acknowledgeOperation(deps: AcknowledgeDeps): Operation<AcknowledgmentRequest> {
+  return {
+    name: "acknowledge",
+    schema: acknowledgmentRequestSchema,
+    members: ["ad_response_id", "llm_response"],
+    handle: async (call) => {
+      deps.notes.add(call.response, { ad_response_id: call.body.ad_response_id });
+      const stored = await acknowledge(deps, call);
+      if (stored.kind === "unavailable") {
+        deps.notes.add(call.response, { reason: stored.reason });
+        sendStorageUnavailable(call.response);
+        return;
+      }
+      deps.notes.add(call.response, { outcome: stored.value.kind });
+      sendOutcome(call.response, stored.value);
+    },
+  };
+}
+
+async function acknowledge(
+  { store }: AcknowledgeDeps,
+  { body, publisher }: Call<AcknowledgmentRequest>,
+): Promise<Stored<AcknowledgeOutcome>> {
+  const { ad_response_id: id, llm_response: answer } = body;
+  const product = await store.loadProductName(id);
+  if (product.kind === "unavailable") {
+    return product;
+  }
+  // Without a product the store refuses it, whatever the verdict.
+  const verdict = product.value === undefined ? "no_ad_used" : judgeAnswer(answer, product.value);
+  return store.acknowledge({ id, publisher, adAckId: adAckIdSchema.parse(randomUUID()), verdict });
+}
+
+function sendOutcome(response: Response, outcome: AcknowledgeOutcome): void {
+  switch (outcome.kind) {
+    case "recorded":
+      response.status(200).json({
+        ad_ack_id: outcome.acknowledgment.adAckId,
+        status: outcome.acknowledgment.verdict,
+        success: true,
+      } satisfies AcknowledgmentResponse);
+      return;
+    case "already_acknowledged":
+      sendProblemWith(response, "already_acknowledged", {
+        ad_ack_id: outcome.acknowledgment.adAckId,
+        acknowledgment_status: outcome.acknowledgment.verdict,
+      });
+      return;
+    case "unknown_ad_response":
+    case "other_publisher":
+    case "not_acknowledgeable":
+      sendProblem(response, outcome.kind);
+      return;
+    default:
+      outcome satisfies never;
+  }
+}

@@ -1,0 +1,88 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { judgeAnswer } from "./product-mention.ts";
+
+const DRIFT = "Velmora Drift";
+
+test.each([
+  ["Try the Velmora Drift (Sponsored).", DRIFT],
+  ["velmora drift", DRIFT],
+  ["VELMORA DRIFT!", DRIFT],
+  ["**Velmora** Drift is good", DRIFT],
+  ["**Velmora Drift**", DRIFT],
+  ["*Velmora* _Drift_", DRIFT],
+  ["__Velmora__ __Drift__", DRIFT],
+  ["`Velmora Drift`", DRIFT],
+  ["~~Velmora~~ Drift", DRIFT],
+  ["Velmora\nDrift", DRIFT],
+  ["Velmora\r\n> Drift", DRIFT],
+  ["Velmora\\\nDrift", DRIFT],
+  ["Velmora\u00a0Drift", DRIFT],
+  ["Velmora\u202fDrift", DRIFT],
+  ["Velmora&nbsp;Drift", DRIFT],
+  ["Velmora\u200bDrift", DRIFT],
+  ["Vel\u200bmo\u00adra Drift\ufeff", DRIFT],
+  ["Velmora-Drift", DRIFT],
+  ["Velmora\u2011Drift", DRIFT],
+  ["VelmoraDrift", DRIFT],
+  ["#VelmoraDrift", DRIFT],
+  ["the Velmora Drift's sole", DRIFT],
+  ["two pairs of Velmora Drifts", DRIFT],
+  ["the Velmora Drift\u2019s sole", DRIFT],
+  ["[Velmora Drift](https://velmora.example/drift)", DRIFT],
+  ["[Velmora](https://velmora.example) Drift", DRIFT],
+  ["<b>Velmora</b> Drift", DRIFT],
+  ["<strong>Velmora Drift</strong>", DRIFT],
+  ["<Velmora Drift>", DRIFT],
+  ["\uff36\uff45\uff4c\uff4d\uff4f\uff52\uff41 \uff24\uff52\uff49\uff46\uff54", DRIFT],
+  ["初マラソンにはVelmora Driftがおすすめです", DRIFT],
+  ["Ich empfehle „Velmora Drift“.", DRIFT],
+  ["| Velmora Drift | 120 |", DRIFT],
+  ["# Velmora Drift\n", DRIFT],
+  ["\u0000Velmora Drift\u0000", DRIFT],
+  ["\ud800 Velmora Drift \udfff", DRIFT],
+  ["the Stridewell Tempo 3.", "Stridewell Tempo 3"],
+  ["the Stridewell Tempo3, then", "Stridewell Tempo 3"],
+  ["Kaffwell Grind & Brew", "Kaffwell Grind & Brew"],
+  ["Kaffwell Grind &amp; Brew", "Kaffwell Grind & Brew"],
+  ["Kaffwell Grind \\& Brew", "Kaffwell Grind & Brew"],
+  ["Kaffwell Grind and Brew", "Kaffwell Grind & Brew"],
+  ["Solanelle Tint SPF\u00a050", "Solanelle Tint SPF 50"],
+  ["the Hushvale Over\u2011Ear", "Hushvale Over-Ear"],
+  ["Hushvale over ear", "Hushvale Over-Ear"],
+])("%j uses %s", (answer, product) => {
+  expect(judgeAnswer(answer, product)).toBe("ok");
+});
+
+test.each([
+  ["", DRIFT],
+  ["Any well fitting pair will do.", DRIFT],
+  ["Velmora makes shoes", DRIFT],
+  ["Drift Velmora", DRIFT],
+  ["I like Velmora. Drift is a word too.", DRIFT],
+  ["Velmora, Drift and others", DRIFT],
+  ["| Velmora | Drift |", DRIFT],
+  ["Velmora Driftwood", DRIFT],
+  ["ProVelmora Drift", DRIFT],
+  ["Velmora the Drift", DRIFT],
+  ["Velmora D rift", DRIFT],
+  ["the Stridewell Tempo 35", "Stridewell Tempo 3"],
+  ["the Stridewell Tempo 3.5", "Stridewell Tempo 3"],
+  ["the Stridewell Tempo", "Stridewell Tempo 3"],
+  ["inklingavela", "Lingavela"],
+  ["\u0000\ud800", DRIFT],
+])("%j doesn't use %s", (answer, product) => {
+  expect(judgeAnswer(answer, product)).toBe("no_ad_used");
+});
+
+test("a name between any two lines of text is found", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (before, after) => {
+      expect(judgeAnswer(`${before}\n\nVelmora Drift\n\n${after}`, DRIFT)).toBe("ok");
+    }),
+  );
+});
+
+test("a name at the end of a megabyte is found", () => {
+  expect(judgeAnswer(`${"word ".repeat(200_000)}${DRIFT}`, DRIFT)).toBe("ok");
+});

@@ -1,0 +1,112 @@
+import { ACKNOWLEDGE_PATH, API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
+import { type AppProcess, startApp, startTestRedis, type TestRedis } from "@adrelay/testkit";
+
+export const KEY = "key-of-a-publisher";
+export const OTHER_KEY = "key-of-another";
+export const UNKNOWN_ID = "3f2b8c1e-9d4a-4c6b-8f10-0a1b2c3d4e5f";
+export const PROMPTS = {
+  ok: "Which running shoes should I buy for my first marathon?",
+  rejected: "I want to end my life tonight",
+  no_fill: "What is the derivative of x squared times sine x?",
+} as const;
+
+/** What a test looks at of an answer. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Record<string, unknown>;
+}
+
+/** The ad server as a real process on a Redis of its own. */
+export interface TestAdServer {
+  readonly url: () => string;
+  readonly redis: TestRedis;
+  readonly app: () => AppProcess;
+  /** kill -9, and a new process with the same Redis. */
+  crashAndRestart(): Promise<void>;
+  dispose(): Promise<void>;
+}
+
+/** Starts both; settings are those of a quick test unless overridden. */
+export async function startAdServer(env: Readonly<Record<string, string>> = {}): Promise<TestAdServer> {
+  const redis = await startTestRedis();
+  const launch = () =>
+    startApp("ad-server", {
+      AD_SERVER_API_KEYS: `${KEY}, ${OTHER_KEY}`,
+      AD_SERVER_PORT: "0",
+      REDIS_URL: redis.url,
+      ...env,
+    });
+  let app = await launch();
+  return {
+    redis,
+    app: () => app,
+    url: () => `http://127.0.0.1:${String(app.listening["port"])}`,
+    crashAndRestart: async () => {
+      app.kill("SIGKILL");
+      await app.exited;
+      app = await launch();
+    },
+    dispose: async () => {
+      app.kill("SIGKILL");
+      await app.exited;
+      await redis.dispose();
+    },
+  };
+}
+
+/** The body of an injection from the US. */
+export function injectionOf(prompt: string, more: object = {}) {
+  return {
+    prompt,
+    request_context: { session_id: "sess-1", user_agent: "Mozilla/5.0", user_ip: "203.0.113.7" },
+    optional_context: { country: "US", age: 34 },
+    ...more,
+  };
+}
+
+/** Sends a body as it stands: text, or an object as JSON. A header of null is left out. */
+export async function post(
+  url: string,
+  body: string | object,
+  headers: Readonly<Record<string, string | null>> = {},
+): Promise<Answer> {
+  const wanted = { [API_KEY_HEADER]: KEY, "Content-Type": "application/json", ...headers };
+  const sent = Object.entries(wanted).flatMap(([name, value]) => (value === null ? [] : [[name, value]]));
+  const response = await fetch(url, {
+    method: "POST",
+    headers: Object.fromEntries(sent),
+    // Bytes: for a text fetch would add a Content-Type of its own.
+    body: new TextEncoder().encode(typeof body === "string" ? body : JSON.stringify(body)),
+  });
+  return answerOf(response);
+}
+
+export async function get(url: string, key = KEY): Promise<Answer> {
+  return answerOf(await fetch(url, { headers: { [API_KEY_HEADER]: key } }));
+}
+
+async function answerOf(response: Response): Promise<Answer> {
+  const text = await response.text();
+  const value: unknown = text === "" ? {} : JSON.parse(text);
+  const body = typeof value === "object" && value !== null ? { ...value } : {};
+  return { status: response.status, headers: response.headers, body };
+}
+
+/** The calls of a publisher against one ad server. */
+export function callerOf(server: TestAdServer) {
+  const start = (prompt: string, more: object = {}) =>
+    post(`${server.url()}${INJECTION_PATH}`, injectionOf(prompt, more));
+  const acknowledge = (id: string, text: string, headers: Record<string, string> = {}) =>
+    post(`${server.url()}${ACKNOWLEDGE_PATH}`, { ad_response_id: id, llm_response: text }, headers);
+  return {
+    start,
+    acknowledge,
+    /** An injection's id and product, after the status that its prompt is for. */
+    served: async (prompt: string = PROMPTS.ok) => {
+      const { body } = await start(prompt);
+      return { id: String(body["ad_response_id"]), product: String(body["product_name"]) };
+    },
+    lookUp: (id: string, key?: string) => get(`${server.url()}/acknowledgments/${id}`, key),
+  };
+}

@@ -1,0 +1,83 @@
+import { AppStartError, startApp, startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { callerOf, KEY, PROMPTS, startAdServer } from "./ad-server.ts";
+
+let redis: TestRedis;
+beforeAll(async () => {
+  redis = await startTestRedis();
+});
+afterAll(() => redis.dispose());
+
+/** How a process ends that can't start. */
+async function failedStart(env: Record<string, string>): Promise<AppStartError> {
+  const outcome = await startApp("ad-server", env).catch((error: unknown) => error);
+  if (outcome instanceof AppStartError) {
+    return outcome;
+  }
+  throw new TypeError("it started all the same");
+}
+
+test("every faulty setting is named at once, without its value, and the exit code is 2", async () => {
+  const { exit, stderr } = await failedStart({
+    AD_SERVER_PORT: "secret-port",
+    REDIS_URL: "secret-url",
+    LOG_LEVEL: "secret-level",
+    CATALOG_FILE: "/nowhere.yaml",
+    AD_SERVER_FAULTS: "start:explode; x:503",
+  });
+  expect(exit).toBe(2);
+  for (const name of ["AD_SERVER_PORT", "AD_SERVER_API_KEYS", "REDIS_URL", "LOG_LEVEL", "CATALOG_FILE"]) {
+    expect(stderr).toContain(name);
+  }
+  expect(stderr).toContain('rule "start:explode"');
+  expect(stderr).toContain('rule "x:503"');
+  expect(stderr).not.toContain("secret-");
+});
+
+test.each(["", " , "])("keys of %j are no keys", async (keys) => {
+  const { exit, stderr } = await failedStart({ AD_SERVER_API_KEYS: keys });
+  expect(exit).toBe(2);
+  expect(stderr).toContain("AD_SERVER_API_KEYS");
+});
+
+test("SIGTERM ends it with 0, and what it served stays out of its logs", async () => {
+  const server = await startAdServer();
+  const { product } = await callerOf(server).served();
+  await callerOf(server).start(PROMPTS.rejected);
+  expect(await server.app().stop()).toBe(0);
+  const logs = JSON.stringify(server.app().logs);
+  for (const secret of [PROMPTS.ok, PROMPTS.rejected, "203.0.113.7", KEY, product]) {
+    expect(logs).not.toContain(secret);
+  }
+  await server.dispose();
+});
+
+test("SIGTERM ends it with 0 although callers hang on a fault", async () => {
+  const server = await startAdServer({ AD_SERVER_FAULTS: "any:hang", SHUTDOWN_TIMEOUT_MS: "20000" });
+  const hanging = callerOf(server)
+    .start(PROMPTS.ok)
+    .catch(() => "cut");
+  await fetch(`${server.url()}/healthz`);
+  const startedAtMs = performance.now();
+  expect(await server.app().stop()).toBe(0);
+  expect(await hanging).toBe("cut");
+  expect(performance.now() - startedAtMs).toBeLessThan(5000);
+  await server.dispose();
+});
+
+test("a Redis that forgets is refused with a reason", async () => {
+  const forgetful = await startTestRedis(["--appendonly", "no"]);
+  const { exit, stderr } = await failedStart({ AD_SERVER_API_KEYS: KEY, REDIS_URL: forgetful.url });
+  expect(exit).toBe(1);
+  expect(stderr).toContain("append-only");
+  await forgetful.dispose();
+});
+
+test("a port that is taken is named, with exit code 1", async () => {
+  const env = { AD_SERVER_API_KEYS: KEY, REDIS_URL: redis.url };
+  const first = await startApp("ad-server", { ...env, AD_SERVER_PORT: "0" });
+  const { exit, stderr } = await failedStart({ ...env, AD_SERVER_PORT: String(first.listening["port"]) });
+  expect(exit).toBe(1);
+  expect(stderr).toContain("the port is taken");
+  expect(await first.stop()).toBe(0);
+});

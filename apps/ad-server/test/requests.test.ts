@@ -1,0 +1,150 @@
+import { ACKNOWLEDGE_PATH, INJECTION_PATH } from "@adrelay/contract";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  callerOf,
+  get,
+  injectionOf,
+  PROMPTS,
+  post,
+  startAdServer,
+  type TestAdServer,
+  UNKNOWN_ID,
+} from "./ad-server.ts";
+
+let server: TestAdServer;
+beforeAll(async () => {
+  server = await startAdServer();
+});
+afterAll(async () => {
+  const failed = server.app().logs.filter((line) => line["event"] === "request_failed");
+  await server.dispose();
+  // Rubbish must be the caller's fault in every test above, never ours.
+  expect(failed).toEqual([]);
+});
+
+const PATHS = [INJECTION_PATH, ACKNOWLEDGE_PATH];
+
+test.each(
+  PATHS.flatMap((path) => [[path, null] as const, [path, ""] as const, [path, "not-a-key"] as const]),
+)("%s with the key %j is 401", async (path, key) => {
+  const { status, headers, body } = await post(`${server.url()}${path}`, {}, { "X-Service-API-Key": key });
+  expect(status).toBe(401);
+  expect(headers.get("content-type")).toContain("application/problem+json");
+  expect(body).toMatchObject({ code: "unauthenticated", request_id: headers.get("x-request-id") });
+});
+
+test.each(PATHS.flatMap((path) => [path, path.slice(0, -1)]))(
+  "a GET of %s is 405 with Allow",
+  async (path) => {
+    const { status, headers, body } = await get(`${server.url()}${path}`);
+    expect([status, headers.get("allow"), body["code"]]).toEqual([405, "POST", "method_not_allowed"]);
+  },
+);
+
+test("an unknown path is 404 as a problem", async () => {
+  expect((await get(`${server.url()}/api/nothing/`)).body).toMatchObject({ status: 404, code: "not_found" });
+});
+
+test.each([
+  "application/x-www-form-urlencoded",
+  "text/plain",
+  "application/json; charset=latin1",
+  ";;;",
+  null,
+])("a Content-Type of %s is 415", async (type) => {
+  const { status } = await post(`${server.url()}${ACKNOWLEDGE_PATH}`, "{}", { "Content-Type": type });
+  expect(status).toBe(415);
+});
+
+test.each(["", "{", "nonsense", '{"a":NaN}', '{"a":1}x', "\ufeff{}x", "\u0000"])(
+  "a body of %j is 400",
+  async (raw) => {
+    const { status, body } = await post(`${server.url()}${ACKNOWLEDGE_PATH}`, raw);
+    expect([status, body["code"]]).toEqual([400, "invalid_json"]);
+  },
+);
+
+test.each(["[]", "null", '"text"', "7"])("a body of %s is 422: it must be an object", async (raw) => {
+  expect((await post(`${server.url()}${INJECTION_PATH}`, raw)).status).toBe(422);
+});
+
+test("bytes that aren't UTF-8 are 400", async () => {
+  const response = await fetch(`${server.url()}${INJECTION_PATH}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "X-Service-API-Key": "key-of-a-publisher" },
+    body: Uint8Array.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x7d]),
+  });
+  expect(response.status).toBe(400);
+});
+
+test("a body that isn't the gzip it claims to be is a clear 4xx", async () => {
+  const answer = await post(`${server.url()}${INJECTION_PATH}`, "{}", { "Content-Encoding": "gzip" });
+  expect(answer.status).toBe(400);
+  const unknown = await post(`${server.url()}${INJECTION_PATH}`, "{}", { "Content-Encoding": "nonsense" });
+  expect(unknown.status).toBe(415);
+});
+
+test("a body over 2 MiB is 413, a text of 1 MiB is taken", async () => {
+  const caller = callerOf(server);
+  const { id, product } = await caller.served();
+  expect((await caller.acknowledge(id, "a".repeat(2 * 1024 * 1024))).status).toBe(413);
+  const { status, body } = await caller.acknowledge(id, `${"a ".repeat(524_288)}${product}`);
+  expect([status, body["status"]]).toEqual([200, "ok"]);
+});
+
+test.each(["\\u0000PRODUCT\\u0000", "\\ud800 PRODUCT \\udc00", "走る 🏃‍♀️ عربي PRODUCT \\u2028 \\\\ end"])(
+  "a text of %s is read as it is",
+  async (text) => {
+    const { id, product } = await callerOf(server).served();
+    const raw = `{"ad_response_id":"${id}","llm_response":"${text.replace("PRODUCT", product)}"}`;
+    const { status, body } = await post(`${server.url()}${ACKNOWLEDGE_PATH}`, raw);
+    expect([status, body["status"]]).toEqual([200, "ok"]);
+  },
+);
+
+test("a prompt with lone surrogates and NUL comes back as it was", async () => {
+  const raw = JSON.stringify(injectionOf("PROMPT")).replace("PROMPT", `${PROMPTS.ok} \\ud800\\u0000</ADS>`);
+  const { status, body } = await post(`${server.url()}${INJECTION_PATH}`, raw);
+  expect(status).toBe(200);
+  expect(body["enhanced_prompt"]).toContain(`${PROMPTS.ok} \ud800\u0000</ADS>`);
+});
+
+test.each([
+  ["10,000 unknown fields", Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`field_${n}`, n]))],
+  ["fields of Object.prototype", { constructor: 1, toString: null, hasOwnProperty: {}, valueOf: [] }],
+])("%s are allowed", async (_what, fields) => {
+  const { status } = await callerOf(server).start(PROMPTS.ok, fields);
+  expect(status).toBe(200);
+});
+
+test("a member called __proto__ is a field like any other", async () => {
+  const raw = JSON.stringify(injectionOf(PROMPTS.ok)).replace("{", '{"__proto__":{"prompt":7},');
+  expect((await post(`${server.url()}${INJECTION_PATH}`, raw)).status).toBe(200);
+});
+
+test.each(["[", '{"a":'])("100,000 times %j doesn't bring it down", async (bracket) => {
+  const closing = bracket === "[" ? "]" : "}";
+  const inner = bracket === "[" ? "" : "1";
+  const nested = `${bracket.repeat(100_000)}${inner}${closing.repeat(100_000)}`;
+  const raw = JSON.stringify(injectionOf(PROMPTS.ok)).replace("{", `{"deep":${nested},`);
+  const { status } = await post(`${server.url()}${INJECTION_PATH}`, raw);
+  expect([200, 400, 422]).toContain(status);
+  expect((await post(`${server.url()}${INJECTION_PATH}`, bracket.repeat(100_000))).status).toBe(400);
+});
+
+test("an id that stands twice is 422", async () => {
+  const raw = `{"ad_response_id":"${UNKNOWN_ID}","\\u0061d_response_id":"${UNKNOWN_ID}","llm_response":""}`;
+  expect((await post(`${server.url()}${ACKNOWLEDGE_PATH}`, raw)).status).toBe(422);
+});
+
+test("an address that isn't one is a clear 4xx", async () => {
+  expect((await get(`${server.url()}/acknowledgments/%zz`)).status).toBe(400);
+});
+
+test("the ops addresses are on the same listener", async () => {
+  expect((await get(`${server.url()}/healthz`)).status).toBe(200);
+  expect((await get(`${server.url()}/readyz`)).body).toMatchObject({
+    status: "ready",
+    checks: { redis: "ok" },
+  });
+});

@@ -1,0 +1,83 @@
+import { INJECTION_PATH } from "@adrelay/contract";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { callerOf, injectionOf, PROMPTS, post, startAdServer, type TestAdServer } from "./ad-server.ts";
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+let server: TestAdServer;
+beforeAll(async () => {
+  server = await startAdServer();
+});
+afterAll(() => server.dispose());
+
+test.each([undefined, "xml", "plain", "markdown"])(
+  "wrapping %s fills with the prompt inside",
+  async (type) => {
+    const more = type === undefined ? {} : { request_configuration: { wrapping_type: type } };
+    const { status, body } = await callerOf(server).start(PROMPTS.ok, more);
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      ad_request_id: expect.stringMatching(UUID),
+      ad_response_id: expect.stringMatching(UUID),
+      status: "ok",
+      success: true,
+      execution_time_ms: expect.any(Number),
+      enhanced_prompt: expect.stringContaining(PROMPTS.ok),
+      product_name: expect.any(String),
+    });
+    expect(body["enhanced_prompt"]).toContain(String(body["product_name"]));
+  },
+);
+
+test("a request without a wrapping type gets xml", async () => {
+  const { body } = await callerOf(server).start(PROMPTS.ok);
+  expect(body["enhanced_prompt"]).toMatch(/^<sponsored_product_[0-9a-f]{32}>/);
+});
+
+test.each([
+  [PROMPTS.rejected, 201, "rejected"],
+  [PROMPTS.no_fill, 202, "no_fill"],
+])("%j answers %i %s without an ad", async (prompt, status, outcome) => {
+  const answer = await callerOf(server).start(prompt);
+  expect(answer.status).toBe(status);
+  expect(answer.body).toMatchObject({
+    status: outcome,
+    success: false,
+    enhanced_prompt: null,
+    product_name: null,
+  });
+  expect(answer.body["execution_time_ms"]).toBeGreaterThan(0);
+});
+
+test("the path without its last slash is the same operation", async () => {
+  const { status } = await post(`${server.url()}${INJECTION_PATH.slice(0, -1)}`, injectionOf(PROMPTS.ok));
+  expect(status).toBe(200);
+});
+
+test("the minimal request is enough", async () => {
+  const { status } = await callerOf(server).start(PROMPTS.ok, { optional_context: undefined });
+  expect([200, 202]).toContain(status);
+});
+
+test.each([
+  ["prompt", { prompt: undefined }],
+  ["prompt", { prompt: "" }],
+  ["prompt", { prompt: 7 }],
+  ["request_context", { request_context: undefined }],
+  ["request_context.user_ip", { request_context: { session_id: "s", user_agent: "u", user_ip: "nowhere" } }],
+  ["optional_context.country", { optional_context: { country: "usa" } }],
+  ["optional_context.age", { optional_context: { age: 200 } }],
+  ["optional_context.gender", { optional_context: { gender: "x" } }],
+  ["request_configuration.wrapping_type", { request_configuration: { wrapping_type: "yaml" } }],
+])("a wrong %s is 422 by its path", async (path, more) => {
+  const { status, body } = await callerOf(server).start(PROMPTS.ok, more);
+  expect(status).toBe(422);
+  expect(body).toMatchObject({ code: "validation_failed", errors: [{ path }] });
+});
+
+test("a name that stands twice is 422, for parsers differ in which they take", async () => {
+  const body = `{"prompt":"a",${JSON.stringify(injectionOf(PROMPTS.ok)).slice(1)}`;
+  const answer = await post(`${server.url()}${INJECTION_PATH}`, body);
+  expect(answer.status).toBe(422);
+  expect(answer.body).toMatchObject({ errors: [{ path: "prompt" }] });
+});
