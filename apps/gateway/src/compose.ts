@@ -104,6 +104,6 @@ export async function compose({ settings, publishers }: GatewayConfig): Promise<
     port: settings.GATEWAY_PORT,
   });
   lifecycle.onStop("listener", (signal) => server.stop(signal));
-  log.info({ event: "listening", port: server.port, ops_port: opsServer.port });
-  return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS };
+  const listening = { port: server.port, ops_port: opsServer.port };
+  return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS, listening };
 }

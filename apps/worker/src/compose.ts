@@ -84,6 +84,6 @@ export async function compose({ settings, publishers }: WorkerConfig): Promise<R
   lifecycle.onStop("ops listener", (signal) => opsServer.stop(signal));
   worker.start();
   sweeper.start();
-  log.info({ event: "listening", ops_port: opsServer.port });
-  return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS };
+  const listening = { ops_port: opsServer.port };
+  return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS, listening };
 }

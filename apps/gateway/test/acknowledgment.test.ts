@@ -1,0 +1,280 @@
+/** Acknowledgments through a real gateway and worker: every documented answer, waits, repeats, conflicts. */
+import { randomUUID } from "node:crypto";
+import { ACKNOWLEDGE_PATH } from "@adrelay/contract";
+import {
+  acknowledged,
+  eventually,
+  fetchMetrics,
+  filled,
+  type RelayCaller,
+  type RelayStack,
+  relayCaller,
+  type ScriptedProvider,
+  startRelayStack,
+  startScriptedProvider,
+  startTestRedis,
+  sumOf,
+  TEST_ADMIN_TOKEN,
+  type TestRedis,
+  unfilled,
+  unknownId,
+} from "@adrelay/testkit";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+
+let redis: TestRedis;
+let provider: ScriptedProvider;
+let stack: RelayStack;
+let caller: RelayCaller;
+
+beforeAll(async () => {
+  [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
+  stack = await startRelayStack({ redis, providerUrl: provider.url });
+  caller = relayCaller(stack.gatewayUrl);
+});
+afterAll(async () => {
+  await stack.stop();
+  await Promise.all([provider.close(), redis.dispose()]);
+});
+beforeEach(() => {
+  provider.onStart(() => filled());
+  provider.onAcknowledge(() => acknowledged());
+});
+
+async function injected(): Promise<string> {
+  const answer = await caller.inject();
+  return String(answer.body["ad_response_id"]);
+}
+
+const stateOf = async (id: string) => (await caller.lookUp(id)).body["state"];
+const becomes = (id: string, state: string) => eventually(async () => expect(await stateOf(id)).toBe(state));
+const replay = (id: string, token = TEST_ADMIN_TOKEN) =>
+  fetch(`${stack.gatewayOpsUrl}/admin/v1/acknowledgments/${id}/replay`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${token}` },
+  });
+
+test.each(["ok", "no_ad_used"] as const)(
+  "the provider's verdict %s comes within the wait",
+  async (verdict) => {
+    const theirs = acknowledged(verdict);
+    provider.onAcknowledge(() => theirs);
+    const id = await injected();
+    const answer = await caller.acknowledge(id, "text");
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual({ ad_ack_id: expect.any(String), status: verdict, success: true });
+    expect(answer.headers.get("X-Adrelay-Provider-Ack-Id")).toBe(Object(theirs).body.ad_ack_id);
+  },
+);
+
+test("respond-async is answered at once and delivered all the same", async () => {
+  const id = await injected();
+  const answer = await caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
+  expect(answer.status).toBe(201);
+  expect(answer.headers.get("Preference-Applied")).toBe("respond-async");
+  expect(answer.body).toEqual({ ad_ack_id: expect.any(String), status: "recoverable_error", success: false });
+  await becomes(id, "delivered");
+});
+
+test("a recoverable error is retried on schedule until it is ok", async () => {
+  provider.onAcknowledge((_post, count) => acknowledged(count < 3 ? "recoverable_error" : "ok"));
+  const id = await injected();
+  const answer = await caller.acknowledge(id, "text", { headers: { Prefer: "wait=5" } });
+  expect(answer.status).toBe(200);
+  const posts = provider.acknowledgmentsOf(id);
+  expect(posts).toHaveLength(4);
+  expect(new Set(posts.map(({ headers }) => headers["idempotency-key"]))).toEqual(
+    new Set([answer.body["ad_ack_id"]]),
+  );
+  const gapsMs = posts.slice(1).map(({ atMs }, at) => atMs - (posts[at]?.atMs ?? 0));
+  expect(Math.min(...gapsMs)).toBeGreaterThanOrEqual(80);
+});
+
+test("a 406 is never retried or replayed, and a repeat is told so", async () => {
+  provider.onAcknowledge(() => ({ kind: "answer", status: 406 }));
+  const id = await injected();
+  expect((await caller.acknowledge(id, "text")).body).toMatchObject({
+    status: 406,
+    code: "not_acknowledgeable",
+  });
+  expect((await caller.acknowledge(id, "text")).status).toBe(406);
+  const replayed = await replay(id);
+  expect(replayed.status).toBe(409);
+  expect(await replayed.json()).toMatchObject({ code: "not_dead", detail: expect.stringContaining("406") });
+  expect(provider.acknowledgmentsOf(id)).toHaveLength(1);
+});
+
+test.each([201, 202] as const)(
+  "an injection answered %d is not acknowledgeable and not asked about",
+  async (status) => {
+    provider.onStart(() => unfilled(status));
+    const id = await injected();
+    expect((await caller.acknowledge(id, "text")).status).toBe(406);
+    expect(provider.acknowledgmentsOf(id)).toHaveLength(0);
+  },
+);
+
+test("a provider's 409 counts as delivered", async () => {
+  provider.onAcknowledge(() => ({ kind: "answer", status: 409 }));
+  const id = await injected();
+  expect((await caller.acknowledge(id, "text")).status).toBe(200);
+  await becomes(id, "delivered");
+});
+
+test.each([
+  { kind: "answer", status: 500 },
+  { kind: "answer", status: 429, headers: { "retry-after": "1" } },
+  { kind: "hang" },
+  { kind: "drip" },
+  { kind: "reset" },
+  { kind: "raw", status: 200, bytes: "not json" },
+] as const)(
+  "after a first attempt that ends as %j the next one delivers the same bytes",
+  async (behaviour) => {
+    provider.onAcknowledge((_post, count) => (count === 0 ? behaviour : acknowledged()));
+    const id = await injected();
+    const answer = await caller.acknowledge(id, "text", { headers: { Prefer: "wait=0" } });
+    expect(answer.status).toBe(201);
+    await becomes(id, "delivered");
+    const [first, second] = provider.acknowledgmentsOf(id);
+    expect(second?.body).toEqual(first?.body);
+  },
+);
+
+test.each([400, 413, 422, 418, 302])(
+  "a %d makes a dead letter at once, which can be replayed",
+  async (status) => {
+    provider.onAcknowledge((_post, count) => (count === 0 ? { kind: "answer", status } : acknowledged()));
+    const id = await injected();
+    expect((await caller.acknowledge(id, "text")).status).toBe(201);
+    await becomes(id, "dead");
+    expect((await caller.acknowledge(id, "text")).status).toBe(201);
+    expect(provider.acknowledgmentsOf(id)).toHaveLength(1);
+    expect((await replay(id)).status).toBe(200);
+    await becomes(id, "delivered");
+    expect((await replay(id)).status).toBe(409);
+  },
+);
+
+test("an unknown id is accepted, forwarded, and counted", async () => {
+  const id = unknownId();
+  expect((await caller.acknowledge(id, "text")).status).toBe(200);
+  const samples = await fetchMetrics(stack.gatewayOpsUrl);
+  expect(sumOf(samples, "adrelay_acknowledgments_unknown_total")).toBeGreaterThan(0);
+});
+
+test("an id that the provider doesn't know either is unknown", async () => {
+  provider.onAcknowledge(() => ({ kind: "answer", status: 404 }));
+  const answer = await caller.acknowledge(unknownId(), "text");
+  expect(answer.body).toMatchObject({ status: 404, code: "unknown_ad_response" });
+});
+
+test("the same text again has the same id and outcome, and another text is a conflict", async () => {
+  const id = await injected();
+  const first = await caller.acknowledge(id, "text");
+  const again = await caller.acknowledge(id.toUpperCase(), "text");
+  expect(again.body).toEqual(first.body);
+  const other = await caller.acknowledge(id, "another text");
+  expect(other.body).toMatchObject({ status: 409, code: "acknowledgment_conflict" });
+  expect(provider.acknowledgmentsOf(id)).toHaveLength(1);
+});
+
+test("of a hundred requests at once for one response with two texts one text is delivered once", async () => {
+  const id = await injected();
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, at) => caller.acknowledge(id, `text ${at % 2}`)),
+  );
+  const statuses = answers.map(({ status }) => status);
+  expect(statuses.every((status) => [200, 201, 409].includes(status))).toBe(true);
+  expect(statuses.filter((status) => status === 409)).toHaveLength(50);
+  await becomes(id, "delivered");
+  expect(provider.acknowledgmentsOf(id)).toHaveLength(1);
+});
+
+test("a text with lone surrogates, a NUL and every script arrives byte for byte", async () => {
+  const id = await injected();
+  const body = `{"extra":1.50,"llm_response":"\\ud800 \\u0000 走る 🏃‍♀️ عربي \u2028 \\"q\\" \\\\","ad_response_id":"${id}","zz":[1e2]}`;
+  expect((await caller.send(ACKNOWLEDGE_PATH, body)).status).toBe(200);
+  expect(provider.acknowledgmentsOf(id)[0]?.body.toString()).toBe(body);
+});
+
+test("texts that differ in a lone surrogate alone are different texts", async () => {
+  const id = await injected();
+  await caller.acknowledge(id, "\ud800");
+  expect((await caller.acknowledge(id, "\ud801")).status).toBe(409);
+});
+
+test("a body of exactly the limit arrives and one byte more is 413", async () => {
+  const id = await injected();
+  const frame = JSON.stringify({ ad_response_id: id, llm_response: "" }).length;
+  const text = "a".repeat(1_048_576 - frame);
+  expect((await caller.acknowledge(id, text)).status).toBe(200);
+  expect(provider.acknowledgmentsOf(id)[0]?.body.length).toBe(1_048_576);
+  const over = await caller.acknowledge(id, `${text}a`);
+  expect(over.body).toMatchObject({ status: 413, code: "payload_too_large" });
+});
+
+test.each([
+  ['{"ad_response_id": ', 400, "invalid_json"],
+  ["", 400, "invalid_json"],
+  ["nul", 400, "invalid_json"],
+  ["[1]", 422, "validation_failed"],
+  ["null", 422, "validation_failed"],
+  ["{}", 422, "validation_failed"],
+  ['{"ad_response_id":"x","llm_response":"y"}', 422, "validation_failed"],
+  ['{"ad_response_id":1,"llm_response":["y"]}', 422, "validation_failed"],
+  [
+    `{"ad_response_id":"${randomUUID()}","ad_response_id":"${randomUUID()}","llm_response":"y"}`,
+    422,
+    "validation_failed",
+  ],
+  [
+    `{"ad_response_id":"${randomUUID()}","llm_response":"y","llm\\u005fresponse":"z"}`,
+    422,
+    "validation_failed",
+  ],
+  [Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), 400, "invalid_json"],
+  ["[".repeat(200_000), 400, "invalid_json"],
+])("the body %j is answered with %d %s", async (body, status, code) => {
+  const answer = await caller.send(ACKNOWLEDGE_PATH, body);
+  expect(answer.body).toMatchObject({ status, code, request_id: answer.headers.get("X-Request-Id") });
+  expect(answer.headers.get("Content-Type")).toContain("application/problem+json");
+});
+
+test("ten thousand unknown fields are forwarded in order", async () => {
+  const id = await injected();
+  const many = Array.from({ length: 10_000 }, (_, at) => `"f${at}":${at}`).join(",");
+  const body = `{${many},"ad_response_id":"${id}","llm_response":"y"}`;
+  expect((await caller.send(ACKNOWLEDGE_PATH, body)).status).toBe(200);
+  expect(provider.acknowledgmentsOf(id)[0]?.body.toString()).toBe(body);
+});
+
+test("what a user wrote is in Redis until it is delivered, and then no more", async () => {
+  const canary = `canary-${randomUUID()}`;
+  const id = await injected();
+  provider.onAcknowledge((_post, count) => (count === 0 ? { kind: "hang" } : acknowledged()));
+  await caller.acknowledge(id, canary, { headers: { Prefer: "respond-async" } });
+  expect(await dumpRedis(redis.url)).toContain(canary);
+  await becomes(id, "delivered");
+  await eventually(async () => expect(await dumpRedis(redis.url)).not.toContain(canary));
+});
+
+test("an admin call without the token is refused and says how", async () => {
+  const answer = await replay(unknownId(), "guess");
+  expect(answer.status).toBe(401);
+  expect(answer.headers.get("WWW-Authenticate")).toBe("Bearer");
+  expect((await replay(unknownId())).status).toBe(404);
+  expect((await replay("rubbish")).status).toBe(422);
+});
+
+/** Every key and value, as text. */
+async function dumpRedis(url: string): Promise<string> {
+  const { Redis } = await import("ioredis");
+  const client = new Redis(url);
+  try {
+    const keys = await client.keys("*");
+    const dumps = await Promise.all(keys.map((key) => client.dumpBuffer(key)));
+    return keys.map((key, at) => `${key}=${dumps[at]?.toString("latin1") ?? ""}`).join("\n");
+  } finally {
+    client.disconnect();
+  }
+}

@@ -1,0 +1,131 @@
+/** Injections through a real gateway: what passes through, what becomes a fallback, and what the books say. */
+import { INJECTION_PATH } from "@adrelay/contract";
+import {
+  eventually,
+  fetchMetrics,
+  filled,
+  type RelayCaller,
+  type RelayStack,
+  relayCaller,
+  type ScriptedProvider,
+  startRelayStack,
+  startScriptedProvider,
+  startTestRedis,
+  sumOf,
+  TEST_PROVIDER_KEY,
+  type TestRedis,
+  unfilled,
+} from "@adrelay/testkit";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+
+let redis: TestRedis;
+let provider: ScriptedProvider;
+let stack: RelayStack;
+let caller: RelayCaller;
+
+beforeAll(async () => {
+  [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
+  stack = await startRelayStack({ redis, providerUrl: provider.url, env: { INJECTION_TIMEOUT_MS: "400" } });
+  caller = relayCaller(stack.gatewayUrl);
+});
+afterAll(async () => {
+  await stack.stop();
+  await Promise.all([provider.close(), redis.dispose()]);
+});
+beforeEach(() => provider.onStart(() => filled()));
+
+async function recorded(outcome: string): Promise<number> {
+  return sumOf(await fetchMetrics(stack.gatewayOpsUrl), "adrelay_injections_recorded_total", { outcome });
+}
+
+test.each([
+  [filled(), 200, "awaiting"],
+  [unfilled(201), 201, "unacknowledgeable"],
+  [unfilled(202), 202, "unacknowledgeable"],
+])("an answer %j passes through with its status and is on the books", async (behaviour, status, state) => {
+  provider.onStart(() => behaviour);
+  const answer = await caller.inject();
+  expect(answer.status).toBe(status);
+  expect(answer.body).toEqual(behaviour.kind === "answer" ? behaviour.body : {});
+  const entry = await caller.lookUp(String(answer.body["ad_response_id"]));
+  expect(entry.body).toMatchObject({ state, ad_ack_id: null });
+});
+
+test.each([400, 409, 422])("the provider's %d goes to the caller as it is", async (status) => {
+  provider.onStart(() => ({ kind: "answer", status, body: { detail: "their own words" } }));
+  const answer = await caller.inject();
+  expect(answer.status).toBe(status);
+  expect(answer.body).toEqual({ detail: "their own words" });
+});
+
+test.each([
+  [{ kind: "answer", status: 500 }, "provider_error"],
+  [{ kind: "answer", status: 401 }, "unauthorized"],
+  [{ kind: "answer", status: 403 }, "unauthorized"],
+  [{ kind: "answer", status: 429 }, "rate_limited"],
+  [{ kind: "answer", status: 302, headers: { location: "http://127.0.0.1:1/" } }, "unexpected_status"],
+  [{ kind: "raw", status: 200, bytes: "<html>" }, "malformed_answer"],
+  [{ kind: "answer", status: 200, body: { status: "ok" } }, "malformed_answer"],
+  [{ kind: "hang" }, "timeout"],
+  [{ kind: "drip" }, "timeout"],
+  [{ kind: "reset" }, "connection_lost"],
+] as const)(
+  "when the provider does %j the caller gets a no-fill for the reason %s",
+  async (behaviour, reason) => {
+    provider.onStart(() => behaviour);
+    const answer = await caller.inject();
+    expect(answer.status).toBe(202);
+    expect(answer.headers.get("X-Adrelay-Fallback")).toBe(reason);
+    expect(answer.body).toMatchObject({
+      status: "no_fill",
+      success: false,
+      enhanced_prompt: null,
+      product_name: null,
+    });
+    expect(answer.durationMs).toBeLessThan(1500);
+    const acknowledged = await caller.acknowledge(answer.body["ad_response_id"], "text");
+    expect(acknowledged.status).toBe(406);
+  },
+);
+
+test("a caller's own time limit holds", async () => {
+  provider.onStart(() => ({ kind: "hang" }));
+  const answer = await caller.inject({ headers: { "X-Adrelay-Timeout-Ms": "50" } });
+  expect(answer.headers.get("X-Adrelay-Fallback")).toBe("timeout");
+  expect(answer.durationMs).toBeLessThan(350);
+});
+
+test.each(["0", "30001", "-5", "1.5", "soon", ""])("the time limit %j is refused by name", async (limit) => {
+  const answer = await caller.inject({ headers: { "X-Adrelay-Timeout-Ms": limit } });
+  expect(answer.status).toBe(422);
+  expect(answer.body["errors"]).toEqual([expect.objectContaining({ path: "X-Adrelay-Timeout-Ms" })]);
+});
+
+test("a 200 that comes after the time limit is on the books as abandoned", async () => {
+  const before = await recorded("abandoned");
+  const late = filled();
+  provider.onStart(() => ({ kind: "late", delayMs: 700, answer: late }));
+  const answer = await caller.inject();
+  expect(answer.headers.get("X-Adrelay-Fallback")).toBe("timeout");
+  await eventually(async () => expect(await recorded("abandoned")).toBe(before + 1));
+  const body: unknown = late.kind === "answer" ? late.body : undefined;
+  const acknowledged = await caller.acknowledge(Object(body).ad_response_id, "text");
+  expect(acknowledged.status).toBe(406);
+});
+
+test("a 200 whose caller has hung up is on the books as abandoned", async () => {
+  const before = await recorded("abandoned");
+  provider.onStart(() => ({ kind: "late", delayMs: 300, answer: filled() }));
+  await expect(caller.inject({ signal: AbortSignal.timeout(50) })).rejects.toThrow();
+  await eventually(async () => expect(await recorded("abandoned")).toBe(before + 1));
+});
+
+test("the body reaches the provider byte for byte, with our key and the request's id", async () => {
+  const body = '{"z":1, "prompt" : "\\ud800 \\u0000", "big":12345678901234567890, "prompt":"twice", "1":2}';
+  const answer = await caller.send(INJECTION_PATH, body, { headers: { "X-Request-Id": "req-7" } });
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("X-Request-Id")).toBe("req-7");
+  const seen = provider.posts.at(-1);
+  expect(seen?.body.toString()).toBe(body);
+  expect(seen?.headers).toMatchObject({ "x-service-api-key": TEST_PROVIDER_KEY, "x-request-id": "req-7" });
+});

@@ -1,0 +1,148 @@
+/** The contract's cases, against the gateway in front of the real ad server with its shipped catalogue. */
+import { createHash } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  type AdServerProcess,
+  eventually,
+  type RelayStack,
+  relayCaller,
+  startAdServer,
+  startRelayStack,
+  startTestRedis,
+  type TestRedis,
+} from "@adrelay/testkit";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { z } from "zod";
+
+const KEY = "case-key";
+const OTHER_KEY = "case-other-key";
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+const fieldsSchema = z.record(z.string(), z.unknown());
+const stepSchema = z.strictObject({
+  send: z.strictObject({
+    method: z.string(),
+    path: z.string(),
+    headers: z.record(z.string(), z.string().nullable()).optional(),
+    body: fieldsSchema.optional(),
+    raw: z.string().optional(),
+    until_s: z.number().optional(),
+  }),
+  expect: z.strictObject({
+    status: z.number().optional(),
+    status_in: z.array(z.number()).optional(),
+    content_type: z.string().optional(),
+    headers: z.record(z.string(), z.string()).optional(),
+    body: fieldsSchema.optional(),
+    exact: z.boolean().optional(),
+    error_paths: z.array(z.string()).optional(),
+  }),
+  save: z.record(z.string(), z.string()).optional(),
+});
+type Step = z.infer<typeof stepSchema>;
+const caseFileSchema = z.object({
+  cases: z.array(
+    z.strictObject({
+      name: z.string(),
+      needs: z.array(z.literal("other_key")).optional(),
+      steps: z.array(stepSchema),
+    }),
+  ),
+});
+
+const file = new URL("./testdata/cases.json", import.meta.url);
+const { cases } = caseFileSchema.parse(JSON.parse(readFileSync(file, "utf8")));
+
+let redis: TestRedis;
+let adServer: AdServerProcess;
+let stack: RelayStack;
+let folder: string;
+
+beforeAll(async () => {
+  redis = await startTestRedis();
+  adServer = await startAdServer(redis);
+  folder = mkdtempSync(join(tmpdir(), "adrelay-cases-"));
+  const publishersFile = join(folder, "publishers.yaml");
+  const digest = (key: string) => createHash("sha256").update(key).digest("hex");
+  writeFileSync(
+    publishersFile,
+    `publishers:\n` +
+      `  - { id: ours, name: Ours, key_sha256: [${digest(KEY)}] }\n` +
+      `  - { id: theirs, name: Theirs, key_sha256: [${digest(OTHER_KEY)}] }\n`,
+  );
+  const env = { PUBLISHERS_FILE: publishersFile, API_KEYS: "" };
+  stack = await startRelayStack({ redis, providerUrl: adServer.url, env });
+});
+afterAll(async () => {
+  await stack.stop();
+  await adServer.stop();
+  await redis.dispose();
+  rmSync(folder, { recursive: true });
+});
+
+test.each(cases.map((one) => [one.name, one.steps] as const))("%s", async (_name, steps) => {
+  const saved = new Map([["other_key", OTHER_KEY]]);
+  for (const step of steps) {
+    const run = () => runStep(step, saved);
+    await (step.send.until_s === undefined ? run() : eventually(run, step.send.until_s * 1000));
+  }
+});
+
+async function runStep(step: Step, saved: Map<string, string>): Promise<void> {
+  const { send, expect: wanted, save = {} } = step;
+  const fill = (text: string) => fillIn(text, saved);
+  const body = send.raw ?? (send.body === undefined ? undefined : fill(JSON.stringify(send.body)));
+  const headers = Object.fromEntries(
+    Object.entries(send.headers ?? {}).map(([name, value]) => [name, value === null ? null : fill(value)]),
+  );
+  const caller = relayCaller(stack.gatewayUrl, KEY);
+  const answer = await caller.send(fill(send.path), body, { method: send.method, headers });
+  expect(wanted.status_in ?? [wanted.status]).toContain(answer.status);
+  if (wanted.content_type !== undefined) {
+    expect(answer.headers.get("Content-Type")).toContain(wanted.content_type);
+  }
+  for (const [name, value] of Object.entries(wanted.headers ?? {})) {
+    expect(answer.headers.get(name)).toBe(value);
+  }
+  for (const [name, value] of Object.entries(wanted.body ?? {})) {
+    expectValue(name, answer.body[name], typeof value === "string" ? fill(value) : value);
+  }
+  if (wanted.exact === true) {
+    expect(Object.keys(answer.body).sort()).toEqual(Object.keys(wanted.body ?? {}).sort());
+  }
+  const faults = z.array(z.object({ path: z.string() })).safeParse(answer.body["errors"]).data ?? [];
+  for (const path of wanted.error_paths ?? []) {
+    expect(faults.some((fault) => fault.path.startsWith(path))).toBe(true);
+  }
+  for (const [name, field] of Object.entries(save)) {
+    saved.set(name, String(answer.body[field]));
+  }
+}
+
+function expectValue(name: string, actual: unknown, wanted: unknown): void {
+  switch (wanted) {
+    case "$uuid":
+      expect(actual, name).toMatch(UUID);
+      return;
+    case "$string":
+      expect(actual, name).toEqual(expect.stringMatching(/./s));
+      return;
+    case "$number":
+      expect(actual, name).toEqual(expect.any(Number));
+      return;
+    default:
+      expect(actual, name).toEqual(wanted);
+  }
+}
+
+/** `{{name}}` and `{{name:upper}}` from earlier steps; `$repeat:a:N` is N letters. */
+function fillIn(text: string, saved: ReadonlyMap<string, string>): string {
+  return text
+    .replace(/\{\{(\w+)(:upper)?\}\}/g, (_whole, name: string, upper: string | undefined) => {
+      const value = JSON.stringify(saved.get(name) ?? "").slice(1, -1);
+      return upper === undefined ? value : value.toUpperCase();
+    })
+    .replace(/\$repeat:(.):(\d+)/g, (_whole, letter: string, times: string) => letter.repeat(Number(times)));
+}

@@ -1,0 +1,125 @@
+/**
+ * Guards against the loss and the doubling of money: 500 acknowledgments while gateway, worker, Redis and
+ * ad server are killed with SIGKILL at random. Every one that was accepted ends delivered, once in the ad
+ * server's own count, and the books add up.
+ */
+import {
+  type AdServerProcess,
+  eventually,
+  fetchMetrics,
+  pause,
+  type RelayCaller,
+  type RelayStack,
+  relayCaller,
+  startAdServer,
+  startRelayStack,
+  startTestRedis,
+  sumOf,
+  type TestRedis,
+} from "@adrelay/testkit";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const ACKNOWLEDGMENTS = 500;
+const LANES = 10;
+const KILLS = 12;
+const SEED = Number(process.env["ADRELAY_SEED"] ?? Date.now() % 1_000_000);
+
+let redis: TestRedis;
+let adServerRedis: TestRedis;
+let adServer: AdServerProcess;
+let stack: RelayStack;
+let caller: RelayCaller;
+
+beforeAll(async () => {
+  [redis, adServerRedis] = await Promise.all([startTestRedis(), startTestRedis()]);
+  adServer = await startAdServer(adServerRedis);
+  stack = await startRelayStack({ redis, providerUrl: adServer.url });
+  caller = relayCaller(stack.gatewayUrl);
+});
+afterAll(async () => {
+  await stack.stop();
+  await adServer.stop();
+  await Promise.all([redis.dispose(), adServerRedis.dispose()]);
+});
+
+/** Park and Miller's generator: the same seed kills the same parts after the same waits. */
+function makeRandom(seed: number): () => number {
+  let state = (seed % 2_147_483_646) + 1;
+  return () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state / 2_147_483_647;
+  };
+}
+
+/** One publisher's request: injects and acknowledges, again and again until it has a 2xx. */
+async function acknowledgeOne(text: string): Promise<string> {
+  const id = await eventually(async () => {
+    const answer = await caller.inject();
+    expect(answer.status).toBe(200);
+    return String(answer.body["ad_response_id"]);
+  }, 30_000);
+  await eventually(async () => {
+    const answer = await caller.acknowledge(id, text, { headers: { Prefer: "respond-async" } });
+    expect([200, 201]).toContain(answer.status);
+  }, 30_000);
+  return id;
+}
+
+async function killAtRandom(random: () => number, isDone: () => boolean): Promise<string[]> {
+  const killed: string[] = [];
+  const victims = [
+    ["gateway", () => stack.crash("gateway").then(() => stack.start("gateway"))],
+    ["worker", () => stack.crash("worker").then(() => stack.start("worker"))],
+    ["redis", () => redis.crash().then(() => redis.restart())],
+    ["ad-server", () => adServer.crash().then(() => adServer.start())],
+    ["ad-server's redis", () => adServerRedis.crash().then(() => adServerRedis.restart())],
+  ] as const;
+  for (let kill = 0; kill < KILLS && !isDone(); kill += 1) {
+    await pause(100 + random() * 400);
+    const [name, run] = victims[Math.floor(random() * victims.length)] ?? victims[0];
+    killed.push(name);
+    await run();
+  }
+  return killed;
+}
+
+test(`none of ${ACKNOWLEDGMENTS} acknowledgments is lost or doubled by kills at random (seed ${SEED})`, async () => {
+  const accepted: string[] = [];
+  let next = 0;
+  const lane = async () => {
+    for (let at = next; at < ACKNOWLEDGMENTS; at = next) {
+      next += 1;
+      accepted.push(await acknowledgeOne(`The Stridewell Tempo 3 (ad), answer ${at}`));
+      await pause(60);
+    }
+  };
+  const lanes = Promise.all(Array.from({ length: LANES }, lane));
+  const killed = await killAtRandom(makeRandom(SEED), () => accepted.length === ACKNOWLEDGMENTS);
+  await lanes;
+  console.log(`seed ${SEED}: killed ${killed.join(", ")}`);
+  expect(accepted).toHaveLength(ACKNOWLEDGMENTS);
+
+  const samples = await eventually(async () => {
+    const now = await fetchMetrics(stack.gatewayOpsUrl);
+    expect(sumOf(now, "adrelay_acknowledgments", { state: "queued" })).toBe(0);
+    return now;
+  }, 60_000);
+  const states = await Promise.all(accepted.map(async (id) => (await caller.lookUp(id)).body["state"]));
+  expect(states.filter((state) => state !== "delivered")).toEqual([]);
+  const theirs = await Promise.all(accepted.map((id) => adServer.acknowledgmentOf(id)));
+  expect(theirs.filter(({ acknowledged }) => !acknowledged)).toEqual([]);
+
+  const total = (name: string) => sumOf(samples, `adrelay_acknowledgments_${name}_total`);
+  const filled = sumOf(samples, "adrelay_injections_recorded_total", { outcome: "ok" });
+  expect(total("delivered")).toBe(total("accepted"));
+  expect(total("delivered")).toBeGreaterThanOrEqual(ACKNOWLEDGMENTS);
+  expect(total("dead")).toBe(0);
+  expect(sumOf(samples, "adrelay_acknowledgments")).toBe(filled + total("unknown"));
+  const recorded = await adServerCount();
+  expect(recorded).toBe(total("delivered"));
+});
+
+/** How many acknowledgments the ad server's own books hold. */
+async function adServerCount(): Promise<number> {
+  return sumOf(await fetchMetrics(adServer.url), "adserver_acknowledgments_total");
+}

@@ -1,0 +1,140 @@
+/** What the relay does while a part is away, and that all is well once it is back. */
+import {
+  type AdServerProcess,
+  eventually,
+  fetchMetrics,
+  type RelayCaller,
+  type RelayStack,
+  relayCaller,
+  startAdServer,
+  startRelayStack,
+  startTestRedis,
+  sumOf,
+  type TestRedis,
+} from "@adrelay/testkit";
+import { Redis } from "ioredis";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+let redis: TestRedis;
+let adServerRedis: TestRedis;
+let adServer: AdServerProcess;
+let stack: RelayStack;
+let caller: RelayCaller;
+
+beforeEach(async () => {
+  [redis, adServerRedis] = await Promise.all([startTestRedis(), startTestRedis()]);
+  adServer = await startAdServer(adServerRedis);
+  stack = await startRelayStack({ redis, providerUrl: adServer.url, env: { ACK_DEADLINE_MS: "700" } });
+  caller = relayCaller(stack.gatewayUrl);
+});
+afterEach(async () => {
+  await stack.stop();
+  await adServer.stop();
+  await Promise.all([redis.dispose(), adServerRedis.dispose()]);
+});
+
+async function injected(): Promise<string> {
+  const answer = await caller.inject();
+  expect(answer.status).toBe(200);
+  return String(answer.body["ad_response_id"]);
+}
+
+const becomes = (id: string, state: string, timeoutMs = 10_000) =>
+  eventually(async () => expect((await caller.lookUp(id)).body["state"]).toBe(state), timeoutMs);
+
+test("an acknowledgment taken while the ad server is down is delivered once it is back", async () => {
+  const id = await injected();
+  await adServer.crash();
+  const answer = await caller.acknowledge(id, "Stridewell Tempo 3 (ad)");
+  expect(answer.status).toBe(201);
+  expect((await caller.inject()).headers.get("X-Adrelay-Fallback")).toBe("unreachable");
+  await adServer.start();
+  await becomes(id, "delivered");
+  expect(await adServer.acknowledgmentOf(id)).toMatchObject({ acknowledged: true, posts: 1 });
+});
+
+test("an injection that is never acknowledged is missed once, and late but delivered if it comes after all", async () => {
+  const id = await injected();
+  const missedTotal = async () =>
+    sumOf(await fetchMetrics(stack.gatewayOpsUrl), "adrelay_acknowledgments_missed_total");
+  await eventually(async () => expect(await missedTotal()).toBe(1), 10_000);
+  expect((await caller.lookUp(id)).body["state"]).toBe("missed");
+  expect((await caller.acknowledge(id, "Stridewell Tempo 3 (ad)")).status).toBe(200);
+  const samples = await fetchMetrics(stack.workerOpsUrl);
+  expect(sumOf(samples, "adrelay_acknowledgments_missed_total")).toBe(1);
+  expect(sumOf(samples, "adrelay_acknowledgments_late_total")).toBe(1);
+  expect(sumOf(samples, "adrelay_acknowledgments", { state: "missed" })).toBe(0);
+  expect(sumOf(samples, "adrelay_acknowledgments", { state: "delivered" })).toBe(1);
+});
+
+test.each([
+  ["stopped", (server: TestRedis) => server.stop(), (server: TestRedis) => server.restart()],
+  ["killed", (server: TestRedis) => server.crash(), (server: TestRedis) => server.restart()],
+  ["frozen", async (server: TestRedis) => server.freeze(), async (server: TestRedis) => server.thaw()],
+] as const)(
+  "with Redis %s injections are answered, acknowledgments get 503, and both work within 2 s of its return",
+  async (_how, takeAway, bringBack) => {
+    const id = await injected();
+    await takeAway(redis);
+    const injection = await caller.inject();
+    expect(injection.status).toBe(200);
+    expect(injection.durationMs).toBeLessThan(1000);
+    const refused = await caller.acknowledge(id, "text");
+    expect(refused.body).toMatchObject({ status: 503, code: "queue_unavailable" });
+    expect(refused.headers.get("Retry-After")).toBe("1");
+    expect(refused.durationMs).toBeLessThan(1000);
+    await bringBack(redis);
+    await eventually(
+      async () => expect((await caller.acknowledge(id, "text")).status).toBeLessThan(300),
+      2000,
+    );
+    expect((await caller.inject()).status).toBe(200);
+    await becomes(id, "delivered");
+    const untracked = sumOf(await fetchMetrics(stack.gatewayOpsUrl), "adrelay_injections_untracked_total");
+    expect(untracked).toBe(1);
+  },
+);
+
+test.each([
+  ["OOM", "CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"],
+  ["READONLY", "REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"],
+])(
+  "a Redis that refuses writes with %s makes acknowledgments 503 and injections untracked",
+  async (_name, breakIt, mendIt) => {
+    const admin = new Redis(redis.url);
+    const id = await injected();
+    await command(admin, breakIt);
+    expect((await caller.acknowledge(id, "text")).body).toMatchObject({
+      status: 503,
+      code: "queue_unavailable",
+    });
+    expect((await caller.inject()).status).toBe(200);
+    await command(admin, mendIt);
+    admin.disconnect();
+    await eventually(
+      async () => expect((await caller.acknowledge(id, "text")).status).toBeLessThan(300),
+      2000,
+    );
+    await becomes(id, "delivered");
+  },
+);
+
+test.each(["SIGTERM", "SIGINT"] as const)(
+  "%s ends every part with 0 in good order, also with Redis frozen",
+  async (signal) => {
+    redis.freeze();
+    const apps = [...stack.apps.values()];
+    for (const app of apps) {
+      app.kill(signal);
+    }
+    const startedAtMs = performance.now();
+    expect(await Promise.all(apps.map((app) => app.exited))).toEqual([0, 0]);
+    expect(performance.now() - startedAtMs).toBeLessThan(7000);
+    redis.thaw();
+  },
+);
+
+function command(client: Redis, line: string): Promise<unknown> {
+  const [name = "", ...args] = line.split(" ");
+  return client.call(name, ...args);
+}
