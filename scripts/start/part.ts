@@ -89,11 +89,7 @@ function launch({ app, env, logFile }: AppPartOptions): Promise<ChildProcess> {
     log.write(text);
   });
   return new Promise((resolve, reject) => {
-    child.stdout?.setEncoding("utf8").on("data", (text: string) => {
-      if (text.includes('"event":"listening"')) {
-        resolve(child);
-      }
-    });
+    child.once("message", () => resolve(child));
     child.once("exit", (code, signal) => {
       log.end();
       reject(

@@ -67,7 +67,7 @@ function isStart(pid: number): boolean {
   return isAlive(pid) && (commandLineOf(pid)?.includes("start.ts") ?? true);
 }
 
-export function isAlive(pid: number): boolean {
+function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
@@ -77,7 +77,7 @@ export function isAlive(pid: number): boolean {
 }
 
 /** The words a process was started with; undefined where the system has no /proc. */
-export function commandLineOf(pid: number): string | undefined {
+function commandLineOf(pid: number): string | undefined {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
   } catch {

@@ -45,8 +45,7 @@ export async function startStack({ home, env, gatewayPort, say, signal }: StackO
   const runFile = join(home, "run.json");
   let save = () => {};
   try {
-    const redisUrl =
-      env["REDIS_URL"] || (await ownRedis({ home, env, runFile, say, parts, onStarted: () => save() }));
+    const redisUrl = env["REDIS_URL"] || (await ownRedis({ home, env, say, parts, onStarted: () => save() }));
     const settings = appSettings(env, { keys, ports, redisUrl });
     const run = () => describeRun({ ports, redisUrl, settings, parts });
     save = () => writeRunFile(runFile, run());
@@ -86,7 +85,6 @@ function wantedPorts(env: NodeJS.ProcessEnv, gatewayPort: number | undefined): P
 async function ownRedis(options: {
   home: string;
   env: NodeJS.ProcessEnv;
-  runFile: string;
   say: (line: string) => void;
   parts: Part[];
   onStarted: () => void;
