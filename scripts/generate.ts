@@ -1,0 +1,8 @@
+/** `pnpm generate`: writes the documents that are made from the code. */
+import { writeFileSync } from "node:fs";
+import { generateDocuments } from "./generate/documents.ts";
+
+for (const { path, text } of generateDocuments()) {
+  writeFileSync(new URL(`../${path}`, import.meta.url), text);
+  console.log(`wrote ${path}`);
+}

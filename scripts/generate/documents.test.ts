@@ -1,0 +1,47 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { parseEnv } from "node:util";
+import { expect, test } from "vitest";
+import { loadAdServerConfig } from "../../apps/ad-server/src/config.ts";
+import { loadGatewayConfig } from "../../apps/gateway/src/config.ts";
+import { loadWorkerConfig } from "../../apps/worker/src/config.ts";
+import { generateDocuments } from "./documents.ts";
+
+const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
+
+test.each(generateDocuments().map(({ path, text }) => [path, text] as const))(
+  "%s is what the code generates",
+  (path, text) => {
+    expect(read(path), "run `pnpm generate`").toBe(text);
+  },
+);
+
+test("the example's settings are the schemas' defaults", () => {
+  const example = parseEnv(read(".env.example"));
+  const needed = { API_KEYS: "k", PROVIDER_API_KEY: "k", AD_SERVER_API_KEYS: "k" };
+  for (const load of [loadGatewayConfig, loadWorkerConfig, loadAdServerConfig]) {
+    const set = load({ ...example, ...needed });
+    expect(set.kind).toBe("ok");
+    expect(JSON.stringify(set)).toBe(JSON.stringify(load(needed)));
+  }
+});
+
+/** Targets of relative links in a Markdown text, without their anchors. */
+function linksOf(text: string): string[] {
+  const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map((match) => match[1] ?? "");
+  return targets.filter((target) => !/^[a-z]+:|^#/.test(target)).map((target) => target.replace(/#.*$/, ""));
+}
+
+test("every relative link in the documents leads to a file", () => {
+  const documents = [
+    "README.md",
+    ...readdirSync(new URL("../../docs/", import.meta.url), { recursive: true, encoding: "utf8" })
+      .filter((path) => path.endsWith(".md"))
+      .map((path) => `docs/${path}`),
+  ];
+  const broken = documents.flatMap((path) =>
+    linksOf(read(path))
+      .filter((target) => !existsSync(new URL(target, new URL(`../../${path}`, import.meta.url))))
+      .map((target) => `${path}: ${target}`),
+  );
+  expect(broken).toEqual([]);
+});
