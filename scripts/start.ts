@@ -11,7 +11,8 @@ import { type RunFile, takeLock } from "./start/run-file.ts";
 import { type Stack, startStack } from "./start/stack.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
-const HOME = join(ROOT, ".adrelay");
+/** Data, logs and keys of the local stack. */
+const HOME = process.env["ADRELAY_HOME"] || join(ROOT, ".adrelay");
 const LOCK = join(HOME, "start.lock");
 const EXIT_USAGE = 2;
 
@@ -41,7 +42,7 @@ async function run(gatewayPort: number | undefined, hasDemo: boolean): Promise<v
   const lock = takeLock(LOCK);
   if (lock.kind === "held") {
     console.error(
-      `npm start: Adrelay runs in this folder already (pid ${lock.pid}); .adrelay/run.json tells where.`,
+      `npm start: Adrelay runs in this folder already (pid ${lock.pid}); ${join(HOME, "run.json")} tells where.`,
     );
     process.exit(1);
   }

@@ -9,7 +9,7 @@ export type StartOptions =
 export const START_HELP = `Usage: npm start -- [--port N] [--no-demo]
 
 Runs the whole of Adrelay on this machine until Ctrl-C: Redis, ad server, gateway, worker.
-Data are kept under .adrelay/ and outlive a restart; so do the keys.
+Data are kept under .adrelay/ (or ADRELAY_HOME) and outlive a restart; so do the keys.
 
   --port N     port of the gateway (default: GATEWAY_PORT, or 8080)
   --no-demo    don't send the first injection and acknowledgment

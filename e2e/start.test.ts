@@ -1,0 +1,178 @@
+/** `npm start` as its user meets it, minus the fetching of Node: real processes on ports of their own. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { freePort } from "@adrelay/local-redis";
+import { eventually, relayCaller } from "@adrelay/testkit";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { z } from "zod";
+
+const runSchema = z.object({
+  gateway: z.string(),
+  gatewayOps: z.string(),
+  workerOps: z.string(),
+  adServer: z.string(),
+  redis: z.string(),
+  apiKey: z.string(),
+  adminToken: z.string(),
+  pids: z.record(z.string(), z.number()),
+});
+
+interface Start {
+  readonly child: ChildProcess;
+  output(): string;
+  readonly exited: Promise<number | null>;
+}
+
+let home: string;
+let ports: Record<string, string>;
+let started: Start[];
+
+beforeEach(async () => {
+  home = mkdtempSync(join(tmpdir(), "adrelay-start-"));
+  ports = {
+    GATEWAY_PORT: String(await freePort()),
+    GATEWAY_OPS_PORT: String(await freePort()),
+    WORKER_OPS_PORT: String(await freePort()),
+    AD_SERVER_PORT: String(await freePort()),
+  };
+  started = [];
+});
+afterEach(async () => {
+  for (const { child, exited } of started) {
+    child.kill("SIGTERM");
+    await exited;
+  }
+  rmSync(home, { recursive: true, force: true });
+});
+
+function start(args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Start {
+  const script = fileURLToPath(new URL("../scripts/start.ts", import.meta.url));
+  const child = spawn(process.execPath, [script, ...args], {
+    env: { ...process.env, ...ports, ADRELAY_HOME: home, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+  }
+  const exited = new Promise<number | null>((resolve) => child.once("close", (code) => resolve(code)));
+  const one = { child, output: () => output, exited };
+  started.push(one);
+  return one;
+}
+
+const running = (one: Start) => eventually(() => expect(one.output()).toContain("Ctrl-C stops it"), 30_000);
+const readRun = () => runSchema.parse(JSON.parse(readFileSync(join(home, "run.json"), "utf8")));
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    // A zombie has ended: only its parent hasn't looked yet.
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
+}
+
+test("it shows an injection and its acknowledgment, serves, and leaves nothing behind on SIGTERM", async () => {
+  const one = start();
+  await running(one);
+  expect(one.output()).toMatch(/ 200 .*ad for[\s\S]* 201 .*recoverable_error[\s\S]*queued[\s\S]*delivered/);
+  const run = readRun();
+  const caller = relayCaller(run.gateway, run.apiKey);
+  const injection = await caller.inject();
+  expect(injection.status).toBe(200);
+  expect((await caller.acknowledge(injection.body["ad_response_id"], "text")).status).toBe(200);
+  one.child.kill("SIGTERM");
+  expect(await one.exited).toBe(0);
+  expect(Object.values(run.pids).filter(isAlive)).toEqual([]);
+  expect(existsSync(join(home, "run.json"))).toBe(false);
+});
+
+test("data and keys outlive a restart", async () => {
+  const first = start(["--no-demo"]);
+  await running(first);
+  expect(first.output()).not.toContain("One injection");
+  const before = readRun();
+  const injection = await relayCaller(before.gateway, before.apiKey).inject();
+  first.child.kill("SIGINT");
+  expect(await first.exited).toBe(0);
+  await running(start(["--no-demo"]));
+  const after = readRun();
+  expect(after.apiKey).toBe(before.apiKey);
+  const id = String(injection.body["ad_response_id"]);
+  expect((await relayCaller(after.gateway, after.apiKey).acknowledge(id, "text")).status).toBe(200);
+});
+
+test("a part that is killed is started again and says so, and so is Redis", async () => {
+  const one = start(["--no-demo"]);
+  await running(one);
+  for (const part of ["gateway", "worker", "ad-server", "redis"]) {
+    const pid = readRun().pids[part] ?? 0;
+    process.kill(pid, "SIGKILL");
+    await eventually(() => expect(readRun().pids[part]).not.toBe(pid), 15_000);
+    await eventually(() => expect(one.output()).toContain(`${part} runs again`), 15_000);
+  }
+  const run = readRun();
+  const caller = relayCaller(run.gateway, run.apiKey);
+  await eventually(async () => {
+    const { body } = await caller.inject();
+    expect((await caller.acknowledge(body["ad_response_id"], "text")).status).toBe(200);
+  }, 15_000);
+});
+
+test("a second start in the same folder says that one runs", async () => {
+  const one = start(["--no-demo"]);
+  await running(one);
+  const second = start();
+  expect(await second.exited).toBe(1);
+  expect(second.output()).toContain(`runs in this folder already (pid ${one.child.pid})`);
+});
+
+test("a taken port is named with its part and the setting that moves it", async () => {
+  const blocker = createServer();
+  const taken = Number(ports["WORKER_OPS_PORT"]);
+  await new Promise<void>((resolve) => blocker.listen(taken, "127.0.0.1", resolve));
+  const one = start();
+  expect(await one.exited).toBe(1);
+  expect(one.output()).toContain(`port ${taken} for the worker's ops listener is taken`);
+  expect(one.output()).toContain("WORKER_OPS_PORT");
+  blocker.close();
+});
+
+test("a part that can't start is named with its reason, and all the others are stopped", async () => {
+  const one = start([], { RETRY_SCHEDULE: "soon" });
+  expect(await one.exited).toBe(1);
+  expect(one.output()).toMatch(/worker ended \(exit 2\)[\s\S]*RETRY_SCHEDULE.*must be a time span/);
+  expect(one.output()).toMatch(/ad-server runs/);
+  await eventually(() => expect(existsSync(join(home, "run.json"))).toBe(false));
+  const pids = [...one.output().matchAll(/\(pid (\d+)\)/g)].map((match) => Number(match[1]));
+  expect(pids.filter(isAlive)).toEqual([]);
+});
+
+test("a supervisor that is killed takes its parts with it", async () => {
+  const one = start(["--no-demo"]);
+  await running(one);
+  const { pids } = readRun();
+  one.child.kill("SIGKILL");
+  await one.exited;
+  await eventually(() => expect(Object.values(pids).filter(isAlive)).toEqual([]), 15_000);
+  await running(start(["--no-demo"]));
+});
+
+test.each([
+  [["--port", "seventy"], "--port must be a whole number"],
+  [["--bogus"], "--bogus"],
+  [["extra"], "extra"],
+])("the arguments %j are refused with the usage", async (args, words) => {
+  const one = start(args);
+  expect(await one.exited).toBe(2);
+  expect(one.output()).toContain(words);
+  expect(one.output()).toContain("Usage: npm start");
+});

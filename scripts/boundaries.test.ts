@@ -1,0 +1,58 @@
+/** The linter's import directions, tried out: a rule that can't fail guards nothing. */
+import { spawnSync } from "node:child_process";
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const ROOT = fileURLToPath(new URL("../", import.meta.url));
+
+const FORBIDDEN = [
+  ["packages/contract", "@adrelay/core"],
+  ["packages/contract", "node:fs"],
+  ["packages/core", "@adrelay/ledger"],
+  ["packages/core", "node:crypto"],
+  ["packages/ledger", "@adrelay/queue"],
+  ["packages/queue", "@adrelay/provider"],
+  ["packages/provider", "@adrelay/ledger"],
+  ["packages/service-kit", "@adrelay/core"],
+  ["packages/local-redis", "@adrelay/contract"],
+  ["apps/gateway", "@adrelay/testkit"],
+  ["apps/gateway", "@adrelay/app-worker"],
+  ["apps/worker", "bullmq"],
+] as const;
+
+const ALLOWED = [
+  ["packages/core", "@adrelay/contract"],
+  ["packages/ledger", "@adrelay/core"],
+  ["apps/gateway", "@adrelay/ledger"],
+] as const;
+
+const caseFile = (part: string, imported: string) => `${part}/src/${imported.replaceAll(/\W/g, "-")}.ts`;
+
+let folder: string;
+let report: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "adrelay-boundaries-"));
+  copyFileSync(join(ROOT, "biome.json"), join(folder, "biome.json"));
+  for (const [part, imported] of [...FORBIDDEN, ...ALLOWED]) {
+    const file = join(folder, caseFile(part, imported));
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, `import { x } from "${imported}";\nexport const y = x;\n`);
+  }
+  const flags = ["--vcs-enabled=false", "--only=style/noRestrictedImports", "--max-diagnostics=none"];
+  const biome = join(ROOT, "node_modules/.bin/biome");
+  const lint = spawnSync(biome, ["lint", ...flags, "."], { cwd: folder, encoding: "utf8" });
+  report = lint.stdout + lint.stderr;
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test.each(FORBIDDEN)("%s may not import %s", (part, imported) => {
+  expect(report).toContain(`${caseFile(part, imported)}:1:19 lint/style/noRestrictedImports`);
+});
+
+test.each(ALLOWED)("%s may import %s", (part, imported) => {
+  expect(report).not.toContain(caseFile(part, imported));
+});
