@@ -35,7 +35,6 @@ export class DeliveryQueue {
     this.#queue = new Queue(QUEUE_NAME, {
       connection: redis,
       prefix: queuePrefix(partition),
-      skipWaitingForReady: true,
       defaultJobOptions: { attempts: ATTEMPTS_UNBOUNDED, backoff: { type: "custom" }, stackTraceLimit: 0 },
     });
     // Errors reach the caller of each command; the connection logs its own.

@@ -5,6 +5,7 @@ import { ACKNOWLEDGE_PATH } from "@adrelay/contract";
 /** A POST that the provider saw, body as it came. */
 export interface SeenPost {
   readonly operation: "start" | "acknowledge";
+  readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
   /** Parsed body; undefined if it is no JSON object. */
@@ -128,8 +129,16 @@ async function readPost(request: IncomingMessage): Promise<SeenPost> {
     chunks.push(Buffer.from(chunk));
   }
   const body = Buffer.concat(chunks);
-  const operation = `${request.url?.replace(/\/?$/, "/")}` === ACKNOWLEDGE_PATH ? "acknowledge" : "start";
-  return { operation, headers: request.headers, body, fields: parseFields(body), atMs: performance.now() };
+  const path = request.url ?? "";
+  const operation = path.endsWith(ACKNOWLEDGE_PATH) ? "acknowledge" : "start";
+  return {
+    operation,
+    path,
+    headers: request.headers,
+    body,
+    fields: parseFields(body),
+    atMs: performance.now(),
+  };
 }
 
 function parseFields(body: Buffer): Record<string, unknown> {

@@ -1,0 +1,154 @@
+/** The queue on a real Redis: repeats, retries, dead letters, what can't be read. */
+import { randomUUID } from "node:crypto";
+import { adAckIdSchema, adResponseIdSchema, type DeliveryJob, publisherIdSchema } from "@adrelay/contract";
+import { eventually, startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { Queue } from "bullmq";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { DeliveryQueue, DeliveryWorker, type HandlerOutcome } from "../src/index.ts";
+
+let server: TestRedis;
+let redis: Redis;
+const stops: (() => Promise<void>)[] = [];
+
+beforeAll(async () => {
+  server = await startTestRedis();
+  redis = new Redis(server.url, { maxRetriesPerRequest: null });
+});
+afterEach(async () => {
+  for (const stop of stops.splice(0).reverse()) {
+    await stop();
+  }
+});
+afterAll(async () => {
+  redis.disconnect();
+  await server.dispose();
+});
+
+type Handle = (job: DeliveryJob, textHash: string) => Promise<HandlerOutcome>;
+
+function setup() {
+  const partition = randomUUID();
+  const queue = new DeliveryQueue({ redis, partition });
+  stops.push(() => queue.close());
+  const unreadable: string[] = [];
+  const errors: unknown[] = [];
+  const work = (handle: Handle) => {
+    const worker = new DeliveryWorker({
+      redis,
+      partition,
+      concurrency: 5,
+      attemptTimeoutMs: 1000,
+      handle,
+      onError: (error) => errors.push(error),
+      onUnreadable: (id) => unreadable.push(id),
+    });
+    stops.push(() => worker.close());
+    worker.start();
+    return worker;
+  };
+  return { queue, partition, work, unreadable, errors };
+}
+
+function newJob(body = "{}"): DeliveryJob {
+  return {
+    v: 1,
+    adResponseId: adResponseIdSchema.parse(randomUUID()),
+    adAckId: adAckIdSchema.parse(randomUUID()),
+    publisher: publisherIdSchema.parse("acme"),
+    body,
+    requestId: "r",
+  };
+}
+
+const NOTHING = { waiting: 0, active: 0, delayed: 0, failed: 0 };
+
+test("a repeat is the same job, and the first text stays", async () => {
+  const { queue, work } = setup();
+  const job = newJob("first");
+  await queue.enqueue(job, "hash-1");
+  await Promise.all(Array.from({ length: 20 }, () => queue.enqueue({ ...job, body: "second" }, "hash-2")));
+  expect(await queue.counts()).toEqual({ ...NOTHING, waiting: 1 });
+  const { key, field } = queue.payloadRef(job.adResponseId);
+  expect(await redis.hget(key, field)).toBe("hash-1");
+  const seen: string[] = [];
+  work(async ({ body }, hash) => {
+    seen.push(`${body} ${hash}`);
+    return { kind: "finished" };
+  });
+  await eventually(async () => expect(await queue.counts()).toEqual(NOTHING));
+  expect(seen).toEqual(["first hash-1"]);
+  expect(await redis.exists(key)).toBe(0);
+});
+
+test("a body with every kind of character comes out as it went in", async () => {
+  const { queue, work } = setup();
+  const body = `{"llm_response":"\\u0000 \\ud800 走る 🏃 \u2028 ${"x".repeat(1_000_000)}"}`;
+  const seen: string[] = [];
+  await queue.enqueue(newJob(body), "hash");
+  work(async (job) => {
+    seen.push(job.body);
+    return { kind: "finished" };
+  });
+  await eventually(() => expect(seen).toEqual([body]));
+});
+
+test("again comes back after its delay, however often", async () => {
+  const { queue, work } = setup();
+  const times: number[] = [];
+  await queue.enqueue(newJob(), "hash");
+  work(async () => {
+    times.push(performance.now());
+    return times.length < 4 ? { kind: "again", delayMs: 150 } : { kind: "finished" };
+  });
+  await eventually(() => expect(times).toHaveLength(4));
+  const gaps = times.slice(1).map((time, at) => time - (times[at] ?? 0));
+  expect(Math.min(...gaps)).toBeGreaterThanOrEqual(140);
+});
+
+test("a handler that throws is run again", async () => {
+  const { queue, work, errors } = setup();
+  let runs = 0;
+  await queue.enqueue(newJob(), "hash");
+  work(async () => {
+    runs += 1;
+    if (runs === 1) {
+      throw new TypeError("the ledger is away");
+    }
+    return { kind: "finished" };
+  });
+  await eventually(() => expect(runs).toBe(2), 10_000);
+  expect(errors).toEqual([expect.objectContaining({ message: "the ledger is away" })]);
+});
+
+test("a dead letter is kept until it is requeued or removed", async () => {
+  const { queue, work } = setup();
+  const job = newJob();
+  let isMended = false;
+  await queue.enqueue(job, "hash");
+  work(async () => (isMended ? { kind: "finished" } : { kind: "dead", reason: "http_400" }));
+  await eventually(async () => expect(await queue.counts()).toEqual({ ...NOTHING, failed: 1 }));
+  await queue.requeue(job.adResponseId);
+  await eventually(async () => expect(await queue.counts()).toEqual({ ...NOTHING, failed: 1 }));
+  isMended = true;
+  expect(await queue.requeue(job.adResponseId)).toBe("requeued");
+  await eventually(async () => expect(await queue.counts()).toEqual(NOTHING));
+  expect(await queue.requeue(job.adResponseId)).toBe("gone");
+  await queue.remove(job.adResponseId);
+});
+
+test("a job of a newer version waits and is reported, and others go on", async () => {
+  const { queue, partition, work, unreadable } = setup();
+  const raw = new Queue("acknowledgments", { connection: redis, prefix: `{adrelay:${partition}}` });
+  stops.push(() => raw.close());
+  await raw.add("hash", { v: 2, what: "of the future" }, { jobId: "newer", attempts: 10 });
+  await queue.enqueue(newJob(), "hash");
+  const seen: string[] = [];
+  work(async ({ requestId }) => {
+    seen.push(requestId);
+    return { kind: "finished" };
+  });
+  await eventually(async () => expect(await queue.counts()).toEqual({ ...NOTHING, delayed: 1 }));
+  expect(unreadable).toEqual(["newer"]);
+  expect(seen).toEqual(["r"]);
+});

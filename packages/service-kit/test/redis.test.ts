@@ -1,0 +1,60 @@
+/** Connections and durability against a real Redis. */
+import { startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { pino } from "pino";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { connectRedis, guardRedis } from "../src/index.ts";
+
+const log = pino({ level: "silent" });
+let server: TestRedis;
+
+beforeEach(async () => {
+  server = await startTestRedis();
+});
+afterEach(() => server.dispose());
+
+test.each([
+  ["CONFIG SET appendonly no", "require", "appendonly yes"],
+  ["CONFIG SET maxmemory-policy allkeys-lru", "require", "noeviction"],
+  ["CONFIG SET appendfsync everysec", "strict", "appendfsync"],
+] as const)("after %s mode %s refuses and says what to set", async (line, mode, words) => {
+  const redis = connectRedis(server.url, "request", log);
+  try {
+    await guardRedis(redis, mode, log);
+    const [name = "", ...args] = line.split(" ");
+    await redis.call(name, ...args);
+    await expect(guardRedis(redis, mode, log)).rejects.toThrow(words);
+    expect((await guardRedis(redis, "warn", log)).isDurable).toBe(true);
+  } finally {
+    redis.disconnect();
+  }
+});
+
+test("a Redis that lost its durability is noticed on reconnection", async () => {
+  const redis = connectRedis(server.url, "request", log);
+  try {
+    const guard = await guardRedis(redis, "require", log);
+    expect(guard.isDurable).toBe(true);
+    await redis.config("SET", "maxmemory-policy", "allkeys-lru");
+    const isChecked = new Promise((resolve) => redis.once("ready", resolve));
+    redis.disconnect(true);
+    await isChecked;
+    await expect.poll(() => guard.isDurable).toBe(false);
+  } finally {
+    redis.disconnect();
+  }
+});
+
+test("a request's connection fails fast while Redis is away and recovers within a second or two", async () => {
+  const redis = connectRedis(server.url, "request", log);
+  try {
+    await guardRedis(redis, "require", log);
+    await server.crash();
+    const startedAtMs = performance.now();
+    await expect(redis.ping()).rejects.toThrow();
+    expect(performance.now() - startedAtMs).toBeLessThan(900);
+    await server.restart();
+    await expect.poll(() => redis.ping().catch(() => "away"), { timeout: 2000 }).toBe("PONG");
+  } finally {
+    redis.disconnect();
+  }
+});
