@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import {
+  CallNotes,
   connectRedis,
   createLogger,
   guardRedis,
@@ -15,7 +16,6 @@ import { FaultPlan } from "./faults/fault-plan.ts";
 import { AdServerMetrics } from "./metrics.ts";
 import { Bm25Relevance } from "./relevance/bm25-relevance.ts";
 import { loadVocabulary } from "./relevance/load-vocabulary.ts";
-import { CallNotes } from "./routes/call-notes.ts";
 import { loadTopics } from "./safety/load-topics.ts";
 import { ResponseStore } from "./store/response-store.ts";
 

@@ -2,12 +2,14 @@ import { collectLedgerMetrics, Ledger } from "@adrelay/ledger";
 import { ProviderClient } from "@adrelay/provider";
 import { DeliveryQueue } from "@adrelay/queue";
 import {
+  CallNotes,
   connectRedis,
   createLogger,
   createOpsApp,
   createRegistry,
   guardRedis,
   Lifecycle,
+  makeReadBody,
   type RunnableService,
   startHttpServer,
 } from "@adrelay/service-kit";
@@ -64,19 +66,23 @@ export async function compose({ settings, publishers }: GatewayConfig): Promise<
     pending,
     ackDeadlineMs: settings.ACK_DEADLINE_MS,
   });
+  const notes = new CallNotes();
   const app = createPublicApp({
     authenticate: makeAuthenticate(publishers, settings.API_KEY_HEADERS),
-    bodyLimitBytes: settings.BODY_LIMIT_BYTES,
+    readBody: makeReadBody(settings.BODY_LIMIT_BYTES),
+    notes,
     startInjection: makeStartInjectionHandler({
       startInjection,
+      notes,
       defaultTimeoutMs: settings.INJECTION_TIMEOUT_MS,
       fallbackAs: settings.INJECTION_FALLBACK,
     }),
     acknowledge: makeAcknowledgeHandler({
       acknowledge: makeAcknowledge({ intake, waiters, ledger }),
+      notes,
       defaultWaitMs: settings.ACK_WAIT_MS,
     }),
-    lookUp: makeLookUpHandler(ledger),
+    lookUp: makeLookUpHandler(ledger, notes),
     metrics,
     log,
   });

@@ -5,81 +5,49 @@ import {
   type FinishedRequest,
   methodNotAllowed,
   notFound,
-  readBody,
-  refusedMediaType,
-  sendProblem,
 } from "@adrelay/service-kit";
-import type { Express, RequestHandler } from "express";
+import type { Express } from "express";
 import type { Logger } from "pino";
-import {
-  type Authenticate,
-  type PublisherHandler,
-  requirePublisher,
-  withPublisher,
-} from "./auth/authenticate.ts";
+import { type Call, type EndpointDeps, type JsonCall, makeEndpoint, makeJsonEndpoint } from "./endpoint.ts";
 import type { GatewayMetrics } from "./metrics/gateway-metrics.ts";
-import { annotate, notesOf } from "./request-notes.ts";
 
-export interface PublicAppOptions {
-  readonly authenticate: Authenticate;
-  readonly bodyLimitBytes: number;
-  readonly startInjection: PublisherHandler;
-  readonly acknowledge: PublisherHandler;
-  readonly lookUp: PublisherHandler;
+export interface PublicAppDeps extends EndpointDeps {
+  readonly startInjection: (call: JsonCall) => Promise<void>;
+  readonly acknowledge: (call: JsonCall) => Promise<void>;
+  readonly lookUp: (call: Call) => Promise<void>;
   readonly metrics: GatewayMetrics;
   readonly log: Logger;
 }
 
 /** The public listener's app. Express serves each path with and without its last slash. */
-export function createPublicApp(options: PublicAppOptions): Express {
-  const { authenticate, bodyLimitBytes, startInjection, acknowledge, lookUp, metrics, log } = options;
-  const app = createApp((finished) => reportRequest(finished, metrics, log));
-  const withJson = [requirePublisher(authenticate), requireJson, readBody(bodyLimitBytes)];
+export function createPublicApp(deps: PublicAppDeps): Express {
+  const app = createApp((finished) => reportRequest(deps, finished));
   app
     .route(INJECTION_PATH)
-    .all(named("start_injection"))
-    .post(...withJson, withPublisher(authenticate, startInjection))
+    .post(makeJsonEndpoint(deps, "start_injection", deps.startInjection))
     .all(methodNotAllowed("POST"));
   app
     .route(ACKNOWLEDGE_PATH)
-    .all(named("acknowledge"))
-    .post(...withJson, withPublisher(authenticate, acknowledge))
+    .post(makeJsonEndpoint(deps, "acknowledge", deps.acknowledge))
     .all(methodNotAllowed("POST"));
   app
     .route(`${ACKNOWLEDGMENTS_PATH}:ad_response_id`)
-    .all(named("look_up"))
-    .get(requirePublisher(authenticate), withPublisher(authenticate, lookUp))
+    .get(makeEndpoint(deps, "look_up", deps.lookUp))
     .all(methodNotAllowed("GET", "HEAD"));
   app.use(notFound);
-  app.use(answerErrors(log));
+  app.use(answerErrors(deps.log));
   return app;
 }
 
-function named(operation: string): RequestHandler {
-  return (_request, response, next) => {
-    annotate(response, { operation });
-    next();
-  };
-}
-
-const requireJson: RequestHandler = (request, response, next) => {
-  const refused = refusedMediaType(request.get("Content-Type"));
-  if (refused !== undefined) {
-    sendProblem(response, "unsupported_media_type", { detail: refused });
-    return;
-  }
-  next();
-};
-
 /** The one line and the one observation of a request. */
-function reportRequest(finished: FinishedRequest, metrics: GatewayMetrics, log: Logger): void {
+function reportRequest({ metrics, log, notes }: PublicAppDeps, finished: FinishedRequest): void {
   const { method, requestId, status, durationMs, response } = finished;
-  const notes = notesOf(response);
-  const operation = notes.operation ?? "other";
+  const fields = notes.of(response);
+  const operation = String(fields["operation"] ?? "other");
   metrics.requestDuration.observe({ operation, status: String(status) }, durationMs / 1000);
   log.info({
     event: "request",
-    ...notes,
+    ...fields,
     operation,
     method,
     status,

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { ACKNOWLEDGE_PATH } from "@adrelay/contract";
 import {
   acknowledged,
+  dumpRedis,
   eventually,
   fetchMetrics,
   filled,
@@ -265,16 +266,3 @@ test("an admin call without the token is refused and says how", async () => {
   expect((await replay(unknownId())).status).toBe(404);
   expect((await replay("rubbish")).status).toBe(422);
 });
-
-/** Every key and value, as text. */
-async function dumpRedis(url: string): Promise<string> {
-  const { Redis } = await import("ioredis");
-  const client = new Redis(url);
-  try {
-    const keys = await client.keys("*");
-    const dumps = await Promise.all(keys.map((key) => client.dumpBuffer(key)));
-    return keys.map((key, at) => `${key}=${dumps[at]?.toString("latin1") ?? ""}`).join("\n");
-  } finally {
-    client.disconnect();
-  }
-}

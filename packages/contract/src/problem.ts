@@ -23,6 +23,8 @@ export type Problem = z.infer<typeof problemSchema>;
 export interface ProblemDetails {
   readonly detail?: string;
   readonly errors?: readonly FieldFault[];
+  /** Members of our own (RFC 9457, section 3.2). */
+  readonly extensions?: Readonly<Record<string, string>>;
 }
 
 /** Builds the body of an error answer from the catalogue. */
@@ -36,6 +38,7 @@ export function makeProblem(code: ErrorCode, requestId: string, details: Problem
     code,
     request_id: requestId,
     ...(details.errors === undefined ? {} : { errors: [...details.errors] }),
+    ...details.extensions,
   };
 }
 

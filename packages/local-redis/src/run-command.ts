@@ -1,4 +1,5 @@
-import { type SpawnOptions, spawn } from "node:child_process";
+import { type ChildProcess, type SpawnOptions, type StdioOptions, spawn } from "node:child_process";
+import type { Readable } from "node:stream";
 
 export type CommandResult =
   | { readonly kind: "ok"; readonly stdout: string }
@@ -21,36 +22,56 @@ export function runCommand(
   args: readonly string[],
   { timeoutMs, signal, env }: CommandOptions,
 ): Promise<CommandResult> {
+  const stdio: StdioOptions = ["ignore", "pipe", "pipe"];
+  const child = trySpawn(program, args, {
+    ...{ stdio, timeout: timeoutMs, killSignal: "SIGKILL" },
+    ...(signal && { signal }),
+    ...(env && { env }),
+  });
+  if (child instanceof Error) {
+    return Promise.resolve({ kind: "failed", why: describeSpawnError(program, child) });
+  }
+  const stdout = collectText(child.stdout);
+  const stderr = collectText(child.stderr);
+  const startedMs = performance.now();
   return new Promise((resolve) => {
-    const limits: SpawnOptions = { timeout: timeoutMs, killSignal: "SIGKILL", ...(signal && { signal }) };
-    const child = spawn(program, args, { ...limits, ...(env && { env }), stdio: ["ignore", "pipe", "pipe"] });
-    const startedMs = performance.now();
-    let stdout = "";
-    let stderr = "";
-    child.stdout?.setEncoding("utf8").on("data", (text: string) => {
-      stdout = `${stdout}${text}`.slice(-OUTPUT_CHARS_MAX);
-    });
-    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-      stderr = `${stderr}${text}`.slice(-OUTPUT_CHARS_MAX);
-    });
     child.once("error", (error) => resolve({ kind: "failed", why: describeSpawnError(program, error) }));
-    child.once("exit", () => {
-      setTimeout(() => {
-        child.stdout?.destroy();
-        child.stderr?.destroy();
-      }, PIPES_GRACE_MS).unref();
-    });
+    child.once("exit", () => setTimeout(() => closePipes(child), PIPES_GRACE_MS).unref());
     child.once("close", (code, killedBy) => {
-      if (code === 0) {
-        resolve({ kind: "ok", stdout });
-        return;
-      }
       const isLate = killedBy === "SIGKILL" && performance.now() - startedMs >= timeoutMs;
-      const end = isLate ? `took longer than ${timeoutMs / 1000} s` : `ended with ${code ?? killedBy}`;
-      const lastWords = isLate ? "" : lastLine(stderr) || lastLine(stdout);
-      resolve({ kind: "failed", why: lastWords || `${program} ${end}` });
+      if (code === 0) {
+        resolve({ kind: "ok", stdout: stdout() });
+      } else if (isLate) {
+        resolve({ kind: "failed", why: `${program} took longer than ${timeoutMs / 1000} s` });
+      } else {
+        const lastWords = lastLine(stderr()) || lastLine(stdout());
+        resolve({ kind: "failed", why: lastWords || `${program} ended with ${code ?? killedBy}` });
+      }
     });
   });
+}
+
+/** A few reasons not to start a program are thrown at once rather than told as an event. */
+function trySpawn(program: string, args: readonly string[], options: SpawnOptions): ChildProcess | Error {
+  try {
+    return spawn(program, args, options);
+  } catch (error) {
+    return error instanceof Error ? error : new TypeError(String(error));
+  }
+}
+
+/** The end of what a stream says, once asked. */
+function collectText(stream: Readable | null): () => string {
+  let text = "";
+  stream?.setEncoding("utf8").on("data", (more: string) => {
+    text = `${text}${more}`.slice(-OUTPUT_CHARS_MAX);
+  });
+  return () => text;
+}
+
+function closePipes({ stdout, stderr }: ChildProcess): void {
+  stdout?.destroy();
+  stderr?.destroy();
 }
 
 function describeSpawnError(program: string, error: Error): string {

@@ -18,13 +18,15 @@ export {
 } from "./config/settings.ts";
 export { COMMON_SETTINGS, PROVIDER_SETTINGS } from "./config/shared-settings.ts";
 export { DurabilityGuard } from "./durability-guard.ts";
+export { CallNotes, type Notes } from "./http/call-notes.ts";
 export { CALLER_GONE_STATUS, createApp, type FinishedRequest } from "./http/http-app.ts";
 export { type HttpServer, ListenError, type ListenOptions, startHttpServer } from "./http/http-server.ts";
 export {
   type BodyResult,
   type JsonObject,
+  makeReadBody,
   parseJsonObject,
-  readBody,
+  type ReadBody,
   refusedMediaType,
 } from "./http/json-body.ts";
 export { createOpsApp, type OpsOptions, type ReadinessCheck } from "./http/ops-app.ts";

@@ -24,8 +24,35 @@ export function createLogger(service: string, level: LogLevel, destination?: Des
       base: { service },
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: describeError },
       redact: { paths: SECRET_MEMBERS.flatMap((name) => [name, `*.${name}`]), remove: true },
     },
     destination ?? pino.destination({ dest: 1, sync: true }),
   );
+}
+
+/** What a line may tell of an error: a driver's own fields can hold the command it sent, and with it a text. */
+interface ErrorDescription {
+  readonly type: string;
+  readonly message: string;
+  readonly code?: string;
+  readonly stack?: string;
+  readonly cause?: ErrorDescription;
+}
+
+const CAUSES_MAX = 4;
+
+function describeError(error: unknown, depth = 0): ErrorDescription {
+  if (!(error instanceof Error)) {
+    return { type: typeof error, message: typeof error === "string" ? error : "not an error" };
+  }
+  return {
+    type: error.name,
+    message: error.message,
+    ...("code" in error && typeof error.code === "string" ? { code: error.code } : {}),
+    ...(error.stack === undefined ? {} : { stack: error.stack }),
+    ...(error.cause === undefined || depth >= CAUSES_MAX
+      ? {}
+      : { cause: describeError(error.cause, depth + 1) }),
+  };
 }

@@ -35,11 +35,7 @@ export function connectRedis(url: string, role: RedisRole, log: Logger): Redis {
   let isAway = false;
   redis.on("error", (err) => {
     if (!isAway) {
-      log.warn({
-        event: "redis_away",
-        role,
-        err: { code: "code" in err ? err.code : undefined, message: err.message },
-      });
+      log.warn({ event: "redis_away", role, err });
     }
     isAway = true;
   });

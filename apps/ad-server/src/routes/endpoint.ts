@@ -1,11 +1,16 @@
 import { API_KEY_HEADER, duplicateKeys, faultsOf } from "@adrelay/contract";
-import { parseJsonObject, readBody, refusedMediaType, sendProblem } from "@adrelay/service-kit";
+import {
+  type CallNotes,
+  makeReadBody,
+  parseJsonObject,
+  refusedMediaType,
+  sendProblem,
+} from "@adrelay/service-kit";
 import type { Request, RequestHandler, Response } from "express";
 import type { z } from "zod";
 import type { ApiKeys } from "../api-keys.ts";
 import type { FaultInjector } from "../faults/fault-injector.ts";
 import type { FaultOperation } from "../faults/fault-rules.ts";
-import type { CallNotes } from "./call-notes.ts";
 
 /** Room for a text of a megabyte in any spelling that JSON allows it. */
 export const BODY_BYTES_MAX = 2 * 1024 * 1024;
@@ -32,7 +37,7 @@ export interface Operation<T> {
   handle(call: Call<T>): Promise<void>;
 }
 
-const readWholeBody = readBody(BODY_BYTES_MAX);
+const readBody = makeReadBody(BODY_BYTES_MAX);
 
 /** The way of every POST: key, media type, body, faults on purpose, form, and only then the operation. */
 export function makeEndpoint<T>(
@@ -46,7 +51,7 @@ export function makeEndpoint<T>(
     if (publisher === undefined) {
       return;
     }
-    await readInto(request, response);
+    await readBody(request, response);
     const fault = faults.inject(operation.name, response);
     if (fault !== undefined) {
       notes.add(response, { fault: fault.kind });
@@ -72,14 +77,6 @@ function admit(keys: ApiKeys, request: Request, response: Response): string | un
     return undefined;
   }
   return publisher;
-}
-
-function readInto(request: Request, response: Response): Promise<void> {
-  return new Promise((resolve, reject) => {
-    void readWholeBody(request, response, (error: unknown) =>
-      error === undefined ? resolve() : reject(error),
-    );
-  });
 }
 
 /** The body in its required form; otherwise the refusal has been sent. */

@@ -1,8 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { digestKey, type Publisher } from "@adrelay/provider";
-import { sendProblem } from "@adrelay/service-kit";
-import type { Request, RequestHandler, Response } from "express";
-import { annotate } from "../request-notes.ts";
+import type { Request } from "express";
 
 /** Finds who sent a request; undefined for a missing or wrong key. */
 export type Authenticate = (request: Request) => Publisher | undefined;
@@ -26,30 +24,4 @@ export function makeAuthenticate(publishers: readonly Publisher[], headers: read
 
 function hasDigest(known: readonly Buffer[], digest: Buffer): boolean {
   return known.filter((candidate) => timingSafeEqual(candidate, digest)).length > 0;
-}
-
-/** A handler that knows who its caller is. */
-export type PublisherHandler = (publisher: Publisher, request: Request, response: Response) => Promise<void>;
-
-/** Middleware that lets only known callers on, before their body is read. */
-export function requirePublisher(authenticate: Authenticate): RequestHandler {
-  return (request, response, next) => {
-    const publisher = authenticate(request);
-    if (publisher === undefined) {
-      sendProblem(response, "unauthenticated");
-      return;
-    }
-    annotate(response, { publisher: publisher.id });
-    next();
-  };
-}
-
-/** Gives a handler its caller again; the key was checked by `requirePublisher` before the body was read. */
-export function withPublisher(authenticate: Authenticate, handle: PublisherHandler): RequestHandler {
-  return async (request, response) => {
-    const publisher = authenticate(request);
-    if (publisher !== undefined) {
-      await handle(publisher, request, response);
-    }
-  };
 }

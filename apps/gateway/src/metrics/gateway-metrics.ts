@@ -1,11 +1,8 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 
-/** Names of operations in metrics and log lines; everything else is `other`. */
-export const OPERATIONS = ["start_injection", "acknowledge", "look_up", "other"] as const;
-
 /** This process' own metrics; those of the ledger are the same on every replica. */
 export interface GatewayMetrics {
-  /** operation: see OPERATIONS. status: the answer's, 499 if the caller hung up. */
+  /** operation: start_injection, acknowledge, look_up, other. status: the answer's, 499 if the caller hung up. */
   readonly requestDuration: Histogram<"operation" | "status">;
   /** operation: start_injection. outcome: the provider's status class, or why there was no answer. */
   readonly providerDuration: Histogram<"operation" | "outcome">;

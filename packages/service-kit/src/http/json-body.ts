@@ -1,16 +1,23 @@
 import type { ErrorCode } from "@adrelay/contract";
 import { parse as parseContentType } from "content-type";
-import express, { type Request, type RequestHandler } from "express";
+import express, { type Request, type Response } from "express";
 
 export type JsonObject = Record<string, unknown>;
 
 export type BodyResult =
-  | { readonly kind: "ok"; readonly text: string; readonly value: JsonObject }
+  | { readonly kind: "ok"; readonly bytes: Buffer; readonly text: string; readonly value: JsonObject }
   | { readonly kind: "refused"; readonly code: ErrorCode; readonly detail: string };
 
-/** Reads the whole body as bytes, decompressed; one larger than the limit ends as `payload_too_large`. */
-export function readBody(limitBytes: number): RequestHandler {
-  return express.raw({ type: () => true, limit: limitBytes });
+/** Reads a request's whole body, decompressed, so that `parseJsonObject` finds it. */
+export type ReadBody = (request: Request, response: Response) => Promise<void>;
+
+/** Bodies larger than the limit, cut off or badly compressed reject; `answerErrors` knows what to answer. */
+export function makeReadBody(limitBytes: number): ReadBody {
+  const read = express.raw({ type: () => true, limit: limitBytes });
+  return (request, response) =>
+    new Promise((resolve, reject) => {
+      void read(request, response, (error: unknown) => (error === undefined ? resolve() : reject(error)));
+    });
 }
 
 /** Refuses a body that isn't declared as JSON in UTF-8, before it is read. */
@@ -26,7 +33,7 @@ export function refusedMediaType(contentType: string | undefined): string | unde
   return charset === "utf-8" || charset === "utf8" ? undefined : "the charset of JSON is UTF-8";
 }
 
-/** Parses a body that `readBody` has read; `text` is exactly what was sent. */
+/** Parses a body that `readBody` has read; `bytes` and `text` are exactly what was sent. */
 export function parseJsonObject(request: Request): BodyResult {
   const body: unknown = request.body;
   if (!Buffer.isBuffer(body) || body.length === 0) {
@@ -36,7 +43,7 @@ export function parseJsonObject(request: Request): BodyResult {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
     const value: unknown = JSON.parse(text);
     return isObject(value)
-      ? { kind: "ok", text, value }
+      ? { kind: "ok", bytes: body, text, value }
       : { kind: "refused", code: "validation_failed", detail: "the body must be a JSON object" };
   } catch {
     // The parser's message quotes the text, which is the user's: it stays out of the answer.

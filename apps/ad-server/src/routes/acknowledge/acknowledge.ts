@@ -5,13 +5,12 @@ import {
   acknowledgmentRequestSchema,
   adAckIdSchema,
 } from "@adrelay/contract";
-import { sendProblem } from "@adrelay/service-kit";
+import { type CallNotes, sendProblem } from "@adrelay/service-kit";
 import type { Response } from "express";
 import type { AcknowledgeOutcome } from "../../store/replies.ts";
 import type { ResponseStore, Stored } from "../../store/response-store.ts";
 import { judgeAnswer } from "../../verdict/product-mention.ts";
-import { sendProblemWith, sendStorageUnavailable } from "../answers.ts";
-import type { CallNotes } from "../call-notes.ts";
+import { sendStorageUnavailable } from "../answers.ts";
 import type { Call, Operation } from "../endpoint.ts";
 
 export interface AcknowledgeDeps {
@@ -63,9 +62,11 @@ function sendOutcome(response: Response, outcome: AcknowledgeOutcome): void {
       } satisfies AcknowledgmentResponse);
       return;
     case "already_acknowledged":
-      sendProblemWith(response, "already_acknowledged", {
-        ad_ack_id: outcome.acknowledgment.adAckId,
-        acknowledgment_status: outcome.acknowledgment.verdict,
+      sendProblem(response, "already_acknowledged", {
+        extensions: {
+          ad_ack_id: outcome.acknowledgment.adAckId,
+          acknowledgment_status: outcome.acknowledgment.verdict,
+        },
       });
       return;
     case "unknown_ad_response":

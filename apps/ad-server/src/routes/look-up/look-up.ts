@@ -1,10 +1,9 @@
 import { API_KEY_HEADER, adResponseIdSchema } from "@adrelay/contract";
-import { sendProblem } from "@adrelay/service-kit";
+import { type CallNotes, sendProblem } from "@adrelay/service-kit";
 import type { RequestHandler } from "express";
 import type { ApiKeys } from "../../api-keys.ts";
 import type { ResponseStore } from "../../store/response-store.ts";
 import { sendStorageUnavailable } from "../answers.ts";
-import type { CallNotes } from "../call-notes.ts";
 
 export interface LookUpDeps {
   readonly keys: ApiKeys;

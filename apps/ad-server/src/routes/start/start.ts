@@ -7,6 +7,7 @@ import {
   type InjectionRequest,
   injectionRequestSchema,
 } from "@adrelay/contract";
+import type { CallNotes } from "@adrelay/service-kit";
 import {
   type DecisionRules,
   decideInjection,
@@ -15,7 +16,6 @@ import {
 import type { ResponseStore } from "../../store/response-store.ts";
 import { DEFAULT_WRAPPING, wrapPrompt } from "../../wrapping/wrap-prompt.ts";
 import { sendStorageUnavailable } from "../answers.ts";
-import type { CallNotes } from "../call-notes.ts";
 import type { Call, Operation } from "../endpoint.ts";
 
 export interface StartDeps {

@@ -4,13 +4,13 @@ import {
   type AdResponseId,
   acknowledgmentRequestSchema,
   duplicateKeys,
+  type FieldFault,
   faultsOf,
 } from "@adrelay/contract";
-import { parseJsonObject, requestIdOf, sendProblem } from "@adrelay/service-kit";
-import type { Request, Response } from "express";
-import type { PublisherHandler } from "../../auth/authenticate.ts";
+import { type CallNotes, requestIdOf, sendProblem } from "@adrelay/service-kit";
+import type { Response } from "express";
+import type { JsonCall } from "../../endpoint.ts";
 import { ackIdOf } from "../../intake/fingerprints.ts";
-import { annotate } from "../../request-notes.ts";
 import type { Acknowledge } from "./acknowledge.ts";
 import { parsePrefer } from "./prefer.ts";
 import type { Standing } from "./standing.ts";
@@ -21,73 +21,72 @@ const RETRY_AFTER_SECONDS = "1";
 
 export interface AcknowledgeRoute {
   readonly acknowledge: Acknowledge;
+  readonly notes: CallNotes;
   readonly defaultWaitMs: number;
 }
 
 /** POST /api/ad-injection/acknowledge/ */
-export function makeAcknowledgeHandler({ acknowledge, defaultWaitMs }: AcknowledgeRoute): PublisherHandler {
-  return async (publisher, request, response) => {
-    const parsed = parseAcknowledgment(request, response);
-    if (parsed === undefined) {
+export function makeAcknowledgeHandler(route: AcknowledgeRoute): (call: JsonCall) => Promise<void> {
+  return async ({ publisher, request, response, text, value }) => {
+    const parsed = parseAcknowledgment(text, value);
+    if (parsed.kind === "faulty") {
+      sendProblem(response, "validation_failed", { errors: parsed.faults });
       return;
     }
-    const id = parsed.value.ad_response_id;
-    annotate(response, { ad_response_id: id });
-    const { waitMs, applied } = parsePrefer(request.get("Prefer"), defaultWaitMs);
+    const { ad_response_id: id, llm_response } = parsed.body;
+    route.notes.add(response, { ad_response_id: id });
+    const { waitMs, applied } = parsePrefer(request.get("Prefer"), route.defaultWaitMs);
     if (applied !== undefined) {
       response.set("Preference-Applied", applied);
     }
-    const standing = await acknowledge({
+    const requestId = requestIdOf(response);
+    const standing = await route.acknowledge({
       publisher: publisher.id,
       id,
-      text: parsed.value.llm_response,
-      body: parsed.text,
-      requestId: requestIdOf(response),
+      text: llm_response,
+      body: text,
+      requestId,
       waitMs,
     });
-    sendStanding(response, id, standing);
+    sendStanding(route.notes, response, { id, standing });
   };
 }
 
-/** The parsed body with its text; undefined if an error answer was sent. */
-function parseAcknowledgment(
-  request: Request,
-  response: Response,
-): { value: AcknowledgmentRequest; text: string } | undefined {
-  const json = parseJsonObject(request);
-  if (json.kind === "refused") {
-    sendProblem(response, json.code, { detail: json.detail });
-    return undefined;
-  }
-  const parsed = acknowledgmentRequestSchema.safeParse(json.value);
+type Parsed =
+  | { readonly kind: "ok"; readonly body: AcknowledgmentRequest }
+  | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
+
+/** Checks just what the relay itself needs; each member once, since parsers differ in which one they take. */
+function parseAcknowledgment(text: string, value: unknown): Parsed {
+  const parsed = acknowledgmentRequestSchema.safeParse(value);
   if (!parsed.success) {
-    sendProblem(response, "validation_failed", { errors: faultsOf(parsed.error) });
-    return undefined;
+    return { kind: "faulty", faults: faultsOf(parsed.error) };
   }
-  const repeated = duplicateKeys(json.text, ["ad_response_id", "llm_response"]);
-  if (repeated.length > 0) {
-    const errors = repeated.map((path) => ({ path, message: "stands more than once" }));
-    sendProblem(response, "validation_failed", { errors });
-    return undefined;
-  }
-  return { value: parsed.data, text: json.text };
+  const repeated = duplicateKeys(text, ["ad_response_id", "llm_response"]);
+  return repeated.length > 0
+    ? { kind: "faulty", faults: repeated.map((path) => ({ path, message: "stands more than once" })) }
+    : { kind: "ok", body: parsed.data };
 }
 
-function sendStanding(response: Response, id: AdResponseId, standing: Standing): void {
+function sendStanding(
+  notes: CallNotes,
+  response: Response,
+  { id, standing }: { id: AdResponseId; standing: Standing },
+): void {
   switch (standing.kind) {
     case "delivered":
-      annotate(response, { outcome: standing.verdict });
+      notes.add(response, { outcome: standing.verdict });
       if (standing.providerAckId !== undefined) {
         response.set(PROVIDER_ACK_ID_HEADER, standing.providerAckId);
       }
       response.status(200).json(answerOf(id, standing.verdict));
       return;
     case "open":
-      annotate(response, { outcome: "recoverable_error" });
+      notes.add(response, { outcome: "recoverable_error" });
       response.status(201).json(answerOf(id, "recoverable_error"));
       return;
     case "error":
-      annotate(response, { outcome: standing.code });
+      notes.add(response, { outcome: standing.code });
       if (standing.code === "queue_unavailable") {
         response.set("Retry-After", RETRY_AFTER_SECONDS);
       }

@@ -1,15 +1,14 @@
 import { adResponseIdSchema } from "@adrelay/contract";
 import type { Ledger, LedgerEntry } from "@adrelay/ledger";
-import { OVERDUE, sendProblem, withDeadline } from "@adrelay/service-kit";
-import type { PublisherHandler } from "../../auth/authenticate.ts";
+import { type CallNotes, OVERDUE, sendProblem, withDeadline } from "@adrelay/service-kit";
+import type { Call } from "../../endpoint.ts";
 import { ackIdOf } from "../../intake/fingerprints.ts";
-import { annotate } from "../../request-notes.ts";
 
 const LEDGER_TIMEOUT_MS = 900;
 
 /** GET /api/ad-injection/acknowledgments/{ad_response_id}/ */
-export function makeLookUpHandler(ledger: Ledger): PublisherHandler {
-  return async (publisher, request, response) => {
+export function makeLookUpHandler(ledger: Ledger, notes: CallNotes): (call: Call) => Promise<void> {
+  return async ({ publisher, request, response }) => {
     const id = adResponseIdSchema.safeParse(request.params["ad_response_id"]);
     if (!id.success) {
       sendProblem(response, "validation_failed", {
@@ -17,7 +16,7 @@ export function makeLookUpHandler(ledger: Ledger): PublisherHandler {
       });
       return;
     }
-    annotate(response, { ad_response_id: id.data });
+    notes.add(response, { ad_response_id: id.data });
     const entry = await withDeadline(
       ledger.find(id.data).catch((): typeof OVERDUE => OVERDUE),
       LEDGER_TIMEOUT_MS,

@@ -1,6 +1,6 @@
 import type { Response } from "express";
 
-/** Fields of the canonical log line. Nothing that a user wrote belongs here. */
+/** Fields of a request's one log line. Nothing that a user wrote belongs here (invariant 6). */
 export type Notes = Readonly<Record<string, string | number>>;
 
 /** What the handling of a request has to say in its one log line. */

@@ -1,0 +1,87 @@
+import type { Publisher } from "@adrelay/provider";
+import type { JsonObject } from "@adrelay/service-kit";
+import {
+  type CallNotes,
+  parseJsonObject,
+  type ReadBody,
+  refusedMediaType,
+  sendProblem,
+} from "@adrelay/service-kit";
+import type { Request, RequestHandler, Response } from "express";
+import type { Authenticate } from "./auth/authenticate.ts";
+
+/** Names of operations in metrics and log lines; everything else is `other`. */
+export type OperationName = "start_injection" | "acknowledge" | "look_up";
+
+export interface EndpointDeps {
+  readonly authenticate: Authenticate;
+  readonly readBody: ReadBody;
+  readonly notes: CallNotes;
+}
+
+/** A call whose key is good. */
+export interface Call {
+  readonly publisher: Publisher;
+  readonly request: Request;
+  readonly response: Response;
+}
+
+/** A call whose body is a JSON object, too. */
+export interface JsonCall extends Call {
+  /** The body as it came. */
+  readonly bytes: Buffer;
+  readonly text: string;
+  readonly value: JsonObject;
+}
+
+/** An operation without a body: key, then the handler. */
+export function makeEndpoint(
+  deps: EndpointDeps,
+  name: OperationName,
+  handle: (call: Call) => Promise<void>,
+): RequestHandler {
+  return async (request, response) => {
+    const publisher = admit(deps, name, { request, response });
+    if (publisher !== undefined) {
+      await handle({ publisher, request, response });
+    }
+  };
+}
+
+/** An operation with a JSON body: key and media type before the body is read, then its form. */
+export function makeJsonEndpoint(
+  deps: EndpointDeps,
+  name: OperationName,
+  handle: (call: JsonCall) => Promise<void>,
+): RequestHandler {
+  return makeEndpoint(deps, name, async (call) => {
+    const { request, response } = call;
+    const refusedType = refusedMediaType(request.get("Content-Type"));
+    if (refusedType !== undefined) {
+      sendProblem(response, "unsupported_media_type", { detail: refusedType });
+      return;
+    }
+    await deps.readBody(request, response);
+    const body = parseJsonObject(request);
+    if (body.kind === "refused") {
+      sendProblem(response, body.code, { detail: body.detail });
+      return;
+    }
+    await handle({ ...call, bytes: body.bytes, text: body.text, value: body.value });
+  });
+}
+
+function admit(
+  { authenticate, notes }: EndpointDeps,
+  operation: OperationName,
+  { request, response }: { request: Request; response: Response },
+): Publisher | undefined {
+  notes.add(response, { operation });
+  const publisher = authenticate(request);
+  if (publisher === undefined) {
+    sendProblem(response, "unauthenticated");
+    return undefined;
+  }
+  notes.add(response, { publisher: publisher.id });
+  return publisher;
+}
