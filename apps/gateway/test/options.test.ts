@@ -1,0 +1,90 @@
+/** What settings change: errors for fallbacks, refusal of unknown ids, other key headers, body limit. */
+import {
+  filled,
+  type RelayCaller,
+  type RelayStack,
+  relayCaller,
+  type ScriptedProvider,
+  startRelayStack,
+  startScriptedProvider,
+  startTestRedis,
+  TEST_API_KEY,
+  type TestRedis,
+  unknownId,
+} from "@adrelay/testkit";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+
+let redis: TestRedis;
+let provider: ScriptedProvider;
+let stack: RelayStack;
+let caller: RelayCaller;
+
+beforeAll(async () => {
+  [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
+  const env = {
+    INJECTION_FALLBACK: "error",
+    INJECTION_TIMEOUT_MS: "300",
+    UNKNOWN_ACK: "reject",
+    API_KEY_HEADERS: "X-Service-API-Key, X-Other-Key",
+    API_KEYS: `first-key,${TEST_API_KEY}`,
+    BODY_LIMIT_BYTES: "1000",
+    ADMIN_TOKEN: "",
+  };
+  stack = await startRelayStack({ redis, providerUrl: provider.url, env });
+  caller = relayCaller(stack.gatewayUrl);
+});
+afterAll(async () => {
+  await stack.stop();
+  await Promise.all([provider.close(), redis.dispose()]);
+});
+beforeEach(() => provider.onStart(() => filled()));
+
+test.each([
+  [{ kind: "hang" }, 504, "provider_timeout", "timeout"],
+  [{ kind: "answer", status: 500 }, 502, "provider_unavailable", "provider_error"],
+  [{ kind: "reset" }, 502, "provider_unavailable", "connection_lost"],
+] as const)(
+  "with errors for fallbacks a provider that does %j gives a %d",
+  async (behaviour, status, code, reason) => {
+    provider.onStart(() => behaviour);
+    const answer = await caller.inject();
+    expect(answer.body).toMatchObject({ status, code });
+    expect(answer.headers.get("X-Adrelay-Fallback")).toBe(reason);
+  },
+);
+
+test("an unknown id is refused without asking the provider", async () => {
+  const id = unknownId();
+  expect((await caller.acknowledge(id, "text")).body).toMatchObject({
+    status: 404,
+    code: "unknown_ad_response",
+  });
+  expect(provider.acknowledgmentsOf(id)).toHaveLength(0);
+});
+
+test.each([
+  [{ "X-Other-Key": "first-key", "X-Service-API-Key": null }, 200],
+  [{ "X-Other-Key": "first-key", "X-Service-API-Key": "" }, 200],
+  [{ "X-Other-Key": "first-key", "X-Service-API-Key": "wrong" }, 401],
+  [{ "X-Other-Key": "wrong", "X-Service-API-Key": null }, 401],
+] as const)("with the keys %j the first header that holds one counts", async (headers, status) => {
+  expect((await caller.inject({ headers })).status).toBe(status);
+});
+
+test("the body limit is the one that was set", async () => {
+  expect((await caller.acknowledge(unknownId(), "x".repeat(1000))).status).toBe(413);
+});
+
+test("without a token there is no admin API", async () => {
+  const answer = await fetch(`${stack.gatewayOpsUrl}/admin/v1/acknowledgments/${unknownId()}/replay`, {
+    method: "POST",
+  });
+  expect(answer.status).toBe(404);
+});
+
+test("the ops listener tells readiness by dependency", async () => {
+  const ready = await fetch(`${stack.gatewayOpsUrl}/readyz`);
+  expect(await ready.json()).toMatchObject({ status: "ready", checks: { redis: "ok" } });
+  const worker = await fetch(`${stack.workerOpsUrl}/readyz`);
+  expect(await worker.json()).toMatchObject({ status: "ready", checks: { redis: "ok", consuming: "ok" } });
+});
