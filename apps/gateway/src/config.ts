@@ -1,5 +1,5 @@
 import { API_KEY_HEADER, type FieldFault } from "@adrelay/contract";
-import { loadPublishers, type Publisher } from "@adrelay/provider";
+import { loadPublishers, type Publisher, publisherSources } from "@adrelay/provider";
 import {
   COMMON_SETTINGS,
   type Environment,
@@ -89,16 +89,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfigResult {
   }
   const settings = loaded.config;
   const choice = faultyKeyChoice(settings);
-  const publishers = loadPublishers({
-    file: settings.PUBLISHERS_FILE,
-    apiKeys: settings.API_KEYS ?? [],
-    provider: {
-      url: settings.PROVIDER_URL,
-      apiKey: settings.PROVIDER_API_KEY,
-      apiKeyHeader: settings.PROVIDER_API_KEY_HEADER,
-    },
-    env: (name) => env[name],
-  });
+  const publishers = loadPublishers(publisherSources(settings, settings.API_KEYS ?? [], env));
   if (publishers.kind === "faulty" || choice.length > 0) {
     return {
       kind: "faulty",

@@ -1,5 +1,5 @@
 import type { FieldFault } from "@adrelay/contract";
-import { loadPublishers, type Publisher } from "@adrelay/provider";
+import { loadPublishers, type Publisher, publisherSources } from "@adrelay/provider";
 import {
   COMMON_SETTINGS,
   durationListType,
@@ -57,16 +57,7 @@ export function loadWorkerConfig(env: Environment): WorkerConfigResult {
     return loaded;
   }
   const settings = loaded.config;
-  const publishers = loadPublishers({
-    file: settings.PUBLISHERS_FILE,
-    apiKeys: [],
-    provider: {
-      url: settings.PROVIDER_URL,
-      apiKey: settings.PROVIDER_API_KEY,
-      apiKeyHeader: settings.PROVIDER_API_KEY_HEADER,
-    },
-    env: (name) => env[name],
-  });
+  const publishers = loadPublishers(publisherSources(settings, [], env));
   return publishers.kind === "faulty"
     ? publishers
     : { kind: "ok", config: { settings, publishers: publishers.publishers } };

@@ -4,7 +4,9 @@ export {
   digestKey,
   loadPublishers,
   type ProviderAccount,
+  type ProviderSettings,
   type Publisher,
   type PublisherSources,
   type PublishersResult,
+  publisherSources,
 } from "./publishers.ts";

@@ -40,6 +40,32 @@ export interface PublisherSources {
   readonly env: (name: string) => string | undefined;
 }
 
+/** The settings that name providers, as the gateway and the worker both have them. */
+export interface ProviderSettings {
+  readonly PUBLISHERS_FILE?: string | undefined;
+  readonly PROVIDER_URL: string;
+  readonly PROVIDER_API_KEY?: string | undefined;
+  readonly PROVIDER_API_KEY_HEADER: string;
+}
+
+/** Where the settings say that publishers are found; `env` resolves the references of their file. */
+export function publisherSources(
+  settings: ProviderSettings,
+  apiKeys: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): PublisherSources {
+  return {
+    file: settings.PUBLISHERS_FILE,
+    apiKeys,
+    provider: {
+      url: settings.PROVIDER_URL,
+      apiKey: settings.PROVIDER_API_KEY,
+      apiKeyHeader: settings.PROVIDER_API_KEY_HEADER,
+    },
+    env: (name) => env[name],
+  };
+}
+
 export type PublishersResult =
   | { readonly kind: "ok"; readonly publishers: readonly Publisher[] }
   | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
