@@ -15,6 +15,9 @@ import {
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
+/** A text that must show up nowhere but at the provider. */
+const CANARY = "canary-of-a-user";
+
 let redis: TestRedis;
 let adServerRedis: TestRedis;
 let adServer: AdServerProcess;
@@ -70,7 +73,7 @@ test("an injection that is never acknowledged is missed once, and late but deliv
 test.each([
   ["stopped", (server: TestRedis) => server.stop(), (server: TestRedis) => server.restart()],
   ["killed", (server: TestRedis) => server.crash(), (server: TestRedis) => server.restart()],
-  ["frozen", async (server: TestRedis) => server.freeze(), async (server: TestRedis) => server.thaw()],
+  ["frozen", (server: TestRedis) => server.freeze(), (server: TestRedis) => server.thaw()],
 ] as const)(
   "with Redis %s injections are answered, acknowledgments get 503, and both work within 2 s of its return",
   async (_how, takeAway, bringBack) => {
@@ -104,7 +107,7 @@ test.each([
     const admin = new Redis(redis.url);
     const id = await injected();
     await command(admin, breakIt);
-    expect((await caller.acknowledge(id, "text")).body).toMatchObject({
+    expect((await caller.acknowledge(id, CANARY)).body).toMatchObject({
       status: 503,
       code: "queue_unavailable",
     });
@@ -112,17 +115,20 @@ test.each([
     await command(admin, mendIt);
     admin.disconnect();
     await eventually(
-      async () => expect((await caller.acknowledge(id, "text")).status).toBeLessThan(300),
+      async () => expect((await caller.acknowledge(id, CANARY)).status).toBeLessThan(300),
       2000,
     );
     await becomes(id, "delivered");
+    const logs = [...stack.apps.values()].flatMap((app) => app.logs);
+    expect(logs).toContainEqual(expect.objectContaining({ event: "intake_failed" }));
+    expect(JSON.stringify(logs)).not.toContain(CANARY);
   },
 );
 
 test.each(["SIGTERM", "SIGINT"] as const)(
   "%s ends every part with 0 in good order, also with Redis frozen",
   async (signal) => {
-    redis.freeze();
+    await redis.freeze();
     const apps = [...stack.apps.values()];
     for (const app of apps) {
       app.kill(signal);
@@ -130,7 +136,7 @@ test.each(["SIGTERM", "SIGINT"] as const)(
     const startedAtMs = performance.now();
     expect(await Promise.all(apps.map((app) => app.exited))).toEqual([0, 0]);
     expect(performance.now() - startedAtMs).toBeLessThan(7000);
-    redis.thaw();
+    await redis.thaw();
   },
 );
 
