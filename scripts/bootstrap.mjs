@@ -1,0 +1,52 @@
+/**
+ * What `npm start` and `npm test` run first, on any Node from 18 on and without dependencies: it brings the
+ * Node and the pnpm that Adrelay needs, installs the dependencies, and hands over to `scripts/<command>.ts`.
+ */
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { BootstrapError } from "./bootstrap/bootstrap-error.mjs";
+import { parseCommandLine } from "./bootstrap/command-line.mjs";
+import { prepare } from "./bootstrap/prepare.mjs";
+import { runScript } from "./bootstrap/run-script.mjs";
+import { toolFolders } from "./bootstrap/toolchain.mjs";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const HOME = join(ROOT, ".adrelay");
+const EXIT_FAILED = 1;
+const EXIT_USAGE = 2;
+
+const say = (line) => console.error(`adrelay: ${line}`);
+
+process.exitCode = await main(process.argv.slice(2));
+
+/** Answers with the exit code. */
+async function main(words) {
+  const request = parseCommandLine(words);
+  switch (request.kind) {
+    case "help":
+      console.log(request.text);
+      return 0;
+    case "faulty":
+      say(`${request.why}\n\n${request.text}`);
+      return EXIT_USAGE;
+    default:
+      return run(request).catch(explain);
+  }
+}
+
+async function run({ command, args }) {
+  const node = await prepare({ root: ROOT, home: HOME, say });
+  const PATH = [...toolFolders(HOME, node), join(ROOT, "node_modules", ".bin"), process.env.PATH].join(
+    delimiter,
+  );
+  const script = join(ROOT, "scripts", `${command}.ts`);
+  return runScript({ node: node.path, script, args, cwd: ROOT, PATH });
+}
+
+function explain(error) {
+  if (error instanceof BootstrapError) {
+    say(error.message);
+    return error.exitCode ?? EXIT_FAILED;
+  }
+  throw error;
+}

@@ -1,0 +1,14 @@
+export type TestStage = "static" | "unit" | "integration" | "e2e";
+
+type NotRun = { readonly kind: "help" } | { readonly kind: "faulty"; readonly why: string };
+
+export type CommandLine =
+  | { readonly kind: "run"; readonly command: "start" | "test"; readonly args: readonly string[] }
+  | { readonly kind: "help"; readonly text: string }
+  | { readonly kind: "faulty"; readonly why: string; readonly text: string };
+export type TestOptions =
+  | { readonly kind: "run"; readonly stages: readonly TestStage[]; readonly filters: readonly string[] }
+  | NotRun;
+
+export declare function parseCommandLine(words: readonly string[]): CommandLine;
+export declare function parseTestOptions(args: readonly string[]): TestOptions;

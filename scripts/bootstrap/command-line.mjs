@@ -1,0 +1,85 @@
+import { parseArgs } from "node:util";
+
+/** The stages of a test run, in their order. */
+const TEST_STAGES = ["static", "unit", "integration", "e2e"];
+const PORT_MAX = 65_535;
+
+const USAGE = "Usage: npm start -- [options], or npm test -- [options]; --help with either tells more.\n";
+const HELP = {
+  start: `Usage: npm start -- [--port N] [--no-demo]
+
+Runs the whole of Adrelay on this machine until Ctrl-C: Redis, ad server, gateway, worker.
+What it needs is fetched the first time. That, the data and the keys are kept under .adrelay/.
+
+  --port N     port of the gateway (default: GATEWAY_PORT, or 8080)
+  --no-demo    don't send the first injection and acknowledgment
+  --help       this text
+
+Settings come from the environment and from .env; .env.example lists them all.
+`,
+  test: `Usage: npm test -- [--only ${TEST_STAGES.join("|")}] [FILTER...]
+
+Runs every check: lint and types, unit tests, tests on a real Redis, tests with real processes.
+What it needs is fetched the first time, and kept under .adrelay/. The last line counts the outcome.
+
+  --only STAGE one stage alone
+  FILTER       only test files whose path contains one of these words
+  --help       this text
+`,
+};
+
+/**
+ * Pure: what a command line asks for. Options are checked here, before anything is fetched; the scripts get
+ * them as they are.
+ */
+export function parseCommandLine([command, ...args]) {
+  if (command === "--help" || command === "-h") {
+    return { kind: "help", text: USAGE };
+  }
+  if (command !== "start" && command !== "test") {
+    const why = command === undefined ? "no command given" : `unknown command: ${command}`;
+    return { kind: "faulty", why, text: USAGE };
+  }
+  const parsed = command === "start" ? parseStartOptions(args) : parseTestOptions(args);
+  return parsed.kind === "run" ? { kind: "run", command, args } : { ...parsed, text: HELP[command] };
+}
+
+function parseStartOptions(args) {
+  const parsed = parse(args, { port: { type: "string" }, "no-demo": { type: "boolean" } });
+  if (parsed.kind !== "run") {
+    return parsed;
+  }
+  const { port } = parsed.values;
+  const isPort = /^\d{1,5}$/.test(port ?? "1") && Number(port ?? 1) >= 1 && Number(port ?? 1) <= PORT_MAX;
+  if (!isPort) {
+    return { kind: "faulty", why: `--port wants a number from 1 to ${PORT_MAX}, not ${port}` };
+  }
+  const [word] = parsed.words;
+  return word === undefined ? { kind: "run" } : { kind: "faulty", why: `start takes no ${word}` };
+}
+
+/** Pure: which stages to run, and the words to choose test files by. */
+export function parseTestOptions(args) {
+  const parsed = parse(args, { only: { type: "string" } });
+  if (parsed.kind !== "run") {
+    return parsed;
+  }
+  const { only } = parsed.values;
+  const stages = TEST_STAGES.filter((stage) => only === undefined || stage === only);
+  return stages.length > 0
+    ? { kind: "run", stages, filters: parsed.words }
+    : { kind: "faulty", why: `--only wants one of ${TEST_STAGES.join(", ")}, not ${only}` };
+}
+
+/** Node's parser throws for an unknown option, with a message fit for people. */
+function parse(args, options) {
+  if (args.includes("--help") || args.includes("-h")) {
+    return { kind: "help" };
+  }
+  try {
+    const { values, positionals: words } = parseArgs({ args: [...args], options, allowPositionals: true });
+    return { kind: "run", values, words };
+  } catch (error) {
+    return { kind: "faulty", why: error.message.split(". To specify")[0] };
+  }
+}

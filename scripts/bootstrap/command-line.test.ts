@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import { parseCommandLine, parseTestOptions } from "./command-line.mjs";
+
+describe("the bootstrap's command line", () => {
+  it.each([
+    [["start"], "start", []],
+    [["start", "--port", "9000", "--no-demo"], "start", ["--port", "9000", "--no-demo"]],
+    [["start", "--port=65535"], "start", ["--port=65535"]],
+    [["test"], "test", []],
+    [["test", "--only", "unit", "packages/core"], "test", ["--only", "unit", "packages/core"]],
+  ])("%j is handed on as it is", (words, command, args) => {
+    expect(parseCommandLine(words)).toEqual({ kind: "run", command, args });
+  });
+
+  it.each([
+    [["--help"], "npm start"],
+    [["start", "--help"], "--no-demo"],
+    [["start", "--port", "9000", "-h"], "--no-demo"],
+    [["test", "--help"], "--only static|unit|integration|e2e"],
+  ])("%j gets help", (words, text) => {
+    expect(parseCommandLine(words)).toEqual({ kind: "help", text: expect.stringContaining(text) });
+  });
+
+  it.each([
+    [[], "no command given"],
+    [["deploy"], "unknown command: deploy"],
+    [["start", "--prot", "9000"], "--prot"],
+    [["start", "now"], "now"],
+    [["start", "--port"], "--port"],
+    [["start", "--port", "0"], "from 1 to 65535, not 0"],
+    [["start", "--port", "70000"], "not 70000"],
+    [["start", "--port", "80x"], "not 80x"],
+    [["test", "--only", "smoke"], "static, unit, integration, e2e, not smoke"],
+    [["test", "--watch"], "--watch"],
+  ])("%j is refused, naming what is wrong", (words, why) => {
+    expect(parseCommandLine(words)).toMatchObject({ kind: "faulty", why: expect.stringContaining(why) });
+  });
+
+  it("has all stages in a test run unless one is chosen", () => {
+    const stages = ["static", "unit", "integration", "e2e"];
+    expect(parseTestOptions([])).toEqual({ kind: "run", stages, filters: [] });
+    expect(parseTestOptions(["--only=e2e", "kill"])).toEqual({
+      kind: "run",
+      stages: ["e2e"],
+      filters: ["kill"],
+    });
+  });
+});

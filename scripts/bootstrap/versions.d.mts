@@ -1,0 +1,1 @@
+export declare function isAtLeast(version: string, oldest: string): boolean;

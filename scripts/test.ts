@@ -1,0 +1,97 @@
+/** `npm test`: every check, with a real Redis; the last line counts what passed and what failed. */
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chooseTestRedis } from "@adrelay/testkit";
+import { parseTestOptions } from "./bootstrap/command-line.mjs";
+import { type Check, planChecks } from "./test/checks.ts";
+import { stopDescendants } from "./test/process-tree.ts";
+import { chooseRedis } from "./test/redis-choice.ts";
+import { runCheck } from "./test/run-check.ts";
+import { addTallies, formatTally, NOTHING, type Tally } from "./test/tally.ts";
+
+const ROOT = fileURLToPath(new URL("../", import.meta.url));
+const EXIT_USAGE = 2;
+const EXIT_ON = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
+
+const say = (line: string) => console.log(line);
+
+await main(process.argv.slice(2));
+
+async function main(args: readonly string[]): Promise<void> {
+  const options = parseTestOptions(args);
+  // The bootstrap has checked them: this is for a call of this file alone.
+  if (options.kind !== "run") {
+    console.error("npm test -- --help tells what it takes");
+    process.exit(EXIT_USAGE);
+  }
+  const unlessStopped = handleSignals();
+  const checks = planChecks(options);
+  const redis = checks.some(({ needsRedis }) => needsRedis) ? await unlessStopped(findRedis()) : "not_needed";
+  let total = NOTHING;
+  for (const check of checks) {
+    total = addTallies(total, await runOne(check, { hasRedis: redis !== "none", unlessStopped }));
+  }
+  if (total.passed + total.failed + total.skipped === 0) {
+    say(`\nno test file matches ${options.filters.join(" ")}`);
+    total = { ...NOTHING, failed: 1 };
+  }
+  say(`\n${formatTally(total)}`);
+  process.exit(total.failed === 0 ? 0 : 1);
+}
+
+type UnlessStopped = <T>(work: Promise<T>) => Promise<T>;
+
+async function runOne(
+  check: Check,
+  { hasRedis, unlessStopped }: { readonly hasRedis: boolean; readonly unlessStopped: UnlessStopped },
+): Promise<Tally> {
+  say(`\n=== ${check.name}`);
+  if (check.needsRedis && !hasRedis) {
+    say(`=== ${check.name}: not run, there is no Redis`);
+    return { ...NOTHING, failed: 1 };
+  }
+  const startedMs = performance.now();
+  const { tally, remark } = await unlessStopped(runCheck(check, ROOT));
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+  say(`=== ${check.name}: ${formatTally(tally)} in ${seconds} s${remark === "" ? "" : ` (${remark})`}`);
+  return tally;
+}
+
+async function findRedis(): Promise<"found" | "none"> {
+  const choice = await chooseRedis(join(ROOT, ".adrelay", "redis-server"), say);
+  if (choice.kind === "none") {
+    say(`Redis: none was found, and none could be fetched\n${choice.why}`);
+    return "none";
+  }
+  // Asked before the way is fixed below: a fixed way means a local server.
+  const kind = await chooseTestRedis(process.env);
+  say(`Redis: ${kind === "docker" ? "containers, since Docker runs" : choice.description}`);
+  // Each test worker finds the same one at once.
+  process.env["ADRELAY_TEST_REDIS"] = kind;
+  process.env["ADRELAY_REDIS_SERVER"] = choice.way;
+  return "found";
+}
+
+/**
+ * The first signal stops all that runs below this process, then the process itself; a dead parent counts as
+ * SIGTERM. What the returned function wraps never goes on once that has begun: checks that were stopped are
+ * not counted, and no further one starts.
+ */
+function handleSignals(): UnlessStopped {
+  let isStopping = false;
+  const stopOn = (signal: keyof typeof EXIT_ON) => {
+    if (!isStopping) {
+      isStopping = true;
+      console.error(`\nnpm test: stopping (${signal})`);
+      void stopDescendants(process.pid).finally(() => process.exit(EXIT_ON[signal]));
+    }
+  };
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.on(signal, () => stopOn(signal));
+  }
+  process.on("disconnect", () => stopOn("SIGTERM"));
+  return async (work) => {
+    const outcome = await work;
+    return isStopping ? new Promise(() => {}) : outcome;
+  };
+}

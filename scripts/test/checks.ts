@@ -1,0 +1,43 @@
+import type { TestStage } from "../bootstrap/command-line.mjs";
+
+/** One step of the run: a static check, which passes or fails as a whole, or a project of tests. */
+export type Check = {
+  readonly name: string;
+  readonly needsRedis: boolean;
+} & (
+  | { readonly kind: "static"; readonly program: string; readonly args: readonly string[] }
+  | {
+      readonly kind: "tests";
+      readonly project: string;
+      readonly filters: readonly string[];
+      readonly mayBeEmpty: boolean;
+    }
+);
+
+interface Selection {
+  readonly stages: readonly TestStage[];
+  readonly filters: readonly string[];
+}
+
+/** The checks of the chosen stages, in their order. */
+export function planChecks({ stages, filters }: Selection): readonly Check[] {
+  const hasFilters = filters.length > 0;
+  const plan: readonly (Check & { readonly of: TestStage })[] = [
+    staticCheck("biome ci", "biome", ["ci", "--error-on-warnings", "."]),
+    staticCheck("tsc", "tsc", ["-p", "tsconfig.json"]),
+    // There always are unit tests: a run that finds none is a broken one.
+    { ...testCheck("unit", filters), needsRedis: false, mayBeEmpty: hasFilters },
+    testCheck("integration", filters),
+    testCheck("e2e", filters),
+  ];
+  return plan.filter(({ of }) => stages.includes(of));
+}
+
+function staticCheck(name: string, program: string, args: readonly string[]) {
+  return { of: "static", kind: "static", name, program, args, needsRedis: false } as const;
+}
+
+function testCheck(project: "unit" | "integration" | "e2e", filters: readonly string[]) {
+  const name = `${project} tests`;
+  return { of: project, kind: "tests", name, project, filters, needsRedis: true, mayBeEmpty: true } as const;
+}

@@ -1,0 +1,25 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { describe, expect, it } from "vitest";
+import { selectDescendants, stopDescendants } from "./process-tree.ts";
+
+describe("what runs below a process", () => {
+  it("is its children, their children, and nothing else", () => {
+    const entries = [
+      { pid: 2, parent: 1 },
+      { pid: 3, parent: 2 },
+      { pid: 4, parent: 3 },
+      { pid: 5, parent: 1 },
+    ];
+    expect(selectDescendants(entries, 2)).toEqual([3, 4]);
+  });
+
+  it("is stopped, though it is frozen", async () => {
+    const parent = spawn("sh", ["-c", "sleep 60 & echo $!; wait"], { stdio: ["ignore", "pipe", "ignore"] });
+    const ended = once(parent, "exit");
+    const [child] = await once(parent.stdout, "data");
+    process.kill(Number(child), "SIGSTOP");
+    await stopDescendants(parent.pid ?? 0);
+    expect(await ended).toEqual([0, null]);
+  });
+});
