@@ -3,8 +3,11 @@
 export { type EnvSection, renderEnvExample } from "./config/env-example.ts";
 export { type ConfigResult, describeFaults, type Environment, loadConfig } from "./config/load-config.ts";
 export {
+  baseUrlType,
   durationListType,
   durationType,
+  headerKeyType,
+  headerNameType,
   integerType,
   listType,
   optionalSetting,

@@ -16,6 +16,8 @@ const SECRET_MEMBERS = [
   "token",
 ];
 
+const UNREAD_BYTES_MAX = 16 * 1024 * 1024;
+
 /** One JSON line an event on standard output: `event` is a fixed name, the rest are fields. */
 export function createLogger(service: string, level: LogLevel, destination?: DestinationStream): Logger {
   return pino(
@@ -27,7 +29,8 @@ export function createLogger(service: string, level: LogLevel, destination?: Des
       serializers: { err: describeError },
       redact: { paths: SECRET_MEMBERS.flatMap((name) => [name, `*.${name}`]), remove: true },
     },
-    destination ?? pino.destination({ dest: 1, sync: true }),
+    // Not in step with the reader: one that stops reading must not stop us. What it leaves unread is dropped.
+    destination ?? pino.destination({ dest: 1, sync: false, maxLength: UNREAD_BYTES_MAX }),
   );
 }
 

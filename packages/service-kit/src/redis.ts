@@ -14,12 +14,25 @@ export type RedisRole =
 export const REQUEST_COMMAND_TIMEOUT_MS = 700;
 const RECONNECT_DELAY_MAX_MS = 500;
 const CONNECT_TIMEOUT_MS = 2000;
+/**
+ * A connection on which an answer is due and nothing comes for this long is given up for a new one: its
+ * other end may be gone without a word. A worker's blocks for up to ten seconds on purpose.
+ */
+const REQUEST_SILENCE_MAX_MS = 1500;
+const BLOCKING_SILENCE_MAX_MS = 20_000;
+/** A connection that only listens is asked for a sign of life this often. */
+const HEARTBEAT_MS = 5000;
 
 const ROLE_OPTIONS = {
-  request: { enableOfflineQueue: false, maxRetriesPerRequest: 0, commandTimeout: REQUEST_COMMAND_TIMEOUT_MS },
+  request: {
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: REQUEST_COMMAND_TIMEOUT_MS,
+    socketTimeout: REQUEST_SILENCE_MAX_MS,
+  },
   // No command time-out here: BullMQ blocks on this connection on purpose.
-  worker: { maxRetriesPerRequest: null },
-  subscriber: { maxRetriesPerRequest: null },
+  worker: { maxRetriesPerRequest: null, socketTimeout: BLOCKING_SILENCE_MAX_MS },
+  subscriber: { maxRetriesPerRequest: null, socketTimeout: BLOCKING_SILENCE_MAX_MS },
 } as const satisfies Record<RedisRole, RedisOptions>;
 
 /**
@@ -32,6 +45,10 @@ export function connectRedis(url: string, role: RedisRole, log: Logger): Redis {
     retryStrategy: (times) => Math.min(50 * times, RECONNECT_DELAY_MAX_MS),
     ...ROLE_OPTIONS[role],
   });
+  if (role === "subscriber") {
+    const heartbeat = setInterval(() => void redis.ping().catch(() => {}), HEARTBEAT_MS).unref();
+    redis.once("end", () => clearInterval(heartbeat));
+  }
   let isAway = false;
   redis.on("error", (err) => {
     if (!isAway) {

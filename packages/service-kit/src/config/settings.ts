@@ -53,11 +53,19 @@ export const listType = z.string().transform((text) =>
     .filter((part) => part !== ""),
 );
 
-/** A time span such as 500ms, 30s, 15m, 72h or 30d, as milliseconds. */
+/** The shortest and the longest time span that a setting takes. */
+const DURATION_MIN_MS = 1;
+const DURATION_MAX_MS = 3650 * 86_400_000;
+
+/** A time span such as 500ms, 30s, 15m, 72h or 30d, as whole milliseconds, at least 1 ms and at most 3650 days. */
 export const durationType = z.string().transform((text, context) => {
   const valueMs = parseDurationMs(text);
   if (valueMs === undefined) {
     context.addIssue({ code: "custom", message: "must be a time span such as 30s, 15m, 72h or 30d" });
+    return z.NEVER;
+  }
+  if (valueMs < DURATION_MIN_MS || valueMs > DURATION_MAX_MS) {
+    context.addIssue({ code: "custom", message: "must be at least 1ms and at most 3650d" });
     return z.NEVER;
   }
   return valueMs;
@@ -68,12 +76,21 @@ export const durationListType = listType.pipe(
   z.array(durationType).min(1, "must hold at least one time span"),
 );
 
-/** Milliseconds of a time span with its unit; undefined where the text is none. */
+/** Whole milliseconds of a time span with its unit; undefined where the text is none. */
 export function parseDurationMs(text: string): number | undefined {
   if (!/^\d+(\.\d+)?\s?(ms|s|m|h|d)$/.test(text)) {
     return undefined;
   }
   // The pattern above is a subset of what `ms` reads; its type only knows literals.
   const valueMs = ms(text as ms.StringValue);
-  return Number.isFinite(valueMs) ? valueMs : undefined;
+  return Number.isFinite(valueMs) ? Math.round(valueMs) : undefined;
 }
+
+/** A header's name (RFC 9110, section 5.6.2). */
+export const headerNameType = z
+  .string()
+  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "must be the name of a header");
+/** A key as it can stand in a header: a line break of a secret's file, say, can't. */
+export const headerKeyType = z.string().regex(/^[\x21-\x7e]+$/, "must be printable ASCII without blanks");
+/** A URL that paths are put below. */
+export const baseUrlType = urlType.refine((url) => !/[?#]/.test(url), "must have neither query nor fragment");

@@ -2,13 +2,15 @@ import { z } from "zod";
 import { LOG_LEVELS } from "../logger.ts";
 import { DURABILITY_MODES } from "../redis-durability.ts";
 import {
+  baseUrlType,
   durationType,
+  headerKeyType,
+  headerNameType,
   integerType,
   optionalSetting,
   redisUrlType,
   setting,
   textType,
-  urlType,
 } from "./settings.ts";
 
 /** What every process with a Redis has. */
@@ -25,12 +27,12 @@ export const COMMON_SETTINGS = {
 
 /** What the gateway and the worker both need to reach providers and to keep records. */
 export const PROVIDER_SETTINGS = {
-  PROVIDER_URL: setting(urlType, "http://127.0.0.1:8090", "Base URL of the ad service."),
+  PROVIDER_URL: setting(baseUrlType, "http://127.0.0.1:8090", "Base URL of the ad service."),
   PROVIDER_API_KEY: optionalSetting(
-    textType,
+    headerKeyType,
     "Our key at the ad service. Needed unless every publisher names its own.",
   ),
-  PROVIDER_API_KEY_HEADER: setting(textType, "X-Service-API-Key", "Header that carries our key."),
+  PROVIDER_API_KEY_HEADER: setting(headerNameType, "X-Service-API-Key", "Header that carries our key."),
   PUBLISHERS_FILE: optionalSetting(
     textType,
     "YAML file of publishers: id, name, key_sha256, and optionally provider url, api_key_env, api_key_header.",

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { makeProblem, PROBLEM_CONTENT_TYPE, REQUEST_ID_HEADER } from "@adrelay/contract";
 import type { Express } from "express";
 
@@ -42,7 +43,14 @@ export async function startHttpServer(
     },
     app,
   );
-  server.on("clientError", answerClientError);
+  const busy = new WeakSet<Socket>();
+  server.prependListener("request", (request, response) => {
+    busy.add(request.socket);
+    response.once("close", () => busy.delete(request.socket));
+  });
+  // An expectation that we don't know may be ignored; Node would answer it itself, without a body.
+  server.on("checkExpectation", (request, response) => server.emit("request", request, response));
+  server.on("clientError", (error, socket) => answerClientError(error, socket, busy));
   await new Promise<void>((resolve, reject) => {
     server.once("error", (cause: NodeJS.ErrnoException) => {
       const why = cause.code === "EADDRINUSE" ? "the port is taken" : (cause.code ?? cause.message);
@@ -69,8 +77,9 @@ function stopServer(server: Server, signal: AbortSignal): Promise<void> {
 }
 
 /** Answers what isn't HTTP at all: Node would close such a connection without a body. */
-function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === "ECONNRESET" || !socket.writable) {
+function answerClientError(error: NodeJS.ErrnoException, socket: Duplex, busy: WeakSet<object>): void {
+  // While a request is being answered the caller would take ours for its answer.
+  if (error.code === "ECONNRESET" || !socket.writable || busy.has(socket)) {
     socket.destroy();
     return;
   }

@@ -1,6 +1,8 @@
-import express, { type Express } from "express";
+import express, { type Express, type Router } from "express";
+import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { OVERDUE, withDeadline } from "../process/with-deadline.ts";
+import { answerErrors, notFound } from "./problems.ts";
 import { assignRequestId } from "./request-id.ts";
 
 /** A dependency as `/readyz` names it: resolves to true when it can be used. */
@@ -15,12 +17,15 @@ export interface OpsOptions {
   readonly checks: readonly ReadinessCheck[];
   /** True while the process stops: readiness fails first. */
   isStopping(): boolean;
+  readonly log: Logger;
+  /** More to serve on the same listener. */
+  readonly routes?: Router;
 }
 
 const CHECK_TIMEOUT_MS = 1000;
 
 /** The ops listener's app: metrics, health of the process, readiness with each dependency by name. */
-export function createOpsApp({ collect, checks, isStopping }: OpsOptions): Express {
+export function createOpsApp({ collect, checks, isStopping, log, routes }: OpsOptions): Express {
   const app = express();
   app.disable("x-powered-by");
   app.use(assignRequestId);
@@ -40,6 +45,11 @@ export function createOpsApp({ collect, checks, isStopping }: OpsOptions): Expre
     const registry = await collect();
     response.set("Content-Type", registry.contentType).send(await registry.metrics());
   });
+  if (routes !== undefined) {
+    app.use(routes);
+  }
+  app.use(notFound);
+  app.use(answerErrors(log));
   return app;
 }
 

@@ -3,6 +3,9 @@ import type { Logger } from "pino";
 /** Stops one part. The signal fires when the part's time is up; what it does after that nobody waits for. */
 export type StopStep = (signal: AbortSignal) => Promise<void> | void;
 
+/** The most of the time that is left which one part may take, unless it is the last. */
+const STEP_SHARE_MAX = 0.8;
+
 /**
  * Where each long-lived part is registered, next to the place that made it. Stopping runs the steps in
  * reverse order under one deadline for all; a second stop joins the first, and stopping before anything
@@ -27,6 +30,11 @@ export class Lifecycle {
     this.#steps.push({ name, stop });
   }
 
+  /** As `onStop`, but stopped after everything else: what others are watched by, for example. */
+  onStopLast(name: string, stop: StopStep): void {
+    this.#steps.unshift({ name, stop });
+  }
+
   /** Stops every part within `timeoutMs`; never rejects. */
   stop(timeoutMs: number): Promise<void> {
     this.#stopping ??= this.#stopAll(performance.now() + timeoutMs);
@@ -37,7 +45,9 @@ export class Lifecycle {
     while (this.#steps.length > 0) {
       const step = this.#steps.pop();
       if (step !== undefined) {
-        await this.#stopOne(step, deadlineMs - performance.now());
+        const leftMs = deadlineMs - performance.now();
+        // A part that hangs leaves the others a share of the time.
+        await this.#stopOne(step, this.#steps.length === 0 ? leftMs : leftMs * STEP_SHARE_MAX);
       }
     }
   }

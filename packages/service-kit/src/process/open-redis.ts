@@ -17,15 +17,19 @@ const FIRST_CONNECTION_TIMEOUT_MS = 5000;
  */
 export async function guardRedis(redis: Redis, mode: DurabilityMode, log: Logger): Promise<DurabilityGuard> {
   const guard = new DurabilityGuard(redis, mode, log);
-  if (!(await waitForRedis(redis, FIRST_CONNECTION_TIMEOUT_MS))) {
-    log.warn({ event: "redis_away_at_start" });
-    return guard;
+  const isThere = await waitForRedis(redis, FIRST_CONNECTION_TIMEOUT_MS);
+  const checked = isThere ? await guard.check() : ({ kind: "unanswered" } as const);
+  switch (checked.kind) {
+    case "durable":
+      return guard;
+    case "unanswered":
+      log.warn({ event: "redis_away_at_start" });
+      return guard;
+    case "faulty":
+      throw new RedisNotDurableError(
+        `Redis is not durable: ${checked.faults.join("; ")}. Set REDIS_DURABILITY=warn to go on all the same.`,
+      );
+    default:
+      return checked satisfies never;
   }
-  const faults = await guard.check();
-  if (!guard.isDurable) {
-    throw new RedisNotDurableError(
-      `Redis is not durable: ${faults.join("; ")}. Set REDIS_DURABILITY=warn to go on all the same.`,
-    );
-  }
-  return guard;
 }

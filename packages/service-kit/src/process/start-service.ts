@@ -17,8 +17,13 @@ export async function startService(name: string, prepared: ComposeResult): Promi
     process.stderr.write(`${name}: these settings can't be used\n${describeFaults(prepared.faults)}\n`);
     process.exit(EXIT_FAULTY_SETTINGS);
   }
+  // Until it runs there is nothing to drain.
+  const leave = () => process.exit(0);
+  process.on("SIGTERM", leave).on("SIGINT", leave);
   try {
-    runService(await prepared.compose());
+    const service = await prepared.compose();
+    process.off("SIGTERM", leave).off("SIGINT", leave);
+    runService(service);
   } catch (error) {
     const isExpected = error instanceof ListenError || error instanceof RedisNotDurableError;
     process.stderr.write(`${name}: ${isExpected ? error.message : describeUnexpected(error)}\n`);
