@@ -75,13 +75,15 @@ export async function compose({ settings, publishers }: WorkerConfig): Promise<R
       { name: "consuming", check: () => Promise.resolve(worker.isConsuming) },
     ],
     isStopping: () => lifecycle.isStopping,
+    log,
   });
   const opsServer = await startHttpServer(ops, {
     name: "the worker's ops listener",
     host: settings.WORKER_OPS_HOST,
     port: settings.WORKER_OPS_PORT,
   });
-  lifecycle.onStop("ops listener", (signal) => opsServer.stop(signal));
+  // Last, so that it can be seen how the stop goes.
+  lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
   worker.start();
   sweeper.start();
   const listening = { ops_port: opsServer.port };

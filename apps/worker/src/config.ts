@@ -53,12 +53,20 @@ export type WorkerConfigResult =
 /** Reads the worker's settings and its publishers; every fault is reported at once. */
 export function loadWorkerConfig(env: Environment): WorkerConfigResult {
   const loaded = loadConfig(z.object(WORKER_SETTINGS), env);
-  if (loaded.kind === "faulty") {
-    return loaded;
+  const providers = loadConfig(z.object(PROVIDER_SETTINGS), env);
+  // Faults of the providers' own settings are among those of all settings.
+  const publishers =
+    providers.kind === "ok"
+      ? loadPublishers(publisherSources(providers.config, [], env))
+      : ({ kind: "faulty", faults: [] } as const);
+  if (loaded.kind === "ok" && publishers.kind === "ok") {
+    return { kind: "ok", config: { settings: loaded.config, publishers: publishers.publishers } };
   }
-  const settings = loaded.config;
-  const publishers = loadPublishers(publisherSources(settings, [], env));
-  return publishers.kind === "faulty"
-    ? publishers
-    : { kind: "ok", config: { settings, publishers: publishers.publishers } };
+  return {
+    kind: "faulty",
+    faults: [
+      ...(loaded.kind === "faulty" ? loaded.faults : []),
+      ...(publishers.kind === "faulty" ? publishers.faults : []),
+    ],
+  };
 }

@@ -67,6 +67,8 @@ export interface Settlement {
   readonly code: string;
   readonly providerAckId: string | undefined;
   readonly durationMs: number;
+  /** How many attempts were booked when this one began. */
+  readonly attemptsBefore: number;
   /** Wait before the next attempt; for `retry` alone. */
   readonly delayMs: number;
   /** Told in the same step to the gateway that waits there, if one does. */
@@ -131,7 +133,17 @@ export class Ledger {
 
   /** Books what came of an attempt. */
   async settle(settlement: Settlement): Promise<BookedCode> {
-    const { id, event, label, code, providerAckId = "", durationMs, delayMs, notify } = settlement;
+    const {
+      id,
+      event,
+      label,
+      code,
+      providerAckId = "",
+      durationMs,
+      delayMs,
+      notify,
+      attemptsBefore,
+    } = settlement;
     const member = memberOf(id);
     const reply = await this.#run("settle", this.#keys.forScript(member), [
       member,
@@ -145,6 +157,7 @@ export class Ledger {
       notify?.channel ?? "",
       notify?.message ?? "",
       ATTEMPTS_KEPT,
+      attemptsBefore,
     ]);
     return decodeReply(BOOKED_CODES, reply);
   }

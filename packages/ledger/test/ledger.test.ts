@@ -55,9 +55,10 @@ function setup(): Fixture {
       await redis.hset(payload.key, payload.field, textHash);
       return ledger.accept({ id, publisher, textHash, payload });
     },
-    settle: (id, event, more = {}) =>
+    settle: async (id, event, more = {}) =>
       ledger.settle({
         id,
+        attemptsBefore: (await ledger.find(id))?.attempts ?? 0,
         event,
         label: event === "deliver" ? "ok" : event === "die" ? "http_400" : "",
         code: "code",
@@ -237,6 +238,25 @@ test("a replayed dead letter starts with fresh attempts and a fresh age", async 
   expect(await ledger.pendingPayloadWork(10)).toEqual([]);
 });
 
+test("a retry whose booking is sent again because its reply got lost counts once", async () => {
+  const { ledger, newId, accept, settle } = setup();
+  const id = newId();
+  await accept(id);
+  expect(await settle(id, "retry", { attemptsBefore: 0 })).toBe("booked");
+  expect(await settle(id, "retry", { attemptsBefore: 0 })).toBe("same");
+  expect(await ledger.find(id)).toMatchObject({ attempts: 1, failedAttempts: 1 });
+});
+
+test("a death that is sent again after a replay does not kill again", async () => {
+  const { ledger, newId, accept, settle } = setup();
+  const id = newId();
+  await accept(id);
+  expect(await settle(id, "die", { attemptsBefore: 0 })).toBe("booked");
+  await ledger.replay(id);
+  expect(await settle(id, "die", { attemptsBefore: 0 })).toBe("same");
+  expect(await ledger.find(id)).toMatchObject({ state: "queued" });
+});
+
 test("only the latest attempts are kept and all are counted", async () => {
   const { ledger, newId, accept, settle } = setup();
   const id = newId();
@@ -263,6 +283,7 @@ test("a record that has ended is forgotten and its counts stay", async () => {
     code: "ok",
     providerAckId: undefined,
     durationMs: 1,
+    attemptsBefore: 0,
     delayMs: 0,
     notify: undefined,
   });

@@ -23,6 +23,8 @@ export interface PayloadRef {
 
 const JOB_STATES = ["waiting", "active", "delayed", "failed"] as const;
 export type QueueJobState = (typeof JOB_STATES)[number];
+/** What became of a wish to put a failed job back. */
+export type RequeueResult = "requeued" | "on_its_way" | "held_by_attempt" | "gone";
 export type QueueCounts = Readonly<Record<QueueJobState, number>>;
 
 /** Attempts end by age, in the ledger's books: BullMQ's own count must never end them. */
@@ -51,17 +53,20 @@ export class DeliveryQueue {
     return { key: this.#queue.toKey(jobIdOf(id)), field: "name" };
   }
 
-  /** Puts a failed job back; a job that is not failed is on its way already and left alone. */
-  async requeue(id: AdResponseId): Promise<"requeued" | "on_its_way" | "gone"> {
+  /**
+   * Puts a failed job back. One that waits is on its way already. Of one that an attempt holds nothing is
+   * known yet: it may be about to fail, for the reason before last, so ask again.
+   */
+  async requeue(id: AdResponseId): Promise<RequeueResult> {
     const job = await Job.fromId(this.#queue, jobIdOf(id));
     if (job === undefined) {
       return "gone";
     }
-    if (!(await job.isFailed())) {
-      return "on_its_way";
+    if (await job.isFailed()) {
+      await job.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true });
+      return "requeued";
     }
-    await job.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true });
-    return "requeued";
+    return (await job.isActive()) ? "held_by_attempt" : "on_its_way";
   }
 
   /** Removes a payload for good; fine if it is gone already. Rejects while an attempt runs. */

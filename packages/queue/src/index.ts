@@ -5,5 +5,6 @@ export {
   type QueueCounts,
   type QueueJobState,
   type QueueOptions,
+  type RequeueResult,
 } from "./delivery-queue.ts";
 export { DeliveryWorker, type HandlerOutcome, type WorkerOptions } from "./delivery-worker.ts";

@@ -2,12 +2,15 @@
 -- ARGV: 1 id, 2 event (deliver, refuse, die, retry), 3 label (verdict of deliver, reason of die),
 --       4 attempt code, 5 provider's ack id or '', 6 duration of the attempt in ms,
 --       7 wait before the next attempt in ms (retry), 8 retention in ms (deliver, refuse),
---       9 channel of a waiting gateway or '', 10 message for it, 11 how many attempts are kept
+--       9 channel of a waiting gateway or '', 10 message for it, 11 how many attempts are kept,
+--       12 how many attempts were booked when this one began
 -- Clock: Redis'. TTL: an entry that ends here lives for the retention.
+-- A retry or die is booked only if no other attempt was meanwhile: a write that is sent again because its
+-- reply got lost counts once. A delivery or refusal is the provider's last word and is always booked.
 -- Returns 1 if booked, 0 if it was so before, -1 if the state doesn't allow it.
 -- @include books
 local id, event, label, code = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local state, publisher, log = unpack(redis.call('HMGET', entryKey, 's', 'p', 'l'))
+local state, publisher, log, attempts = unpack(redis.call('HMGET', entryKey, 's', 'p', 'l', 'n'))
 local now = clockMs()
 
 local ends = {deliver = 'delivered', refuse = 'refused', die = 'dead', retry = 'queued'}
@@ -17,6 +20,9 @@ if state ~= 'queued' and state == to then
 end
 if state ~= 'queued' and not (state == 'dead' and (event == 'deliver' or event == 'refuse')) then
   return -1
+end
+if (event == 'retry' or event == 'die') and attempts ~= ARGV[12] then
+  return 0
 end
 
 -- The attempt: one line of time,code,duration, the latest ones kept.

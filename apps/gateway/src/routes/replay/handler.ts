@@ -1,7 +1,7 @@
 import { type AdResponseId, adResponseIdSchema } from "@adrelay/contract";
 import type { Ledger } from "@adrelay/ledger";
 import type { DeliveryQueue } from "@adrelay/queue";
-import { sendProblem } from "@adrelay/service-kit";
+import { OVERDUE, sendProblem, withDeadline } from "@adrelay/service-kit";
 import type { RequestHandler } from "express";
 import type { Logger } from "pino";
 
@@ -10,6 +10,8 @@ export interface ReplayDeps {
   readonly queue: DeliveryQueue;
   readonly log: Logger;
 }
+
+const LEDGER_TIMEOUT_MS = 900;
 
 /** POST /admin/v1/acknowledgments/{ad_response_id}/replay: one dead letter back on the queue. */
 export function makeReplayHandler(deps: ReplayDeps): RequestHandler {
@@ -21,13 +23,20 @@ export function makeReplayHandler(deps: ReplayDeps): RequestHandler {
       });
       return;
     }
-    const replayed = await deps.ledger.replay(id.data);
+    const replayed = await withDeadline(
+      deps.ledger.replay(id.data).catch((): typeof OVERDUE => OVERDUE),
+      LEDGER_TIMEOUT_MS,
+    );
     switch (replayed) {
+      case OVERDUE:
+        response.set("Retry-After", "1");
+        sendProblem(response, "queue_unavailable");
+        return;
       case "unknown":
         sendProblem(response, "unknown_ad_response");
         return;
       case "not_dead":
-        await explainNotDead(deps.ledger, id.data, (detail) => sendProblem(response, "not_dead", { detail }));
+        sendProblem(response, "not_dead", { detail: await whyNotDead(deps.ledger, id.data) });
         return;
       case "booked":
         deps.log.info({ event: "replayed", ad_response_id: id.data });
@@ -43,22 +52,17 @@ export function makeReplayHandler(deps: ReplayDeps): RequestHandler {
 /** The queue's part. If it fails here, a worker does it: the ledger noted that it is to be done. */
 async function requeue({ ledger, queue, log }: ReplayDeps, id: AdResponseId): Promise<void> {
   try {
-    await queue.requeue(id);
-    await ledger.finishPayloadWork({ action: "requeue", id });
+    if ((await queue.requeue(id)) !== "held_by_attempt") {
+      await ledger.finishPayloadWork({ action: "requeue", id });
+    }
   } catch (err) {
     log.warn({ event: "requeue_left_to_worker", ad_response_id: id, err });
   }
 }
 
-async function explainNotDead(
-  ledger: Ledger,
-  id: AdResponseId,
-  send: (detail: string) => void,
-): Promise<void> {
-  const entry = await ledger.find(id);
-  send(
-    entry?.state === "refused"
-      ? "The provider refused it with 406: a refused acknowledgment is never replayed."
-      : `Only dead letters can be replayed; this acknowledgment is ${entry?.state ?? "unknown"}.`,
-  );
+async function whyNotDead(ledger: Ledger, id: AdResponseId): Promise<string> {
+  const entry = await ledger.find(id).catch(() => undefined);
+  return entry?.state === "refused"
+    ? "The provider refused it with 406: a refused acknowledgment is never replayed."
+    : `Only dead letters can be replayed; this acknowledgment is ${entry?.state ?? "in another state"}.`;
 }

@@ -63,7 +63,7 @@ export function makeDeliver(deps: DeliverDeps): Deliver {
     const settlement = decideSettlement(deps, { job, begun, reply, durationMs });
     const booked = await deps.ledger.settle(settlement);
     report(deps, { job, begun, settlement, booked });
-    return toHandlerOutcome(settlement);
+    return toHandlerOutcome(settlement, booked);
   };
 }
 
@@ -146,7 +146,14 @@ interface MadeAttempt {
 
 function decideSettlement(deps: DeliverDeps, { job, begun, reply, durationMs }: MadeAttempt): Settlement {
   const outcome = classifyDelivery(reply, Date.now());
-  const base = { id: job.adResponseId, code: outcome.code, providerAckId: undefined, durationMs, delayMs: 0 };
+  const base = {
+    id: job.adResponseId,
+    code: outcome.code,
+    providerAckId: undefined,
+    durationMs,
+    delayMs: 0,
+    attemptsBefore: begun.entry.attempts,
+  };
   const decided = withRetryPlan(deps, begun, outcome, durationMs);
   const settled = { ...base, ...decided };
   return { ...settled, notify: noticeFor(job, settled) };
@@ -205,7 +212,10 @@ function noticeFor(job: DeliveryJob, settled: Omit<Settlement, "notify">): Settl
   return { channel: job.replyTo, message: JSON.stringify(notice) };
 }
 
-function toHandlerOutcome({ event, label, delayMs }: Settlement): HandlerOutcome {
+/** Wait before the ledger is asked again about an attempt that it did not book. */
+const ASK_AGAIN_MS = 1000;
+
+function toHandlerOutcome({ event, label, delayMs }: Settlement, booked: BookedCode): HandlerOutcome {
   switch (event) {
     case "deliver":
     case "refuse":
@@ -213,7 +223,8 @@ function toHandlerOutcome({ event, label, delayMs }: Settlement): HandlerOutcome
     case "retry":
       return { kind: "again", delayMs };
     case "die":
-      return { kind: "dead", reason: label };
+      // Not booked: it was before, or the letter was replayed meanwhile. The ledger knows, so it is asked again.
+      return booked === "booked" ? { kind: "dead", reason: label } : { kind: "again", delayMs: ASK_AGAIN_MS };
     default:
       return event satisfies never;
   }

@@ -44,14 +44,27 @@ async function doPayloadWork(
   work: PayloadWork,
 ) {
   try {
-    if (work.action === "remove") {
-      await queue.remove(work.id);
-    } else if ((await queue.requeue(work.id)) === "gone") {
-      log.error({ event: "payload_gone", ad_response_id: work.id });
+    if (await isDone({ queue, log }, work)) {
+      await ledger.finishPayloadWork(work);
     }
-    await ledger.finishPayloadWork(work);
   } catch (err) {
     // A running attempt holds the job: the next round finds the work again.
     log.warn({ event: "payload_work_postponed", action: work.action, ad_response_id: work.id, err });
   }
+}
+
+/** Does the work; false if it is to be looked at again in the next round. */
+async function isDone(
+  { queue, log }: Pick<SweepDeps, "queue" | "log">,
+  { action, id }: PayloadWork,
+): Promise<boolean> {
+  if (action === "remove") {
+    await queue.remove(id);
+    return true;
+  }
+  const result = await queue.requeue(id);
+  if (result === "gone") {
+    log.error({ event: "payload_gone", ad_response_id: id });
+  }
+  return result !== "held_by_attempt";
 }
