@@ -5,7 +5,6 @@ import {
   createOpsApp,
   type FinishedRequest,
   methodNotAllowed,
-  notFound,
 } from "@adrelay/service-kit";
 import type { Express } from "express";
 import type { Logger } from "pino";
@@ -42,9 +41,9 @@ export function createAdServerApp(deps: AppDeps): Express {
       collect: () => deps.metrics.collect(),
       checks: [{ name: "redis", check: deps.checkRedis }],
       isStopping: deps.isStopping,
+      log: deps.log,
     }),
   );
-  app.use(notFound);
   app.use(answerErrors(deps.log));
   return app;
 }

@@ -28,6 +28,9 @@ import { makeLookUpHandler } from "./routes/look-up/handler.ts";
 import { makeStartInjectionHandler } from "./routes/start-injection/handler.ts";
 import { makeStartInjection } from "./routes/start-injection/start-injection.ts";
 
+/** The share of a stop's time after which injections that still run get a fallback. */
+const HURRY_SHARE = 0.4;
+
 /** Makes every part of the gateway and starts it. */
 export async function compose({ settings, publishers }: GatewayConfig): Promise<RunnableService> {
   const log = createLogger("gateway", settings.LOG_LEVEL);
@@ -58,12 +61,14 @@ export async function compose({ settings, publishers }: GatewayConfig): Promise<
     takesUnknown: settings.UNKNOWN_ACK === "accept",
     isDurable: () => guard.isDurable,
   });
+  const hurry = new AbortController();
   const startInjection = makeStartInjection({
     ledger,
     provider,
     metrics,
     log,
     pending,
+    hurry: hurry.signal,
     ackDeadlineMs: settings.ACK_DEADLINE_MS,
   });
   const notes = new CallNotes();
@@ -94,22 +99,28 @@ export async function compose({ settings, publishers }: GatewayConfig): Promise<
     },
     checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable }],
     isStopping: () => lifecycle.isStopping,
+    log,
+    ...(settings.ADMIN_TOKEN === undefined
+      ? {}
+      : { routes: createAdminRouter(settings.ADMIN_TOKEN, { ledger, queue, log }) }),
   });
-  if (settings.ADMIN_TOKEN !== undefined) {
-    ops.use(createAdminRouter(settings.ADMIN_TOKEN, { ledger, queue, log }));
-  }
   const opsServer = await startHttpServer(ops, {
     name: "the gateway's ops listener",
     host: settings.GATEWAY_OPS_HOST,
     port: settings.GATEWAY_OPS_PORT,
   });
-  lifecycle.onStop("ops listener", (signal) => opsServer.stop(signal));
+  // Last, so that it can be seen how the stop goes.
+  lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
   const server = await startHttpServer(app, {
     name: "the gateway",
     host: settings.GATEWAY_HOST,
     port: settings.GATEWAY_PORT,
   });
   lifecycle.onStop("listener", (signal) => server.stop(signal));
+  lifecycle.onStop("waiting callers", () => {
+    waiters.stop();
+    setTimeout(() => hurry.abort(), settings.SHUTDOWN_TIMEOUT_MS * HURRY_SHARE).unref();
+  });
   const listening = { port: server.port, ops_port: opsServer.port };
   return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS, listening };
 }

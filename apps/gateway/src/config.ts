@@ -3,6 +3,8 @@ import { loadPublishers, type Publisher, publisherSources } from "@adrelay/provi
 import {
   COMMON_SETTINGS,
   type Environment,
+  headerKeyType,
+  headerNameType,
   integerType,
   listType,
   loadConfig,
@@ -17,9 +19,18 @@ import { z } from "zod";
 /** The longest wait that a caller may ask for, of an injection and of an acknowledgment. */
 export const CALLER_TIMEOUT_MAX_MS = 30_000;
 
+/** Who may call, and with which provider. */
+const CALLER_SETTINGS = {
+  ...PROVIDER_SETTINGS,
+  API_KEYS: optionalSetting(
+    listType.pipe(z.array(headerKeyType)),
+    "Callers' keys, separated by commas, of the one publisher `default`. Either this or PUBLISHERS_FILE.",
+  ),
+} as const;
+
 export const GATEWAY_SETTINGS = {
   ...COMMON_SETTINGS,
-  ...PROVIDER_SETTINGS,
+  ...CALLER_SETTINGS,
   GATEWAY_HOST: setting(textType, "127.0.0.1", "Address of the public listener; 0.0.0.0 in a container."),
   GATEWAY_PORT: setting(portType, "8080", "Port of the public listener."),
   GATEWAY_OPS_HOST: setting(
@@ -28,12 +39,8 @@ export const GATEWAY_SETTINGS = {
     "Address of the ops listener: metrics, health, admin API.",
   ),
   GATEWAY_OPS_PORT: setting(portType, "8081", "Port of the ops listener."),
-  API_KEYS: optionalSetting(
-    listType,
-    "Callers' keys, separated by commas, of the one publisher `default`. Either this or PUBLISHERS_FILE.",
-  ),
   API_KEY_HEADERS: setting(
-    listType,
+    listType.pipe(z.array(headerNameType).min(1, "must name at least one header")),
     API_KEY_HEADER,
     "Headers in which a caller's key is looked for, in order.",
   ),
@@ -84,29 +91,32 @@ export type GatewayConfigResult =
 /** Reads the gateway's settings and its publishers; every fault is reported at once. */
 export function loadGatewayConfig(env: Environment): GatewayConfigResult {
   const loaded = loadConfig(z.object(GATEWAY_SETTINGS), env);
-  if (loaded.kind === "faulty") {
-    return loaded;
+  const callers = loadConfig(z.object(CALLER_SETTINGS), env);
+  // Faults of the callers' own settings are among those of all settings.
+  const publishers =
+    callers.kind === "ok"
+      ? loadPublishers(publisherSources(callers.config, callers.config.API_KEYS ?? [], env))
+      : ({ kind: "faulty", faults: [] } as const);
+  const choice = callers.kind === "ok" ? faultyKeyChoice(callers.config) : [];
+  if (loaded.kind === "ok" && publishers.kind === "ok" && choice.length === 0) {
+    return { kind: "ok", config: { settings: loaded.config, publishers: publishers.publishers } };
   }
-  const settings = loaded.config;
-  const choice = faultyKeyChoice(settings);
-  const publishers = loadPublishers(publisherSources(settings, settings.API_KEYS ?? [], env));
-  if (publishers.kind === "faulty" || choice.length > 0) {
-    return {
-      kind: "faulty",
-      faults: [...choice, ...(publishers.kind === "faulty" ? publishers.faults : [])],
-    };
-  }
-  return { kind: "ok", config: { settings, publishers: publishers.publishers } };
+  return {
+    kind: "faulty",
+    faults: [
+      ...(loaded.kind === "faulty" ? loaded.faults : []),
+      ...choice,
+      ...(publishers.kind === "faulty" ? publishers.faults : []),
+    ],
+  };
 }
 
-function faultyKeyChoice({ API_KEYS, PUBLISHERS_FILE, API_KEY_HEADERS }: GatewaySettings): FieldFault[] {
-  const faults: FieldFault[] = [];
+function faultyKeyChoice({
+  API_KEYS,
+  PUBLISHERS_FILE,
+}: z.infer<z.ZodObject<typeof CALLER_SETTINGS>>): FieldFault[] {
   const hasKeys = API_KEYS !== undefined && API_KEYS.length > 0;
-  if (hasKeys === (PUBLISHERS_FILE !== undefined)) {
-    faults.push({ path: "API_KEYS", message: "set either API_KEYS or PUBLISHERS_FILE" });
-  }
-  if (API_KEY_HEADERS.length === 0) {
-    faults.push({ path: "API_KEY_HEADERS", message: "must name at least one header" });
-  }
-  return faults;
+  return hasKeys === (PUBLISHERS_FILE !== undefined)
+    ? [{ path: "API_KEYS", message: "set either API_KEYS or PUBLISHERS_FILE" }]
+    : [];
 }

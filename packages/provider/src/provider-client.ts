@@ -22,6 +22,8 @@ export interface ProviderCall {
   readonly timeoutMs: number;
   /** Ends the call early. */
   readonly signal?: AbortSignal;
+  /** Told when the request goes out: until then the provider can't have seen it. */
+  readonly onSent?: () => void;
 }
 
 export interface AcknowledgeCall extends ProviderCall {
@@ -38,13 +40,14 @@ export interface RawReply {
 const CONNECT_TIMEOUT_MS = 5000;
 /** Shorter than what servers usually allow, so that a pooled connection isn't used as the server closes it. */
 const KEEP_ALIVE_MS = 4000;
-const CONNECTIONS_PER_PROVIDER = 256;
 const INJECTION_ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 const ACKNOWLEDGE_ANSWER_BYTES_MAX = 256 * 1024;
 
 export class ProviderClient {
   readonly #agent = new Agent({
-    connections: CONNECTIONS_PER_PROVIDER,
+    // No limit here: a call that waited for a connection would go out after its caller was answered. Callers
+    // bound how many calls run at once.
+    connections: null,
     connect: { timeout: CONNECT_TIMEOUT_MS },
     keepAliveTimeout: KEEP_ALIVE_MS,
     // Each call has a bound of its own for all of it.
@@ -77,9 +80,14 @@ export class ProviderClient {
   ): Promise<RawReply> {
     const timeout = AbortSignal.timeout(call.timeoutMs);
     const signal = call.signal === undefined ? timeout : AbortSignal.any([timeout, call.signal]);
+    let wasSent = false;
+    const dispatcher = watchSending(this.#agent, () => {
+      wasSent = true;
+      call.onSent?.();
+    });
     try {
       const response = await request(joinUrl(call.account.url, path), {
-        dispatcher: this.#agent,
+        dispatcher,
         method: "POST",
         body: call.body,
         signal,
@@ -93,7 +101,9 @@ export class ProviderClient {
       });
       return await readReply(response, bytesMax);
     } catch (error) {
-      return { reply: failureOf(error, timeout.aborted), bytes: Buffer.alloc(0), contentType: undefined };
+      const code = failureOf(error, timeout.aborted);
+      const stage = wasSent ? "after_send" : "before_send";
+      return { reply: { kind: "failed", stage, code }, bytes: Buffer.alloc(0), contentType: undefined };
     }
   }
 }
@@ -144,7 +154,7 @@ function joinUrl(base: string, path: string): string {
   return base.replace(/\/+$/, "") + path;
 }
 
-/** Faults of connecting: the request can't have arrived. */
+/** Faults of connecting. */
 const UNREACHABLE = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -154,15 +164,33 @@ const UNREACHABLE = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-function failureOf(error: unknown, isTimeout: boolean): ProviderReply {
+function failureOf(error: unknown, isTimeout: boolean): CallFailure {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (UNREACHABLE.has(code)) {
-    return { kind: "failed", stage: "before_send", code: "unreachable" };
+    return "unreachable";
   }
-  const failure: CallFailure = isTimeout
-    ? "timeout"
-    : error instanceof AnswerTooLargeError
-      ? "answer_too_large"
-      : "connection_lost";
-  return { kind: "failed", stage: "after_send", code: failure };
+  if (error instanceof AnswerTooLargeError) {
+    return "answer_too_large";
+  }
+  return isTimeout ? "timeout" : "connection_lost";
+}
+
+/** A dispatcher that tells when a request of its goes out. */
+function watchSending(agent: Agent, onSent: () => void): Dispatcher {
+  return agent.compose((dispatch) => (options, handler) => dispatch(options, tellSending(handler, onSent)));
+}
+
+/** The handler, with one more listener to its first event; everything is passed on. */
+function tellSending(handler: Dispatcher.DispatchHandler, onSent: () => void): Dispatcher.DispatchHandler {
+  return {
+    onRequestStart: (controller, context) => {
+      onSent();
+      handler.onRequestStart?.(controller, context);
+    },
+    onRequestUpgrade: (...args) => handler.onRequestUpgrade?.(...args),
+    onResponseStart: (...args) => handler.onResponseStart?.(...args),
+    onResponseData: (...args) => handler.onResponseData?.(...args),
+    onResponseEnd: (...args) => handler.onResponseEnd?.(...args),
+    onResponseError: (...args) => handler.onResponseError?.(...args),
+  };
 }

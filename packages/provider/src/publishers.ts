@@ -7,7 +7,7 @@ import {
   type PublisherId,
   publisherIdSchema,
 } from "@adrelay/contract";
-import { parse as parseYaml } from "yaml";
+import { LineCounter, parseDocument } from "yaml";
 import { z } from "zod";
 
 /** A provider as one publisher uses it. The key is a secret: it is never logged and never in a job. */
@@ -70,6 +70,10 @@ export type PublishersResult =
   | { readonly kind: "ok"; readonly publishers: readonly Publisher[] }
   | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
 
+/** What can stand in a header (RFC 9110, section 5): a line break of a secret's file, say, can't. */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const HEADER_VALUE = /^[\x21-\x7e]+$/;
+
 const DEFAULT_PUBLISHER = publisherIdSchema.parse("default");
 
 const fileSchema = z.strictObject({
@@ -81,9 +85,17 @@ const fileSchema = z.strictObject({
         key_sha256: z.array(z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hex digits")).min(1),
         provider: z
           .strictObject({
-            url: z.url({ protocol: /^https?$/ }),
-            api_key_env: z.string().min(1),
-            api_key_header: z.string().min(1).default(API_KEY_HEADER),
+            url: z
+              .url({ protocol: /^https?$/ })
+              .refine((url) => !/[?#]/.test(url), "must have neither query nor fragment"),
+            // The name of a variable, so that a key put here by mistake is refused and not shown.
+            api_key_env: z
+              .string()
+              .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be the name of an environment variable"),
+            api_key_header: z
+              .string()
+              .regex(HEADER_NAME, "must be the name of a header")
+              .default(API_KEY_HEADER),
           })
           .optional(),
       }),
@@ -142,12 +154,24 @@ function toPublisher({ id, name, key_sha256 }: FileEntry, account: ProviderAccou
 }
 
 function readDocument(file: string): { kind: "read"; value: unknown } | { kind: "unreadable"; why: string } {
+  let text: string;
   try {
-    const value: unknown = parseYaml(readFileSync(file, "utf8"));
-    return { kind: "read", value };
+    text = readFileSync(file, "utf8");
   } catch (error) {
     return { kind: "unreadable", why: error instanceof Error ? error.message : "can't be read" };
   }
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const [fault] = document.errors;
+  if (fault !== undefined) {
+    // The parser's own message may quote the file, and the file may hold a key.
+    return {
+      kind: "unreadable",
+      why: `is not valid YAML: ${fault.code} in line ${lines.linePos(fault.pos[0]).line}`,
+    };
+  }
+  const value: unknown = document.toJS();
+  return { kind: "read", value };
 }
 
 /** The provider of an entry, its key taken from the environment; a fault if the variable is missing. */
@@ -162,11 +186,12 @@ function resolveAccount(
       : { url: shared.url, apiKey: shared.apiKey, apiKeyHeader: shared.apiKeyHeader };
   }
   const apiKey = sources.env(provider.api_key_env);
-  return apiKey === undefined || apiKey === ""
-    ? {
-        path: `PUBLISHERS_FILE ${id}`,
-        message: `its provider key's variable ${provider.api_key_env} is not set`,
-      }
+  if (apiKey === undefined || apiKey === "") {
+    const message = `its provider key's variable ${provider.api_key_env} is not set`;
+    return { path: `PUBLISHERS_FILE ${id}`, message };
+  }
+  return !HEADER_VALUE.test(apiKey)
+    ? { path: provider.api_key_env, message: "must be printable ASCII without blanks" }
     : { url: provider.url, apiKey, apiKeyHeader: provider.api_key_header };
 }
 

@@ -1,6 +1,7 @@
 /** The provider's client against a real socket that behaves badly. */
+import { createServer } from "node:net";
 import { adAckIdSchema } from "@adrelay/contract";
-import { type Behaviour, type ScriptedProvider, startScriptedProvider } from "@adrelay/testkit";
+import { type Behaviour, eventually, type ScriptedProvider, startScriptedProvider } from "@adrelay/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ProviderClient } from "../src/index.ts";
 
@@ -71,4 +72,35 @@ test("a provider below a path gets its calls there, with key and idempotency key
 test("Retry-After is passed on as it came", async () => {
   provider.onAcknowledge(() => ({ kind: "answer", status: 429, headers: { "retry-after": "7" } }));
   expect(await acknowledge()).toMatchObject({ status: 429, retryAfter: "7" });
+});
+
+test("a request that is called off before its connection stands never goes out", async () => {
+  // A server that is silent while the client waits for its TLS handshake.
+  const silent = createServer();
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  const sent: string[] = [];
+  const reply = await client.startInjection({
+    account: {
+      url: `https://127.0.0.1:${Object(silent.address()).port}`,
+      apiKey: "k",
+      apiKeyHeader: "X-Key",
+    },
+    body: "{}",
+    requestId: "r",
+    timeoutMs: 1000,
+    signal: AbortSignal.timeout(50),
+    onSent: () => sent.push("sent"),
+  });
+  expect(reply.reply).toMatchObject({ kind: "failed", stage: "before_send" });
+  expect(sent).toEqual([]);
+  silent.close();
+});
+
+test("every one of many calls goes out at once, also while the provider hangs", async () => {
+  provider.onAcknowledge(() => ({ kind: "hang" }));
+  const calls = Array.from({ length: 300 }, () => acknowledge(provider.url, 1500));
+  await eventually(() => expect(provider.posts).toHaveLength(300), 1500);
+  expect(
+    (await Promise.all(calls)).every((reply) => reply.kind === "failed" && reply.code === "timeout"),
+  ).toBe(true);
 });

@@ -22,6 +22,7 @@ export class OutcomeWaiters {
   readonly #redis: Redis;
   readonly #channel = `adrelay:outcomes:${randomUUID()}`;
   readonly #listeners = new Map<AdResponseId, Set<Listener>>();
+  readonly #stopped = new AbortController();
 
   constructor(redis: Redis) {
     this.#redis = redis;
@@ -33,20 +34,28 @@ export class OutcomeWaiters {
     await this.#redis.subscribe(this.#channel);
   }
 
+  /** Ends every wait at once: what was accepted is stored, and its caller is told so. */
+  stop(): void {
+    this.#stopped.abort();
+  }
+
   /** Begins to listen for one ad response: before its job is queued, so that no notice is missed. */
   wait(id: AdResponseId): OutcomeWait {
     const heard: OutcomeNotice[] = [];
-    let wake: (() => void) | undefined;
+    let wake = () => {};
     const listener: Listener = (notice) => {
       heard.push(notice);
-      wake?.();
+      wake();
     };
     const listeners = this.#listeners.get(id) ?? new Set();
     this.#listeners.set(id, listeners.add(listener));
+    const stopped = this.#stopped.signal;
+    const onStopped = () => wake();
+    stopped.addEventListener("abort", onStopped, { once: true });
     return {
       channel: this.#channel,
       next: async (timeoutMs) => {
-        if (heard.length === 0 && timeoutMs > 0) {
+        if (heard.length === 0 && timeoutMs > 0 && !stopped.aborted) {
           await new Promise<void>((resolve) => {
             const timer = setTimeout(resolve, timeoutMs);
             wake = () => {
@@ -57,7 +66,10 @@ export class OutcomeWaiters {
         }
         return heard.shift();
       },
-      end: () => this.#forget(id, listener),
+      end: () => {
+        stopped.removeEventListener("abort", onStopped);
+        this.#forget(id, listener);
+      },
     };
   }
 

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { digestKey } from "@adrelay/provider";
-import { answerErrors, methodNotAllowed, sendProblem } from "@adrelay/service-kit";
+import { methodNotAllowed, sendProblem } from "@adrelay/service-kit";
 import { type RequestHandler, Router } from "express";
 import { makeReplayHandler, type ReplayDeps } from "./replay/handler.ts";
 
@@ -12,7 +12,6 @@ export function createAdminRouter(token: string, deps: ReplayDeps): Router {
     .route("/admin/v1/acknowledgments/:ad_response_id/replay")
     .post(makeReplayHandler(deps))
     .all(methodNotAllowed("POST"));
-  router.use(answerErrors(deps.log));
   return router;
 }
 

@@ -44,7 +44,7 @@ function sendAnswer(
   switch (answer.kind) {
     case "pass_through":
       notes.add(response, { outcome: answer.outcome });
-      response.status(answer.status).set("Content-Type", answer.raw.contentType ?? "application/json");
+      response.status(answer.status).set("Content-Type", mediaTypeOf(answer.raw.contentType));
       response.send(answer.raw.bytes);
       return;
     case "fallback":
@@ -62,6 +62,13 @@ function sendAnswer(
     default:
       answer satisfies never;
   }
+}
+
+/** The provider's own type where it is one; what passes through is JSON, whatever a provider calls it. */
+function mediaTypeOf(contentType: string | undefined): string {
+  return contentType !== undefined && /^[\w.+-]+\/[\w.+-]+\s*(;.*)?$/.test(contentType)
+    ? contentType
+    : "application/json";
 }
 
 /** Fires if the connection closes before the answer is out. */

@@ -20,6 +20,8 @@ export interface StartInjectionDeps {
   readonly metrics: GatewayMetrics;
   readonly log: Logger;
   readonly pending: PendingWork;
+  /** Fires when the process must end soon: callers that still wait get a fallback. */
+  readonly hurry: AbortSignal;
   readonly ackDeadlineMs: number;
 }
 
@@ -49,18 +51,23 @@ const LEDGER_TIMEOUT_MIN_MS = 25;
 /** How long the provider is listened to after the caller's time is up. */
 const LATE_ANSWER_MS = 30_000;
 
-const CALLER_GONE = Symbol("caller gone");
+/** How many of them at once: a provider that hangs must not pile them up. */
+const LATE_ANSWERS_MAX = 64;
 
 export type StartInjection = (input: InjectionInput) => Promise<InjectionAnswer>;
 
 export function makeStartInjection(deps: StartInjectionDeps): StartInjection {
+  const late = new Set<AbortController>();
   return async (input) => {
     const startedAtMs = performance.now();
     const call = callProvider(deps, input);
-    const first = await Promise.race([withDeadline(call, input.timeoutMs), goneOf(input.callerGone)]);
-    if (first === OVERDUE || first === CALLER_GONE) {
-      deps.pending.add(call.then((raw) => bookAbandoned(deps, input, raw)));
-      return first === CALLER_GONE
+    const first = await Promise.race([
+      withDeadline(call.reply, input.timeoutMs),
+      firstOf(input.callerGone, deps.hurry),
+    ]);
+    if (first === OVERDUE || first === GIVEN_UP) {
+      listenLate(deps, input, { call, late });
+      return input.callerGone.aborted
         ? { kind: "caller_gone" }
         : fallBack(deps, input, { reason: "timeout", startedAtMs });
     }
@@ -72,9 +79,57 @@ export function makeStartInjection(deps: StartInjectionDeps): StartInjection {
   };
 }
 
-async function callProvider(
+/** A call to the provider that runs on until it ends or is given up. */
+interface RunningCall {
+  readonly reply: Promise<RawReply>;
+  readonly giveUp: AbortController;
+  /** Before that it can still be called off without a trace. */
+  wasSent(): boolean;
+}
+
+/**
+ * Hears a provider out whose caller has something else by now. A request that has not gone out is called
+ * off: nobody must be sold an ad that nobody can get.
+ */
+function listenLate(
+  deps: StartInjectionDeps,
+  input: InjectionInput,
+  { call, late }: { call: RunningCall; late: Set<AbortController> },
+): void {
+  if (!call.wasSent()) {
+    call.giveUp.abort();
+    return;
+  }
+  const [oldest] = late;
+  if (late.size >= LATE_ANSWERS_MAX && oldest !== undefined) {
+    oldest.abort();
+    late.delete(oldest);
+  }
+  late.add(call.giveUp);
+  deps.pending.add(
+    call.reply.then((raw) => {
+      late.delete(call.giveUp);
+      return bookAbandoned(deps, input, raw);
+    }),
+  );
+}
+
+function callProvider(deps: StartInjectionDeps, input: InjectionInput): RunningCall {
+  const giveUp = new AbortController();
+  let wasSent = false;
+  const reply = timedCall(deps, input, {
+    signal: giveUp.signal,
+    onSent: () => {
+      wasSent = true;
+    },
+  });
+  return { reply, giveUp, wasSent: () => wasSent };
+}
+
+async function timedCall(
   { provider, metrics }: StartInjectionDeps,
   input: InjectionInput,
+  { signal, onSent }: { signal: AbortSignal; onSent: () => void },
 ): Promise<RawReply> {
   const startedAtMs = performance.now();
   const raw = await provider.startInjection({
@@ -82,6 +137,8 @@ async function callProvider(
     body: input.body,
     requestId: input.requestId,
     timeoutMs: input.timeoutMs + LATE_ANSWER_MS,
+    signal,
+    onSent,
   });
   const { reply } = raw;
   const outcome = reply.kind === "answered" ? `${Math.floor(reply.status / 100)}xx` : reply.code;
@@ -165,11 +222,15 @@ function ledgerTimeoutMs({ timeoutMs }: InjectionInput, startedAtMs: number): nu
   return Math.min(LEDGER_TIMEOUT_MS, Math.max(leftMs, LEDGER_TIMEOUT_MIN_MS));
 }
 
-function goneOf(signal: AbortSignal): Promise<typeof CALLER_GONE> {
+const GIVEN_UP = Symbol("given up");
+
+/** Resolves once one of the signals fires. */
+function firstOf(...signals: readonly AbortSignal[]): Promise<typeof GIVEN_UP> {
+  const any = AbortSignal.any([...signals]);
   return new Promise((resolve) => {
-    if (signal.aborted) {
-      resolve(CALLER_GONE);
+    if (any.aborted) {
+      resolve(GIVEN_UP);
     }
-    signal.addEventListener("abort", () => resolve(CALLER_GONE), { once: true });
+    any.addEventListener("abort", () => resolve(GIVEN_UP), { once: true });
   });
 }
