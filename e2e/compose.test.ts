@@ -1,0 +1,117 @@
+/** docker-compose.yml against the settings that the apps really have. No Docker is needed: nothing is built here. */
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { parse as parseYaml } from "yaml";
+import { z } from "zod";
+import { AD_SERVER_SETTINGS, loadAdServerConfig } from "../apps/ad-server/src/config.ts";
+import { GATEWAY_SETTINGS, loadGatewayConfig } from "../apps/gateway/src/config.ts";
+import { loadWorkerConfig, WORKER_SETTINGS } from "../apps/worker/src/config.ts";
+
+const ROOT = new URL("../", import.meta.url);
+const read = (path: string) => readFileSync(fileURLToPath(new URL(path, ROOT)), "utf8");
+
+const serviceSchema = z.object({
+  image: z.string(),
+  command: z.array(z.string()),
+  environment: z.record(z.string(), z.union([z.string(), z.number(), z.null()])).default({}),
+  ports: z.array(z.string()).default([]),
+  user: z.string().optional(),
+  restart: z.string(),
+  stop_grace_period: z.string(),
+  healthcheck: z.object({ test: z.array(z.string()) }),
+});
+const composeSchema = z.object({ services: z.record(z.string(), serviceSchema) });
+
+// The ad server's own reader of YAML: the workspace's root has none.
+
+const composeText = read("docker-compose.yml");
+const { services } = composeSchema.parse(parseYaml(composeText, { merge: true }));
+
+const apps = [
+  { name: "ad-server", settings: AD_SERVER_SETTINGS, load: loadAdServerConfig },
+  { name: "gateway", settings: GATEWAY_SETTINGS, load: loadGatewayConfig },
+  { name: "worker", settings: WORKER_SETTINGS, load: loadWorkerConfig },
+] as const;
+
+/** A file has to be mounted too, which an override of docker-compose.yml does. */
+const FILE_SETTINGS = ["PUBLISHERS_FILE", "CATALOG_FILE"];
+
+function serviceOf(name: string) {
+  const service = services[name];
+  if (service === undefined) {
+    throw new TypeError(`docker-compose.yml has no service ${name}`);
+  }
+  return service;
+}
+
+/** A service's environment on a machine where no variable is set. */
+function environmentOf(name: string): Record<string, string> {
+  const given = Object.entries(serviceOf(name).environment).filter(([, value]) => value !== null);
+  return Object.fromEntries(given.map(([variable, value]) => [variable, withDefaults(String(value))]));
+}
+
+/** Puts the defaults of `${NAME:-default}` in, the inner ones first. */
+function withDefaults(text: string): string {
+  const next = text.replace(/\$\{\w+:-([^${}]*)\}/g, "$1");
+  return next === text ? text : withDefaults(next);
+}
+
+describe.each(apps)("docker-compose.yml and the $name", ({ name, settings, load }) => {
+  test("it names every setting of the app, and none that the app doesn't know", () => {
+    const known = Object.keys(settings).filter((setting) => !FILE_SETTINGS.includes(setting));
+    expect(Object.keys(serviceOf(name).environment).sort()).toEqual(known.sort());
+  });
+
+  test("its defaults are settings that the app takes", () => {
+    expect(load(environmentOf(name))).toMatchObject({ kind: "ok" });
+  });
+
+  test("it publishes on 127.0.0.1 alone, by default the ports that the app listens on", () => {
+    const listened = Object.entries(environmentOf(name)).filter(([variable]) => variable.endsWith("_PORT"));
+    const published = serviceOf(name).ports.map(withDefaults);
+    expect(published).toEqual(listened.map(([, port]) => `127.0.0.1:${port}:${port}`));
+  });
+
+  test("it runs as a plain user, is asked for readiness where it listens, and is started again", () => {
+    const service = serviceOf(name);
+    const { AD_SERVER_PORT, GATEWAY_OPS_PORT, WORKER_OPS_PORT } = environmentOf(name);
+    const port = AD_SERVER_PORT ?? GATEWAY_OPS_PORT ?? WORKER_OPS_PORT;
+    expect(service.user).toBe("node");
+    expect(service.healthcheck.test.join(" ")).toContain(`http://127.0.0.1:${port}/readyz`);
+    expect(service).toMatchObject({ restart: "unless-stopped", stop_grace_period: "30s" });
+  });
+});
+
+test("every variable that docker-compose.yml asks for is a setting of some app", () => {
+  const known = new Set(apps.flatMap(({ settings }) => Object.keys(settings)));
+  const asked = [...composeText.matchAll(/\$\{(\w+)/g)].map(([, name]) => name ?? "");
+  expect(asked.length).toBeGreaterThan(0);
+  expect(asked.filter((name) => !known.has(name))).toEqual([]);
+});
+
+test("by default the relay's key is one that the ad server takes, and the addresses are the services'", () => {
+  const adServer = environmentOf("ad-server");
+  for (const name of ["gateway", "worker"]) {
+    const relay = environmentOf(name);
+    expect(adServer["AD_SERVER_API_KEYS"]).toBe(relay["PROVIDER_API_KEY"]);
+    expect(relay["PROVIDER_URL"]).toBe(`http://ad-server:${adServer["AD_SERVER_PORT"]}`);
+    expect(relay["REDIS_URL"]).toBe("redis://redis:6379");
+  }
+});
+
+test("its Redis loses no write and evicts nothing, which the apps insist on", () => {
+  const { command, ports } = serviceOf("redis");
+  expect(command.join(" ")).toContain(
+    "--appendonly yes --appendfsync always --maxmemory-policy noeviction --save ",
+  );
+  expect(ports).toEqual([]);
+  for (const { name } of apps) {
+    expect(environmentOf(name)["REDIS_DURABILITY"]).toBe("strict");
+  }
+});
+
+test("the image is installed by the pnpm that the workspace names", () => {
+  const { packageManager } = z.object({ packageManager: z.string() }).parse(JSON.parse(read("package.json")));
+  expect(read("deploy/Dockerfile")).toContain(` ${packageManager}\n`);
+});
