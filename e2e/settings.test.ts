@@ -30,6 +30,22 @@ test.each([
     ["API_KEYS", "PUBLISHERS_FILE"],
   ],
   [
+    "gateway",
+    {
+      GATEWAY_PORT: "99999",
+      PROVIDER_API_KEY: "hunter2\n",
+      API_KEY_HEADERS: "X Key",
+      PROVIDER_URL: "http://h/?a=hunter2",
+    },
+    ["GATEWAY_PORT", "PROVIDER_API_KEY", "API_KEY_HEADERS", "PROVIDER_URL"],
+  ],
+  ["gateway", { GATEWAY_PORT: "99999" }, ["GATEWAY_PORT", "API_KEYS", "PROVIDER_API_KEY"]],
+  [
+    "worker",
+    { RECORD_RETENTION: "0s", DEAD_LETTER_RETENTION: "999999999d" },
+    ["RECORD_RETENTION", "DEAD_LETTER_RETENTION"],
+  ],
+  [
     "worker",
     { RETRY_SCHEDULE: "5", DELIVERY_MAX_AGE: "hunter2", REDIS_URL: "hunter2" },
     ["RETRY_SCHEDULE", "DELIVERY_MAX_AGE", "REDIS_URL"],

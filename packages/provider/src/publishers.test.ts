@@ -73,6 +73,15 @@ test.each([
   expect(JSON.stringify(loaded)).not.toContain("plain-key");
 });
 
+test.each([
+  'a: b\n    token: "abc" sk-live-secret',
+  `publishers:\n${entry("acme", "a", ", provider: { url: 'https://ads.example', api_key_env: sk-live-secret }")}`,
+])("a key that stands in the file by mistake is not shown", (text) => {
+  const loaded = load(text);
+  expect(loaded.kind).toBe("faulty");
+  expect(JSON.stringify(loaded)).not.toContain("sk-live-secret");
+});
+
 test("a file that isn't there is named", () => {
   const provider = { url: "http://127.0.0.1:1", apiKey: "p", apiKeyHeader: "H" };
   const loaded = loadPublishers({ file: "/no/such/file.yaml", apiKeys: [], provider, env: () => undefined });

@@ -31,4 +31,5 @@ export {
   startScriptedProvider,
   unfilled,
 } from "./scripted-provider.ts";
+export { type SocketProxy, startSocketProxy } from "./socket-proxy.ts";
 export { startTestRedis, type TestRedis } from "./test-redis.ts";

@@ -20,7 +20,7 @@ export interface RelayStack {
 }
 
 export interface StackOptions {
-  readonly redis: TestRedis;
+  readonly redis: Pick<TestRedis, "url">;
   readonly providerUrl: string;
   readonly env?: Readonly<Record<string, string>>;
 }

@@ -41,6 +41,7 @@ test("every faulty setting is named at once and no value is shown", () => {
 test.each([
   ["500ms", 500],
   ["1.5h", 5_400_000],
+  ["2.3d", 198_720_000],
   ["30d", 2_592_000_000],
   ["5", undefined],
   ["-5s", undefined],

@@ -1,0 +1,143 @@
+/** Faults that were found once, each pinned by the way in which it showed. */
+import {
+  acknowledged,
+  eventually,
+  fetchMetrics,
+  filled,
+  pause,
+  type RelayCaller,
+  type RelayStack,
+  relayCaller,
+  type ScriptedProvider,
+  type SocketProxy,
+  startRelayStack,
+  startScriptedProvider,
+  startSocketProxy,
+  startTestRedis,
+  sumOf,
+  TEST_ADMIN_TOKEN,
+  type TestRedis,
+} from "@adrelay/testkit";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+let redis: TestRedis;
+let proxy: SocketProxy;
+let provider: ScriptedProvider;
+let stack: RelayStack;
+let caller: RelayCaller;
+
+beforeEach(async () => {
+  [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
+  proxy = await startSocketProxy(redis.port);
+  stack = await startRelayStack({
+    redis: { url: `redis://127.0.0.1:${proxy.port}` },
+    providerUrl: provider.url,
+  });
+  caller = relayCaller(stack.gatewayUrl);
+});
+afterEach(async () => {
+  await stack.stop();
+  await Promise.all([proxy.close(), provider.close()]);
+  await redis.dispose();
+});
+
+async function injected(): Promise<string> {
+  const answer = await caller.inject();
+  return String(answer.body["ad_response_id"]);
+}
+
+const stateOf = async (id: string) => (await caller.lookUp(id)).body["state"];
+
+test("a dead letter that is replayed the moment it dies is delivered and not stuck", async () => {
+  provider.onAcknowledge((_post, count) => (count === 0 ? { kind: "answer", status: 422 } : acknowledged()));
+  const replay = (id: string) =>
+    fetch(`${stack.gatewayOpsUrl}/admin/v1/acknowledgments/${id}/replay`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${TEST_ADMIN_TOKEN}` },
+    });
+  const lane = async () => {
+    for (let at = 0; at < 20; at += 1) {
+      const id = await injected();
+      await caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
+      await eventually(async () => expect((await replay(id)).status).toBe(200));
+    }
+  };
+  await Promise.all([lane(), lane(), lane(), lane()]);
+  const states = ["queued", "dead", "delivered"];
+  await eventually(async () => {
+    const samples = await fetchMetrics(stack.gatewayOpsUrl);
+    expect(states.map((state) => sumOf(samples, "adrelay_acknowledgments", { state }))).toEqual([0, 0, 80]);
+  }, 10_000);
+});
+
+test("a provider that hung gets no injection of a caller that was answered, and serves at once when it is back", async () => {
+  provider.onStart(() => ({ kind: "hang" }));
+  const limit = { headers: { "X-Adrelay-Timeout-Ms": "500" } };
+  await Promise.all(Array.from({ length: 300 }, () => caller.inject(limit)));
+  const before = provider.posts.length;
+  provider.onStart(() => filled());
+  expect((await caller.inject(limit)).status).toBe(200);
+  await pause(300);
+  expect(provider.posts.length).toBe(before + 1);
+});
+
+test("a Redis that answers slowly after a reconnection gets no acknowledgment before it is known to be durable", async () => {
+  const id = await injected();
+  const careless = await startTestRedis(["--appendonly", "no"]);
+  proxy.setReplyDelay(600);
+  proxy.setTarget(careless.port);
+  proxy.cut();
+  await eventually(async () => expect((await caller.lookUp(id)).status).not.toBe(200));
+  for (let at = 0; at < 20; at += 1) {
+    const answer = await caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
+    expect(answer.body).toMatchObject({ status: 503, code: "queue_unavailable" });
+    proxy.setReplyDelay(at < 10 ? 600 : 0);
+    await pause(20);
+  }
+  proxy.setTarget(redis.port);
+  proxy.cut();
+  await eventually(async () => expect((await caller.acknowledge(id, "text")).status).toBeLessThan(300), 5000);
+  await careless.dispose();
+});
+
+test("connections whose other end is gone without a word are given up for new ones within seconds", async () => {
+  const id = await injected();
+  proxy.swallow();
+  await eventually(async () => expect((await caller.acknowledge(id, "text")).status).toBeLessThan(300), 6000);
+  await eventually(async () => expect(await stateOf(id)).toBe("delivered"), 40_000);
+});
+
+test("SIGTERM during a long wait tells its caller that the acknowledgment is stored, and ends soon", async () => {
+  provider.onAcknowledge(() => ({ kind: "hang" }));
+  const id = await injected();
+  const waiting = caller.acknowledge(id, "text", { headers: { Prefer: "wait=30" } });
+  await eventually(() => expect(provider.acknowledgmentsOf(id)).toHaveLength(1));
+  const startedAtMs = performance.now();
+  const exit = stack.apps.get("gateway")?.stop();
+  expect((await waiting).body).toMatchObject({ status: "recoverable_error" });
+  expect(await exit).toBe(0);
+  expect(performance.now() - startedAtMs).toBeLessThan(2000);
+});
+
+test("SIGTERM during a long injection answers its caller before the limit of the stop", async () => {
+  provider.onStart(() => ({ kind: "hang" }));
+  const waiting = caller.inject({ headers: { "X-Adrelay-Timeout-Ms": "30000" } });
+  await eventually(() => expect(provider.posts).toHaveLength(1));
+  const exit = stack.apps.get("gateway")?.stop();
+  expect((await waiting).headers.get("X-Adrelay-Fallback")).toBe("timeout");
+  expect(await exit).toBe(0);
+});
+
+test("a booking whose reply was cut off counts its attempt once", async () => {
+  provider.onAcknowledge((_post, count) => acknowledged(count === 0 ? "recoverable_error" : "ok"));
+  for (let round = 0; round < 10; round += 1) {
+    const id = await injected();
+    const answer = caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
+    await eventually(() => expect(provider.acknowledgmentsOf(id)).toHaveLength(1), 10_000);
+    proxy.cut();
+    await answer.catch(() => undefined);
+    await eventually(async () => expect(await stateOf(id)).toBe("delivered"), 20_000);
+    const { attempts } = (await caller.lookUp(id)).body;
+    expect(attempts).toBeLessThanOrEqual(provider.acknowledgmentsOf(id).length);
+  }
+});
