@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from "pino";
+import sonicBoom from "sonic-boom";
 
 export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -29,9 +30,35 @@ export function createLogger(service: string, level: LogLevel, destination?: Des
       serializers: { err: describeError },
       redact: { paths: SECRET_MEMBERS.flatMap((name) => [name, `*.${name}`]), remove: true },
     },
-    // Not in step with the reader: one that stops reading must not stop us. What it leaves unread is dropped.
-    destination ?? pino.destination({ dest: 1, sync: false, maxLength: UNREAD_BYTES_MAX }),
+    destination ?? standardOutput(),
   );
+}
+
+/**
+ * Not in step with the reader: one that stops reading must not stop us, and what it leaves unread is dropped.
+ * One that is gone is no fault of ours either. Pino's own such stream writes its last lines as the process
+ * exits, and tries for ever if the reader is gone: here the last lines are flushed by `runService`, bounded.
+ */
+function standardOutput(): DestinationStream & { flush(done: () => void): void } {
+  const stream = new sonicBoom.SonicBoom({ fd: 1, sync: false, maxLength: UNREAD_BYTES_MAX });
+  let isGone = false;
+  stream.on("error", () => {
+    isGone = true;
+  });
+  return {
+    write: (line) => {
+      if (!isGone) {
+        stream.write(line);
+      }
+    },
+    flush: (done) => {
+      if (isGone) {
+        done();
+      } else {
+        stream.flush(() => done());
+      }
+    },
+  };
 }
 
 /** What a line may tell of an error: a driver's own fields can hold the command it sent, and with it a text. */

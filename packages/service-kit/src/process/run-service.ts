@@ -10,6 +10,8 @@ export interface RunnableService {
   readonly listening: Readonly<Record<string, number>>;
 }
 
+const FLUSH_TIMEOUT_MS = 500;
+
 /**
  * Runs until SIGTERM, SIGINT or the end of the parent that holds our IPC channel, then stops everything
  * and exits: 0 after a stop, 1 after a fault nobody caught. The process ends a second after the deadline
@@ -24,6 +26,8 @@ export function runService({ log, lifecycle, shutdownTimeoutMs, listening }: Run
     setTimeout(() => process.exit(exitCode), shutdownTimeoutMs + 1000).unref();
     void lifecycle.stop(shutdownTimeoutMs).then(() => {
       log.info({ event: "stopped" });
+      // A reader that is gone or has stopped reading never takes the last lines.
+      setTimeout(() => process.exit(exitCode), FLUSH_TIMEOUT_MS);
       log.flush(() => process.exit(exitCode));
     });
   };
