@@ -54,10 +54,20 @@ export async function compose({ settings, publishers }: WorkerConfig): Promise<R
     concurrency: settings.WORKER_CONCURRENCY,
     attemptTimeoutMs: settings.DELIVERY_TIMEOUT_MS,
     handle: deliver,
-    onError: (err, id) => log.warn({ event: "attempt_failed", ad_response_id: id, err }),
+    onError: (err, id) => {
+      if (id === undefined) {
+        // The queue's own troubles with Redis, several a second while it is away: the connection logs that.
+        log.debug({ event: "queue_error", err });
+      } else {
+        log.warn({ event: "attempt_failed", ad_response_id: id, err });
+      }
+    },
     onUnreadable: (jobId) => log.error({ event: "job_unreadable", job_id: jobId }),
   });
-  lifecycle.onStop("deliveries", () => worker.close());
+  lifecycle.onStop("deliveries", () => {
+    // Without Redis no attempt can be booked, and closing would wait for it: what runs is delivered again.
+    return workerRedis.status === "ready" ? worker.close() : undefined;
+  });
   const sweeper = new Periodic(
     () => sweepOnce({ ledger, queue, log, deadLetterRetentionMs: settings.DEAD_LETTER_RETENTION }),
     settings.SWEEP_INTERVAL_MS,

@@ -62,11 +62,17 @@ export class DeliveryQueue {
     if (job === undefined) {
       return "gone";
     }
-    if (await job.isFailed()) {
-      await job.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true });
-      return "requeued";
+    // One question: asked twice, the job could fail in between and be taken for one that waits.
+    switch (await job.getState()) {
+      case "failed":
+        await job.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true });
+        return "requeued";
+      case "active":
+      case "unknown":
+        return "held_by_attempt";
+      default:
+        return "on_its_way";
     }
-    return (await job.isActive()) ? "held_by_attempt" : "on_its_way";
   }
 
   /** Removes a payload for good; fine if it is gone already. Rejects while an attempt runs. */

@@ -44,7 +44,7 @@ async function doPayloadWork(
   work: PayloadWork,
 ) {
   try {
-    if (await isDone({ queue, log }, work)) {
+    if (await isDone({ ledger, queue, log }, work)) {
       await ledger.finishPayloadWork(work);
     }
   } catch (err) {
@@ -55,7 +55,7 @@ async function doPayloadWork(
 
 /** Does the work; false if it is to be looked at again in the next round. */
 async function isDone(
-  { queue, log }: Pick<SweepDeps, "queue" | "log">,
+  { ledger, queue, log }: Omit<SweepDeps, "deadLetterRetentionMs">,
   { action, id }: PayloadWork,
 ): Promise<boolean> {
   if (action === "remove") {
@@ -63,7 +63,8 @@ async function isDone(
     return true;
   }
   const result = await queue.requeue(id);
-  if (result === "gone") {
+  // A delivery that was quicker than this look has taken the payload with it.
+  if (result === "gone" && (await ledger.find(id))?.state === "queued") {
     log.error({ event: "payload_gone", ad_response_id: id });
   }
   return result !== "held_by_attempt";
