@@ -74,6 +74,7 @@ export async function compose({ settings, publishers }: GatewayConfig): Promise<
   const notes = new CallNotes();
   const app = createPublicApp({
     authenticate: makeAuthenticate(publishers, settings.API_KEY_HEADERS),
+    keyHeaders: settings.API_KEY_HEADERS,
     readBody: makeReadBody(settings.BODY_LIMIT_BYTES),
     notes,
     startInjection: makeStartInjectionHandler({

@@ -15,6 +15,8 @@ export type OperationName = "start_injection" | "acknowledge" | "look_up";
 
 export interface EndpointDeps {
   readonly authenticate: Authenticate;
+  /** Where a key may be sent; for the answer to a call without one. */
+  readonly keyHeaders: readonly string[];
   readonly readBody: ReadBody;
   readonly notes: CallNotes;
 }
@@ -72,14 +74,14 @@ export function makeJsonEndpoint(
 }
 
 function admit(
-  { authenticate, notes }: EndpointDeps,
+  { authenticate, keyHeaders, notes }: EndpointDeps,
   operation: OperationName,
   { request, response }: { request: Request; response: Response },
 ): Publisher | undefined {
   notes.add(response, { operation });
   const publisher = authenticate(request);
   if (publisher === undefined) {
-    sendProblem(response, "unauthenticated");
+    sendProblem(response, "unauthenticated", { detail: `send a valid key in ${keyHeaders.join(" or ")}` });
     return undefined;
   }
   notes.add(response, { publisher: publisher.id });

@@ -1,6 +1,5 @@
 /**
- * Takes an acknowledgment: queue first, then ledger (invariant 2), all within a second (section 3 of the
- * design). Until the ledger has booked it, nothing is promised: whatever goes wrong before is
+ * Takes an acknowledgment: queue first, then ledger (invariant 2), all within a second, answer included. Until the ledger has booked it, nothing is promised: whatever goes wrong before is
  * `queue_unavailable`, also when the job may be stored, and a repeat meets the same job (invariant 1).
  */
 import {

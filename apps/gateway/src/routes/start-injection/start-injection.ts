@@ -61,11 +61,8 @@ export function makeStartInjection(deps: StartInjectionDeps): StartInjection {
   return async (input) => {
     const startedAtMs = performance.now();
     const call = callProvider(deps, input);
-    const first = await Promise.race([
-      withDeadline(call.reply, input.timeoutMs),
-      firstOf(input.callerGone, deps.hurry),
-    ]);
-    if (first === OVERDUE || first === GIVEN_UP) {
+    const first = await untilGivenUp(call.reply, input.timeoutMs, [input.callerGone, deps.hurry]);
+    if (first === GIVEN_UP) {
       listenLate(deps, input, { call, late });
       return input.callerGone.aborted
         ? { kind: "caller_gone" }
@@ -224,13 +221,31 @@ function ledgerTimeoutMs({ timeoutMs }: InjectionInput, startedAtMs: number): nu
 
 const GIVEN_UP = Symbol("given up");
 
-/** Resolves once one of the signals fires. */
-function firstOf(...signals: readonly AbortSignal[]): Promise<typeof GIVEN_UP> {
-  const any = AbortSignal.any([...signals]);
-  return new Promise((resolve) => {
-    if (any.aborted) {
-      resolve(GIVEN_UP);
+/**
+ * Waits for a reply until the time is up or one of the signals fires. Listens by hand and takes its listeners
+ * off again: signals that live as long as the process would keep every reply alive with them.
+ */
+function untilGivenUp(
+  reply: Promise<RawReply>,
+  timeoutMs: number,
+  signals: readonly AbortSignal[],
+): Promise<RawReply | typeof GIVEN_UP> {
+  return new Promise((resolve, reject) => {
+    const settle = (outcome: RawReply | typeof GIVEN_UP) => {
+      clearTimeout(timer);
+      for (const signal of signals) {
+        signal.removeEventListener("abort", giveUp);
+      }
+      resolve(outcome);
+    };
+    const giveUp = () => settle(GIVEN_UP);
+    const timer = setTimeout(giveUp, timeoutMs);
+    for (const signal of signals) {
+      signal.addEventListener("abort", giveUp, { once: true });
     }
-    any.addEventListener("abort", () => resolve(GIVEN_UP), { once: true });
+    if (signals.some(({ aborted }) => aborted)) {
+      giveUp();
+    }
+    reply.then(settle, reject);
   });
 }
