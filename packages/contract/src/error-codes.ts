@@ -14,10 +14,9 @@ export interface ErrorEntry {
 }
 
 export const ERROR_CATALOGUE = {
-  bad_request: { status: 400, retryable: "no", title: "The request line or a header is malformed" },
+  bad_request: { status: 400, retryable: "no", title: "The request can't be read as HTTP" },
   invalid_json: { status: 400, retryable: "no", title: "The body is not valid JSON in UTF-8" },
   unauthenticated: { status: 401, retryable: "no", title: "No valid API key was sent" },
-  forbidden: { status: 403, retryable: "no", title: "This API key may not do that" },
   other_publisher: { status: 403, retryable: "no", title: "The ad response belongs to another publisher" },
   not_found: { status: 404, retryable: "no", title: "There is nothing at this address" },
   unknown_ad_response: { status: 404, retryable: "no", title: "No ad response is known by this id" },

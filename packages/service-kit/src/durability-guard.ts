@@ -8,12 +8,17 @@ export type DurabilityCheck =
   | { readonly kind: "faulty"; readonly faults: readonly string[] }
   | { readonly kind: "unanswered" };
 
-const RETRY_MS = 250;
+/** How soon Redis is asked again, by what the last check found: settings can be changed while it runs. */
+const NEXT_CHECK_MS: Readonly<Record<DurabilityCheck["kind"], number>> = {
+  durable: 30_000,
+  faulty: 2000,
+  unanswered: 250,
+};
 
 /**
- * Watches whether Redis is a place for acknowledgments: at start, and again after each reconnection, when
- * it may be another Redis or have other settings. Until a check has passed, and from the moment a
- * connection is lost, the answer is no. In mode `warn` faults are logged and it goes on.
+ * Watches whether Redis is a place for acknowledgments: at start, after each reconnection, when it may be
+ * another Redis or have other settings, and from time to time. Until a check has passed, and from the moment
+ * a connection is lost, the answer is no. In mode `warn` faults are logged and it goes on.
  */
 export class DurabilityGuard {
   readonly #redis: Redis;
@@ -22,6 +27,8 @@ export class DurabilityGuard {
   #isDurable = false;
   /** Counts connections, so that an answer of an earlier one is not taken for the present one's. */
   #connection = 0;
+  #faultsTold = "";
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(redis: Redis, mode: DurabilityMode, log: Logger) {
     this.#redis = redis;
@@ -31,15 +38,23 @@ export class DurabilityGuard {
       this.#connection += 1;
       this.#isDurable = false;
     });
-    redis.on("ready", () => void this.#checkUntilAnswered());
+    redis.on("ready", () => void this.check());
+    redis.once("end", () => clearTimeout(this.#timer));
   }
 
   get isDurable(): boolean {
     return this.#isDurable;
   }
 
-  /** Asks Redis now. */
+  /** Asks Redis now; the next question follows by itself. */
   async check(): Promise<DurabilityCheck> {
+    const checked = await this.#ask();
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.check(), NEXT_CHECK_MS[checked.kind]).unref();
+    return checked;
+  }
+
+  async #ask(): Promise<DurabilityCheck> {
     const connection = this.#connection;
     try {
       const faults = await durabilityFaults(this.#redis, this.#mode);
@@ -47,19 +62,19 @@ export class DurabilityGuard {
         return { kind: "unanswered" };
       }
       this.#isDurable = faults.length === 0 || this.#mode === "warn";
-      if (faults.length > 0) {
-        this.#log[this.#mode === "warn" ? "warn" : "error"]({ event: "redis_not_durable", faults });
-      }
+      this.#tell(faults);
       return this.#isDurable ? { kind: "durable" } : { kind: "faulty", faults };
     } catch {
       return { kind: "unanswered" };
     }
   }
 
-  async #checkUntilAnswered(): Promise<void> {
-    const connection = this.#connection;
-    while (connection === this.#connection && (await this.check()).kind === "unanswered") {
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  /** Once for each change, not for each check. */
+  #tell(faults: readonly string[]): void {
+    const told = faults.join("; ");
+    if (told !== "" && told !== this.#faultsTold) {
+      this.#log[this.#mode === "warn" ? "warn" : "error"]({ event: "redis_not_durable", faults });
     }
+    this.#faultsTold = told;
   }
 }

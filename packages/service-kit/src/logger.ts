@@ -1,5 +1,6 @@
+import { fstatSync } from "node:fs";
+import { Socket } from "node:net";
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from "pino";
-import sonicBoom from "sonic-boom";
 
 export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -35,27 +36,32 @@ export function createLogger(service: string, level: LogLevel, destination?: Des
 }
 
 /**
- * Not in step with the reader: one that stops reading must not stop us, and what it leaves unread is dropped.
- * One that is gone is no fault of ours either. Pino's own such stream writes its last lines as the process
- * exits, and tries for ever if the reader is gone: here the last lines are flushed by `runService`, bounded.
+ * A pipe is written to without waiting for its reader: one that stops reading must not stop us, and what it
+ * leaves unread beyond a bound is dropped; one that is gone is no fault of ours either. Files and terminals
+ * take what they get at once. `runService` flushes the last lines, bounded.
  */
-function standardOutput(): DestinationStream & { flush(done: () => void): void } {
-  const stream = new sonicBoom.SonicBoom({ fd: 1, sync: false, maxLength: UNREAD_BYTES_MAX });
+function standardOutput(): DestinationStream {
+  const output = fstatSync(1);
+  return output.isFIFO() || output.isSocket() ? pipedOutput() : pino.destination({ dest: 1, sync: true });
+}
+
+function pipedOutput(): DestinationStream & { flush(done: () => void): void } {
+  const pipe = new Socket({ fd: 1, readable: false, writable: true });
   let isGone = false;
-  stream.on("error", () => {
+  pipe.on("error", () => {
     isGone = true;
   });
   return {
     write: (line) => {
-      if (!isGone) {
-        stream.write(line);
+      if (!isGone && pipe.writableLength < UNREAD_BYTES_MAX) {
+        pipe.write(line);
       }
     },
     flush: (done) => {
       if (isGone) {
         done();
       } else {
-        stream.flush(() => done());
+        pipe.write("", () => done());
       }
     },
   };

@@ -59,6 +59,6 @@ test("the example shows each setting once with its default", () => {
     ],
     (type) => z.globalRegistry.get(type),
   );
-  expect(text.match(/^PORT=8080$/gm)).toHaveLength(1);
-  expect(text).toContain("# A secret.\n# SECRET=");
+  expect(text.match(/^#PORT=8080$/gm)).toHaveLength(1);
+  expect(text).toContain("# A secret.\n#SECRET=");
 });

@@ -13,7 +13,8 @@ export function renderEnvExample(
 ): string {
   const seen = new Set<string>();
   const lines = [
-    "# Every setting with its default. Generated from the schemas: edit those, then `pnpm generate`.",
+    "# Every setting with its default; take the # off a line to change it.",
+    "# Generated from the schemas: edit those, then `pnpm generate`.",
   ];
   for (const { title, shape } of sections) {
     lines.push("", `# --- ${title} ---`);
@@ -29,7 +30,7 @@ export function renderEnvExample(
 
 function settingLines(name: string, note: unknown): string[] {
   const { description, example } = readNote(note);
-  return [`# ${description}`, example === undefined ? `# ${name}=` : `${name}=${example}`];
+  return [`# ${description}`, `#${name}=${example ?? ""}`];
 }
 
 function readNote(note: unknown): { description: string; example: string | undefined } {

@@ -46,6 +46,10 @@ export async function startHttpServer(
   const busy = new WeakSet<Socket>();
   server.prependListener("request", (request, response) => {
     busy.add(request.socket);
+    if (!server.listening) {
+      // A caller that keeps its connections must not send its next request into one that is about to close.
+      response.setHeader("Connection", "close");
+    }
     response.once("close", () => busy.delete(request.socket));
   });
   // An expectation that we don't know may be ignored; Node would answer it itself, without a body.

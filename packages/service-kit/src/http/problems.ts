@@ -7,6 +7,7 @@ import {
 } from "@adrelay/contract";
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
+import { z } from "zod";
 import { requestIdOf } from "./request-id.ts";
 
 /** Sends an error answer of the catalogue. */
@@ -42,7 +43,7 @@ export function answerErrors(log: Logger): ErrorRequestHandler {
     }
     const fault = callersFault(error);
     if (fault !== undefined) {
-      sendProblem(response, fault);
+      sendProblem(response, fault.code, { detail: fault.detail });
       return;
     }
     log.error({
@@ -55,17 +56,32 @@ export function answerErrors(log: Logger): ErrorRequestHandler {
   };
 }
 
-function callersFault(error: unknown): ErrorCode | undefined {
-  if (!(error instanceof Error)) {
-    return undefined;
-  }
-  const status = "status" in error && typeof error.status === "number" ? error.status : undefined;
+/** What body-parser and the router raise for a request's own faults; their texts stay out of the answer. */
+function callersFault(error: unknown): { code: ErrorCode; detail: string } | undefined {
+  const { status, type, limit } = faultSchema.safeParse(error).data ?? {};
   switch (status) {
+    case undefined:
+      return undefined;
     case 413:
-      return "payload_too_large";
+      return {
+        code: "payload_too_large",
+        detail: `a body may have ${limit ?? "no more than the limit of"} bytes`,
+      };
     case 415:
-      return "unsupported_media_type";
+      return {
+        code: "unsupported_media_type",
+        detail: "the Content-Encoding is none of gzip, deflate, br, identity",
+      };
     default:
-      return status !== undefined && status >= 400 && status < 500 ? "bad_request" : undefined;
+      return {
+        code: "bad_request",
+        detail: type === undefined ? "the path is malformed" : "the body can't be read as it was sent",
+      };
   }
 }
+
+const faultSchema = z.object({
+  status: z.number().min(400).max(499),
+  type: z.string().optional(),
+  limit: z.number().optional(),
+});
