@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort } from "@adrelay/local-redis";
-import { eventually, relayCaller } from "@adrelay/testkit";
+import { eventually, relayCaller, startTestRedis } from "@adrelay/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 
@@ -146,14 +146,46 @@ test("a taken port is named with its part and the setting that moves it", async 
   blocker.close();
 });
 
-test("a part that can't start is named with its reason, and all the others are stopped", async () => {
-  const one = start([], { RETRY_SCHEDULE: "soon" });
+test("faulty settings of all parts are told at once, before anything is started", async () => {
+  const faulty = {
+    RETRY_SCHEDULE: "soon",
+    ACK_WAIT_MS: "abc",
+    AD_SERVER_FAULTS: "foo:bar",
+    GATEWAY_PORT: "99999",
+  };
+  const one = start([], faulty);
   expect(await one.exited).toBe(1);
-  expect(one.output()).toMatch(/worker ended \(exit 2\)[\s\S]*RETRY_SCHEDULE.*must be a time span/);
-  expect(one.output()).toMatch(/ad-server runs/);
-  await eventually(() => expect(existsSync(join(home, "run.json"))).toBe(false));
-  const pids = [...one.output().matchAll(/\(pid (\d+)\)/g)].map((match) => Number(match[1]));
-  expect(pids.filter(isAlive)).toEqual([]);
+  for (const name of Object.keys(faulty)) {
+    expect(one.output()).toMatch(new RegExp(`${name}(\\.0)?: `));
+  }
+  expect(one.output()).not.toContain("runs");
+});
+
+test("a part that can't start is named with its reason, and what was started is stopped", async () => {
+  const careless = await startTestRedis(["--appendonly", "no"]);
+  const one = start([], { REDIS_URL: careless.url });
+  expect(await one.exited).toBe(1);
+  expect(one.output()).toMatch(/ad-server ended \(exit 1\)[\s\S]*appendonly yes/);
+  expect(existsSync(join(home, "run.json"))).toBe(false);
+  await careless.dispose();
+});
+
+test("a REDIS_URL at which nothing answers is told at once", async () => {
+  const one = start([], { REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
+  expect(await one.exited).toBe(1);
+  expect(one.output()).toContain("REDIS_URL: no Redis answers there");
+});
+
+test("with an ad service of others there is no demo", async () => {
+  const one = start([], { PROVIDER_URL: "http://127.0.0.1:9" });
+  await running(one);
+  expect(one.output()).toContain("No demo: PROVIDER_URL names another ad service");
+});
+
+test("two parts that are to share a port are told", async () => {
+  const one = start([], { GATEWAY_PORT: String(ports["WORKER_OPS_PORT"]) });
+  expect(await one.exited).toBe(1);
+  expect(one.output()).toContain("are both to listen on port");
 });
 
 test("a supervisor that is killed takes its parts with it", async () => {

@@ -1,13 +1,15 @@
 /** `npm start`: the whole of Adrelay on this machine, until Ctrl-C. */
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseEnv } from "node:util";
 import { ACKNOWLEDGE_PATH, API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
 import { RedisStartError } from "@adrelay/local-redis";
-import { DEMO_INJECTION, DemoError, runDemo } from "./start/demo.ts";
+import { DEMO_INJECTION, runDemo } from "./start/demo.ts";
 import { parseStartOptions, START_HELP } from "./start/options.ts";
 import { PartError } from "./start/part.ts";
 import { type RunFile, takeLock } from "./start/run-file.ts";
+import { unknownSettings } from "./start/settings-check.ts";
 import { type Stack, startStack } from "./start/stack.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
@@ -46,10 +48,7 @@ async function run(gatewayPort: number | undefined, hasDemo: boolean): Promise<v
     );
     process.exit(1);
   }
-  const envFile = join(ROOT, ".env");
-  if (existsSync(envFile)) {
-    process.loadEnvFile(envFile);
-  }
+  loadEnvFile(join(ROOT, ".env"));
   const giveUp = new AbortController();
   const starting = startStack({ home: HOME, env: process.env, gatewayPort, say, signal: giveUp.signal });
   handleSignals(async () => {
@@ -62,8 +61,7 @@ async function run(gatewayPort: number | undefined, hasDemo: boolean): Promise<v
   try {
     const stack = await starting;
     if (hasDemo) {
-      say("\nOne injection and its acknowledgment, through all of it:");
-      await runDemo(stack.run.gateway, stack.run.apiKey, say);
+      await showDemo(stack);
     }
     printAddresses(stack.run);
   } catch (error) {
@@ -73,10 +71,33 @@ async function run(gatewayPort: number | undefined, hasDemo: boolean): Promise<v
   }
 }
 
+/** A demo that goes wrong is told, and stops nothing: the stack is there to look into it. */
+async function showDemo({ run, demoHindrance }: Stack): Promise<void> {
+  if (demoHindrance !== undefined) {
+    say(`\nNo demo: ${demoHindrance}.`);
+    return;
+  }
+  say("\nOne injection and its acknowledgment, through all of it:");
+  try {
+    await runDemo(run.gateway, run.apiKey, say);
+  } catch (error) {
+    say(`  The demo did not end well: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function loadEnvFile(file: string): void {
+  if (existsSync(file)) {
+    process.loadEnvFile(file);
+    const unknown = unknownSettings(Object.keys(parseEnv(readFileSync(file, "utf8"))));
+    if (unknown.length > 0) {
+      say(`.env: no part knows ${unknown.join(", ")}`);
+    }
+  }
+}
+
 /** Says what went wrong, stops what runs, and ends with 1. */
 async function fail(error: unknown, starting: Promise<Stack>): Promise<void> {
-  const isExpected =
-    error instanceof PartError || error instanceof RedisStartError || error instanceof DemoError;
+  const isExpected = error instanceof PartError || error instanceof RedisStartError;
   console.error(
     `npm start: ${isExpected ? error.message : String(error instanceof Error ? error.stack : error)}`,
   );
@@ -114,14 +135,14 @@ function release(): void {
 }
 
 function printAddresses({ gateway, gatewayOps, workerOps, adServer, apiKey, adminToken }: RunFile): void {
-  const headers = `-H '${API_KEY_HEADER}: ${apiKey}' -H 'Content-Type: application/json'`;
+  const headers = `-H '${API_KEY_HEADER}: ${apiKey || "KEY"}' -H 'Content-Type: application/json'`;
   say(`
 Adrelay runs. Ctrl-C stops it.
   gateway      ${gateway}
   gateway ops  ${gatewayOps}   metrics, health, admin API (token: ${adminToken})
   worker ops   ${workerOps}   metrics, health
   ad server    ${adServer}
-  API key      ${apiKey}
+  API key      ${apiKey || "one of your publishers'"}
 
 An injection:
   curl -s ${gateway}${INJECTION_PATH} ${headers} -d '${JSON.stringify(DEMO_INJECTION)}'

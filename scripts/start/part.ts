@@ -33,7 +33,8 @@ const STABLE_MS = 30_000;
 export async function startApp(options: AppPartOptions): Promise<Part> {
   let isStopping = false;
   let delayMs = RESTART_DELAY_MS;
-  let child = await launch(options);
+  let launching = launch(options);
+  let child = await launching;
   let startedAtMs = performance.now();
 
   const watch = (watched: ChildProcess) => {
@@ -51,7 +52,8 @@ export async function startApp(options: AppPartOptions): Promise<Part> {
       return;
     }
     try {
-      child = await launch(options);
+      launching = launch(options);
+      child = await launching;
       startedAtMs = performance.now();
       watch(child);
       options.onStarted();
@@ -68,7 +70,8 @@ export async function startApp(options: AppPartOptions): Promise<Part> {
     pid: () => child.pid ?? 0,
     stop: async () => {
       isStopping = true;
-      await endProcess(child);
+      // One that is being started again right now must not be left behind.
+      await launching.then(endProcess, () => {});
     },
   };
 }
@@ -82,6 +85,8 @@ function launch({ app, env, logFile }: AppPartOptions): Promise<ChildProcess> {
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });
   const log = createWriteStream(logFile, { flags: "a" });
+  // A full disk must not end what the log is about.
+  log.on("error", () => {});
   let stderr = "";
   child.stdout?.pipe(log, { end: false });
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {

@@ -21,6 +21,19 @@ export async function takenPorts(wanted: readonly WantedPort[]): Promise<string[
   return lines;
 }
 
+/** Parts that are to listen on one and the same port, each pair as a line. */
+export function equalPorts(wanted: readonly WantedPort[]): string[] {
+  return wanted.flatMap((one, at) =>
+    wanted
+      .slice(at + 1)
+      .filter(({ port }) => port === one.port)
+      .map(
+        (other) =>
+          `the ${one.part} and the ${other.part} are both to listen on port ${one.port}; see ${other.setting}`,
+      ),
+  );
+}
+
 function whyNotFree(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const probe = createServer();

@@ -1,3 +1,5 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describeServer, findRedisServer, type RunningRedis, startRedis } from "@adrelay/local-redis";
 import { type Part, PartError } from "./part.ts";
 
@@ -13,12 +15,15 @@ export interface RedisPart extends Part {
   readonly url: string;
 }
 
+/** Beside the data: which kind of server wrote them. */
+const WAY_FILE = "server-kind";
 const RESTART_DELAY_MS = 300;
 
 /** Starts a Redis of our own, its data kept; if it dies, it is started again on its port. */
 export async function startOwnRedis(options: RedisPartOptions): Promise<RedisPart> {
   const { env, cacheDir, dataDir: dir, say } = options;
-  const server = await findRedisServer({ cacheDir, env, log: say });
+  const wayFile = join(dir, WAY_FILE);
+  const server = await findRedisServer({ cacheDir, env: { ...rememberedWay(wayFile), ...env }, log: say });
   if (server.kind === "none") {
     const tried = server.tried.map(({ what, why }) => `  ${what}: ${why}`).join("\n");
     throw new PartError(
@@ -26,6 +31,10 @@ export async function startOwnRedis(options: RedisPartOptions): Promise<RedisPar
     );
   }
   let running = await startRedis({ server, dir });
+  writeFileSync(
+    wayFile,
+    server.kind === "docker" ? "docker" : server.origin === "embedded" ? "embedded" : "path",
+  );
   let isStopping = false;
   const { port, url } = running;
   const watch = (watched: RunningRedis) => {
@@ -61,4 +70,13 @@ export async function startOwnRedis(options: RedisPartOptions): Promise<RedisPar
       await running.stop();
     },
   };
+}
+
+/**
+ * The data may be of a newer format than another server reads: the kind that wrote them goes on with them,
+ * unless ADRELAY_REDIS_SERVER says otherwise.
+ */
+function rememberedWay(file: string): NodeJS.ProcessEnv {
+  const way = existsSync(file) ? readFileSync(file, "utf8").trim() : "";
+  return way === "embedded" || way === "docker" ? { ADRELAY_REDIS_SERVER: way } : {};
 }

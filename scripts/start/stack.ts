@@ -6,9 +6,10 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type LocalKeys, loadLocalKeys } from "./local-keys.ts";
 import { type Part, PartError, startApp } from "./part.ts";
-import { takenPorts, type WantedPort } from "./ports.ts";
+import { equalPorts, takenPorts, type WantedPort } from "./ports.ts";
 import { startOwnRedis } from "./redis-part.ts";
 import { type RunFile, writeRunFile } from "./run-file.ts";
+import { absentRedis, settingFaults } from "./settings-check.ts";
 
 export interface StackOptions {
   /** `.adrelay/` of this checkout. */
@@ -22,6 +23,8 @@ export interface StackOptions {
 
 export interface Stack {
   readonly run: RunFile;
+  /** Why the demo can't be sent through this stack; undefined if it can. */
+  readonly demoHindrance: string | undefined;
   stop(): Promise<void>;
 }
 
@@ -32,9 +35,13 @@ export async function startStack({ home, env, gatewayPort, say, signal }: StackO
   mkdirSync(join(home, "logs"), { recursive: true });
   const keys = loadLocalKeys(join(home, "keys.json"));
   const ports = wantedPorts(env, gatewayPort);
-  const taken = await takenPorts(Object.values(ports));
-  if (taken.length > 0) {
-    throw new PartError(taken.join("\n"));
+  const plan = appSettings(env, { keys, ports, redisUrl: env["REDIS_URL"] || "redis://127.0.0.1:6379" });
+  const hindrances = [...settingFaults(plan), ...equalPorts(Object.values(ports))];
+  if (hindrances.length === 0) {
+    hindrances.push(...(await takenPorts(Object.values(ports))), ...(await absentRedis(env["REDIS_URL"])));
+  }
+  if (hindrances.length > 0) {
+    throw new PartError(hindrances.join("\n"));
   }
   const parts: Part[] = [];
   const stop = async () => {
@@ -57,11 +64,19 @@ export async function startStack({ home, env, gatewayPort, say, signal }: StackO
     }
     await waitUntilReady(run(), signal);
     save();
-    return { run: run(), stop };
+    return { run: run(), demoHindrance: demoHindrance(env), stop };
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+/** The demo is for our own ad server and a key that we know: elsewhere it would buy a real ad. */
+function demoHindrance(env: NodeJS.ProcessEnv): string | undefined {
+  if (env["PROVIDER_URL"]) {
+    return "PROVIDER_URL names another ad service";
+  }
+  return env["PUBLISHERS_FILE"] ? "the keys are those of PUBLISHERS_FILE" : undefined;
 }
 
 type Ports = Readonly<Record<"gateway" | "gatewayOps" | "workerOps" | "adServer", WantedPort>>;
@@ -138,7 +153,8 @@ function describeRun(stack: {
 
 /** An address to call: a listener on all addresses is called on this machine's own. */
 function urlOf({ host, port }: WantedPort): string {
-  return `http://${host === "0.0.0.0" ? "127.0.0.1" : host}:${port}`;
+  const called = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  return `http://${called.includes(":") ? `[${called}]` : called}:${port}`;
 }
 
 async function waitUntilReady(

@@ -18,6 +18,8 @@ interface Link {
   readonly client: Socket;
   readonly server: Socket;
   isSwallowed: boolean;
+  /** When the last reply is due: the next one must not overtake it. */
+  lastDueMs: number;
 }
 
 export async function startSocketProxy(targetPort: number): Promise<SocketProxy> {
@@ -25,7 +27,7 @@ export async function startSocketProxy(targetPort: number): Promise<SocketProxy>
   let target = targetPort;
   let replyDelayMs = 0;
   const proxy = createServer((client) => {
-    const link: Link = { client, server: connect(target, "127.0.0.1"), isSwallowed: false };
+    const link: Link = { client, server: connect(target, "127.0.0.1"), isSwallowed: false, lastDueMs: 0 };
     links.add(link);
     client.on("data", (bytes) => {
       if (!link.isSwallowed) {
@@ -34,8 +36,10 @@ export async function startSocketProxy(targetPort: number): Promise<SocketProxy>
     });
     link.server.on("data", (bytes) => {
       const pass = () => void (link.isSwallowed || client.destroyed || client.write(bytes));
-      if (replyDelayMs > 0) {
-        setTimeout(pass, replyDelayMs);
+      const nowMs = performance.now();
+      link.lastDueMs = Math.max(link.lastDueMs, nowMs + replyDelayMs);
+      if (link.lastDueMs > nowMs) {
+        setTimeout(pass, link.lastDueMs - nowMs);
       } else {
         pass();
       }
