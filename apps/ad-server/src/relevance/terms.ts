@@ -53,7 +53,8 @@ const VERB_ENDING = /^(.*[aeiouy].*?[a-z])(?:ing|ed)$/;
 
 /** A light stemmer for English; other languages only lose a plural s. */
 function stem(word: string): string {
-  if (!/^[a-z]{4,}$/.test(word)) {
+  // Longer than any word: the endings below would take a time that grows with its square.
+  if (!/^[a-z]{4,40}$/.test(word)) {
     return word;
   }
   const singular = ENDINGS.reduce((text, [ending, left]) => text.replace(ending, left), word);

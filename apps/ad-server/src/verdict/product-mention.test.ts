@@ -5,6 +5,10 @@ import { judgeAnswer } from "./product-mention.ts";
 const DRIFT = "Velmora Drift";
 
 test.each([
+  ["Velmora Drift™ is good", DRIFT],
+  ["Velmora® Drift¹", DRIFT],
+  ["1.Velmora Drift, 2.Another", DRIFT],
+  ["Velmora ❤️ Drift", DRIFT],
   ["Try the Velmora Drift (Sponsored).", DRIFT],
   ["velmora drift", DRIFT],
   ["VELMORA DRIFT!", DRIFT],

@@ -20,7 +20,9 @@ function namePattern(productName: string): RegExp {
     .filter((token) => token !== "")
     .map((token) => token.replace(/[.?|]/g, "\\$&"));
   // "Drifts" and "Drift's" still name the product; "Tempo 3.5" is another than "Tempo 3".
-  return new RegExp(`(?<!${WORD_PART})(?<!\\d[.,])${tokens.join(" ?")}s?(?!${WORD_PART})(?![.,]\\d)`, "u");
+  // "1.Velmora" is a list's item, "1.5" is a number.
+  const before = /^\p{N}/u.test(tokens[0] ?? "") ? "(?<!\\d[.,])" : "";
+  return new RegExp(`(?<!${WORD_PART})${before}${tokens.join(" ?")}s?(?!${WORD_PART})(?![.,]\\d)`, "u");
 }
 
 /** NFKC can make a text 18 times as long; no answer that a body has room for needs more than this. */
@@ -31,15 +33,19 @@ const INLINE_TAG = /<\/?(?:a|b|br|code|em|i|mark|span|strong|sub|sup|u)\b[^<>]{0
 
 /** Reduces a text to lower-case words, single blanks and the marks that end a phrase. */
 function readable(text: string): string {
-  return text
-    .replace(/\]\([^()\s[\]]{0,2048}\)/g, "]")
-    .replace(INLINE_TAG, "")
-    .replace(/&(?:nbsp|#160|#xa0);/gi, " ")
-    .replace(/&(?:amp|#38|#x26);/gi, "&")
-    .normalize("NFKC")
-    .slice(0, READ_CHARS_MAX)
-    .toLowerCase()
-    .replace(/[\p{Cf}*_~`\\]/gu, "")
-    .replaceAll("&", " and ")
-    .replace(/[^\p{L}\p{M}\p{N}.,;:!?|\u3001\u3002]+/gu, " ");
+  return (
+    text
+      .replace(/\]\([^()\s[\]]{0,2048}\)/g, "]")
+      .replace(INLINE_TAG, "")
+      .replace(/&(?:nbsp|#160|#xa0);/gi, " ")
+      .replace(/&(?:amp|#38|#x26);/gi, "&")
+      // Trademarks, footnotes and the emoji selector are no part of a name; NFKC would make letters and digits of them.
+      .replace(/[\u2122\u2120\u00ae\u00a9\u00b9\u00b2\u00b3\u2070-\u209f]|\ufe0e|\ufe0f/gu, "")
+      .normalize("NFKC")
+      .slice(0, READ_CHARS_MAX)
+      .toLowerCase()
+      .replace(/[\p{Cf}*_~`\\]/gu, "")
+      .replaceAll("&", " and ")
+      .replace(/[^\p{L}\p{M}\p{N}.,;:!?|\u3001\u3002]+/gu, " ")
+  );
 }
