@@ -1,4 +1,8 @@
 /** Faults that were found once, each pinned by the way in which it showed. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { freePort } from "@adrelay/local-redis";
 import {
   acknowledged,
   eventually,
@@ -18,6 +22,7 @@ import {
   TEST_ADMIN_TOKEN,
   type TestRedis,
 } from "@adrelay/testkit";
+import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 let redis: TestRedis;
@@ -141,3 +146,69 @@ test("a booking whose reply was cut off counts its attempt once", async () => {
     expect(attempts).toBeLessThanOrEqual(provider.acknowledgmentsOf(id).length);
   }
 });
+
+test("answers of injections don't stay in memory", async () => {
+  const prompt = "x".repeat(50_000);
+  provider.onStart(() => filled({ enhanced_prompt: prompt }));
+  const usedBytes = async () => {
+    const samples = await fetchMetrics(stack.gatewayOpsUrl);
+    return sumOf(samples, "nodejs_external_memory_bytes") + sumOf(samples, "nodejs_heap_size_used_bytes");
+  };
+  const lane = async () => {
+    for (let at = 0; at < 250; at += 1) {
+      await caller.inject();
+    }
+  };
+  const before = await usedBytes();
+  await Promise.all(Array.from({ length: 12 }, lane));
+  // 3000 answers of 50 kB are 150 MB as bytes, and as much again parsed.
+  expect((await usedBytes()) - before).toBeLessThan(120_000_000);
+});
+
+test("a Redis that is made durable again is trusted again without a reconnection", async () => {
+  const admin = new Redis(redis.url);
+  const id = await injected();
+  await admin.config("SET", "appendonly", "no");
+  proxy.cut();
+  const statusOf = async () => (await caller.acknowledge(id, "text")).status;
+  await eventually(async () => expect(await statusOf()).toBe(503));
+  await pause(500);
+  expect(await statusOf()).toBe(503);
+  await admin.config("SET", "appendonly", "yes");
+  await eventually(async () => expect(await statusOf()).toBeLessThan(300), 6000);
+  admin.disconnect();
+});
+
+test.each(["stopped reading", "gone"] as const)(
+  "a process whose log reader is %s ends on SIGTERM all the same",
+  async (how) => {
+    const main = fileURLToPath(new URL("../apps/gateway/src/main.ts", import.meta.url));
+    const port = await freePort();
+    const child = spawn(process.execPath, [main], {
+      env: {
+        PATH: process.env["PATH"],
+        REDIS_URL: redis.url,
+        API_KEYS: "k",
+        PROVIDER_API_KEY: "k",
+        PROVIDER_URL: provider.url,
+        GATEWAY_PORT: String(port),
+        GATEWAY_OPS_PORT: "0",
+        SHUTDOWN_TIMEOUT_MS: "2000",
+      },
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    await once(child.stdout, "data");
+    if (how === "gone") {
+      child.stdout.destroy();
+    } else {
+      child.stdout.pause();
+    }
+    const url = `http://127.0.0.1:${port}/${"long-path".repeat(100)}`;
+    for (let round = 0; round < 20; round += 1) {
+      await Promise.all(Array.from({ length: 100 }, () => fetch(url)));
+    }
+    const exited = once(child, "exit");
+    child.kill("SIGTERM");
+    expect(await exited).toEqual([0, null]);
+  },
+);

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -80,6 +80,11 @@ test.each([
   const loaded = load(text);
   expect(loaded.kind).toBe("faulty");
   expect(JSON.stringify(loaded)).not.toContain("sk-live-secret");
+});
+
+test("the example in the documents is a valid file", () => {
+  const text = readFileSync(new URL("../../../docs/publishers.example.yaml", import.meta.url), "utf8");
+  expect(load(text, "shared", { GLOBE_PROVIDER_KEY: "k" }).kind).toBe("ok");
 });
 
 test("a file that isn't there is named", () => {

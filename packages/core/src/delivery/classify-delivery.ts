@@ -2,7 +2,7 @@ import { acknowledgmentResponseSchema, adAckIdSchema, type Verdict, verdictSchem
 import type { ProviderReply } from "./provider-reply.ts";
 import { parseRetryAfterMs } from "./retry-after.ts";
 
-/** What a provider's answer to an acknowledgment means for it (the table of docs/architecture.md, Delivery). */
+/** What a provider's answer to an acknowledgment means for it (the table in docs/architecture.md). */
 export type DeliveryOutcome =
   | {
       readonly kind: "delivered";

@@ -1,4 +1,4 @@
--- All counts at one moment, so that the books can be compared (docs/metrics.md).
+-- All counts at one moment, so that the books can be compared (docs/state-machine.md).
 -- Clock: Redis'. Writes nothing.
 -- Returns {now in ms, gauges, totals, oldest queued and dead with their times, overdue, payload work}.
 -- @include books
