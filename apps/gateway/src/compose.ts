@@ -13,6 +13,8 @@ import {
   type RunnableService,
   startHttpServer,
 } from "@adrelay/service-kit";
+import type { Express } from "express";
+import type { Logger } from "pino";
 import { Registry } from "prom-client";
 import { makeAuthenticate } from "./auth/authenticate.ts";
 import type { GatewayConfig } from "./config.ts";
@@ -32,80 +34,14 @@ import { makeStartInjection } from "./routes/start-injection/start-injection.ts"
 const HURRY_SHARE = 0.4;
 
 /** Makes every part of the gateway and starts it. */
-export async function compose({ settings, publishers }: GatewayConfig): Promise<RunnableService> {
+export async function compose(config: GatewayConfig): Promise<RunnableService> {
+  const { settings } = config;
   const log = createLogger("gateway", settings.LOG_LEVEL);
   const lifecycle = new Lifecycle(log);
-  const redis = connectRedis(settings.REDIS_URL, "request", log);
-  lifecycle.onStop("redis", () => redis.disconnect());
-  const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
-  const subscriber = connectRedis(settings.REDIS_URL, "subscriber", log);
-  lifecycle.onStop("redis subscriber", () => subscriber.disconnect());
-
-  const ledger = new Ledger({ redis, recordRetentionMs: settings.RECORD_RETENTION });
-  const queue = new DeliveryQueue({ redis });
-  lifecycle.onStop("queue", () => queue.close());
-  const provider = new ProviderClient();
-  lifecycle.onStop("provider", () => provider.close());
-  const pending = new PendingWork((err) => log.error({ event: "background_work_failed", err }));
-  lifecycle.onStop("late answers", () => pending.settled());
-  const waiters = new OutcomeWaiters(subscriber);
-  // Redis may be away now; ioredis subscribes as soon as it is there.
-  waiters.start().catch((err: unknown) => log.warn({ event: "subscribe_failed", err }));
-
-  const registry = createRegistry();
-  const metrics = createGatewayMetrics(registry);
-  const intake = makeIntake({
-    ledger,
-    queue,
-    log,
-    takesUnknown: settings.UNKNOWN_ACK === "accept",
-    isDurable: () => guard.isDurable,
-  });
-  const hurry = new AbortController();
-  const startInjection = makeStartInjection({
-    ledger,
-    provider,
-    metrics,
-    log,
-    pending,
-    hurry: hurry.signal,
-    ackDeadlineMs: settings.ACK_DEADLINE_MS,
-  });
-  const notes = new CallNotes();
-  const app = createPublicApp({
-    authenticate: makeAuthenticate(publishers, settings.API_KEY_HEADERS),
-    keyHeaders: settings.API_KEY_HEADERS,
-    readBody: makeReadBody(settings.BODY_LIMIT_BYTES),
-    notes,
-    startInjection: makeStartInjectionHandler({
-      startInjection,
-      notes,
-      defaultTimeoutMs: settings.INJECTION_TIMEOUT_MS,
-      fallbackAs: settings.INJECTION_FALLBACK,
-    }),
-    acknowledge: makeAcknowledgeHandler({
-      acknowledge: makeAcknowledge({ intake, waiters, ledger }),
-      notes,
-      defaultWaitMs: settings.ACK_WAIT_MS,
-    }),
-    lookUp: makeLookUpHandler(ledger, notes),
-    metrics,
-    log,
-  });
-
-  const ops = createOpsApp({
-    collect: async () => {
-      const ledgerMetrics = await collectLedgerMetrics(ledger, () => queue.counts()).catch(() => undefined);
-      return ledgerMetrics === undefined ? registry : Registry.merge([registry, ledgerMetrics]);
-    },
-    checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable }],
-    isStopping: () => lifecycle.isStopping,
-    log,
-    ...(settings.ADMIN_TOKEN === undefined
-      ? {}
-      : { routes: createAdminRouter(settings.ADMIN_TOKEN, { ledger, queue, log }) }),
-  });
-  const opsServer = await startHttpServer(ops, {
+  const base = { config, log, lifecycle, registry: createRegistry(), hurry: new AbortController() };
+  const adapters = await openAdapters(base);
+  const app = makePublicApp(base, adapters);
+  const opsServer = await startHttpServer(makeOpsApp(base, adapters), {
     name: "the gateway's ops listener",
     host: settings.GATEWAY_OPS_HOST,
     port: settings.GATEWAY_OPS_PORT,
@@ -119,9 +55,95 @@ export async function compose({ settings, publishers }: GatewayConfig): Promise<
   });
   lifecycle.onStop("listener", (signal) => server.stop(signal));
   lifecycle.onStop("waiting callers", () => {
-    waiters.stop();
-    setTimeout(() => hurry.abort(), settings.SHUTDOWN_TIMEOUT_MS * HURRY_SHARE).unref();
+    adapters.waiters.stop();
+    setTimeout(() => base.hurry.abort(), settings.SHUTDOWN_TIMEOUT_MS * HURRY_SHARE).unref();
   });
   const listening = { port: server.port, ops_port: opsServer.port };
   return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS, listening };
+}
+
+/** What every part is made with. */
+interface Base {
+  readonly config: GatewayConfig;
+  readonly log: Logger;
+  readonly lifecycle: Lifecycle;
+  readonly registry: Registry;
+  /** Fires when injections that still run must end. */
+  readonly hurry: AbortController;
+}
+
+type Adapters = Awaited<ReturnType<typeof openAdapters>>;
+
+async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
+  const redis = connectRedis(settings.REDIS_URL, "request", log);
+  lifecycle.onStop("redis", () => redis.disconnect());
+  const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
+  const subscriber = connectRedis(settings.REDIS_URL, "subscriber", log);
+  lifecycle.onStop("redis subscriber", () => subscriber.disconnect());
+  const ledger = new Ledger({ redis, recordRetentionMs: settings.RECORD_RETENTION });
+  const queue = new DeliveryQueue({ redis });
+  lifecycle.onStop("queue", () => queue.close());
+  const provider = new ProviderClient();
+  lifecycle.onStop("provider", () => provider.close());
+  const pending = new PendingWork((err) => log.error({ event: "background_work_failed", err }));
+  lifecycle.onStop("late answers", () => pending.settled());
+  const waiters = new OutcomeWaiters(subscriber);
+  // Redis may be away now; ioredis subscribes as soon as it is there.
+  waiters.start().catch((err: unknown) => log.warn({ event: "subscribe_failed", err }));
+  return { redis, guard, ledger, queue, provider, pending, waiters };
+}
+
+function makePublicApp({ config, log, registry, hurry }: Base, adapters: Adapters): Express {
+  const { settings, publishers } = config;
+  const { ledger, queue, provider, pending, waiters, guard } = adapters;
+  const metrics = createGatewayMetrics(registry);
+  const notes = new CallNotes();
+  const takesUnknown = settings.UNKNOWN_ACK === "accept";
+  const intake = makeIntake({ ledger, queue, log, takesUnknown, isDurable: () => guard.isDurable });
+  const ackDeadlineMs = settings.ACK_DEADLINE_MS;
+  return createPublicApp({
+    authenticate: makeAuthenticate(publishers, settings.API_KEY_HEADERS),
+    keyHeaders: settings.API_KEY_HEADERS,
+    readBody: makeReadBody(settings.BODY_LIMIT_BYTES),
+    notes,
+    startInjection: makeStartInjectionHandler({
+      startInjection: makeStartInjection({
+        ledger,
+        provider,
+        metrics,
+        log,
+        pending,
+        hurry: hurry.signal,
+        ackDeadlineMs,
+      }),
+      notes,
+      defaultTimeoutMs: settings.INJECTION_TIMEOUT_MS,
+      fallbackAs: settings.INJECTION_FALLBACK,
+    }),
+    acknowledge: makeAcknowledgeHandler({
+      acknowledge: makeAcknowledge({ intake, waiters, ledger }),
+      notes,
+      defaultWaitMs: settings.ACK_WAIT_MS,
+    }),
+    lookUp: makeLookUpHandler(ledger, notes),
+    metrics,
+    log,
+  });
+}
+
+function makeOpsApp(
+  { config, log, lifecycle, registry }: Base,
+  { redis, guard, ledger, queue }: Adapters,
+): Express {
+  const token = config.settings.ADMIN_TOKEN;
+  return createOpsApp({
+    collect: async () => {
+      const ledgerMetrics = await collectLedgerMetrics(ledger, () => queue.counts()).catch(() => undefined);
+      return ledgerMetrics === undefined ? registry : Registry.merge([registry, ledgerMetrics]);
+    },
+    checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable }],
+    isStopping: () => lifecycle.isStopping,
+    log,
+    ...(token === undefined ? {} : { routes: createAdminRouter(token, { ledger, queue, log }) }),
+  });
 }

@@ -11,6 +11,8 @@ import {
   type RunnableService,
   startHttpServer,
 } from "@adrelay/service-kit";
+import type { Express } from "express";
+import type { Logger } from "pino";
 import { Registry } from "prom-client";
 import type { WorkerConfig } from "./config.ts";
 import { makeDeliver } from "./jobs/deliver/deliver.ts";
@@ -19,41 +21,79 @@ import { sweepOnce } from "./jobs/sweep/sweep.ts";
 import { createWorkerMetrics } from "./worker-metrics.ts";
 
 /** Makes every part of the worker and starts it. */
-export async function compose({ settings, publishers }: WorkerConfig): Promise<RunnableService> {
+export async function compose(config: WorkerConfig): Promise<RunnableService> {
+  const { settings } = config;
   const log = createLogger("worker", settings.LOG_LEVEL);
   const lifecycle = new Lifecycle(log);
+  const base = { config, log, lifecycle, registry: createRegistry() };
+  const adapters = await openAdapters(base);
+  const { ledger, queue } = adapters;
+  const worker = makeWorker(base, adapters);
+  const sweeper = new Periodic(
+    () => sweepOnce({ ledger, queue, log, deadLetterRetentionMs: settings.DEAD_LETTER_RETENTION }),
+    settings.SWEEP_INTERVAL_MS,
+    (err) => log.warn({ event: "sweep_failed", err }),
+  );
+  lifecycle.onStop("sweep", () => sweeper.stop());
+  const opsServer = await startHttpServer(makeOpsApp(base, adapters, worker), {
+    name: "the worker's ops listener",
+    host: settings.WORKER_OPS_HOST,
+    port: settings.WORKER_OPS_PORT,
+  });
+  // Last, so that it can be seen how the stop goes.
+  lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
+  worker.start();
+  sweeper.start();
+  const listening = { ops_port: opsServer.port };
+  return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS, listening };
+}
+
+/** What every part is made with. */
+interface Base {
+  readonly config: WorkerConfig;
+  readonly log: Logger;
+  readonly lifecycle: Lifecycle;
+  readonly registry: Registry;
+}
+
+type Adapters = Awaited<ReturnType<typeof openAdapters>>;
+
+async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   const redis = connectRedis(settings.REDIS_URL, "request", log);
   lifecycle.onStop("redis", () => redis.disconnect());
   const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
   const workerRedis = connectRedis(settings.REDIS_URL, "worker", log);
   lifecycle.onStop("redis of the queue", () => workerRedis.disconnect());
-
   const ledger = new Ledger({ redis, recordRetentionMs: settings.RECORD_RETENTION });
   const queue = new DeliveryQueue({ redis });
   lifecycle.onStop("queue", () => queue.close());
   const provider = new ProviderClient();
   lifecycle.onStop("provider", () => provider.close());
-  const registry = createRegistry();
-  const accounts = new Map(publishers.map(({ id, account }) => [id, account]));
+  return { redis, guard, workerRedis, ledger, queue, provider };
+}
 
-  const deliver = makeDeliver({
-    // An outcome that is known must be booked, however long Redis takes: this connection waits for it.
-    ledger: new Ledger({ redis: workerRedis, recordRetentionMs: settings.RECORD_RETENTION }),
-    queue,
-    provider,
-    metrics: createWorkerMetrics(registry),
-    log,
-    accountOf: (publisher) => accounts.get(publisher),
-    timeoutMs: settings.DELIVERY_TIMEOUT_MS,
-    scheduleMs: settings.RETRY_SCHEDULE,
-    ageMaxMs: settings.DELIVERY_MAX_AGE,
-    random: Math.random,
-  });
+function makeWorker(
+  { config: { settings, publishers }, log, lifecycle, registry }: Base,
+  { workerRedis, queue, provider }: Adapters,
+): DeliveryWorker {
+  const accounts = new Map(publishers.map(({ id, account }) => [id, account]));
   const worker = new DeliveryWorker({
     redis: workerRedis,
     concurrency: settings.WORKER_CONCURRENCY,
     attemptTimeoutMs: settings.DELIVERY_TIMEOUT_MS,
-    handle: deliver,
+    handle: makeDeliver({
+      // An outcome that is known must be booked, however long Redis takes: this connection waits for it.
+      ledger: new Ledger({ redis: workerRedis, recordRetentionMs: settings.RECORD_RETENTION }),
+      queue,
+      provider,
+      metrics: createWorkerMetrics(registry),
+      log,
+      accountOf: (publisher) => accounts.get(publisher),
+      timeoutMs: settings.DELIVERY_TIMEOUT_MS,
+      scheduleMs: settings.RETRY_SCHEDULE,
+      ageMaxMs: settings.DELIVERY_MAX_AGE,
+      random: Math.random,
+    }),
     onError: (err, id) => {
       if (id === undefined) {
         // The queue's own troubles with Redis, several a second while it is away: the connection logs that.
@@ -68,14 +108,15 @@ export async function compose({ settings, publishers }: WorkerConfig): Promise<R
     // Without Redis no attempt can be booked, and closing would wait for it: what runs is delivered again.
     return workerRedis.status === "ready" ? worker.close() : undefined;
   });
-  const sweeper = new Periodic(
-    () => sweepOnce({ ledger, queue, log, deadLetterRetentionMs: settings.DEAD_LETTER_RETENTION }),
-    settings.SWEEP_INTERVAL_MS,
-    (err) => log.warn({ event: "sweep_failed", err }),
-  );
-  lifecycle.onStop("sweep", () => sweeper.stop());
+  return worker;
+}
 
-  const ops = createOpsApp({
+function makeOpsApp(
+  { log, lifecycle, registry }: Base,
+  { redis, guard, ledger, queue }: Adapters,
+  worker: DeliveryWorker,
+): Express {
+  return createOpsApp({
     collect: async () => {
       const ledgerMetrics = await collectLedgerMetrics(ledger, () => queue.counts()).catch(() => undefined);
       return ledgerMetrics === undefined ? registry : Registry.merge([registry, ledgerMetrics]);
@@ -87,15 +128,4 @@ export async function compose({ settings, publishers }: WorkerConfig): Promise<R
     isStopping: () => lifecycle.isStopping,
     log,
   });
-  const opsServer = await startHttpServer(ops, {
-    name: "the worker's ops listener",
-    host: settings.WORKER_OPS_HOST,
-    port: settings.WORKER_OPS_PORT,
-  });
-  // Last, so that it can be seen how the stop goes.
-  lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
-  worker.start();
-  sweeper.start();
-  const listening = { ops_port: opsServer.port };
-  return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS, listening };
 }
