@@ -1,4 +1,4 @@
-import { collectLedgerMetrics, Ledger } from "@adrelay/ledger";
+import { collectWithLedger, Ledger } from "@adrelay/ledger";
 import { ProviderClient } from "@adrelay/provider";
 import { DeliveryQueue } from "@adrelay/queue";
 import {
@@ -15,7 +15,7 @@ import {
 } from "@adrelay/service-kit";
 import type { Express } from "express";
 import type { Logger } from "pino";
-import { Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import { makeAuthenticate } from "./auth/authenticate.ts";
 import type { GatewayConfig } from "./config.ts";
 import { makeIntake } from "./intake/intake.ts";
@@ -137,10 +137,7 @@ function makeOpsApp(
 ): Express {
   const token = config.settings.ADMIN_TOKEN;
   return createOpsApp({
-    collect: async () => {
-      const ledgerMetrics = await collectLedgerMetrics(ledger, () => queue.counts()).catch(() => undefined);
-      return ledgerMetrics === undefined ? registry : Registry.merge([registry, ledgerMetrics]);
-    },
+    collect: () => collectWithLedger(registry, { ledger, queueDepths: () => queue.counts() }),
     checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable }],
     isStopping: () => lifecycle.isStopping,
     log,

@@ -1,10 +1,8 @@
-import { API_KEY_HEADER, type FieldFault } from "@adrelay/contract";
+import { API_KEY_HEADER, type FieldFault, headerKeySchema, headerNameSchema } from "@adrelay/contract";
 import { loadPublishers, type Publisher, publisherSources } from "@adrelay/provider";
 import {
   COMMON_SETTINGS,
   type Environment,
-  headerKeyType,
-  headerNameType,
   integerType,
   listType,
   loadConfig,
@@ -23,7 +21,7 @@ export const CALLER_TIMEOUT_MAX_MS = 30_000;
 const CALLER_SETTINGS = {
   ...PROVIDER_SETTINGS,
   API_KEYS: optionalSetting(
-    listType.pipe(z.array(headerKeyType)),
+    listType.pipe(z.array(headerKeySchema)),
     "Callers' keys, separated by commas, of the one publisher `default`. Either this or PUBLISHERS_FILE.",
   ),
 } as const;
@@ -40,7 +38,7 @@ export const GATEWAY_SETTINGS = {
   ),
   GATEWAY_OPS_PORT: setting(portType, "8081", "Port of the ops listener."),
   API_KEY_HEADERS: setting(
-    listType.pipe(z.array(headerNameType).min(1, "must name at least one header")),
+    listType.pipe(z.array(headerNameSchema).min(1, "must name at least one header")),
     API_KEY_HEADER,
     "Headers in which a caller's key is looked for, in order.",
   ),

@@ -1,4 +1,4 @@
-import { collectLedgerMetrics, Ledger } from "@adrelay/ledger";
+import { collectWithLedger, Ledger } from "@adrelay/ledger";
 import { ProviderClient } from "@adrelay/provider";
 import { DeliveryQueue, DeliveryWorker } from "@adrelay/queue";
 import {
@@ -13,7 +13,7 @@ import {
 } from "@adrelay/service-kit";
 import type { Express } from "express";
 import type { Logger } from "pino";
-import { Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import type { WorkerConfig } from "./config.ts";
 import { makeDeliver } from "./jobs/deliver/deliver.ts";
 import { Periodic } from "./jobs/sweep/periodic.ts";
@@ -117,10 +117,7 @@ function makeOpsApp(
   worker: DeliveryWorker,
 ): Express {
   return createOpsApp({
-    collect: async () => {
-      const ledgerMetrics = await collectLedgerMetrics(ledger, () => queue.counts()).catch(() => undefined);
-      return ledgerMetrics === undefined ? registry : Registry.merge([registry, ledgerMetrics]);
-    },
+    collect: () => collectWithLedger(registry, { ledger, queueDepths: () => queue.counts() }),
     checks: [
       { name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable },
       { name: "consuming", check: () => Promise.resolve(worker.isConsuming) },

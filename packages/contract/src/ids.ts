@@ -13,6 +13,11 @@ export type AdResponseId = z.infer<typeof adResponseIdSchema>;
 export const adAckIdSchema = uuid("ad_ack_id").brand<"AdAckId">();
 export type AdAckId = z.infer<typeof adAckIdSchema>;
 
+/** Writes 32 hex digits as a UUID. */
+export function uuidOfHex(hex: string): string {
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}
+
 /** Publishers are named in metrics and keys, so their ids are short and plain. */
 export const publisherIdSchema = z
   .string()

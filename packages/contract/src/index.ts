@@ -1,5 +1,5 @@
 /** Everything that is on the wire or in the queue: schemas, types, error codes. */
-export { duplicateKeys, outermostKeys } from "./duplicate-keys.ts";
+export { duplicateKeys } from "./duplicate-keys.ts";
 export { ERROR_CATALOGUE, type ErrorCode, type ErrorEntry, type Retryable } from "./error-codes.ts";
 export {
   type AcknowledgmentRequest,
@@ -10,6 +10,7 @@ export {
   type Verdict,
   verdictSchema,
 } from "./http/acknowledgment.ts";
+export { baseUrlSchema, headerKeySchema, headerNameSchema } from "./http/forms.ts";
 export {
   AGE_MAX,
   ASN_MAX,
@@ -38,6 +39,7 @@ export {
   adResponseIdSchema,
   type PublisherId,
   publisherIdSchema,
+  uuidOfHex,
 } from "./ids.ts";
 export { DELIVERY_JOB_VERSION, type DeliveryJob, deliveryJobSchema } from "./payloads/delivery-job.ts";
 export { type OutcomeNotice, outcomeNoticeSchema } from "./payloads/outcome-notice.ts";

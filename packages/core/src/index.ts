@@ -13,7 +13,7 @@ export {
   type RetryQuestion,
   SLOW_RETRY_MS,
 } from "./delivery/plan-retry.ts";
-export type { CallFailure, ProviderReply } from "./delivery/provider-reply.ts";
+export { type CallFailure, outcomeLabelOf, type ProviderReply } from "./delivery/provider-reply.ts";
 export { parseRetryAfterMs, RETRY_AFTER_MAX_MS } from "./delivery/retry-after.ts";
 export {
   decideTransition,

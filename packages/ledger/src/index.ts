@@ -9,6 +9,6 @@ export {
   type PayloadWork,
   type Settlement,
 } from "./ledger.ts";
-export { collectLedgerMetrics, LEDGER_COUNTERS, type QueueDepths } from "./metrics.ts";
+export { collectWithLedger, LEDGER_COUNTERS, type LedgerSources, type QueueDepths } from "./metrics.ts";
 export { type AcceptCode, type BookedCode, type LeaveDeadCode, LedgerReplyError } from "./reply-codes.ts";
 export type { LabelledCount, LedgerSnapshot } from "./snapshot.ts";

@@ -1,4 +1,4 @@
-import { type AdResponseId, adResponseIdSchema } from "@adrelay/contract";
+import { type AdResponseId, adResponseIdSchema, uuidOfHex } from "@adrelay/contract";
 
 /**
  * The one place where the ledger's keys are built. All keys of a partition share its hash tag, so that a
@@ -30,5 +30,5 @@ export function memberOf(id: AdResponseId): string {
 
 /** The id that a member stands for. */
 export function idOf(member: string): AdResponseId {
-  return adResponseIdSchema.parse(member.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5"));
+  return adResponseIdSchema.parse(uuidOfHex(member));
 }

@@ -71,11 +71,19 @@ export const LEDGER_COUNTERS: readonly LedgerCounter[] = [
 /** Queue depths beside the books; the queue is another package's. */
 export type QueueDepths = Readonly<Record<string, number>>;
 
+export interface LedgerSources {
+  readonly ledger: Ledger;
+  queueDepths(): Promise<QueueDepths>;
+}
+
+/** A process' own metrics with those of the ledger; without the latter while Redis can't be asked. */
+export async function collectWithLedger(own: Registry, sources: LedgerSources): Promise<Registry> {
+  const ofLedger = await collectLedgerMetrics(sources).catch(() => undefined);
+  return ofLedger === undefined ? own : Registry.merge([own, ofLedger]);
+}
+
 /** Reads the ledger and puts its counts into a registry of their own. */
-export async function collectLedgerMetrics(
-  ledger: Ledger,
-  queueDepths: () => Promise<QueueDepths>,
-): Promise<Registry> {
+async function collectLedgerMetrics({ ledger, queueDepths }: LedgerSources): Promise<Registry> {
   const [snapshot, depths] = await Promise.all([ledger.snapshot(), queueDepths()]);
   const registry = new Registry();
   for (const counter of LEDGER_COUNTERS) {

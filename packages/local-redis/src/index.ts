@@ -4,7 +4,6 @@
  */
 export { type FindOptions, type FoundServer, findRedisServer } from "./find/find-redis-server.ts";
 export { describeServer, parseRedisServer, type RedisServer } from "./redis-server.ts";
-export { type CommandOptions, type CommandResult, runCommand } from "./run-command.ts";
 export { freePort } from "./start/ports.ts";
 export { RedisStartError, type RedisStartErrorCode } from "./start/redis-start-error.ts";
 export type { RedisExit, RunningRedis } from "./start/running-redis.ts";

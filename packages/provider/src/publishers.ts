@@ -2,8 +2,11 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import {
   API_KEY_HEADER,
+  baseUrlSchema,
   type FieldFault,
   faultsOf,
+  headerKeySchema,
+  headerNameSchema,
   type PublisherId,
   publisherIdSchema,
 } from "@adrelay/contract";
@@ -70,10 +73,6 @@ export type PublishersResult =
   | { readonly kind: "ok"; readonly publishers: readonly Publisher[] }
   | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
 
-/** What can stand in a header (RFC 9110, section 5): a line break of a secret's file, say, can't. */
-const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-const HEADER_VALUE = /^[\x21-\x7e]+$/;
-
 const DEFAULT_PUBLISHER = publisherIdSchema.parse("default");
 
 const fileSchema = z.strictObject({
@@ -85,17 +84,12 @@ const fileSchema = z.strictObject({
         key_sha256: z.array(z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hex digits")).min(1),
         provider: z
           .strictObject({
-            url: z
-              .url({ protocol: /^https?$/ })
-              .refine((url) => !/[?#]/.test(url), "must have neither query nor fragment"),
+            url: baseUrlSchema,
             // The name of a variable, so that a key put here by mistake is refused and not shown.
             api_key_env: z
               .string()
               .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be the name of an environment variable"),
-            api_key_header: z
-              .string()
-              .regex(HEADER_NAME, "must be the name of a header")
-              .default(API_KEY_HEADER),
+            api_key_header: headerNameSchema.default(API_KEY_HEADER),
           })
           .optional(),
       }),
@@ -190,8 +184,9 @@ function resolveAccount(
     const message = `its provider key's variable ${provider.api_key_env} is not set`;
     return { path: `PUBLISHERS_FILE ${id}`, message };
   }
-  return !HEADER_VALUE.test(apiKey)
-    ? { path: provider.api_key_env, message: "must be printable ASCII without blanks" }
+  const [fault] = headerKeySchema.safeParse(apiKey).error?.issues ?? [];
+  return fault !== undefined
+    ? { path: provider.api_key_env, message: fault.message }
     : { url: provider.url, apiKey, apiKeyHeader: provider.api_key_header };
 }
 

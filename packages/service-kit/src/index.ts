@@ -3,11 +3,8 @@
 export { type EnvSection, renderEnvExample } from "./config/env-example.ts";
 export { type ConfigResult, describeFaults, type Environment, loadConfig } from "./config/load-config.ts";
 export {
-  baseUrlType,
   durationListType,
   durationType,
-  headerKeyType,
-  headerNameType,
   integerType,
   listType,
   optionalSetting,
@@ -17,7 +14,6 @@ export {
   type SettingNote,
   setting,
   textType,
-  urlType,
 } from "./config/settings.ts";
 export { COMMON_SETTINGS, PROVIDER_SETTINGS } from "./config/shared-settings.ts";
 export { DurabilityGuard } from "./durability-guard.ts";
@@ -42,5 +38,5 @@ export { guardRedis, RedisNotDurableError } from "./process/open-redis.ts";
 export { type RunnableService, runService } from "./process/run-service.ts";
 export { type ComposeResult, EXIT_FAULTY_SETTINGS, startService } from "./process/start-service.ts";
 export { OVERDUE, withDeadline } from "./process/with-deadline.ts";
-export { connectRedis, REQUEST_COMMAND_TIMEOUT_MS, type RedisRole, waitForRedis } from "./redis.ts";
+export { connectRedis, type RedisRole } from "./redis.ts";
 export { DURABILITY_MODES, type DurabilityMode, durabilityFaults } from "./redis-durability.ts";

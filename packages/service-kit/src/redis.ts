@@ -11,7 +11,7 @@ export type RedisRole =
   | "subscriber";
 
 /** A command of a `request` connection is given up after this; its fate is then unknown. */
-export const REQUEST_COMMAND_TIMEOUT_MS = 700;
+const REQUEST_COMMAND_TIMEOUT_MS = 700;
 const RECONNECT_DELAY_MAX_MS = 500;
 const CONNECT_TIMEOUT_MS = 2000;
 /**

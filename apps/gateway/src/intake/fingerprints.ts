@@ -1,5 +1,11 @@
 import { createHash } from "node:crypto";
-import { type AdAckId, type AdResponseId, adAckIdSchema, type PublisherId } from "@adrelay/contract";
+import {
+  type AdAckId,
+  type AdResponseId,
+  adAckIdSchema,
+  type PublisherId,
+  uuidOfHex,
+} from "@adrelay/contract";
 
 /**
  * The relay's id of an acknowledgment: made from ad_response_id, so that every process gives the same one
@@ -9,8 +15,7 @@ export function ackIdOf(id: AdResponseId): AdAckId {
   const bytes = createHash("sha256").update(`adrelay:acknowledgment:${id}`).digest().subarray(0, 16);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
-  const hex = bytes.toString("hex");
-  return adAckIdSchema.parse(hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5"));
+  return adAckIdSchema.parse(uuidOfHex(bytes.toString("hex")));
 }
 
 /**

@@ -17,3 +17,8 @@ export type ProviderReply =
 
 /** Why there is no whole answer. Stable codes: they are shown to operators and stored with attempts. */
 export type CallFailure = "timeout" | "unreachable" | "connection_lost" | "answer_too_large";
+
+/** What came of a call, as metrics label it: the status' class (`2xx`), or why there is no answer. */
+export function outcomeLabelOf(reply: ProviderReply): string {
+  return reply.kind === "answered" ? `${Math.floor(reply.status / 100)}xx` : reply.code;
+}

@@ -30,7 +30,6 @@ export function optionalSetting<T extends z.ZodType<unknown, string>>(type: T, d
 }
 
 export const textType = z.string().min(1);
-export const urlType = z.url({ protocol: /^https?$/, error: "must be an http:// or https:// URL" });
 export const redisUrlType = z.url({ protocol: /^rediss?$/, error: "must be a redis:// or rediss:// URL" });
 
 /** A whole number between two bounds, both included. */
@@ -85,12 +84,3 @@ export function parseDurationMs(text: string): number | undefined {
   const valueMs = ms(text as ms.StringValue);
   return Number.isFinite(valueMs) ? Math.round(valueMs) : undefined;
 }
-
-/** A header's name (RFC 9110, section 5.6.2). */
-export const headerNameType = z
-  .string()
-  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "must be the name of a header");
-/** A key as it can stand in a header: a line break of a secret's file, say, can't. */
-export const headerKeyType = z.string().regex(/^[\x21-\x7e]+$/, "must be printable ASCII without blanks");
-/** A URL that paths are put below. */
-export const baseUrlType = urlType.refine((url) => !/[?#]/.test(url), "must have neither query nor fragment");

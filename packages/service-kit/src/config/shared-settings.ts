@@ -1,17 +1,8 @@
+import { baseUrlSchema, headerKeySchema, headerNameSchema } from "@adrelay/contract";
 import { z } from "zod";
 import { LOG_LEVELS } from "../logger.ts";
 import { DURABILITY_MODES } from "../redis-durability.ts";
-import {
-  baseUrlType,
-  durationType,
-  headerKeyType,
-  headerNameType,
-  integerType,
-  optionalSetting,
-  redisUrlType,
-  setting,
-  textType,
-} from "./settings.ts";
+import { durationType, integerType, optionalSetting, redisUrlType, setting, textType } from "./settings.ts";
 
 /** What every process with a Redis has. */
 export const COMMON_SETTINGS = {
@@ -27,12 +18,12 @@ export const COMMON_SETTINGS = {
 
 /** What the gateway and the worker both need to reach providers and to keep records. */
 export const PROVIDER_SETTINGS = {
-  PROVIDER_URL: setting(baseUrlType, "http://127.0.0.1:8090", "Base URL of the ad service."),
+  PROVIDER_URL: setting(baseUrlSchema, "http://127.0.0.1:8090", "Base URL of the ad service."),
   PROVIDER_API_KEY: optionalSetting(
-    headerKeyType,
+    headerKeySchema,
     "Our key at the ad service. Needed unless every publisher names its own.",
   ),
-  PROVIDER_API_KEY_HEADER: setting(headerNameType, "X-Service-API-Key", "Header that carries our key."),
+  PROVIDER_API_KEY_HEADER: setting(headerNameSchema, "X-Service-API-Key", "Header that carries our key."),
   PUBLISHERS_FILE: optionalSetting(
     textType,
     "YAML file of publishers: id, name, key_sha256, and optionally provider url, api_key_env, api_key_header.",

@@ -11,13 +11,12 @@ import { type CallNotes, requestIdOf, sendProblem } from "@adrelay/service-kit";
 import type { Response } from "express";
 import type { JsonCall } from "../../endpoint.ts";
 import { ackIdOf } from "../../intake/fingerprints.ts";
+import { sendUnavailable } from "../ledger-answers.ts";
 import type { Acknowledge } from "./acknowledge.ts";
 import { parsePrefer } from "./prefer.ts";
 import type { Standing } from "./standing.ts";
 
 export const PROVIDER_ACK_ID_HEADER = "X-Adrelay-Provider-Ack-Id";
-
-const RETRY_AFTER_SECONDS = "1";
 
 export interface AcknowledgeRoute {
   readonly acknowledge: Acknowledge;
@@ -88,9 +87,10 @@ function sendStanding(
     case "error":
       notes.add(response, { outcome: standing.code });
       if (standing.code === "queue_unavailable") {
-        response.set("Retry-After", RETRY_AFTER_SECONDS);
+        sendUnavailable(response);
+      } else {
+        sendProblem(response, standing.code);
       }
-      sendProblem(response, standing.code);
       return;
     default:
       standing satisfies never;

@@ -1,29 +1,20 @@
-import { adResponseIdSchema } from "@adrelay/contract";
 import type { Ledger, LedgerEntry } from "@adrelay/ledger";
-import { type CallNotes, OVERDUE, sendProblem, withDeadline } from "@adrelay/service-kit";
+import { type CallNotes, OVERDUE, sendProblem } from "@adrelay/service-kit";
 import type { Call } from "../../endpoint.ts";
 import { ackIdOf } from "../../intake/fingerprints.ts";
-
-const LEDGER_TIMEOUT_MS = 900;
+import { askLedger, parseIdInPath, sendUnavailable } from "../ledger-answers.ts";
 
 /** GET /api/ad-injection/acknowledgments/{ad_response_id}/ */
 export function makeLookUpHandler(ledger: Ledger, notes: CallNotes): (call: Call) => Promise<void> {
   return async ({ publisher, request, response }) => {
-    const id = adResponseIdSchema.safeParse(request.params["ad_response_id"]);
-    if (!id.success) {
-      sendProblem(response, "validation_failed", {
-        errors: [{ path: "ad_response_id", message: "ad_response_id must be a UUID" }],
-      });
+    const id = parseIdInPath(request, response);
+    if (id === undefined) {
       return;
     }
-    notes.add(response, { ad_response_id: id.data });
-    const entry = await withDeadline(
-      ledger.find(id.data).catch((): typeof OVERDUE => OVERDUE),
-      LEDGER_TIMEOUT_MS,
-    );
+    notes.add(response, { ad_response_id: id });
+    const entry = await askLedger(ledger.find(id));
     if (entry === OVERDUE) {
-      response.set("Retry-After", "1");
-      sendProblem(response, "queue_unavailable");
+      sendUnavailable(response);
     } else if (entry === undefined) {
       sendProblem(response, "unknown_ad_response");
     } else if (entry.publisher !== publisher.id) {

@@ -1,9 +1,10 @@
-import { type AdResponseId, adResponseIdSchema } from "@adrelay/contract";
+import type { AdResponseId } from "@adrelay/contract";
 import type { Ledger } from "@adrelay/ledger";
 import type { DeliveryQueue } from "@adrelay/queue";
-import { OVERDUE, sendProblem, withDeadline } from "@adrelay/service-kit";
+import { OVERDUE, sendProblem } from "@adrelay/service-kit";
 import type { RequestHandler } from "express";
 import type { Logger } from "pino";
+import { askLedger, parseIdInPath, sendUnavailable } from "../ledger-answers.ts";
 
 export interface ReplayDeps {
   readonly ledger: Ledger;
@@ -11,37 +12,28 @@ export interface ReplayDeps {
   readonly log: Logger;
 }
 
-const LEDGER_TIMEOUT_MS = 900;
-
 /** POST /admin/v1/acknowledgments/{ad_response_id}/replay: one dead letter back on the queue. */
 export function makeReplayHandler(deps: ReplayDeps): RequestHandler {
   return async (request, response) => {
-    const id = adResponseIdSchema.safeParse(request.params["ad_response_id"]);
-    if (!id.success) {
-      sendProblem(response, "validation_failed", {
-        errors: [{ path: "ad_response_id", message: "ad_response_id must be a UUID" }],
-      });
+    const id = parseIdInPath(request, response);
+    if (id === undefined) {
       return;
     }
-    const replayed = await withDeadline(
-      deps.ledger.replay(id.data).catch((): typeof OVERDUE => OVERDUE),
-      LEDGER_TIMEOUT_MS,
-    );
+    const replayed = await askLedger(deps.ledger.replay(id));
     switch (replayed) {
       case OVERDUE:
-        response.set("Retry-After", "1");
-        sendProblem(response, "queue_unavailable");
+        sendUnavailable(response);
         return;
       case "unknown":
         sendProblem(response, "unknown_ad_response");
         return;
       case "not_dead":
-        sendProblem(response, "not_dead", { detail: await whyNotDead(deps.ledger, id.data) });
+        sendProblem(response, "not_dead", { detail: await whyNotDead(deps.ledger, id) });
         return;
       case "booked":
-        deps.log.info({ event: "replayed", ad_response_id: id.data });
-        await requeue(deps, id.data);
-        response.json({ ad_response_id: id.data, state: "queued" });
+        deps.log.info({ event: "replayed", ad_response_id: id });
+        await requeue(deps, id);
+        response.json({ ad_response_id: id, state: "queued" });
         return;
       default:
         replayed satisfies never;

@@ -5,7 +5,7 @@
  * After a time-out, or once the caller has hung up, the call to the provider runs on for a bounded time:
  * a 200 that nobody gets any more is an ad that was sold, and goes on the books as abandoned.
  */
-import { classifyInjection, type FallbackReason, type InjectionVerdict } from "@adrelay/core";
+import { classifyInjection, type FallbackReason, type InjectionVerdict, outcomeLabelOf } from "@adrelay/core";
 import type { InjectionRecord, Ledger } from "@adrelay/ledger";
 import type { ProviderClient, Publisher, RawReply } from "@adrelay/provider";
 import { OVERDUE, withDeadline } from "@adrelay/service-kit";
@@ -68,7 +68,7 @@ export function makeStartInjection(deps: StartInjectionDeps): StartInjection {
         ? { kind: "caller_gone" }
         : fallBack(deps, input, { reason: "timeout", startedAtMs });
     }
-    const verdict = classifyOf(first);
+    const verdict = classifyInjection(first.reply);
     if (verdict.kind === "fallback") {
       return fallBack(deps, input, { reason: verdict.reason, startedAtMs });
     }
@@ -137,17 +137,12 @@ async function timedCall(
     signal,
     onSent,
   });
-  const { reply } = raw;
-  const outcome = reply.kind === "answered" ? `${Math.floor(reply.status / 100)}xx` : reply.code;
+  const outcome = outcomeLabelOf(raw.reply);
   metrics.providerDuration.observe(
     { operation: "start_injection", outcome },
     (performance.now() - startedAtMs) / 1000,
   );
   return raw;
-}
-
-function classifyOf({ reply }: RawReply): InjectionVerdict {
-  return classifyInjection(reply);
 }
 
 async function passThrough(
@@ -183,7 +178,7 @@ async function fallBack(
 
 /** The provider's answer after its caller has something else, or nothing. */
 async function bookAbandoned(deps: StartInjectionDeps, input: InjectionInput, raw: RawReply): Promise<void> {
-  const verdict = classifyOf(raw);
+  const verdict = classifyInjection(raw.reply);
   if (verdict.kind === "enhancement" && verdict.outcome === "ok") {
     const record = { id: verdict.adResponseId, outcome: "abandoned" } as const;
     await book(deps, input, { record, timeoutMs: LEDGER_TIMEOUT_MS });

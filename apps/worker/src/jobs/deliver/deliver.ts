@@ -8,7 +8,13 @@
  *   back to wait.
  */
 import type { DeliveryJob, OutcomeNotice, PublisherId } from "@adrelay/contract";
-import { classifyDelivery, type DeliveryOutcome, type ProviderReply, planRetry } from "@adrelay/core";
+import {
+  classifyDelivery,
+  type DeliveryOutcome,
+  outcomeLabelOf,
+  type ProviderReply,
+  planRetry,
+} from "@adrelay/core";
 import type { AcceptResult, BookedCode, Ledger, LedgerEntry, Settlement } from "@adrelay/ledger";
 import type { ProviderAccount, ProviderClient } from "@adrelay/provider";
 import type { DeliveryQueue, HandlerOutcome } from "@adrelay/queue";
@@ -129,7 +135,7 @@ async function post(
   const startedAtMs = performance.now();
   const { body, requestId, adAckId } = job;
   const reply = await provider.acknowledge({ account, body, requestId, adAckId, timeoutMs });
-  const outcome = reply.kind === "answered" ? `${Math.floor(reply.status / 100)}xx` : reply.code;
+  const outcome = outcomeLabelOf(reply);
   metrics.providerDuration.observe(
     { operation: "acknowledge", outcome },
     (performance.now() - startedAtMs) / 1000,
