@@ -1,5 +1,5 @@
-import { collectWithLedger, Ledger } from "@adrelay/ledger";
-import { ProviderClient } from "@adrelay/provider";
+import { collectWithLedger, Ledger, ProviderGates } from "@adrelay/ledger";
+import { groupByProvider, ProviderClient } from "@adrelay/provider";
 import { DeliveryQueue, DeliveryWorker } from "@adrelay/queue";
 import {
   connectRedis,
@@ -10,15 +10,23 @@ import {
   Lifecycle,
   type RunnableService,
   startHttpServer,
+  withDeadline,
 } from "@adrelay/service-kit";
 import type { Express } from "express";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { WorkerConfig } from "./config.ts";
+import { createGateMetrics } from "./gates/gate-metrics.ts";
+import { Gatekeeper } from "./gates/gatekeeper.ts";
 import { makeDeliver } from "./jobs/deliver/deliver.ts";
+import { makeRelease } from "./jobs/release/release.ts";
 import { Periodic } from "./jobs/sweep/periodic.ts";
 import { sweepOnce } from "./jobs/sweep/sweep.ts";
 import { createWorkerMetrics } from "./worker-metrics.ts";
+
+/** How often the gates are looked at. */
+const RELEASE_INTERVAL_MS = 100;
+const FIRST_LOOK_TIMEOUT_MS = 1000;
 
 /** Makes every part of the worker and starts it. */
 export async function compose(config: WorkerConfig): Promise<RunnableService> {
@@ -28,13 +36,18 @@ export async function compose(config: WorkerConfig): Promise<RunnableService> {
   const base = { config, log, lifecycle, registry: createRegistry() };
   const adapters = await openAdapters(base);
   const { ledger, queue } = adapters;
-  const worker = makeWorker(base, adapters);
+  const gateParts = makeGates(base, adapters);
+  const worker = makeWorker(base, adapters, gateParts.gatekeeper);
   const sweeper = new Periodic(
     () => sweepOnce({ ledger, queue, log, deadLetterRetentionMs: settings.DEAD_LETTER_RETENTION }),
     settings.SWEEP_INTERVAL_MS,
     (err) => log.warn({ event: "sweep_failed", err }),
   );
   lifecycle.onStop("sweep", () => sweeper.stop());
+  const releaser = new Periodic(gateParts.release, RELEASE_INTERVAL_MS, (err) =>
+    log.debug({ event: "release_failed", err }),
+  );
+  lifecycle.onStop("release", () => releaser.stop());
   const opsServer = await startHttpServer(makeOpsApp(base, adapters, worker), {
     name: "the worker's ops listener",
     host: settings.WORKER_OPS_HOST,
@@ -42,8 +55,10 @@ export async function compose(config: WorkerConfig): Promise<RunnableService> {
   });
   // Last, so that it can be seen how the stop goes.
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
+  await withDeadline(gateParts.firstLook(), FIRST_LOOK_TIMEOUT_MS);
   worker.start();
   sweeper.start();
+  releaser.start();
   const listening = { ops_port: opsServer.port };
   return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS, listening };
 }
@@ -72,23 +87,55 @@ async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   return { redis, guard, workerRedis, ledger, queue, provider };
 }
 
+/** The gates of the providers, what brings waiting acknowledgments back, and the look before the first attempt. */
+function makeGates(
+  { config: { settings, publishers }, log, registry }: Base,
+  { redis, workerRedis, queue }: Adapters,
+) {
+  const rules = {
+    probeIntervalMs: settings.BREAKER_PROBE_INTERVAL_MS,
+    recoveryRatePerSecond: settings.RECOVERY_RATE_PER_SECOND,
+  };
+  const groups = groupByProvider(publishers);
+  const names = groups.map(({ name }) => name);
+  const gatekeeper = new Gatekeeper({
+    gates: new ProviderGates({ redis: workerRedis, ...rules }),
+    groups,
+    attemptsMax: settings.WORKER_CONCURRENCY,
+    metrics: createGateMetrics(registry, names),
+    log,
+  });
+  const release = makeRelease({ gates: new ProviderGates({ redis, ...rules }), gatekeeper, groups, queue });
+  const firstLook = () =>
+    gatekeeper
+      .retryNow()
+      .then(release)
+      .catch((err: unknown) => log.warn({ event: "release_failed", err }));
+  return { gatekeeper, release, firstLook };
+}
+
+/** Enough for each provider to have its share; a bound on what one process holds at once. */
+const PLACES_MAX = 1000;
+
 function makeWorker(
   { config: { settings, publishers }, log, lifecycle, registry }: Base,
   { workerRedis, queue, provider }: Adapters,
+  gatekeeper: Gatekeeper,
 ): DeliveryWorker {
-  const accounts = new Map(publishers.map(({ id, account }) => [id, account]));
+  const providers = groupByProvider(publishers).length;
+  const perProvider = settings.WORKER_CONCURRENCY;
   const worker = new DeliveryWorker({
     redis: workerRedis,
-    concurrency: settings.WORKER_CONCURRENCY,
+    concurrency: Math.max(perProvider, Math.min(perProvider * providers, PLACES_MAX)),
     attemptTimeoutMs: settings.DELIVERY_TIMEOUT_MS,
     handle: makeDeliver({
       // An outcome that is known must be booked, however long Redis takes: this connection waits for it.
       ledger: new Ledger({ redis: workerRedis, recordRetentionMs: settings.RECORD_RETENTION }),
       queue,
       provider,
+      gatekeeper,
       metrics: createWorkerMetrics(registry),
       log,
-      accountOf: (publisher) => accounts.get(publisher),
       timeoutMs: settings.DELIVERY_TIMEOUT_MS,
       scheduleMs: settings.RETRY_SCHEDULE,
       ageMaxMs: settings.DELIVERY_MAX_AGE,

@@ -22,7 +22,7 @@ export const WORKER_SETTINGS = {
   WORKER_CONCURRENCY: setting(
     integerType(1, 10_000),
     "50",
-    "How many acknowledgments are delivered at once.",
+    "How many acknowledgments are delivered at once to one provider account.",
   ),
   DELIVERY_TIMEOUT_MS: setting(
     integerType(1, 120_000),
@@ -35,6 +35,16 @@ export const WORKER_SETTINGS = {
     "Waits after the first, second … failed attempt, ±20 %; the last one repeats.",
   ),
   DELIVERY_MAX_AGE: setting(durationType, "72h", "An acknowledgment older than this becomes a dead letter."),
+  BREAKER_PROBE_INTERVAL_MS: setting(
+    integerType(50, 600_000),
+    "5000",
+    "While a provider is away, one attempt goes out each so often, of all workers together; a twelfth as often while it refuses our key.",
+  ),
+  RECOVERY_RATE_PER_SECOND: setting(
+    integerType(10, 100_000),
+    "100",
+    "Most attempts a second, of all workers together, in the first minute after a provider is back; it doubles with each further minute.",
+  ),
   SWEEP_INTERVAL_MS: setting(integerType(10, 3_600_000), "1000", "How often deadlines are swept."),
   DEAD_LETTER_RETENTION: setting(durationType, "30d", "A dead letter older than this expires."),
 } as const;

@@ -1,5 +1,15 @@
 /** Pure rules: no I/O, clock or randomness. */
 export {
+  CIRCUIT_EVENTS,
+  CIRCUIT_PHASES,
+  CIRCUIT_REASONS,
+  type CircuitEvent,
+  type CircuitPhase,
+  type CircuitReason,
+  decideCircuit,
+} from "./circuit/circuit-machine.ts";
+export { HOLD_MAX_MS, judgeProvider, type ProviderHealth } from "./circuit/judge-outcome.ts";
+export {
   type AttemptCode,
   classifyDelivery,
   DEAD_REASONS,

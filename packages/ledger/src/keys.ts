@@ -23,6 +23,25 @@ export function ledgerKeys(partition: string): LedgerKeys {
   };
 }
 
+/** Keys of the gates of provider accounts. */
+export interface GateKeys {
+  /** The three keys of every gate script, in the order that scripts/includes/gate.lua reads. */
+  forGate(account: string): string[];
+  /** Waiting acknowledgments of a publisher. */
+  parked(publisher: string): string;
+  readonly busy: string;
+}
+
+export function gateKeys(partition: string): GateKeys {
+  const base = `{adrelay:${partition}}:`;
+  const busy = `${base}gates`;
+  return {
+    forGate: (account) => [`${base}gate:${account}`, `${base}gate:${account}:released`, busy],
+    parked: (publisher) => `${base}parked:${publisher}`,
+    busy,
+  };
+}
+
 /** An id as it stands in keys and indexes: without its dashes, to save memory. */
 export function memberOf(id: AdResponseId): string {
   return id.replaceAll("-", "");

@@ -71,6 +71,8 @@ export interface Settlement {
   readonly attemptsBefore: number;
   /** Wait before the next attempt; for `retry` alone. */
   readonly delayMs: number;
+  /** Whether a failure is the acknowledgment's; for `retry` alone: a probe's is not. */
+  readonly isCounted: boolean;
   /** Told in the same step to the gateway that waits there, if one does. */
   readonly notify: { readonly channel: string; readonly message: string } | undefined;
 }
@@ -141,6 +143,7 @@ export class Ledger {
       providerAckId = "",
       durationMs,
       delayMs,
+      isCounted,
       notify,
       attemptsBefore,
     } = settlement;
@@ -158,6 +161,7 @@ export class Ledger {
       notify?.message ?? "",
       ATTEMPTS_KEPT,
       attemptsBefore,
+      isCounted ? 1 : 0,
     ]);
     return decodeReply(BOOKED_CODES, reply);
   }

@@ -18,6 +18,9 @@ export type BookedCode = (typeof BOOKED_CODES)[keyof typeof BOOKED_CODES];
 export const LEAVE_DEAD_CODES = { 1: "booked", 0: "unknown", "-1": "not_dead" } as const;
 export type LeaveDeadCode = (typeof LEAVE_DEAD_CODES)[keyof typeof LEAVE_DEAD_CODES];
 
+export const CLAIM_CODES = { 0: "not_now", 1: "closed", 2: "probe", 3: "granted" } as const;
+export type ClaimCode = (typeof CLAIM_CODES)[keyof typeof CLAIM_CODES];
+
 /** A script answered something that it never answers: the code and the scripts don't belong together. */
 export class LedgerReplyError extends Error {
   override readonly name = "LedgerReplyError";

@@ -2,7 +2,18 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Redis } from "ioredis";
 
-const NAMES = ["record-injection", "accept", "settle", "leave-dead", "sweep", "snapshot"] as const;
+const NAMES = [
+  "record-injection",
+  "accept",
+  "settle",
+  "leave-dead",
+  "sweep",
+  "snapshot",
+  "gate-tick",
+  "gate-claim",
+  "gate-report",
+  "gate-park",
+] as const;
 export type ScriptName = (typeof NAMES)[number];
 
 /** Runs a script of `scripts/` by name; loads it into Redis when Redis doesn't have it (yet, or any more). */
@@ -31,9 +42,9 @@ export function createScriptRunner(redis: Redis): RunScript {
 
 function loadScript(name: string): { source: string; sha: string } {
   const read = (path: string) => readFileSync(new URL(`./scripts/${path}.lua`, import.meta.url), "utf8");
-  const source = read(name).replace(/^-- @include (\w+)$/m, (_line, include: string) =>
-    read(`includes/${include}`),
-  );
+  const expand = (text: string): string =>
+    text.replace(/^-- @include (\w+)$/gm, (_line, include: string) => expand(read(`includes/${include}`)));
+  const source = expand(read(name));
   return { source, sha: createHash("sha1").update(source).digest("hex") };
 }
 

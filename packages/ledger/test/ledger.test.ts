@@ -65,6 +65,7 @@ function setup(): Fixture {
         providerAckId: undefined,
         durationMs: 5,
         delayMs: 1000,
+        isCounted: true,
         notify: undefined,
         ...more,
       }),
@@ -285,6 +286,7 @@ test("a record that has ended is forgotten and its counts stay", async () => {
     durationMs: 1,
     attemptsBefore: 0,
     delayMs: 0,
+    isCounted: true,
     notify: undefined,
   });
   await eventually(async () => expect(await brief.find(id)).toBeUndefined());

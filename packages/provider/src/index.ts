@@ -2,11 +2,14 @@
 export { type AcknowledgeCall, type ProviderCall, ProviderClient, type RawReply } from "./provider-client.ts";
 export {
   digestKey,
+  groupByProvider,
   loadPublishers,
   type ProviderAccount,
+  type ProviderGroup,
   type ProviderSettings,
   type Publisher,
   type PublisherSources,
   type PublishersResult,
   publisherSources,
 } from "./publishers.ts";
+export { type Trip, TripSwitch } from "./trip-switch.ts";

@@ -92,3 +92,18 @@ test("a file that isn't there is named", () => {
   const loaded = loadPublishers({ file: "/no/such/file.yaml", apiKeys: [], provider, env: () => undefined });
   expect(JSON.stringify(loaded)).toContain("/no/such/file.yaml");
 });
+
+test("publishers with the same provider and key are one account, named by the first of them", () => {
+  const account = { url: "https://ads.example", apiKey: "k", apiKeyHeader: "X" };
+  const of = (id: string, more = {}) => ({
+    id: publisherIdSchema.parse(id),
+    name: id,
+    keyDigests: [],
+    account: { ...account, ...more },
+  });
+  const groups = groupByProvider([of("zeta"), of("beta"), of("gamma", { apiKey: "other" })]);
+  expect(groups.map(({ name, publishers }) => ({ name, publishers }))).toEqual([
+    { name: "beta", publishers: ["beta", "zeta"] },
+    { name: "gamma", publishers: ["gamma"] },
+  ]);
+});

@@ -103,6 +103,29 @@ export function loadPublishers(sources: PublisherSources): PublishersResult {
   return sources.file === undefined ? defaultPublisher(sources) : fromFile(sources.file, sources);
 }
 
+/** A provider account and the publishers that share it: they share its fate, too. */
+export interface ProviderGroup {
+  /** The first of its publishers' ids, in alphabetical order: an account's key is a secret and can't name it. */
+  readonly name: string;
+  readonly account: ProviderAccount;
+  readonly publishers: readonly PublisherId[];
+}
+
+/** The provider accounts of all publishers; the same in each process with the same publishers. */
+export function groupByProvider(publishers: readonly Publisher[]): ProviderGroup[] {
+  const groups = new Map<string, { account: ProviderAccount; publishers: PublisherId[] }>();
+  for (const { id, account } of publishers) {
+    const key = JSON.stringify([account.url, account.apiKeyHeader, account.apiKey]);
+    const group = groups.get(key) ?? { account, publishers: [] };
+    group.publishers.push(id);
+    groups.set(key, group);
+  }
+  return [...groups.values()].map(({ account, publishers: ids }) => {
+    const sorted = ids.toSorted();
+    return { name: sorted[0] ?? "", account, publishers: sorted };
+  });
+}
+
 export function digestKey(key: string): Buffer {
   return createHash("sha256").update(key).digest();
 }

@@ -5,7 +5,7 @@
  * A rejected `enqueue` means "fate unknown": the job may be stored. A repeat meets the same job.
  */
 import type { AdResponseId, DeliveryJob } from "@adrelay/contract";
-import { Job, Queue } from "bullmq";
+import { ErrorCode, Job, Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import { jobIdOf, QUEUE_NAME, queuePrefix } from "./queue-names.ts";
 
@@ -75,6 +75,22 @@ export class DeliveryQueue {
     }
   }
 
+  /** Brings delayed jobs back now; one that isn't delayed (any more) is on its way, or gone. */
+  async promote(ids: readonly AdResponseId[]): Promise<void> {
+    await Promise.all(ids.map((id) => this.#promoteOne(id)));
+  }
+
+  async #promoteOne(id: AdResponseId): Promise<void> {
+    try {
+      // Promoting needs the job's id alone, so the job isn't loaded.
+      await new Job(this.#queue, "", {}, {}, jobIdOf(id)).promote();
+    } catch (error) {
+      if (!isNotDelayed(error)) {
+        throw error;
+      }
+    }
+  }
+
   /** Removes a payload for good; fine if it is gone already. Rejects while an attempt runs. */
   async remove(id: AdResponseId): Promise<void> {
     const job = await Job.fromId(this.#queue, jobIdOf(id));
@@ -91,4 +107,11 @@ export class DeliveryQueue {
   async close(): Promise<void> {
     await this.#queue.close();
   }
+}
+
+/** BullMQ's numbers for a job that is gone, and for one that is in another state. */
+const NOT_DELAYED_CODES: readonly unknown[] = [ErrorCode.JobNotExist, ErrorCode.JobNotInState];
+
+function isNotDelayed(error: unknown): boolean {
+  return error instanceof Error && "code" in error && NOT_DELAYED_CODES.includes(error.code);
 }

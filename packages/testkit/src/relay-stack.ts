@@ -38,6 +38,8 @@ export async function startRelayStack({ redis, providerUrl, env = {} }: StackOpt
     GATEWAY_OPS_PORT: String(gatewayOpsPort),
     WORKER_OPS_PORT: String(workerOpsPort),
     RETRY_SCHEDULE: "100ms,200ms",
+    BREAKER_PROBE_INTERVAL_MS: "200",
+    RECOVERY_RATE_PER_SECOND: "5000",
     SWEEP_INTERVAL_MS: "100",
     DELIVERY_TIMEOUT_MS: "1000",
     SHUTDOWN_TIMEOUT_MS: "5000",

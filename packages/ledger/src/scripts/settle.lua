@@ -3,7 +3,8 @@
 --       4 attempt code, 5 provider's ack id or '', 6 duration of the attempt in ms,
 --       7 wait before the next attempt in ms (retry), 8 retention in ms (deliver, refuse),
 --       9 channel of a waiting gateway or '', 10 message for it, 11 how many attempts are kept,
---       12 how many attempts were booked when this one began
+--       12 how many attempts were booked when this one began,
+--       13 1 if a failure counts (retry), 0 for a probe's: it was made for the provider's sake
 -- Clock: Redis'. TTL: an entry that ends here lives for the retention.
 -- A retry or die is booked only if no other attempt was meanwhile: a write that is sent again because its
 -- reply got lost counts once. A delivery or refusal is the provider's last word and is always booked.
@@ -35,7 +36,7 @@ redis.call('HSET', entryKey, 'l', log, 'c', code)
 redis.call('HINCRBY', entryKey, 'n', 1)
 
 if event == 'retry' then
-  redis.call('HINCRBY', entryKey, 'f', 1)
+  redis.call('HINCRBY', entryKey, 'f', ARGV[13])
   redis.call('HSET', entryKey, 'w', now + ARGV[7])
 else
   move(entryKey, publisher, state, to)

@@ -1,221 +1,172 @@
 /**
- * One attempt at delivering an acknowledgment: ask the ledger, post, book, and tell the queue.
+ * One attempt at delivering an acknowledgment: ask the ledger, ask the gate, post, book, tell the queue.
  *
  * - The ledger is read at the start of every attempt; in a terminal state nothing is posted (invariant 3).
+ * - While its provider is known to be away, or takes no more at once, an acknowledgment waits: no attempt is
+ *   made, booked or counted.
  * - What came of the attempt is booked before the queue hears of it (invariant 3). If that fails, the
  *   attempt is made again, and the provider knows it by its idempotency key (invariant 4).
  * - An attempt that comes before its time (its process died between booking and telling the queue) goes
  *   back to wait.
  */
-import type { DeliveryJob, OutcomeNotice, PublisherId } from "@adrelay/contract";
-import {
-  classifyDelivery,
-  type DeliveryOutcome,
-  outcomeLabelOf,
-  type ProviderReply,
-  planRetry,
-} from "@adrelay/core";
-import type { AcceptResult, BookedCode, Ledger, LedgerEntry, Settlement } from "@adrelay/ledger";
+import type { DeliveryJob } from "@adrelay/contract";
+import { classifyDelivery, judgeProvider, outcomeLabelOf, type ProviderReply } from "@adrelay/core";
+import type { BookedCode, Ledger, Parking, Settlement } from "@adrelay/ledger";
 import type { ProviderAccount, ProviderClient } from "@adrelay/provider";
 import type { DeliveryQueue, HandlerOutcome } from "@adrelay/queue";
 import type { Logger } from "pino";
+import type { Gatekeeper } from "../../gates/gatekeeper.ts";
 import type { WorkerMetrics } from "../../worker-metrics.ts";
+import { beginAttempt, type DueAttempt } from "./begin-attempt.ts";
+import {
+  decideSettlement,
+  type MadeAttempt,
+  noticeFor,
+  PARKED_MAX_MS,
+  type RetryRules,
+  waitsForProvider,
+} from "./settle-attempt.ts";
 
-export interface DeliverDeps {
+export interface DeliverDeps extends RetryRules {
   readonly ledger: Ledger;
   readonly queue: DeliveryQueue;
   readonly provider: ProviderClient;
+  readonly gatekeeper: Gatekeeper;
   readonly metrics: WorkerMetrics;
   readonly log: Logger;
-  /** The provider of a publisher; undefined for one that is not configured (any more). */
-  accountOf(publisher: PublisherId): ProviderAccount | undefined;
   readonly timeoutMs: number;
-  readonly scheduleMs: readonly number[];
-  readonly ageMaxMs: number;
-  /** Uniform in [0, 1). */
-  random(): number;
 }
 
 export type Deliver = (job: DeliveryJob, textHash: string) => Promise<HandlerOutcome>;
-
-/** Waits shorter than this are not worth another turn through the queue. */
-const EARLY_TOLERANCE_MS = 50;
-
-/** An entry whose attempt is due, at the ledger's present time. */
-interface DueAttempt {
-  readonly kind: "due";
-  readonly entry: LedgerEntry;
-  readonly nowMs: number;
-}
 
 export function makeDeliver(deps: DeliverDeps): Deliver {
   return async (job, textHash) => {
     const { adResponseId: id, publisher } = job;
     const payload = deps.queue.payloadRef(id);
     const begun = beginAttempt(await deps.ledger.accept({ id, publisher, textHash, payload }));
-    if (begun.kind !== "due") {
-      deps.log.info({
-        event: "attempt_skipped",
-        ad_response_id: id,
-        publisher,
-        request_id: job.requestId,
-        ...begun,
-      });
-      return begun.outcome;
+    if (begun.kind === "due") {
+      return attemptWhenAdmitted(deps, job, begun);
     }
-    const startedAtMs = performance.now();
-    const reply = await post(deps, job);
-    const durationMs = performance.now() - startedAtMs;
-    const settlement = decideSettlement(deps, { job, begun, reply, durationMs });
-    const booked = await deps.ledger.settle(settlement);
-    report(deps, { job, begun, settlement, booked });
-    return toHandlerOutcome(settlement, booked);
+    const { why, outcome } = begun;
+    const ids = { ad_response_id: id, publisher, request_id: job.requestId };
+    deps.log.info({ event: "attempt_skipped", ...ids, why, outcome: outcome.kind });
+    return outcome;
   };
 }
 
-/** Whether the attempt is to be made, by what the ledger says. */
-function beginAttempt(
-  accepted: AcceptResult,
-): DueAttempt | { readonly kind: "skip"; readonly why: string; readonly outcome: HandlerOutcome } {
-  switch (accepted.kind) {
-    case "accepted":
-    case "accepted_late":
-    case "accepted_unknown":
-      return { kind: "due", entry: accepted.entry, nowMs: accepted.nowMs };
-    case "repeat":
-      return beginRepeat(accepted.entry, accepted.nowMs);
-    // Nobody was told 2xx for this job: its request ended with an error.
-    case "conflict":
-    case "not_acknowledgeable":
-    case "other_publisher":
-    case "payload_missing":
-      return { kind: "skip", why: accepted.kind, outcome: { kind: "finished" } };
-    default:
-      return accepted satisfies never;
-  }
-}
-
-function beginRepeat(entry: LedgerEntry, nowMs: number): ReturnType<typeof beginAttempt> {
-  switch (entry.state) {
-    case "queued": {
-      const earlyMs = (entry.nextAttemptAtMs ?? 0) - nowMs;
-      return earlyMs > EARLY_TOLERANCE_MS
-        ? { kind: "skip", why: "early", outcome: { kind: "again", delayMs: earlyMs } }
-        : { kind: "due", entry, nowMs };
-    }
-    case "dead":
-      return {
-        kind: "skip",
-        why: entry.state,
-        outcome: { kind: "dead", reason: entry.deadReason ?? "dead" },
-      };
-    case "awaiting":
-    case "missed":
-    case "delivered":
-    case "refused":
-    case "discarded":
-    case "expired":
-    case "unacknowledgeable":
-    case "abandoned":
-      return { kind: "skip", why: entry.state, outcome: { kind: "finished" } };
-    default:
-      return entry.state satisfies never;
-  }
-}
-
-async function post(
-  { provider, accountOf, metrics, timeoutMs }: DeliverDeps,
+async function attemptWhenAdmitted(
+  deps: DeliverDeps,
   job: DeliveryJob,
-): Promise<ProviderReply> {
-  const account = accountOf(job.publisher);
-  if (account === undefined) {
-    // Like a wrong key: the fault is in the settings, and the acknowledgment waits until they are mended.
-    return { kind: "answered", status: 401, body: undefined, retryAfter: undefined };
+  begun: DueAttempt,
+): Promise<HandlerOutcome> {
+  const { publisher } = job;
+  const group = deps.gatekeeper.groupOf(publisher);
+  if (group === undefined) {
+    const judged = judgeCall({ job, begun, isProbe: false }, { reply: UNCONFIGURED, durationMs: 0 });
+    return settleAttempt(deps, { ...judged, isProviderAway: false });
   }
-  const startedAtMs = performance.now();
-  const { body, requestId, adAckId } = job;
-  const reply = await provider.acknowledge({ account, body, requestId, adAckId, timeoutMs });
-  const outcome = outcomeLabelOf(reply);
-  metrics.providerDuration.observe(
-    { operation: "acknowledge", outcome },
-    (performance.now() - startedAtMs) / 1000,
-  );
-  return reply;
+  const admission = await deps.gatekeeper.admit({ publisher, id: job.adResponseId });
+  if (admission.kind === "wait") {
+    deps.log.debug({
+      event: "attempt_waits",
+      why: admission.why,
+      ad_response_id: job.adResponseId,
+      publisher,
+    });
+    const queuedAtMs = begun.entry.queuedAtMs ?? begun.nowMs;
+    const notify = admission.why === "circuit" ? noticeOfWaiting(job) : undefined;
+    return park(deps, { job, place: { kind: "by_time", queuedAtMs }, notify });
+  }
+  const { isProbe, free } = admission;
+  const call = await post(deps, job, group.account).finally(free);
+  const judged = judgeCall({ job, begun, isProbe }, call);
+  const made = { ...judged, isProviderAway: await learn(deps, judged) };
+  const outcome = await settleAttempt(deps, made);
+  return waitsForProvider(made) ? park(deps, { job, place: placeAfter(made), notify: undefined }) : outcome;
 }
 
-interface MadeAttempt {
-  readonly job: DeliveryJob;
-  readonly begun: DueAttempt;
+/** Like a wrong key: the fault is in the settings, and the acknowledgment waits until they are mended. */
+const UNCONFIGURED: ProviderReply = {
+  kind: "answered",
+  status: 401,
+  body: undefined,
+  retryAfter: undefined,
+};
+
+interface Call {
   readonly reply: ProviderReply;
   readonly durationMs: number;
 }
 
-function decideSettlement(deps: DeliverDeps, { job, begun, reply, durationMs }: MadeAttempt): Settlement {
-  const outcome = classifyDelivery(reply, Date.now());
-  const base = {
-    id: job.adResponseId,
-    code: outcome.code,
+async function post(
+  { provider, metrics, timeoutMs }: DeliverDeps,
+  { body, requestId, adAckId }: DeliveryJob,
+  account: ProviderAccount,
+): Promise<Call> {
+  const startedAtMs = performance.now();
+  const reply = await provider.acknowledge({ account, body, requestId, adAckId, timeoutMs });
+  const durationMs = performance.now() - startedAtMs;
+  const outcome = outcomeLabelOf(reply);
+  metrics.providerDuration.observe({ operation: "acknowledge", outcome }, durationMs / 1000);
+  return { reply, durationMs };
+}
+
+type JudgedAttempt = Omit<MadeAttempt, "isProviderAway">;
+
+function judgeCall(
+  begun: Omit<JudgedAttempt, "outcome" | "durationMs">,
+  { reply, durationMs }: Call,
+): JudgedAttempt {
+  return { ...begun, outcome: classifyDelivery(reply, Date.now()), durationMs };
+}
+
+async function settleAttempt(deps: DeliverDeps, made: MadeAttempt): Promise<HandlerOutcome> {
+  const settlement = decideSettlement(deps, made);
+  const booked = await deps.ledger.settle(settlement);
+  report(deps, { made, settlement, booked });
+  return toHandlerOutcome(settlement, booked);
+}
+
+/** Whether its provider is known to be away now. The attempt is booked in any case. */
+async function learn(
+  { gatekeeper, log }: DeliverDeps,
+  { job, outcome, isProbe }: JudgedAttempt,
+): Promise<boolean> {
+  try {
+    return (await gatekeeper.learn(job.publisher, judgeProvider(outcome), isProbe)) === "open";
+  } catch (err) {
+    log.warn({ event: "circuit_not_told", publisher: job.publisher, err });
+    return isProbe;
+  }
+}
+
+/** A probe's acknowledgment goes to the end, so that one that always fails doesn't keep its provider's circuit open. */
+function placeAfter({ isProbe, begun: { entry, nowMs } }: MadeAttempt): Parking["place"] {
+  return isProbe ? { kind: "last" } : { kind: "by_time", queuedAtMs: entry.queuedAtMs ?? nowMs };
+}
+
+/** Puts the acknowledgment among those that wait for their provider, once its job waits in the queue. */
+function park(
+  { gatekeeper }: DeliverDeps,
+  { job, place, notify }: Pick<Parking, "place" | "notify"> & { readonly job: DeliveryJob },
+): HandlerOutcome {
+  const member = { publisher: job.publisher, id: job.adResponseId };
+  return {
+    kind: "again",
+    delayMs: PARKED_MAX_MS,
+    onDelayed: () => gatekeeper.park({ member, place, notify }),
+  };
+}
+
+/** Told to a waiting gateway: there will be no outcome soon. */
+function noticeOfWaiting(job: DeliveryJob): Settlement["notify"] {
+  return noticeFor(job, {
+    event: "retry",
+    label: "",
+    code: "circuit_open",
     providerAckId: undefined,
-    durationMs,
-    delayMs: 0,
-    attemptsBefore: begun.entry.attempts,
-  };
-  const decided = withRetryPlan(deps, begun, outcome, durationMs);
-  const settled = { ...base, ...decided };
-  return { ...settled, notify: noticeFor(job, settled) };
-}
-
-type Decided = Pick<Settlement, "event" | "label"> & Partial<Pick<Settlement, "providerAckId" | "delayMs">>;
-
-function withRetryPlan(
-  deps: DeliverDeps,
-  begun: DueAttempt,
-  outcome: DeliveryOutcome,
-  durationMs: number,
-): Decided {
-  switch (outcome.kind) {
-    case "delivered":
-      return { event: "deliver", label: outcome.verdict ?? "unknown", providerAckId: outcome.providerAckId };
-    case "refused":
-      return { event: "refuse", label: "" };
-    case "dead":
-      return { event: "die", label: outcome.reason };
-    case "retry": {
-      const { entry, nowMs } = begun;
-      const plan = planRetry({
-        scheduleMs: deps.scheduleMs,
-        failedAttempts: entry.failedAttempts + 1,
-        ageMs: nowMs + durationMs - (entry.queuedAtMs ?? nowMs),
-        ageMaxMs: deps.ageMaxMs,
-        pace: outcome.pace,
-        retryAfterMs: outcome.retryAfterMs,
-        random: deps.random(),
-      });
-      return plan.kind === "retry"
-        ? { event: "retry", label: "", delayMs: plan.delayMs }
-        : { event: "die", label: plan.reason };
-    }
-    default:
-      return outcome satisfies never;
-  }
-}
-
-/** What the gateway that waits is told, in the same step that books it. */
-function noticeFor(job: DeliveryJob, settled: Omit<Settlement, "notify">): Settlement["notify"] {
-  if (job.replyTo === undefined) {
-    return undefined;
-  }
-  const { event, label, code, providerAckId, delayMs } = settled;
-  const notice: OutcomeNotice = {
-    adResponseId: job.adResponseId,
-    publisher: job.publisher,
-    event,
-    code,
-    delayMs,
-    ...(label === "ok" || label === "no_ad_used" ? { verdict: label } : {}),
-    ...(providerAckId === undefined ? {} : { providerAckId }),
-  };
-  return { channel: job.replyTo, message: JSON.stringify(notice) };
+    delayMs: PARKED_MAX_MS,
+  });
 }
 
 /** Wait before the ledger is asked again about an attempt that it did not book. */
@@ -239,14 +190,10 @@ function toHandlerOutcome({ event, label, delayMs }: Settlement, booked: BookedC
 /** The one line of an attempt, and its metrics. */
 function report(
   { log, metrics }: DeliverDeps,
-  {
-    job,
-    begun,
-    settlement,
-    booked,
-  }: { job: DeliveryJob; begun: DueAttempt; settlement: Settlement; booked: BookedCode },
+  { made, settlement, booked }: { made: MadeAttempt; settlement: Settlement; booked: BookedCode },
 ): void {
   const { event, label, code, durationMs, delayMs } = settlement;
+  const { job, isProbe, begun } = made;
   const { entry, nowMs } = begun;
   metrics.attempts.inc({ outcome: event });
   if (event === "deliver" && booked === "booked" && entry.queuedAtMs !== undefined) {
@@ -264,6 +211,7 @@ function report(
     publisher: job.publisher,
     request_id: job.requestId,
     attempt: entry.attempts + 1,
+    probe: isProbe,
     duration_ms: Math.round(durationMs),
     next_attempt_ms: event === "retry" ? delayMs : undefined,
   });

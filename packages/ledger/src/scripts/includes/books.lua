@@ -7,12 +7,7 @@ local gaugesKey = KEYS[5]   -- hash: publisher|state to how many are, or ended, 
 local totalsKey = KEYS[6]   -- hash: counter|publisher|label to its value
 local payloadKey = KEYS[7]  -- zset: work still to be done on queue payloads, by the time it came up
 
--- The ledger's clock: milliseconds of Redis' own time.
-local function clockMs()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-
+-- @include clock
 local function count(name, publisher, label)
   redis.call('HINCRBY', totalsKey, name .. '|' .. publisher .. '|' .. (label or ''), 1)
 end

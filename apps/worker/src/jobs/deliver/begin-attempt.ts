@@ -1,0 +1,67 @@
+import type { AcceptResult, LedgerEntry } from "@adrelay/ledger";
+import type { HandlerOutcome } from "@adrelay/queue";
+
+/** An entry whose attempt is due, at the ledger's present time. */
+export interface DueAttempt {
+  readonly kind: "due";
+  readonly entry: LedgerEntry;
+  readonly nowMs: number;
+}
+
+/** No attempt is made, and why. */
+export interface SkippedAttempt {
+  readonly kind: "skip";
+  readonly why: string;
+  readonly outcome: HandlerOutcome;
+}
+
+/** Waits shorter than this are not worth another turn through the queue. */
+const EARLY_TOLERANCE_MS = 50;
+
+/** Whether the attempt is to be made, by what the ledger says. */
+export function beginAttempt(accepted: AcceptResult): DueAttempt | SkippedAttempt {
+  switch (accepted.kind) {
+    case "accepted":
+    case "accepted_late":
+    case "accepted_unknown":
+      return { kind: "due", entry: accepted.entry, nowMs: accepted.nowMs };
+    case "repeat":
+      return beginRepeat(accepted.entry, accepted.nowMs);
+    // Nobody was told 2xx for this job: its request ended with an error.
+    case "conflict":
+    case "not_acknowledgeable":
+    case "other_publisher":
+    case "payload_missing":
+      return { kind: "skip", why: accepted.kind, outcome: { kind: "finished" } };
+    default:
+      return accepted satisfies never;
+  }
+}
+
+function beginRepeat(entry: LedgerEntry, nowMs: number): DueAttempt | SkippedAttempt {
+  switch (entry.state) {
+    case "queued": {
+      const earlyMs = (entry.nextAttemptAtMs ?? 0) - nowMs;
+      return earlyMs > EARLY_TOLERANCE_MS
+        ? { kind: "skip", why: "early", outcome: { kind: "again", delayMs: earlyMs } }
+        : { kind: "due", entry, nowMs };
+    }
+    case "dead":
+      return {
+        kind: "skip",
+        why: entry.state,
+        outcome: { kind: "dead", reason: entry.deadReason ?? "dead" },
+      };
+    case "awaiting":
+    case "missed":
+    case "delivered":
+    case "refused":
+    case "discarded":
+    case "expired":
+    case "unacknowledgeable":
+    case "abandoned":
+      return { kind: "skip", why: entry.state, outcome: { kind: "finished" } };
+    default:
+      return entry.state satisfies never;
+  }
+}

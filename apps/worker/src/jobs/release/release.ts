@@ -1,0 +1,32 @@
+import type { ProviderGates } from "@adrelay/ledger";
+import type { ProviderGroup } from "@adrelay/provider";
+import type { DeliveryQueue } from "@adrelay/queue";
+import type { Gatekeeper } from "../../gates/gatekeeper.ts";
+
+export interface ReleaseDeps {
+  readonly gates: ProviderGates;
+  readonly gatekeeper: Gatekeeper;
+  readonly groups: readonly ProviderGroup[];
+  readonly queue: DeliveryQueue;
+}
+
+/**
+ * One look at the gates: brings back from the queue's delay what may go out now. Accounts that were busy at the
+ * last look are looked at once more, so that this process learns that they aren't.
+ */
+export function makeRelease({ gates, gatekeeper, groups, queue }: ReleaseDeps): () => Promise<void> {
+  let busyBefore: ReadonlySet<string> = new Set();
+  return async () => {
+    const busy = await gates.busy();
+    for (const group of groups.filter(({ name }) => busy.has(name) || busyBefore.has(name))) {
+      const tick = await gates.tick(group, gatekeeper.roomOf(group));
+      gatekeeper.see(group, tick);
+      await queue.promote(tick.released.map(({ id }) => id));
+      if (tick.phase === "closed") {
+        // Nobody will claim these.
+        await gates.forget(group.name, tick.released);
+      }
+    }
+    busyBefore = busy;
+  };
+}

@@ -1,0 +1,189 @@
+/** Guards against an outage that costs attempts, a provider that is hammered, and one publisher's trouble held against another. */
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  acknowledged,
+  type Behaviour,
+  eventually,
+  fetchMetrics,
+  type RelayCaller,
+  type RelayStack,
+  relayCaller,
+  type ScriptedProvider,
+  startRelayStack,
+  startScriptedProvider,
+  startTestRedis,
+  sumOf,
+  type TestRedis,
+} from "@adrelay/testkit";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+const PROBE_MS = 700;
+const RATE = 60;
+const OUTAGE_MS = 4000;
+const FAST_RECOVERY = { RECOVERY_RATE_PER_SECOND: "5000" };
+const ASYNC = { headers: { Prefer: "respond-async" } };
+
+let redis: TestRedis;
+let folder: string;
+let providers: { alpha: ScriptedProvider; beta: ScriptedProvider };
+let stack: RelayStack;
+let alpha: RelayCaller;
+let beta: RelayCaller;
+
+beforeEach(async () => {
+  redis = await startTestRedis();
+  providers = { alpha: await startScriptedProvider(), beta: await startScriptedProvider() };
+  folder = mkdtempSync(join(tmpdir(), "adrelay-breaker-"));
+  const file = join(folder, "publishers.yaml");
+  writeFileSync(file, publishersYaml());
+  stack = await startRelayStack({
+    redis,
+    providerUrl: "http://127.0.0.1:9",
+    env: {
+      API_KEYS: "",
+      PUBLISHERS_FILE: file,
+      ALPHA_KEY: "key-of-alpha",
+      BETA_KEY: "key-of-beta",
+      BREAKER_PROBE_INTERVAL_MS: String(PROBE_MS),
+      RECOVERY_RATE_PER_SECOND: String(RATE),
+      WORKER_CONCURRENCY: "10",
+      DELIVERY_TIMEOUT_MS: "3000",
+      RETRY_SCHEDULE: "100ms,1s",
+    },
+  });
+  alpha = relayCaller(stack.gatewayUrl, "caller-alpha");
+  beta = relayCaller(stack.gatewayUrl, "caller-beta");
+});
+afterEach(async () => {
+  await stack.stop();
+  await Promise.all([providers.alpha.close(), providers.beta.close()]);
+  await redis.dispose();
+  rmSync(folder, { recursive: true });
+});
+
+function publishersYaml(): string {
+  const entry = (id: "alpha" | "beta") =>
+    [
+      `  - id: ${id}`,
+      `    name: ${id}`,
+      `    key_sha256: [${createHash("sha256").update(`caller-${id}`).digest("hex")}]`,
+      "    provider:",
+      `      url: ${providers[id].url}`,
+      `      api_key_env: ${id.toUpperCase()}_KEY`,
+    ].join("\n");
+  return `publishers:\n${entry("alpha")}\n${entry("beta")}\n`;
+}
+
+async function injectMany(caller: RelayCaller, count: number): Promise<string[]> {
+  const answers = await Promise.all(Array.from({ length: count }, () => caller.inject()));
+  return answers.map(({ body }) => String(body["ad_response_id"]));
+}
+
+async function acknowledgeAll(caller: RelayCaller, ids: readonly string[]): Promise<void> {
+  const answers = await Promise.all(ids.map((id) => caller.acknowledge(id, `text of ${id}`, ASYNC)));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
+}
+
+const acknowledgments = ({ posts }: ScriptedProvider) =>
+  posts.filter(({ operation }) => operation === "acknowledge");
+const worker = () => fetchMetrics(stack.workerOpsUrl);
+const isOpen = async (provider: string, reason: string) =>
+  sumOf(await worker(), "adrelay_provider_circuit_open", { provider, reason }) === 1;
+const allDelivered = (count: number, timeoutMs: number) =>
+  eventually(async () => {
+    const samples = await worker();
+    expect(sumOf(samples, "adrelay_acknowledgments", { state: "delivered" })).toBe(count);
+    return samples;
+  }, timeoutMs);
+
+test("an outage costs attempts to none but those under way, and is probed once an interval", async () => {
+  const ids = await injectMany(alpha, 120);
+  providers.alpha.onAcknowledge(() => ({ kind: "answer", status: 503 }));
+  await acknowledgeAll(alpha, ids);
+  await eventually(async () => expect(await isOpen("alpha", "outage")).toBe(true));
+  const openedAtMs = performance.now();
+  const before = acknowledgments(providers.alpha).length;
+  await eventually(() => expect(performance.now() - openedAtMs).toBeGreaterThan(OUTAGE_MS), OUTAGE_MS + 1000);
+  const probes = acknowledgments(providers.alpha).length - before;
+  expect(probes).toBeGreaterThan(2);
+  // What was under way as it opened may still have come in.
+  expect(probes).toBeLessThanOrEqual(OUTAGE_MS / PROBE_MS + 1 + 10);
+
+  const backAtMs = performance.now();
+  providers.alpha.onAcknowledge(() => acknowledged());
+  await allDelivered(120, 60_000);
+  const after = acknowledgments(providers.alpha).filter(({ atMs }) => atMs >= backAtMs);
+  const inSecondFrom = (fromMs: number) =>
+    after.filter(({ atMs }) => atMs >= fromMs && atMs < fromMs + 1000).length;
+  expect(Math.max(...after.map(({ atMs }) => inSecondFrom(atMs)))).toBeLessThanOrEqual(RATE);
+  const posts = ids.map((id) => providers.alpha.acknowledgmentsOf(id).length);
+  expect(posts.filter((count) => count === 1).length).toBeGreaterThan(80);
+  await eventually(async () => expect(await isOpen("alpha", "outage")).toBe(false));
+});
+
+test.each([
+  ["refuses its key", { kind: "answer", status: 401 }],
+  ["hangs", { kind: "hang" }],
+  ["answers 500", { kind: "answer", status: 500 }],
+] as const satisfies readonly (readonly [string, Behaviour])[])(
+  "a provider that %s holds up no other publisher",
+  async (_name, behaviour) => {
+    const [ofAlpha, ofBeta] = [await injectMany(alpha, 150), await injectMany(beta, 20)];
+    providers.alpha.onAcknowledge(() => behaviour);
+    await acknowledgeAll(alpha, ofAlpha);
+    const answers = await Promise.all(
+      ofBeta.map((id) => beta.acknowledge(id, "text", { headers: { Prefer: "wait=10" } })),
+    );
+    expect(new Set(answers.map(({ body }) => body["status"]))).toEqual(new Set(["ok"]));
+    expect(Math.max(...answers.map(({ durationMs }) => durationMs))).toBeLessThan(2000);
+    providers.alpha.onAcknowledge(() => acknowledged());
+    await stack.apps.get("worker")?.stop();
+    await stack.start("worker", FAST_RECOVERY);
+    await allDelivered(170, 60_000);
+  },
+);
+
+test("once a refused key is mended and the workers restarted, everything flows", async () => {
+  const ids = await injectMany(alpha, 40);
+  providers.alpha.onAcknowledge(({ headers }) =>
+    headers["x-service-api-key"] === "mended" ? acknowledged() : { kind: "answer", status: 403 },
+  );
+  await acknowledgeAll(alpha, ids);
+  await eventually(async () => expect(await isOpen("alpha", "auth")).toBe(true));
+  const refused = acknowledgments(providers.alpha).length;
+  expect(refused).toBeLessThanOrEqual(20);
+  await stack.apps.get("worker")?.stop();
+  await stack.start("worker", { ALPHA_KEY: "mended", ...FAST_RECOVERY });
+  await eventually(
+    () => expect(acknowledgments(providers.alpha).length).toBeGreaterThan(refused + 20),
+    30_000,
+  );
+});
+
+test("a 429 with Retry-After keeps the whole account waiting that long", async () => {
+  const [first, ...others] = await injectMany(alpha, 5);
+  providers.alpha.onAcknowledge((_post, count) =>
+    count === 0 && acknowledgments(providers.alpha).length === 1
+      ? { kind: "answer", status: 429, headers: { "Retry-After": "3" } }
+      : acknowledged(),
+  );
+  await acknowledgeAll(alpha, [first ?? ""]);
+  await eventually(async () => expect(await isOpen("alpha", "throttled")).toBe(true));
+  await acknowledgeAll(alpha, others);
+  await allDelivered(5, 20_000);
+  const [throttled, next] = acknowledgments(providers.alpha);
+  expect((next?.atMs ?? 0) - (throttled?.atMs ?? 0)).toBeGreaterThan(2900);
+});
+
+test("a caller that waits is told at once that its provider is away", async () => {
+  const [first, ...others] = await injectMany(alpha, 30);
+  providers.alpha.onAcknowledge(() => ({ kind: "answer", status: 503 }));
+  await acknowledgeAll(alpha, others);
+  await eventually(async () => expect(await isOpen("alpha", "outage")).toBe(true));
+  const answer = await alpha.acknowledge(first, "text", { headers: { Prefer: "wait=20" } });
+  expect(answer.body["status"]).toBe("recoverable_error");
+  expect(answer.durationMs).toBeLessThan(5000);
+});
