@@ -1,8 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { publisherIdSchema } from "@adrelay/contract";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { digestKey, loadPublishers } from "./publishers.ts";
+import { digestKey, groupByProvider, loadPublishers } from "./publishers.ts";
 
 const hashOf = (key: string) => digestKey(key).toString("hex");
 let folder: string;
