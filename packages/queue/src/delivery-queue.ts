@@ -25,6 +25,7 @@ const JOB_STATES = ["waiting", "active", "delayed", "failed"] as const;
 export type QueueJobState = (typeof JOB_STATES)[number];
 /** What became of a wish to put a failed job back. */
 export type RequeueResult = "requeued" | "on_its_way" | "held_by_attempt" | "gone";
+export type PromoteResult = "promoted" | "not_yet" | "ended";
 export type QueueCounts = Readonly<Record<QueueJobState, number>>;
 
 /** Attempts end by age, in the ledger's books: BullMQ's own count must never end them. */
@@ -75,19 +76,22 @@ export class DeliveryQueue {
     }
   }
 
-  /** Brings delayed jobs back now; one that isn't delayed (any more) is on its way, or gone. */
-  async promote(ids: readonly AdResponseId[]): Promise<void> {
-    await Promise.all(ids.map((id) => this.#promoteOne(id)));
-  }
-
-  async #promoteOne(id: AdResponseId): Promise<void> {
+  /**
+   * Brings a delayed job back now. `not_yet`: it waits already, or an attempt still holds it and may be about
+   * to put it off: ask again. `ended`: there is nothing to bring back.
+   */
+  async promote(id: AdResponseId): Promise<PromoteResult> {
+    // Promoting needs the job's id alone, so the job isn't loaded.
+    const job = new Job(this.#queue, "", {}, {}, jobIdOf(id));
     try {
-      // Promoting needs the job's id alone, so the job isn't loaded.
-      await new Job(this.#queue, "", {}, {}, jobIdOf(id)).promote();
+      await job.promote();
+      return "promoted";
     } catch (error) {
       if (!isNotDelayed(error)) {
         throw error;
       }
+      const state = await job.getState();
+      return state === "waiting" || state === "active" ? "not_yet" : "ended";
     }
   }
 

@@ -15,12 +15,7 @@ import { QUEUE_NAME, queuePrefix } from "./queue-names.ts";
 export type HandlerOutcome =
   /** Ended: the payload leaves Redis. */
   | { readonly kind: "finished" }
-  | {
-      readonly kind: "again";
-      readonly delayMs: number;
-      /** Run once the job waits: whoever brings it back early finds it there. If it fails, the job just waits. */
-      readonly onDelayed?: () => Promise<void>;
-    }
+  | { readonly kind: "again"; readonly delayMs: number }
   /** Kept as a dead letter. */
   | { readonly kind: "dead"; readonly reason: string };
 
@@ -87,7 +82,6 @@ async function runJob(options: WorkerOptions, job: Job, token: string | undefine
       return;
     case "again":
       await job.moveToDelayed(Date.now() + outcome.delayMs, token);
-      await outcome.onDelayed?.().catch((error: unknown) => options.onError(error, undefined));
       throw new DelayedError();
     case "dead":
       throw new UnrecoverableError(outcome.reason);

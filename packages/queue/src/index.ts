@@ -2,6 +2,7 @@
 export {
   DeliveryQueue,
   type PayloadRef,
+  type PromoteResult,
   type QueueCounts,
   type QueueJobState,
   type QueueOptions,

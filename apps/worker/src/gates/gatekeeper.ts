@@ -81,7 +81,7 @@ export class Gatekeeper {
     return admission;
   }
 
-  /** Puts an acknowledgment, whose job is delayed already, among those that wait for their provider. */
+  /** Puts an acknowledgment among those that wait for their provider. */
   async park({ member, place, notify }: Omit<Parking, "account">): Promise<void> {
     const account = this.#accountOf(member.publisher).group.name;
     await this.#options.gates.park({ account, member, place, notify });

@@ -50,7 +50,7 @@ export interface GateState {
 }
 
 export interface GateTick extends GateState {
-  /** Let through just now: to be brought back from the queue's delay. */
+  /** Let through just now: to be brought back from the queue's delay; see `forget`. */
   readonly released: readonly GateMember[];
 }
 
@@ -69,8 +69,8 @@ export type GateEvent =
 
 /** How much slower a refused key is tried again: haste doesn't mend it. */
 export const AUTH_PROBE_FACTOR = 12;
-/** What was let through and not taken within this time waits again. */
-const LEASE_MS = 10_000;
+/** What was let through and not taken within this time waits again: its job may not have been delayed yet. */
+const LEASE_MS = 2000;
 
 export class ProviderGates {
   readonly #redis: Redis;
@@ -108,7 +108,7 @@ export class ProviderGates {
     return { code: decodeReply(CLAIM_CODES, code), phase };
   }
 
-  /** Puts an acknowledgment, whose job is delayed already, among those that wait. */
+  /** Puts an acknowledgment among those that wait; its job is about to be delayed in the queue. */
   async park({ account, member, place, notify }: Parking): Promise<void> {
     const keys = [...this.#keys.forGate(account), this.#keys.parked(member.publisher)];
     const at = place.kind === "by_time" ? place.queuedAtMs : "";
@@ -126,7 +126,7 @@ export class ProviderGates {
     return { before, after };
   }
 
-  /** Takes members off the list of those let through: they need no claim, or there is nothing to claim. */
+  /** Takes members off the list of those let through, for good: they need no claim, or have nothing to claim. */
   async forget(account: string, members: readonly GateMember[]): Promise<void> {
     const [, released = ""] = this.#keys.forGate(account);
     if (members.length > 0) {

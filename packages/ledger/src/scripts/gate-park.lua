@@ -1,5 +1,5 @@
--- Puts an acknowledgment among those that wait for their provider. Its job is delayed in the queue already:
--- should this note get lost, the job comes by itself after a while.
+-- Puts an acknowledgment among those that wait for their provider. Should this note get lost, its job comes by
+-- itself after a while.
 -- KEYS: 1-3 as in includes/gate.lua, 4 the waiting acknowledgments of its publisher
 -- ARGV: 1 account, 2 id, 3 its place: milliseconds since 1970, the least first, or '' for the end,
 --       4 channel of a waiting gateway or '', 5 message for it

@@ -145,17 +145,16 @@ function placeAfter({ isProbe, begun: { entry, nowMs } }: MadeAttempt): Parking[
   return isProbe ? { kind: "last" } : { kind: "by_time", queuedAtMs: entry.queuedAtMs ?? nowMs };
 }
 
-/** Puts the acknowledgment among those that wait for their provider, once its job waits in the queue. */
-function park(
+/**
+ * Puts the acknowledgment among those that wait for their provider. First the note, then the queue: a crash in
+ * between leaves a job that stalls and is run again, and not one that nobody brings back.
+ */
+async function park(
   { gatekeeper }: DeliverDeps,
   { job, place, notify }: Pick<Parking, "place" | "notify"> & { readonly job: DeliveryJob },
-): HandlerOutcome {
-  const member = { publisher: job.publisher, id: job.adResponseId };
-  return {
-    kind: "again",
-    delayMs: PARKED_MAX_MS,
-    onDelayed: () => gatekeeper.park({ member, place, notify }),
-  };
+): Promise<HandlerOutcome> {
+  await gatekeeper.park({ member: { publisher: job.publisher, id: job.adResponseId }, place, notify });
+  return { kind: "again", delayMs: PARKED_MAX_MS };
 }
 
 /** Told to a waiting gateway: there will be no outcome soon. */

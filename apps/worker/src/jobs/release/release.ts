@@ -1,6 +1,6 @@
 import type { ProviderGates } from "@adrelay/ledger";
 import type { ProviderGroup } from "@adrelay/provider";
-import type { DeliveryQueue } from "@adrelay/queue";
+import type { DeliveryQueue, PromoteResult } from "@adrelay/queue";
 import type { Gatekeeper } from "../../gates/gatekeeper.ts";
 
 export interface ReleaseDeps {
@@ -21,11 +21,14 @@ export function makeRelease({ gates, gatekeeper, groups, queue }: ReleaseDeps): 
     for (const group of groups.filter(({ name }) => busy.has(name) || busyBefore.has(name))) {
       const tick = await gates.tick(group, gatekeeper.roomOf(group));
       gatekeeper.see(group, tick);
-      await queue.promote(tick.released.map(({ id }) => id));
-      if (tick.phase === "closed") {
-        // Nobody will claim these.
-        await gates.forget(group.name, tick.released);
-      }
+      const results = await Promise.all(tick.released.map(({ id }) => queue.promote(id)));
+      // While it is closed nobody claims. What an attempt still holds stays: its lease brings it back.
+      const isDone = (result: PromoteResult) =>
+        result === "ended" || (result === "promoted" && tick.phase === "closed");
+      await gates.forget(
+        group.name,
+        tick.released.filter((_member, at) => isDone(results[at] ?? "not_yet")),
+      );
     }
     busyBefore = busy;
   };
