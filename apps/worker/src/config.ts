@@ -36,7 +36,7 @@ export const WORKER_SETTINGS = {
   ),
   DELIVERY_MAX_AGE: setting(durationType, "72h", "An acknowledgment older than this becomes a dead letter."),
   BREAKER_PROBE_INTERVAL_MS: setting(
-    integerType(50, 600_000),
+    integerType(10, 600_000),
     "5000",
     "While a provider is away, one attempt goes out each so often, of all workers together; a twelfth as often while it refuses our key.",
   ),

@@ -87,11 +87,17 @@ export class DeliveryQueue {
       await job.promote();
       return "promoted";
     } catch (error) {
-      if (!isNotDelayed(error)) {
-        throw error;
+      switch (codeOf(error)) {
+        case ErrorCode.JobNotExist:
+          return "ended";
+        case ErrorCode.JobNotInState: {
+          // It may have been put off since: whatever hasn't ended is worth another question.
+          const state = await job.getState();
+          return state === "failed" || state === "completed" ? "ended" : "not_yet";
+        }
+        default:
+          throw error;
       }
-      const state = await job.getState();
-      return state === "waiting" || state === "active" ? "not_yet" : "ended";
     }
   }
 
@@ -113,9 +119,7 @@ export class DeliveryQueue {
   }
 }
 
-/** BullMQ's numbers for a job that is gone, and for one that is in another state. */
-const NOT_DELAYED_CODES: readonly unknown[] = [ErrorCode.JobNotExist, ErrorCode.JobNotInState];
-
-function isNotDelayed(error: unknown): boolean {
-  return error instanceof Error && "code" in error && NOT_DELAYED_CODES.includes(error.code);
+/** BullMQ numbers the refusals of its scripts. */
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
 }

@@ -152,3 +152,23 @@ test("a job of a newer version waits and is reported, and others go on", async (
   expect(unreadable).toEqual(["newer"]);
   expect(seen).toEqual(["r"]);
 });
+
+test("a job is brought back early, also one that an attempt was about to put off", async () => {
+  const { queue, work } = setup();
+  const job = newJob();
+  await queue.enqueue(job, "hash");
+  const whileActive: string[] = [];
+  let attempts = 0;
+  work(async ({ adResponseId }) => {
+    attempts += 1;
+    if (attempts > 1) {
+      return { kind: "finished" };
+    }
+    whileActive.push(await queue.promote(adResponseId));
+    return { kind: "again", delayMs: 600_000 };
+  });
+  await eventually(async () => expect(await queue.promote(job.adResponseId)).toBe("promoted"));
+  await eventually(async () => expect(await queue.promote(job.adResponseId)).toBe("ended"));
+  expect(whileActive).toEqual(["not_yet"]);
+  expect(attempts).toBe(2);
+});

@@ -84,16 +84,23 @@ export function acknowledged(status: "ok" | "no_ad_used" | "recoverable_error" =
 /** Starts a provider on a real socket; it fills every injection and takes every acknowledgment unless told else. */
 export async function startScriptedProvider(port = 0): Promise<ScriptedProvider> {
   const posts: SeenPost[] = [];
+  const byId = new Map<string, SeenPost[]>();
+  const ofSameId = (operation: SeenPost["operation"], fields: Record<string, unknown>): SeenPost[] => {
+    const key = `${operation} ${String(fields["ad_response_id"]).toLowerCase()}`;
+    const known = byId.get(key) ?? [];
+    byId.set(key, known);
+    return known;
+  };
   let onStart: Script = () => filled();
   let onAcknowledge: Script = () => acknowledged();
   const server = createServer((request, response) => {
     void readPost(request).then((post) => {
-      const before = posts.filter(
-        ({ operation, fields }) => operation === post.operation && sameId(fields, post.fields),
-      );
+      const same = ofSameId(post.operation, post.fields);
+      const before = same.length;
+      same.push(post);
       posts.push(post);
       const script = post.operation === "start" ? onStart : onAcknowledge;
-      behave(script(post, before.length), request, response);
+      behave(script(post, before), request, response);
     });
   });
   await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
@@ -103,8 +110,7 @@ export async function startScriptedProvider(port = 0): Promise<ScriptedProvider>
     url: `http://127.0.0.1:${bound}`,
     port: bound,
     posts,
-    acknowledgmentsOf: (id) =>
-      posts.filter((post) => post.operation === "acknowledge" && sameId(post.fields, { ad_response_id: id })),
+    acknowledgmentsOf: (id) => ofSameId("acknowledge", { ad_response_id: id }),
     onStart: (script) => {
       onStart = script;
     },
@@ -117,10 +123,6 @@ export async function startScriptedProvider(port = 0): Promise<ScriptedProvider>
         server.closeAllConnections();
       }),
   };
-}
-
-function sameId(a: Record<string, unknown>, b: Record<string, unknown>): boolean {
-  return String(a["ad_response_id"]).toLowerCase() === String(b["ad_response_id"]).toLowerCase();
 }
 
 async function readPost(request: IncomingMessage): Promise<SeenPost> {

@@ -1,0 +1,125 @@
+/**
+ * Guards against an outage of hours that ends in dead letters or in a flood: 10,000 acknowledgments, a provider
+ * away for three hours, the schedule scaled to 1:360 (30 s here), every setting of time with it. The recovery is not
+ * scaled: its rate is what an operator would set.
+ */
+import {
+  acknowledged,
+  eventually,
+  fetchMetrics,
+  type RelayStack,
+  relayCaller,
+  type ScriptedProvider,
+  startRelayStack,
+  startScriptedProvider,
+  startTestRedis,
+  sumOf,
+  type TestRedis,
+  unknownId,
+} from "@adrelay/testkit";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const SCALE = 360;
+const ACKNOWLEDGMENTS = 10_000;
+const LANES = 64;
+const OUTAGE_MS = (3 * 3_600_000) / SCALE;
+const RATE = 1000;
+const SECOND_MS = 1000;
+const HOUR_MS = 3_600_000;
+/** The defaults of RETRY_SCHEDULE, DELIVERY_MAX_AGE and BREAKER_PROBE_INTERVAL_MS. */
+const SCHEDULE_MS = [
+  5000,
+  30_000,
+  120_000,
+  600_000,
+  1_800_000,
+  HOUR_MS,
+  2 * HOUR_MS,
+  4 * HOUR_MS,
+  8 * HOUR_MS,
+];
+const MAX_AGE_MS = 72 * HOUR_MS;
+const PROBE_MS = 5000;
+
+const scaled = (durationMs: number) => Math.round(durationMs / SCALE);
+
+let redis: TestRedis;
+let provider: ScriptedProvider;
+let stack: RelayStack;
+
+beforeAll(async () => {
+  redis = await startTestRedis();
+  provider = await startScriptedProvider();
+  provider.onAcknowledge(() => ({ kind: "answer", status: 503 }));
+  stack = await startRelayStack({
+    redis,
+    providerUrl: provider.url,
+    env: {
+      RETRY_SCHEDULE: SCHEDULE_MS.map((waitMs) => `${scaled(waitMs)}ms`).join(","),
+      DELIVERY_MAX_AGE: `${scaled(MAX_AGE_MS)}ms`,
+      BREAKER_PROBE_INTERVAL_MS: String(scaled(PROBE_MS)),
+      RECOVERY_RATE_PER_SECOND: String(RATE),
+    },
+  });
+});
+afterAll(async () => {
+  await stack.stop();
+  await provider.close();
+  await redis.dispose();
+});
+
+async function queueAll(): Promise<void> {
+  const caller = relayCaller(stack.gatewayUrl);
+  let left = ACKNOWLEDGMENTS;
+  const lane = async () => {
+    while (left > 0) {
+      left -= 1;
+      const answer = await caller.acknowledge(unknownId(), "text", { headers: { Prefer: "respond-async" } });
+      expect(answer.status).toBe(201);
+    }
+  };
+  await Promise.all(Array.from({ length: LANES }, lane));
+}
+
+const stateCount = async (state: string) =>
+  sumOf(await fetchMetrics(stack.gatewayOpsUrl), "adrelay_acknowledgments", { state });
+
+/** Most posts within any second. */
+function peakRate(timesMs: readonly number[]): number {
+  let from = 0;
+  return timesMs.reduce((peak, atMs, at) => {
+    while (atMs - (timesMs[from] ?? 0) >= SECOND_MS) {
+      from += 1;
+    }
+    return Math.max(peak, at - from + 1);
+  }, 0);
+}
+
+test("after three hours' outage all 10,000 are delivered, none is dead, and the provider isn't flooded", {
+  timeout: 300_000,
+}, async () => {
+  const startedAtMs = performance.now();
+  await queueAll();
+  await eventually(
+    () => expect(performance.now() - startedAtMs).toBeGreaterThan(OUTAGE_MS),
+    OUTAGE_MS + 60_000,
+  );
+  const triedInOutage = provider.posts.length;
+  const backAtMs = performance.now();
+  provider.onAcknowledge(() => acknowledged());
+  await eventually(async () => expect(await stateCount("delivered")).toBe(ACKNOWLEDGMENTS), 180_000);
+
+  expect(await stateCount("dead")).toBe(0);
+  expect(await stateCount("queued")).toBe(0);
+  // Probes, and what was under way as the circuit opened: for the most part nothing was tried.
+  expect(triedInOutage).toBeLessThan(scaled(3 * HOUR_MS) / scaled(PROBE_MS) + 200);
+  const after = provider.posts.map(({ atMs }) => atMs).filter((atMs) => atMs >= backAtMs);
+  const firstMinute = after.filter((atMs) => atMs < backAtMs + 60 * SECOND_MS);
+  const peak = peakRate(firstMinute);
+  console.log(
+    `outage: ${triedInOutage} posts in ${Math.round(OUTAGE_MS / 1000)} s; recovery: peak ${peak}/s of ${RATE}/s, ` +
+      `done ${Math.round(((after.at(-1) ?? 0) - backAtMs) / 1000)} s after the provider was back`,
+  );
+  expect(peak).toBeLessThanOrEqual(RATE);
+  expect(after).toHaveLength(ACKNOWLEDGMENTS);
+});
