@@ -1,4 +1,4 @@
-import { collectWithLedger, Ledger } from "@adrelay/ledger";
+import { collectWithLedger, Ledger, Replays } from "@adrelay/ledger";
 import { ProviderClient } from "@adrelay/provider";
 import { DeliveryQueue, DeliveryWorker } from "@adrelay/queue";
 import {
@@ -16,6 +16,7 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { WorkerConfig } from "./config.ts";
 import { makeDeliver } from "./jobs/deliver/deliver.ts";
+import { IDLE_PAUSE_MS, replayOnce } from "./jobs/replay/replay.ts";
 import { Periodic } from "./jobs/sweep/periodic.ts";
 import { sweepOnce } from "./jobs/sweep/sweep.ts";
 import { createWorkerMetrics } from "./worker-metrics.ts";
@@ -27,7 +28,7 @@ export async function compose(config: WorkerConfig): Promise<RunnableService> {
   const lifecycle = new Lifecycle(log);
   const base = { config, log, lifecycle, registry: createRegistry() };
   const adapters = await openAdapters(base);
-  const { ledger, queue } = adapters;
+  const { ledger, queue, replays } = adapters;
   const worker = makeWorker(base, adapters);
   const sweeper = new Periodic(
     () => sweepOnce({ ledger, queue, log, deadLetterRetentionMs: settings.DEAD_LETTER_RETENTION }),
@@ -35,6 +36,12 @@ export async function compose(config: WorkerConfig): Promise<RunnableService> {
     (err) => log.warn({ event: "sweep_failed", err }),
   );
   lifecycle.onStop("sweep", () => sweeper.stop());
+  const replayer = new Periodic(
+    () => replayOnce({ ledger, queue, replays, log }),
+    IDLE_PAUSE_MS,
+    (err) => log.warn({ event: "replay_failed", err }),
+  );
+  lifecycle.onStop("replays", () => replayer.stop());
   const opsServer = await startHttpServer(makeOpsApp(base, adapters, worker), {
     name: "the worker's ops listener",
     host: settings.WORKER_OPS_HOST,
@@ -44,6 +51,7 @@ export async function compose(config: WorkerConfig): Promise<RunnableService> {
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
   worker.start();
   sweeper.start();
+  replayer.start();
   const listening = { ops_port: opsServer.port };
   return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS, listening };
 }
@@ -64,12 +72,14 @@ async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
   const workerRedis = connectRedis(settings.REDIS_URL, "worker", log);
   lifecycle.onStop("redis of the queue", () => workerRedis.disconnect());
-  const ledger = new Ledger({ redis, recordRetentionMs: settings.RECORD_RETENTION });
+  const ledgerOptions = { redis, recordRetentionMs: settings.RECORD_RETENTION };
+  const ledger = new Ledger(ledgerOptions);
+  const replays = new Replays(ledgerOptions);
   const queue = new DeliveryQueue({ redis });
   lifecycle.onStop("queue", () => queue.close());
   const provider = new ProviderClient();
   lifecycle.onStop("provider", () => provider.close());
-  return { redis, guard, workerRedis, ledger, queue, provider };
+  return { redis, guard, workerRedis, ledger, replays, queue, provider };
 }
 
 function makeWorker(

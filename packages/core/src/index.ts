@@ -2,6 +2,7 @@
 export {
   type AttemptCode,
   classifyDelivery,
+  DEAD_REASON_TEXTS,
   DEAD_REASONS,
   type DeadReason,
   type DeliveryOutcome,
@@ -14,6 +15,7 @@ export {
   SLOW_RETRY_MS,
 } from "./delivery/plan-retry.ts";
 export { type CallFailure, outcomeLabelOf, type ProviderReply } from "./delivery/provider-reply.ts";
+export { publicErrorOf } from "./delivery/public-error.ts";
 export { parseRetryAfterMs, RETRY_AFTER_MAX_MS } from "./delivery/retry-after.ts";
 export {
   decideTransition,

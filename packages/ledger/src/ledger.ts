@@ -71,6 +71,8 @@ export interface Settlement {
   readonly attemptsBefore: number;
   /** Wait before the next attempt; for `retry` alone. */
   readonly delayMs: number;
+  /** Of a `die` alone: bytes of the caller's body, and the provider's public error if it told one. */
+  readonly death?: { readonly sizeBytes: number; readonly providerError: string | undefined };
   /** Told in the same step to the gateway that waits there, if one does. */
   readonly notify: { readonly channel: string; readonly message: string } | undefined;
 }
@@ -79,6 +81,13 @@ export interface Settlement {
 export interface PayloadWork {
   readonly action: "requeue" | "remove";
   readonly id: AdResponseId;
+}
+
+interface LeaveDead {
+  readonly id: AdResponseId;
+  readonly event: "replay" | "discard";
+  readonly by: string;
+  readonly details: Readonly<Record<string, string>>;
 }
 
 export class Ledger {
@@ -143,6 +152,7 @@ export class Ledger {
       delayMs,
       notify,
       attemptsBefore,
+      death,
     } = settlement;
     const member = memberOf(id);
     const reply = await this.#run("settle", this.#keys.forScript(member), [
@@ -158,18 +168,27 @@ export class Ledger {
       notify?.message ?? "",
       ATTEMPTS_KEPT,
       attemptsBefore,
+      death?.sizeBytes ?? "",
+      death?.providerError ?? "",
     ]);
     return decodeReply(BOOKED_CODES, reply);
   }
 
-  /** Puts a dead letter back to queued; the queue's part is `pendingPayloadWork`. */
-  replay(id: AdResponseId): Promise<LeaveDeadCode> {
-    return this.#leaveDead(id, "replay");
+  /** Puts a dead letter back to queued; the queue's part is `takePayloadWork`. `by` is for the audit. */
+  replay(id: AdResponseId, by: string): Promise<LeaveDeadCode> {
+    return this.#leaveDead({ id, event: "replay", by, details: {} });
   }
 
-  /** Ends a dead letter for good; the queue's part is `pendingPayloadWork`. */
-  discard(id: AdResponseId): Promise<LeaveDeadCode> {
-    return this.#leaveDead(id, "discard");
+  /** Ends a dead letter for good; the queue's part is `takePayloadWork`. `by` and `reason` are for the audit. */
+  discard(id: AdResponseId, by: string, reason: string): Promise<LeaveDeadCode> {
+    return this.#leaveDead({ id, event: "discard", by, details: { reason } });
+  }
+
+  /** Makes a dead letter of what is queued and whose text the queue doesn't hold; true if it did. */
+  async losePayload(id: AdResponseId, payloadKey: string): Promise<boolean> {
+    const member = memberOf(id);
+    const keys = [...this.#keys.forScript(member), payloadKey];
+    return (await this.#run("lose-payload", keys, [member])) === 1;
   }
 
   /** Moves overdue ad responses to missed; answers how many were looked at, at most `limit`. */
@@ -182,18 +201,27 @@ export class Ledger {
     return this.#sweep(["expire", limit, this.#retentionMs, this.#keys.entryPrefix, deadLetterRetentionMs]);
   }
 
-  /** Work on the queue that a replay, discard or expiry left, oldest first. */
-  async pendingPayloadWork(limit: number): Promise<PayloadWork[]> {
-    const members = await this.#redis.zrange(this.#keys.payloadWork, 0, String(limit - 1));
-    return members.map((member) => {
-      const [action, id] = z.tuple([z.enum(["requeue", "remove"]), z.string()]).parse(member.split(":"));
-      return { action, id: idOf(id) };
-    });
+  /**
+   * Takes work on the queue that a replay, discard or expiry left, oldest first. What isn't finished within
+   * the lease comes up again.
+   */
+  async takePayloadWork(limit: number, leaseMs: number): Promise<PayloadWork[]> {
+    const reply = await this.#run("take-payload-work", this.#keys.forScript(""), [limit, leaseMs]);
+    return z
+      .array(z.string())
+      .parse(reply)
+      .map((note) => {
+        const [action, id] = z.tuple([z.enum(["requeue", "remove"]), z.string()]).parse(note.split(":"));
+        return { action, id: idOf(id) };
+      });
   }
 
   /** Marks payload work as done. */
-  async finishPayloadWork({ action, id }: PayloadWork): Promise<void> {
-    await this.#redis.zrem(this.#keys.payloadWork, `${action}:${memberOf(id)}`);
+  async finishPayloadWork(...done: readonly PayloadWork[]): Promise<void> {
+    if (done.length > 0) {
+      const notes = done.map(({ action, id }) => `${action}:${memberOf(id)}`);
+      await this.#redis.zrem(this.#keys.payloadWork, ...notes);
+    }
   }
 
   /** All counts at one moment. */
@@ -201,14 +229,11 @@ export class Ledger {
     return parseSnapshot(await this.#run("snapshot", this.#keys.forScript(""), []));
   }
 
-  async #leaveDead(id: AdResponseId, event: "replay" | "discard"): Promise<LeaveDeadCode> {
+  async #leaveDead({ id, event, by, details }: LeaveDead): Promise<LeaveDeadCode> {
     const member = memberOf(id);
-    const reply = await this.#run("leave-dead", this.#keys.forScript(member), [
-      member,
-      event,
-      this.#retentionMs,
-    ]);
-    return decodeReply(LEAVE_DEAD_CODES, reply);
+    const keys = [...this.#keys.forScript(member), this.#keys.audit];
+    const args = [member, event, this.#retentionMs, by, JSON.stringify(details)];
+    return decodeReply(LEAVE_DEAD_CODES, await this.#run("leave-dead", keys, args));
   }
 
   async #sweep(args: readonly (string | number)[]): Promise<number> {

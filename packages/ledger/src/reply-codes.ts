@@ -18,6 +18,9 @@ export type BookedCode = (typeof BOOKED_CODES)[keyof typeof BOOKED_CODES];
 export const LEAVE_DEAD_CODES = { 1: "booked", 0: "unknown", "-1": "not_dead" } as const;
 export type LeaveDeadCode = (typeof LEAVE_DEAD_CODES)[keyof typeof LEAVE_DEAD_CODES];
 
+export const CANCEL_CODES = { 1: "cancelled", 0: "unknown", "-1": "ended" } as const;
+export type CancelCode = (typeof CANCEL_CODES)[keyof typeof CANCEL_CODES];
+
 /** A script answered something that it never answers: the code and the scripts don't belong together. */
 export class LedgerReplyError extends Error {
   override readonly name = "LedgerReplyError";

@@ -2,7 +2,22 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Redis } from "ioredis";
 
-const NAMES = ["record-injection", "accept", "settle", "leave-dead", "sweep", "snapshot"] as const;
+const NAMES = [
+  "record-injection",
+  "accept",
+  "settle",
+  "leave-dead",
+  "lose-payload",
+  "take-payload-work",
+  "sweep",
+  "snapshot",
+  "dead-counts",
+  "list-entries",
+  "start-replay",
+  "cancel-replay",
+  "replay-batch",
+  "latest-replays",
+] as const;
 export type ScriptName = (typeof NAMES)[number];
 
 /** Runs a script of `scripts/` by name; loads it into Redis when Redis doesn't have it (yet, or any more). */
@@ -31,7 +46,7 @@ export function createScriptRunner(redis: Redis): RunScript {
 
 function loadScript(name: string): { source: string; sha: string } {
   const read = (path: string) => readFileSync(new URL(`./scripts/${path}.lua`, import.meta.url), "utf8");
-  const source = read(name).replace(/^-- @include (\w+)$/m, (_line, include: string) =>
+  const source = read(name).replace(/^-- @include ([\w-]+)$/gm, (_line, include: string) =>
     read(`includes/${include}`),
   );
   return { source, sha: createHash("sha1").update(source).digest("hex") };

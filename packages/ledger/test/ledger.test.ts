@@ -96,10 +96,10 @@ async function fire({ ledger, accept, settle }: Fixture, id: AdResponseId, event
       await ledger.sweepMissed(1000);
       return;
     case "replay":
-      await ledger.replay(id);
+      await ledger.replay(id, "alice");
       return;
     case "discard":
-      await ledger.discard(id);
+      await ledger.discard(id, "alice", "gone stale");
       return;
     case "expire":
       await ledger.sweepExpired(1000, 0);
@@ -226,16 +226,16 @@ test("a replayed dead letter starts with fresh attempts and a fresh age", async 
   await settle(id, "retry");
   await settle(id, "die");
   expect(await ledger.find(id)).toMatchObject({ failedAttempts: 2, attempts: 3, deadReason: "http_400" });
-  expect(await ledger.replay(id)).toBe("booked");
+  expect(await ledger.replay(id, "alice")).toBe("booked");
   expect(await ledger.find(id)).toMatchObject({
     state: "queued",
     failedAttempts: 0,
     attempts: 3,
     deadReason: undefined,
   });
-  expect(await ledger.pendingPayloadWork(10)).toEqual([{ action: "requeue", id }]);
+  expect(await ledger.takePayloadWork(10, LONG_MS)).toEqual([{ action: "requeue", id }]);
   await ledger.finishPayloadWork({ action: "requeue", id });
-  expect(await ledger.pendingPayloadWork(10)).toEqual([]);
+  expect((await ledger.snapshot()).payloadWork).toBe(0);
 });
 
 test("a retry whose booking is sent again because its reply got lost counts once", async () => {
@@ -252,7 +252,7 @@ test("a death that is sent again after a replay does not kill again", async () =
   const id = newId();
   await accept(id);
   expect(await settle(id, "die", { attemptsBefore: 0 })).toBe("booked");
-  await ledger.replay(id);
+  await ledger.replay(id, "alice");
   expect(await settle(id, "die", { attemptsBefore: 0 })).toBe("same");
   expect(await ledger.find(id)).toMatchObject({ state: "queued" });
 });
@@ -267,7 +267,7 @@ test("only the latest attempts are kept and all are counted", async () => {
   const entry = await ledger.find(id);
   expect(entry?.attempts).toBe(25);
   expect(entry?.attemptLog).toHaveLength(20);
-  expect(entry?.attemptLog[0]).toMatchObject({ code: "http_506", durationMs: 6 });
+  expect(entry?.attemptLog[0]).toMatchObject({ code: "http_506", durationMs: 6, outcome: "retry" });
   expect(entry?.attemptLog.at(-1)).toMatchObject({ code: "http_525", durationMs: 25 });
 });
 

@@ -7,6 +7,7 @@
 import type { AdResponseId, DeliveryJob } from "@adrelay/contract";
 import { Job, Queue } from "bullmq";
 import type { Redis } from "ioredis";
+import { z } from "zod";
 import { jobIdOf, QUEUE_NAME, queuePrefix } from "./queue-names.ts";
 
 export interface QueueOptions {
@@ -54,19 +55,22 @@ export class DeliveryQueue {
   }
 
   /**
-   * Puts a failed job back. One that waits is on its way already. Of one that an attempt holds nothing is
-   * known yet: it may be about to fail, for the reason before last, so ask again.
+   * Puts a failed job back, with all its attempts. One that waits is on its way already. Of one that an
+   * attempt holds nothing is known yet: it may be about to fail, for the reason before last, so ask again.
    */
   async requeue(id: AdResponseId): Promise<RequeueResult> {
-    const job = await Job.fromId(this.#queue, jobIdOf(id));
-    if (job === undefined) {
-      return "gone";
+    // The id is all that a retry needs: to load the job would fetch its whole text.
+    const job = new Job(this.#queue, "", {}, {}, jobIdOf(id));
+    const first = await retryFailed(job);
+    if (first !== "not_failed") {
+      return first;
     }
     // One question: asked twice, the job could fail in between and be taken for one that waits.
     switch (await job.getState()) {
-      case "failed":
-        await job.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true });
-        return "requeued";
+      case "failed": {
+        const second = await retryFailed(job);
+        return second === "not_failed" ? "held_by_attempt" : second;
+      }
       case "active":
       case "unknown":
         return "held_by_attempt";
@@ -90,5 +94,26 @@ export class DeliveryQueue {
   /** Closes the queue; the connection is its owner's. */
   async close(): Promise<void> {
     await this.#queue.close();
+  }
+}
+
+/** BullMQ's codes of a job that it can't retry, since it isn't there or hasn't failed. */
+const NO_SUCH_JOB = -1;
+const NOT_IN_STATE = -3;
+const retryErrorSchema = z.object({ code: z.number() });
+
+async function retryFailed(job: Job): Promise<"requeued" | "gone" | "not_failed"> {
+  try {
+    await job.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true });
+    return "requeued";
+  } catch (error) {
+    switch (retryErrorSchema.safeParse(error).data?.code) {
+      case NO_SUCH_JOB:
+        return "gone";
+      case NOT_IN_STATE:
+        return "not_failed";
+      default:
+        throw error;
+    }
   }
 }

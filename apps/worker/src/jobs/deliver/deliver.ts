@@ -14,6 +14,7 @@ import {
   outcomeLabelOf,
   type ProviderReply,
   planRetry,
+  publicErrorOf,
 } from "@adrelay/core";
 import type { AcceptResult, BookedCode, Ledger, LedgerEntry, Settlement } from "@adrelay/ledger";
 import type { ProviderAccount, ProviderClient } from "@adrelay/provider";
@@ -159,6 +160,7 @@ function decideSettlement(deps: DeliverDeps, { job, begun, reply, durationMs }: 
     durationMs,
     delayMs: 0,
     attemptsBefore: begun.entry.attempts,
+    death: { sizeBytes: Buffer.byteLength(job.body), providerError: publicErrorOf(reply) },
   };
   const decided = withRetryPlan(deps, begun, outcome, durationMs);
   const settled = { ...base, ...decided };

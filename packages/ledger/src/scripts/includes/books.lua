@@ -5,12 +5,15 @@ local queuedKey = KEYS[3]   -- zset: id by the time it was queued
 local deadKey = KEYS[4]     -- zset: id by the time it died
 local gaugesKey = KEYS[5]   -- hash: publisher|state to how many are, or ended, there
 local totalsKey = KEYS[6]   -- hash: counter|publisher|label to its value
-local payloadKey = KEYS[7]  -- zset: work still to be done on queue payloads, by the time it came up
+local payloadKey = KEYS[7]  -- zset: work still to be done on queue payloads, by when it is due
 
--- The ledger's clock: milliseconds of Redis' own time.
-local function clockMs()
+-- The ledger's clock: Redis' own time, in microseconds and in milliseconds.
+local function clockUs()
   local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
+  return time[1] * 1000000 + time[2]
+end
+local function clockMs()
+  return math.floor(clockUs() / 1000)
 end
 
 local function count(name, publisher, label)
