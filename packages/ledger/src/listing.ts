@@ -1,6 +1,7 @@
 /** What an operator looks through: pages of ad responses in one state, and how many dead letters stand. */
 import { type PublisherId, publisherIdSchema } from "@adrelay/contract";
 import type { DeadReason } from "@adrelay/core";
+import type { Redis } from "ioredis";
 import { z } from "zod";
 import { type LedgerEntry, parseEntry } from "./entry.ts";
 import { idOf, type LedgerKeys, ledgerKeys } from "./keys.ts";
@@ -47,10 +48,12 @@ export interface DeadCount {
 const SEEN_MAX = 2000;
 
 export class Listing {
+  readonly #redis: Redis;
   readonly #run: RunScript;
   readonly #keys: LedgerKeys;
 
   constructor({ redis, partition = "0" }: LedgerOptions) {
+    this.#redis = redis;
     this.#run = createScriptRunner(redis);
     this.#keys = ledgerKeys(partition);
   }
@@ -66,9 +69,18 @@ export class Listing {
       this.#keys.entryPrefix,
       SEEN_MAX,
     ]);
-    const [rows, timeMs, member] = pageSchema.parse(reply);
-    const entries = rows.flatMap(([id, fields]) => parseEntry(idOf(id), fields) ?? []);
-    return { entries, next: member === "" ? undefined : { timeMs, member } };
+    const [members, timeMs, member] = pageSchema.parse(reply);
+    const entries = await Promise.all(members.map((one) => this.#load(one)));
+    return {
+      // One that has left the state since is on no page of it.
+      entries: entries.filter((entry) => entry !== undefined).filter((entry) => entry.state === state),
+      next: member === "" ? undefined : { timeMs, member },
+    };
+  }
+
+  async #load(member: string): Promise<LedgerEntry | undefined> {
+    const reply = await this.#redis.call("HGETALL", this.#keys.entryPrefix + member);
+    return parseEntry(idOf(member), reply);
   }
 
   /** Dead letters that stand now, by publisher and reason. */
@@ -83,11 +95,7 @@ export class Listing {
   }
 }
 
-const pageSchema = z.tuple([
-  z.array(z.tuple([z.string(), z.array(z.unknown())])),
-  z.coerce.number(),
-  z.string(),
-]);
+const pageSchema = z.tuple([z.array(z.string()), z.coerce.number(), z.string()]);
 
 /** A filter as scripts take it: publisher, reason, since, until, each '' for none. */
 export function filterArgs({ publisher, reason, sinceMs, untilMs }: DeadFilter): (string | number)[] {

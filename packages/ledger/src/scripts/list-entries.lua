@@ -1,11 +1,12 @@
--- A page of what is dead, queued or awaiting, newest first. Bounded: looks at ARGV[10] members at most and
--- then answers with a place to go on from, even if the page isn't full.
+-- A page of what is dead, queued or awaiting, newest first: ids alone, so that Redis is never held up while a
+-- page is put together. Bounded: looks at ARGV[10] members at most and then answers with a place to go on
+-- from, even if the page isn't full.
 -- A place is a time and an id: ids of one millisecond stand in their own order, so none is shown twice or
 -- left out while others come and go. Dead letters of several kinds are merged by it.
 -- ARGV: 1 state, 2 publisher or '', 3 reason or '', 4 since and 5 until in ms or '', 6 most rows,
 --       7 time and 8 id of the place to go on from, or '' and '', 9 prefix of entry keys, 10 most to look at
 -- Clock: none. Writes nothing.
--- Returns {rows of {id, fields and values}, time, id of the next place}; both '' at the end.
+-- Returns {ids, time and id of the next place}; both '' at the end.
 -- @include books
 -- @include dead-letters
 local state, publisher, reason, since = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]) or 0
@@ -74,16 +75,12 @@ local function newestSource()
   return newest, newestTime, newestId
 end
 
-local rows, seen, lastTime, lastId = {}, 0, '', ''
+local ids, seen, lastTime, lastId = {}, 0, '', ''
 local source, time, id = newestSource()
-while source and #rows < limit and seen < mostSeen do
-  local key = ARGV[9] .. id
+while source and #ids < limit and seen < mostSeen do
   -- A kind holds one publisher's letters alone; other indexes are looked through.
-  if state == 'dead' or publisher == '' or redis.call('HGET', key, 'p') == publisher then
-    local fields = redis.call('HGETALL', key)
-    if #fields > 0 then
-      table.insert(rows, {id, fields})
-    end
+  if state == 'dead' or publisher == '' or redis.call('HGET', ARGV[9] .. id, 'p') == publisher then
+    table.insert(ids, id)
   end
   seen, lastTime, lastId = seen + 1, string.format('%.0f', time), id
   source.at = source.at + 2
@@ -93,6 +90,6 @@ while source and #rows < limit and seen < mostSeen do
   source, time, id = newestSource()
 end
 if not source then
-  return {rows, '', ''}
+  return {ids, '', ''}
 end
-return {rows, lastTime, lastId}
+return {ids, lastTime, lastId}

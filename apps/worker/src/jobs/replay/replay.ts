@@ -13,9 +13,9 @@ export interface ReplayJobDeps extends PayloadWorkDeps {
 }
 
 /** Letters a step: keeps its script at a few milliseconds. */
-const BATCH = 200;
+const BATCH = 100;
 /** Steps of one replay in a row before others get their turn. */
-const STEPS_PER_TURN = 10;
+const STEPS_PER_TURN = 20;
 const GRACE_MS = 3000;
 
 /** The pause after a round in which something ran, and after one in which nothing did. */
