@@ -30,14 +30,16 @@ export async function compose(config: WorkerConfig): Promise<RunnableService> {
   const adapters = await openAdapters(base);
   const { ledger, queue, replays } = adapters;
   const worker = makeWorker(base, adapters);
+  const isStopping = () => lifecycle.isStopping;
+  const deadLetterRetentionMs = settings.DEAD_LETTER_RETENTION;
   const sweeper = new Periodic(
-    () => sweepOnce({ ledger, queue, log, deadLetterRetentionMs: settings.DEAD_LETTER_RETENTION }),
+    () => sweepOnce({ ledger, queue, log, deadLetterRetentionMs, isStopping }),
     settings.SWEEP_INTERVAL_MS,
     (err) => log.warn({ event: "sweep_failed", err }),
   );
   lifecycle.onStop("sweep", () => sweeper.stop());
   const replayer = new Periodic(
-    () => replayOnce({ ledger, queue, replays, log }),
+    () => replayOnce({ ledger, queue, replays, log, isStopping }),
     IDLE_PAUSE_MS,
     (err) => log.warn({ event: "replay_failed", err }),
   );

@@ -5,9 +5,9 @@ export {
   type AcceptRequest,
   type AcceptResult,
   type InjectionRecord,
+  type LeaveDeadResult,
   Ledger,
   type LedgerOptions,
-  type PayloadWork,
   type Settlement,
 } from "./ledger.ts";
 export {
@@ -20,6 +20,7 @@ export {
   type ListQuestion,
 } from "./listing.ts";
 export { collectWithLedger, LEDGER_COUNTERS, type LedgerSources, type QueueDepths } from "./metrics.ts";
+export type { PayloadWork } from "./payload-work.ts";
 export { type BulkReplay, type ReplayBatch, type ReplayOrder, Replays } from "./replays.ts";
 export {
   type AcceptCode,

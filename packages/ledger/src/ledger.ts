@@ -14,7 +14,8 @@ import type { AdResponseId, PublisherId } from "@adrelay/contract";
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import { ATTEMPTS_KEPT, type LedgerEntry, parseEntry } from "./entry.ts";
-import { idOf, type LedgerKeys, ledgerKeys, memberOf } from "./keys.ts";
+import { type LedgerKeys, ledgerKeys, memberOf } from "./keys.ts";
+import { type PayloadWork, parseNote, parseNotes } from "./payload-work.ts";
 import {
   ACCEPT_CODES,
   type AcceptCode,
@@ -77,11 +78,10 @@ export interface Settlement {
   readonly notify: { readonly channel: string; readonly message: string } | undefined;
 }
 
-/** Something to be done in the queue after a dead letter left the dead letters. */
-export interface PayloadWork {
-  readonly action: "requeue" | "remove";
-  readonly id: AdResponseId;
-}
+/** What came of taking a letter out of the dead letters; `work` is the queue's part. */
+export type LeaveDeadResult =
+  | { readonly kind: "booked"; readonly work: PayloadWork }
+  | { readonly kind: Exclude<LeaveDeadCode, "booked"> };
 
 interface LeaveDead {
   readonly id: AdResponseId;
@@ -174,13 +174,13 @@ export class Ledger {
     return decodeReply(BOOKED_CODES, reply);
   }
 
-  /** Puts a dead letter back to queued; the queue's part is `takePayloadWork`. `by` is for the audit. */
-  replay(id: AdResponseId, by: string): Promise<LeaveDeadCode> {
+  /** Puts a dead letter back to queued. `by` is for the audit. */
+  replay(id: AdResponseId, by: string): Promise<LeaveDeadResult> {
     return this.#leaveDead({ id, event: "replay", by, details: {} });
   }
 
-  /** Ends a dead letter for good; the queue's part is `takePayloadWork`. `by` and `reason` are for the audit. */
-  discard(id: AdResponseId, by: string, reason: string): Promise<LeaveDeadCode> {
+  /** Ends a dead letter for good. `by` and `reason` are for the audit. */
+  discard(id: AdResponseId, by: string, reason: string): Promise<LeaveDeadResult> {
     return this.#leaveDead({ id, event: "discard", by, details: { reason } });
   }
 
@@ -207,20 +207,13 @@ export class Ledger {
    */
   async takePayloadWork(limit: number, leaseMs: number): Promise<PayloadWork[]> {
     const reply = await this.#run("take-payload-work", this.#keys.forScript(""), [limit, leaseMs]);
-    return z
-      .array(z.string())
-      .parse(reply)
-      .map((note) => {
-        const [action, id] = z.tuple([z.enum(["requeue", "remove"]), z.string()]).parse(note.split(":"));
-        return { action, id: idOf(id) };
-      });
+    return parseNotes(reply);
   }
 
   /** Marks payload work as done. */
   async finishPayloadWork(...done: readonly PayloadWork[]): Promise<void> {
     if (done.length > 0) {
-      const notes = done.map(({ action, id }) => `${action}:${memberOf(id)}`);
-      await this.#redis.zrem(this.#keys.payloadWork, ...notes);
+      await this.#redis.zrem(this.#keys.payloadWork, ...done.map(({ note }) => note));
     }
   }
 
@@ -229,17 +222,21 @@ export class Ledger {
     return parseSnapshot(await this.#run("snapshot", this.#keys.forScript(""), []));
   }
 
-  async #leaveDead({ id, event, by, details }: LeaveDead): Promise<LeaveDeadCode> {
+  async #leaveDead({ id, event, by, details }: LeaveDead): Promise<LeaveDeadResult> {
     const member = memberOf(id);
     const keys = [...this.#keys.forScript(member), this.#keys.audit];
     const args = [member, event, this.#retentionMs, by, JSON.stringify(details)];
-    return decodeReply(LEAVE_DEAD_CODES, await this.#run("leave-dead", keys, args));
+    const [code, note] = leaveDeadSchema.parse(await this.#run("leave-dead", keys, args));
+    const kind = decodeReply(LEAVE_DEAD_CODES, code);
+    return kind === "booked" ? { kind, work: parseNote(note) } : { kind };
   }
 
   async #sweep(args: readonly (string | number)[]): Promise<number> {
     return z.number().parse(await this.#run("sweep", this.#keys.forScript(""), args));
   }
 }
+
+const leaveDeadSchema = z.tuple([z.number(), z.string()]);
 
 function requireEntry(entry: LedgerEntry | undefined): LedgerEntry {
   if (entry === undefined) {

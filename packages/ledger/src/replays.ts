@@ -5,14 +5,15 @@
  * process owns it, and none that dies takes anything with it (docs/adr/0012).
  */
 import { randomUUID } from "node:crypto";
-import { type AdResponseId, publisherIdSchema } from "@adrelay/contract";
+import { publisherIdSchema } from "@adrelay/contract";
 import { DEAD_REASONS } from "@adrelay/core";
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import { fieldsOf } from "./entry.ts";
-import { idOf, type LedgerKeys, ledgerKeys } from "./keys.ts";
+import { type LedgerKeys, ledgerKeys } from "./keys.ts";
 import type { LedgerOptions } from "./ledger.ts";
 import { type DeadFilter, filterArgs } from "./listing.ts";
+import { type PayloadWork, parseNotes } from "./payload-work.ts";
 import { CANCEL_CODES, type CancelCode, decodeReply } from "./reply-codes.ts";
 import { createScriptRunner, type RunScript } from "./scripts.ts";
 
@@ -70,7 +71,8 @@ export type BulkReplay = z.infer<typeof replaySchema> & { readonly id: string };
 /** What one step did. `unknown`: its record has gone. */
 export interface ReplayBatch {
   readonly state: ReplayState | "unknown";
-  readonly moved: readonly AdResponseId[];
+  /** The queue's part of each letter that went back to queued. */
+  readonly moved: readonly PayloadWork[];
   /** Redis' time of the step, in microseconds. */
   readonly atUs: number;
 }
@@ -129,7 +131,7 @@ export class Replays {
     const args = [id, limit, this.#keys.entryPrefix, graceMs, this.#retentionMs];
     const reply = await this.#run("replay-batch", this.#keys.forReplay(id), args);
     const [state, moved, atUs] = batchSchema.parse(reply);
-    return { state: state === "" ? "unknown" : state, moved: moved.map(idOf), atUs };
+    return { state: state === "" ? "unknown" : state, moved: parseNotes(moved), atUs };
   }
 
   async #begin(id: string, { filter, ratePerSecond, by }: ReplayOrder, mode: "" | "dry"): Promise<number> {

@@ -266,7 +266,7 @@ test("publishers take turns, however many letters each has", async () => {
   const id = await fixture.replays.start({ filter: EVERYTHING, ratePerSecond: 10_000, by: "alice" });
   const moved: AdResponseId[] = [];
   await eventually(async () => {
-    moved.push(...(await fixture.replays.runBatch(id, 4, 0)).moved);
+    moved.push(...(await fixture.replays.runBatch(id, 4, 0)).moved.map(({ id: letter }) => letter));
     expect(moved.length).toBeGreaterThanOrEqual(20);
   });
   expect(moved.filter((letter) => few.includes(letter)).length).toBeGreaterThanOrEqual(8);
@@ -279,8 +279,8 @@ test("a letter that dies again is not sent twice by one bulk replay", async () =
   const moved: AdResponseId[] = [];
   await eventually(async () => {
     const batch = await fixture.replays.runBatch(id, 5, 0);
-    moved.push(...batch.moved);
-    for (const letter of batch.moved) {
+    for (const { id: letter } of batch.moved) {
+      moved.push(letter);
       await fixture.settle(letter, "die", "http_422", 1);
     }
     expect(batch.state).toBe("completed");
@@ -289,7 +289,8 @@ test("a letter that dies again is not sent twice by one bulk replay", async () =
   expect(await countsOf(fixture)).toEqual({ "acme http_422": 20 });
   const again = await fixture.replays.start({ filter: EVERYTHING, ratePerSecond: 1000, by: "alice" });
   const batches = await runToEnd(fixture, again);
-  expect(batches.flatMap(({ moved: letters }) => letters).toSorted()).toEqual(ids.toSorted());
+  const movedAgain = batches.flatMap(({ moved: letters }) => letters).map(({ id: letter }) => letter);
+  expect(movedAgain.toSorted()).toEqual(ids.toSorted());
 });
 
 test("a cancelled bulk replay moves nothing more, and can't be cancelled twice", async () => {
@@ -385,6 +386,17 @@ test("payload work that was taken and not finished comes up again", async () => 
   await ledger.replay(id, "alice");
   expect(await ledger.takePayloadWork(5, 1)).toHaveLength(1);
   await eventually(async () => expect(await ledger.takePayloadWork(5, 1)).toHaveLength(1));
+});
+
+test("who finishes the work of one replay leaves that of the next alone", async () => {
+  const { ledger, dead, settle } = setup();
+  const id = await dead();
+  await ledger.replay(id, "alice");
+  const [first] = await ledger.takePayloadWork(5, LONG_MS);
+  await settle(id, "die", "http_400", 1);
+  const again = await ledger.replay(id, "alice");
+  await ledger.finishPayloadWork(...(first === undefined ? [] : [first]));
+  expect(await ledger.takePayloadWork(5, LONG_MS)).toEqual(again.kind === "booked" ? [again.work] : "none");
 });
 
 test("what is queued without its text becomes a dead letter of its own reason", async () => {

@@ -7,7 +7,7 @@
 -- ARGV: 1 replay's id, 2 most letters, 3 prefix of entry keys, 4 wait in ms until others look at the payload
 --       work, 5 retention in ms
 -- Clock: Redis'. TTL: the record lives for the retention once it has completed.
--- Returns {state or '', ids that were moved, now in µs}.
+-- Returns {state or '', notes of the queue's part of what was moved, now in µs}.
 -- @include books
 -- @include replay-keys
 -- @include dead-letters
@@ -60,8 +60,7 @@ local function replaySome(publisher, share)
     for _, id in ipairs(ids) do
       local entry, reason = ARGV[3] .. id, string.sub(kind, #publisher + 2)
       if redis.call('HGET', entry, 's') == 'dead' then
-        replayDead(entry, id, publisher, reason, now, now + ARGV[4])
-        table.insert(moved, id)
+        table.insert(moved, replayDead(entry, id, publisher, reason, now, now + ARGV[4]))
       else
         removeDead(id, publisher, reason)
       end

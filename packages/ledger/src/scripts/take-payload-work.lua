@@ -2,7 +2,7 @@
 -- lease unless it is finished, so a note that must wait holds up no other, and two workers don't share one.
 -- ARGV: 1 most notes, 2 lease in ms
 -- Clock: Redis'. TTL: none.
--- Returns the notes: `requeue:ID` or `remove:ID`.
+-- Returns the notes: `requeue:ID:TIME` or `remove:ID`.
 -- @include books
 local now = clockMs()
 local notes = redis.call('ZRANGEBYSCORE', payloadKey, '-inf', now, 'LIMIT', 0, ARGV[1])

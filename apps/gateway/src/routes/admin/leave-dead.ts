@@ -1,6 +1,6 @@
 /** What an operator does to one dead letter: back on the queue, or ended for good. */
 import type { AdResponseId } from "@adrelay/contract";
-import type { LeaveDeadCode, Ledger, PayloadWork } from "@adrelay/ledger";
+import type { LeaveDeadResult, Ledger, PayloadWork } from "@adrelay/ledger";
 import type { DeliveryQueue } from "@adrelay/queue";
 import { OVERDUE, type ReadBody, sendProblem } from "@adrelay/service-kit";
 import type { RequestHandler, Response } from "express";
@@ -25,9 +25,10 @@ export function makeReplayHandler(deps: LeaveDeadDeps): RequestHandler {
       return;
     }
     const by = operatorOf(response);
-    if (await hasLeft(deps, { response, id, verb: "replayed" }, deps.ledger.replay(id, by))) {
+    const work = await leaveDead(deps, { response, id, verb: "replayed" }, deps.ledger.replay(id, by));
+    if (work !== undefined) {
       deps.log.info({ event: "replayed", ad_response_id: id, by });
-      await followInQueue(deps, { action: "requeue", id });
+      await followInQueue(deps, work);
       response.json({ ad_response_id: id, state: "queued" });
     }
   };
@@ -48,9 +49,10 @@ export function makeDiscardHandler(deps: LeaveDeadDeps, readBody: ReadBody): Req
     }
     const by = operatorOf(response);
     const discarded = deps.ledger.discard(id, by, form.reason);
-    if (await hasLeft(deps, { response, id, verb: "discarded" }, discarded)) {
+    const work = await leaveDead(deps, { response, id, verb: "discarded" }, discarded);
+    if (work !== undefined) {
       deps.log.info({ event: "discarded", ad_response_id: id, by });
-      await followInQueue(deps, { action: "remove", id });
+      await followInQueue(deps, work);
       response.json({ ad_response_id: id, state: "discarded" });
     }
   };
@@ -62,25 +64,26 @@ interface Wish {
   readonly verb: "replayed" | "discarded";
 }
 
-/** True if it was a dead letter and is none any more; otherwise the refusal has been sent. */
-async function hasLeft(
+/** What is left to do in the queue; undefined if it was no dead letter, and the refusal has been sent. */
+async function leaveDead(
   { ledger }: LeaveDeadDeps,
   { response, id, verb }: Wish,
-  booking: Promise<LeaveDeadCode>,
-): Promise<boolean> {
+  booking: Promise<LeaveDeadResult>,
+): Promise<PayloadWork | undefined> {
   const booked = await askLedger(booking);
-  switch (booked) {
+  if (booked === OVERDUE) {
+    sendUnavailable(response);
+    return undefined;
+  }
+  switch (booked.kind) {
     case "booked":
-      return true;
-    case OVERDUE:
-      sendUnavailable(response);
-      return false;
+      return booked.work;
     case "unknown":
       sendProblem(response, "unknown_ad_response");
-      return false;
+      return undefined;
     case "not_dead":
       sendProblem(response, "not_dead", { detail: await whyNotDead(ledger, id, verb) });
-      return false;
+      return undefined;
     default:
       return booked satisfies never;
   }

@@ -9,6 +9,8 @@ import type { Replays } from "@adrelay/ledger";
 import { doPayloadWork, type PayloadWorkDeps } from "../sweep/payload-work.ts";
 
 export interface ReplayJobDeps extends PayloadWorkDeps {
+  /** True while the process stops: a round ends at the next step. */
+  isStopping(): boolean;
   readonly replays: Replays;
 }
 
@@ -32,12 +34,9 @@ export async function replayOnce(deps: ReplayJobDeps): Promise<number> {
 }
 
 async function takeFurther(deps: ReplayJobDeps, id: string): Promise<void> {
-  for (let step = 0; step < STEPS_PER_TURN; step += 1) {
+  for (let step = 0; step < STEPS_PER_TURN && !deps.isStopping(); step += 1) {
     const { state, moved } = await deps.replays.runBatch(id, BATCH, GRACE_MS);
-    await doPayloadWork(
-      deps,
-      moved.map((letter) => ({ action: "requeue", id: letter })),
-    );
+    await doPayloadWork(deps, moved);
     if (state === "completed") {
       deps.log.info({ event: "replay_completed", replay_id: id });
     }

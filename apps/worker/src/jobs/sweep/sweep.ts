@@ -1,6 +1,8 @@
 import { doPayloadWork, type PayloadWorkDeps } from "./payload-work.ts";
 
 export interface SweepDeps extends PayloadWorkDeps {
+  /** True while the process stops: a round ends at the next batch. */
+  isStopping(): boolean;
   readonly deadLetterRetentionMs: number;
 }
 
@@ -12,13 +14,14 @@ const BATCHES_PER_ROUND = 50;
 const PAYLOAD_LEASE_MS = 1000;
 
 /** One round: deadlines that passed, dead letters past retention, and what these left to do in the queue. */
-export async function sweepOnce({ ledger, queue, log, deadLetterRetentionMs }: SweepDeps): Promise<void> {
+export async function sweepOnce(deps: SweepDeps): Promise<void> {
+  const { ledger, log, deadLetterRetentionMs } = deps;
   const missed = await inBatches(() => ledger.sweepMissed(BATCH));
   const expired = await inBatches(() => ledger.sweepExpired(BATCH, deadLetterRetentionMs));
   if (missed > 0 || expired > 0) {
     log.warn({ event: "swept", missed, expired });
   }
-  await sweepPayloadWork({ ledger, queue, log });
+  await sweepPayloadWork(deps);
 }
 
 async function inBatches(sweep: () => Promise<number>): Promise<number> {
@@ -34,8 +37,8 @@ async function inBatches(sweep: () => Promise<number>): Promise<number> {
 }
 
 /** Goes through all work that is due; what has to wait comes up again in a later round. */
-async function sweepPayloadWork(deps: PayloadWorkDeps): Promise<void> {
-  for (let round = 0; round < BATCHES_PER_ROUND; round += 1) {
+async function sweepPayloadWork(deps: SweepDeps): Promise<void> {
+  for (let round = 0; round < BATCHES_PER_ROUND && !deps.isStopping(); round += 1) {
     const works = await deps.ledger.takePayloadWork(BATCH, PAYLOAD_LEASE_MS);
     await doPayloadWork(deps, works);
     if (works.length < BATCH) {
