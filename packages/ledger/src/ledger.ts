@@ -202,6 +202,16 @@ export class Ledger {
   }
 
   /**
+   * Indexes dead letters that a worker of an older version left out of the index of kinds, from a rank on.
+   * Answers where to go on; undefined if none is missing.
+   */
+  async indexDead(fromRank: number, limit: number): Promise<number | undefined> {
+    const args = [fromRank, limit, this.#keys.entryPrefix];
+    const next = z.number().parse(await this.#run("index-dead", this.#keys.forScript(""), args));
+    return next < 0 ? undefined : next;
+  }
+
+  /**
    * Takes work on the queue that a replay, discard or expiry left, oldest first. What isn't finished within
    * the lease comes up again.
    */

@@ -10,6 +10,7 @@ const NAMES = [
   "lose-payload",
   "take-payload-work",
   "sweep",
+  "index-dead",
   "snapshot",
   "dead-counts",
   "list-entries",

@@ -165,6 +165,22 @@ test("every way into and out of the dead letters keeps the index", async () => {
   await expectIndexed(fixture, ids);
 });
 
+test("dead letters that an older version left out of the index are put into it", async () => {
+  const fixture = setup();
+  const ids = [...(await fixture.many(7, acme, "http_404")), ...(await fixture.many(5, globe))];
+  expect(await fixture.ledger.indexDead(0, 4)).toBeUndefined();
+  await redis.del(fixture.key("dead-kinds"), fixture.key("dead:acme|http_404"));
+  await redis.zrem(fixture.key("dead:globe|http_422"), String(ids[8]).replaceAll("-", ""));
+  let rank: number | undefined = 0;
+  for (let round = 0; round < 5 && rank !== undefined; round += 1) {
+    rank = await fixture.ledger.indexDead(rank, 4);
+  }
+  expect(rank).toBeUndefined();
+  await expectIndexed(fixture, ids);
+  const ofAcme = (await walk(fixture, {})).filter((id) => ids.indexOf(id) < 7);
+  expect(await walk(fixture, { publisher: acme })).toEqual(ofAcme);
+});
+
 test("pages show each of many letters of one millisecond once, in a fixed order", async () => {
   const fixture = setup();
   const ids = await fixture.many(60);

@@ -21,7 +21,16 @@ export async function sweepOnce(deps: SweepDeps): Promise<void> {
   if (missed > 0 || expired > 0) {
     log.warn({ event: "swept", missed, expired });
   }
+  await indexDead(deps);
   await sweepPayloadWork(deps);
+}
+
+/** Workers of an older version, side by side with this one, index no dead letters by publisher and reason. */
+async function indexDead({ ledger }: SweepDeps): Promise<void> {
+  let rank: number | undefined = 0;
+  for (let round = 0; round < BATCHES_PER_ROUND && rank !== undefined; round += 1) {
+    rank = await ledger.indexDead(rank, BATCH);
+  }
 }
 
 async function inBatches(sweep: () => Promise<number>): Promise<number> {
