@@ -18,7 +18,7 @@ import type { WorkerConfig } from "./config.ts";
 import { makeDeliver } from "./jobs/deliver/deliver.ts";
 import { IDLE_PAUSE_MS, replayOnce } from "./jobs/replay/replay.ts";
 import { Periodic } from "./jobs/sweep/periodic.ts";
-import { sweepOnce } from "./jobs/sweep/sweep.ts";
+import { makeSweep } from "./jobs/sweep/sweep.ts";
 import { createWorkerMetrics } from "./worker-metrics.ts";
 
 /** Makes every part of the worker and starts it. */
@@ -33,7 +33,7 @@ export async function compose(config: WorkerConfig): Promise<RunnableService> {
   const isStopping = () => lifecycle.isStopping;
   const deadLetterRetentionMs = settings.DEAD_LETTER_RETENTION;
   const sweeper = new Periodic(
-    () => sweepOnce({ ledger, queue, log, deadLetterRetentionMs, isStopping }),
+    makeSweep({ ledger, queue, log, deadLetterRetentionMs, isStopping }),
     settings.SWEEP_INTERVAL_MS,
     (err) => log.warn({ event: "sweep_failed", err }),
   );

@@ -1,3 +1,4 @@
+import type { Ledger } from "@adrelay/ledger";
 import { doPayloadWork, type PayloadWorkDeps } from "./payload-work.ts";
 
 export interface SweepDeps extends PayloadWorkDeps {
@@ -14,23 +15,34 @@ const BATCHES_PER_ROUND = 50;
 const PAYLOAD_LEASE_MS = 1000;
 
 /** One round: deadlines that passed, dead letters past retention, and what these left to do in the queue. */
-export async function sweepOnce(deps: SweepDeps): Promise<void> {
+export function makeSweep(deps: SweepDeps): () => Promise<void> {
   const { ledger, log, deadLetterRetentionMs } = deps;
-  const missed = await inBatches(() => ledger.sweepMissed(BATCH));
-  const expired = await inBatches(() => ledger.sweepExpired(BATCH, deadLetterRetentionMs));
-  if (missed > 0 || expired > 0) {
-    log.warn({ event: "swept", missed, expired });
-  }
-  await indexDead(deps);
-  await sweepPayloadWork(deps);
+  const indexDead = makeIndexDead(ledger);
+  return async () => {
+    const missed = await inBatches(() => ledger.sweepMissed(BATCH));
+    const expired = await inBatches(() => ledger.sweepExpired(BATCH, deadLetterRetentionMs));
+    if (missed > 0 || expired > 0) {
+      log.warn({ event: "swept", missed, expired });
+    }
+    await indexDead();
+    await sweepPayloadWork(deps);
+  };
 }
 
-/** Workers of an older version, side by side with this one, index no dead letters by publisher and reason. */
-async function indexDead({ ledger }: SweepDeps): Promise<void> {
-  let rank: number | undefined = 0;
-  for (let round = 0; round < BATCHES_PER_ROUND && rank !== undefined; round += 1) {
-    rank = await ledger.indexDead(rank, BATCH);
-  }
+/**
+ * Workers of an older version, side by side with this one, index no dead letters by publisher and reason. A
+ * round goes on where the last one ended, so that however many letters there are, all get their turn.
+ */
+function makeIndexDead(ledger: Ledger): () => Promise<void> {
+  let rank: number | undefined;
+  return async () => {
+    for (let round = 0; round < BATCHES_PER_ROUND; round += 1) {
+      rank = await ledger.indexDead(rank ?? 0, BATCH);
+      if (rank === undefined) {
+        break;
+      }
+    }
+  };
 }
 
 async function inBatches(sweep: () => Promise<number>): Promise<number> {
