@@ -1,4 +1,4 @@
-import { collectWithLedger, Ledger } from "@adrelay/ledger";
+import { Audit, collectWithLedger, Ledger, Listing, Replays } from "@adrelay/ledger";
 import { ProviderClient } from "@adrelay/provider";
 import { DeliveryQueue } from "@adrelay/queue";
 import {
@@ -16,6 +16,7 @@ import {
 import type { Express } from "express";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
+import packageJson from "../package.json" with { type: "json" };
 import { makeAuthenticate } from "./auth/authenticate.ts";
 import type { GatewayConfig } from "./config.ts";
 import { makeIntake } from "./intake/intake.ts";
@@ -80,7 +81,11 @@ async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
   const subscriber = connectRedis(settings.REDIS_URL, "subscriber", log);
   lifecycle.onStop("redis subscriber", () => subscriber.disconnect());
-  const ledger = new Ledger({ redis, recordRetentionMs: settings.RECORD_RETENTION });
+  const ledgerOptions = { redis, recordRetentionMs: settings.RECORD_RETENTION };
+  const ledger = new Ledger(ledgerOptions);
+  const listing = new Listing(ledgerOptions);
+  const replays = new Replays(ledgerOptions);
+  const audit = new Audit(ledgerOptions);
   const queue = new DeliveryQueue({ redis });
   lifecycle.onStop("queue", () => queue.close());
   const provider = new ProviderClient();
@@ -90,7 +95,7 @@ async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   const waiters = new OutcomeWaiters(subscriber);
   // Redis may be away now; ioredis subscribes as soon as it is there.
   waiters.start().catch((err: unknown) => log.warn({ event: "subscribe_failed", err }));
-  return { redis, guard, ledger, queue, provider, pending, waiters };
+  return { redis, guard, ledger, listing, replays, audit, queue, provider, pending, waiters };
 }
 
 function makePublicApp({ config, log, registry, hurry }: Base, adapters: Adapters): Express {
@@ -131,16 +136,15 @@ function makePublicApp({ config, log, registry, hurry }: Base, adapters: Adapter
   });
 }
 
-function makeOpsApp(
-  { config, log, lifecycle, registry }: Base,
-  { redis, guard, ledger, queue }: Adapters,
-): Express {
-  const token = config.settings.ADMIN_TOKEN;
+function makeOpsApp({ config, log, lifecycle, registry }: Base, adapters: Adapters): Express {
+  const { redis, guard, ledger, listing, replays, audit, queue } = adapters;
+  const { operators } = config;
+  const admin = { ledger, listing, replays, audit, queue, log, version: packageJson.version };
   return createOpsApp({
     collect: () => collectWithLedger(registry, { ledger, queueDepths: () => queue.counts() }),
     checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable }],
     isStopping: () => lifecycle.isStopping,
     log,
-    ...(token === undefined ? {} : { routes: createAdminRouter(token, { ledger, queue, log }) }),
+    ...(operators.length === 0 ? {} : { routes: createAdminRouter(operators, admin) }),
   });
 }

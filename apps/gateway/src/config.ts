@@ -13,6 +13,7 @@ import {
   textType,
 } from "@adrelay/service-kit";
 import { z } from "zod";
+import { type Operator, operatorFaults, operatorSchema, operatorsOf } from "./auth/operators.ts";
 
 /** The longest wait that a caller may ask for, of an injection and of an acknowledgment. */
 export const CALLER_TIMEOUT_MAX_MS = 30_000;
@@ -23,6 +24,18 @@ const CALLER_SETTINGS = {
   API_KEYS: optionalSetting(
     listType.pipe(z.array(headerKeySchema)),
     "Callers' keys, separated by commas, of the one publisher `default`. Either this or PUBLISHERS_FILE.",
+  ),
+} as const;
+
+/** Who may use the admin API. */
+const ADMIN_SETTINGS = {
+  ADMIN_TOKEN: optionalSetting(
+    textType,
+    "Bearer token of the admin API, of the operator `admin`. Without this and ADMIN_TOKENS the admin API is off.",
+  ),
+  ADMIN_TOKENS: optionalSetting(
+    listType.pipe(z.array(operatorSchema)),
+    "Operators of the admin API, each with a token: alice:token1,bob:token2. The audit shows their names.",
   ),
 } as const;
 
@@ -72,7 +85,7 @@ export const GATEWAY_SETTINGS = {
     "1048576",
     "Largest body that a caller may send.",
   ),
-  ADMIN_TOKEN: optionalSetting(textType, "Bearer token of the admin API; without one the admin API is off."),
+  ...ADMIN_SETTINGS,
 } as const;
 
 export type GatewaySettings = z.infer<z.ZodObject<typeof GATEWAY_SETTINGS>>;
@@ -80,6 +93,8 @@ export type GatewaySettings = z.infer<z.ZodObject<typeof GATEWAY_SETTINGS>>;
 export interface GatewayConfig {
   readonly settings: Readonly<GatewaySettings>;
   readonly publishers: readonly Publisher[];
+  /** Who may use the admin API; with nobody it is off. */
+  readonly operators: readonly Operator[];
 }
 
 export type GatewayConfigResult =
@@ -95,15 +110,21 @@ export function loadGatewayConfig(env: Environment): GatewayConfigResult {
     callers.kind === "ok"
       ? loadPublishers(publisherSources(callers.config, callers.config.API_KEYS ?? [], env))
       : ({ kind: "faulty", faults: [] } as const);
-  const choice = callers.kind === "ok" ? faultyKeyChoice(callers.config) : [];
-  if (loaded.kind === "ok" && publishers.kind === "ok" && choice.length === 0) {
-    return { kind: "ok", config: { settings: loaded.config, publishers: publishers.publishers } };
+  const admins = loadConfig(z.object(ADMIN_SETTINGS), env);
+  const operators =
+    admins.kind === "ok" ? operatorsOf(admins.config.ADMIN_TOKEN, admins.config.ADMIN_TOKENS ?? []) : [];
+  const choices = [
+    ...(callers.kind === "ok" ? faultyKeyChoice(callers.config) : []),
+    ...operatorFaults(operators),
+  ];
+  if (loaded.kind === "ok" && publishers.kind === "ok" && choices.length === 0) {
+    return { kind: "ok", config: { settings: loaded.config, publishers: publishers.publishers, operators } };
   }
   return {
     kind: "faulty",
     faults: [
       ...(loaded.kind === "faulty" ? loaded.faults : []),
-      ...choice,
+      ...choices,
       ...(publishers.kind === "faulty" ? publishers.faults : []),
     ],
   };

@@ -1,14 +1,8 @@
 import type { Publisher } from "@adrelay/provider";
-import type { JsonObject } from "@adrelay/service-kit";
-import {
-  type CallNotes,
-  parseJsonObject,
-  type ReadBody,
-  refusedMediaType,
-  sendProblem,
-} from "@adrelay/service-kit";
+import { type CallNotes, type ReadBody, sendProblem } from "@adrelay/service-kit";
 import type { Request, RequestHandler, Response } from "express";
 import type { Authenticate } from "./auth/authenticate.ts";
+import { type JsonBody, readJson } from "./json-request.ts";
 
 /** Names of operations in metrics and log lines; everything else is `other`. */
 export type OperationName = "start_injection" | "acknowledge" | "look_up";
@@ -29,12 +23,7 @@ export interface Call {
 }
 
 /** A call whose body is a JSON object, too. */
-export interface JsonCall extends Call {
-  /** The body as it came. */
-  readonly bytes: Buffer;
-  readonly text: string;
-  readonly value: JsonObject;
-}
+export interface JsonCall extends Call, JsonBody {}
 
 /** An operation without a body: key, then the handler. */
 export function makeEndpoint(
@@ -57,19 +46,10 @@ export function makeJsonEndpoint(
   handle: (call: JsonCall) => Promise<void>,
 ): RequestHandler {
   return makeEndpoint(deps, name, async (call) => {
-    const { request, response } = call;
-    const refusedType = refusedMediaType(request.get("Content-Type"));
-    if (refusedType !== undefined) {
-      sendProblem(response, "unsupported_media_type", { detail: refusedType });
-      return;
+    const body = await readJson(deps.readBody, call.request, call.response);
+    if (body !== undefined) {
+      await handle({ ...call, ...body });
     }
-    await deps.readBody(request, response);
-    const body = parseJsonObject(request);
-    if (body.kind === "refused") {
-      sendProblem(response, body.code, { detail: body.detail });
-      return;
-    }
-    await handle({ ...call, bytes: body.bytes, text: body.text, value: body.value });
   });
 }
 

@@ -1,4 +1,4 @@
-import { collectWithLedger, Ledger, ProviderGates } from "@adrelay/ledger";
+import { collectWithLedger, Ledger, ProviderGates, Replays } from "@adrelay/ledger";
 import { groupByProvider, ProviderClient } from "@adrelay/provider";
 import { DeliveryQueue, DeliveryWorker } from "@adrelay/queue";
 import {
@@ -20,8 +20,9 @@ import { createGateMetrics } from "./gates/gate-metrics.ts";
 import { Gatekeeper } from "./gates/gatekeeper.ts";
 import { makeDeliver } from "./jobs/deliver/deliver.ts";
 import { makeRelease } from "./jobs/release/release.ts";
+import { IDLE_PAUSE_MS, replayOnce } from "./jobs/replay/replay.ts";
 import { Periodic } from "./jobs/sweep/periodic.ts";
-import { sweepOnce } from "./jobs/sweep/sweep.ts";
+import { makeSweep } from "./jobs/sweep/sweep.ts";
 import { createWorkerMetrics } from "./worker-metrics.ts";
 
 /** How often the gates are looked at. */
@@ -35,11 +36,13 @@ export async function compose(config: WorkerConfig): Promise<RunnableService> {
   const lifecycle = new Lifecycle(log);
   const base = { config, log, lifecycle, registry: createRegistry() };
   const adapters = await openAdapters(base);
-  const { ledger, queue } = adapters;
+  const { ledger, queue, replays } = adapters;
   const gateParts = makeGates(base, adapters);
   const worker = makeWorker(base, adapters, gateParts.gatekeeper);
+  const isStopping = () => lifecycle.isStopping;
+  const deadLetterRetentionMs = settings.DEAD_LETTER_RETENTION;
   const sweeper = new Periodic(
-    () => sweepOnce({ ledger, queue, log, deadLetterRetentionMs: settings.DEAD_LETTER_RETENTION }),
+    makeSweep({ ledger, queue, log, deadLetterRetentionMs, isStopping }),
     settings.SWEEP_INTERVAL_MS,
     (err) => log.warn({ event: "sweep_failed", err }),
   );
@@ -48,6 +51,12 @@ export async function compose(config: WorkerConfig): Promise<RunnableService> {
     log.debug({ event: "release_failed", err }),
   );
   lifecycle.onStop("release", () => releaser.stop());
+  const replayer = new Periodic(
+    () => replayOnce({ ledger, queue, replays, log, isStopping }),
+    IDLE_PAUSE_MS,
+    (err) => log.warn({ event: "replay_failed", err }),
+  );
+  lifecycle.onStop("replays", () => replayer.stop());
   const opsServer = await startHttpServer(makeOpsApp(base, adapters, worker), {
     name: "the worker's ops listener",
     host: settings.WORKER_OPS_HOST,
@@ -59,6 +68,7 @@ export async function compose(config: WorkerConfig): Promise<RunnableService> {
   worker.start();
   sweeper.start();
   releaser.start();
+  replayer.start();
   const listening = { ops_port: opsServer.port };
   return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS, listening };
 }
@@ -79,12 +89,14 @@ async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
   const workerRedis = connectRedis(settings.REDIS_URL, "worker", log);
   lifecycle.onStop("redis of the queue", () => workerRedis.disconnect());
-  const ledger = new Ledger({ redis, recordRetentionMs: settings.RECORD_RETENTION });
+  const ledgerOptions = { redis, recordRetentionMs: settings.RECORD_RETENTION };
+  const ledger = new Ledger(ledgerOptions);
+  const replays = new Replays(ledgerOptions);
   const queue = new DeliveryQueue({ redis });
   lifecycle.onStop("queue", () => queue.close());
   const provider = new ProviderClient();
   lifecycle.onStop("provider", () => provider.close());
-  return { redis, guard, workerRedis, ledger, queue, provider };
+  return { redis, guard, workerRedis, ledger, replays, queue, provider };
 }
 
 /** The gates of the providers, what brings waiting acknowledgments back, and the look before the first attempt. */

@@ -20,6 +20,7 @@ export const ERROR_CATALOGUE = {
   other_publisher: { status: 403, retryable: "no", title: "The ad response belongs to another publisher" },
   not_found: { status: 404, retryable: "no", title: "There is nothing at this address" },
   unknown_ad_response: { status: 404, retryable: "no", title: "No ad response is known by this id" },
+  unknown_replay: { status: 404, retryable: "no", title: "No bulk replay is known by this id" },
   method_not_allowed: { status: 405, retryable: "no", title: "This address does not take that method" },
   not_acknowledgeable: { status: 406, retryable: "no", title: "This ad response cannot be acknowledged" },
   acknowledgment_conflict: {
@@ -29,6 +30,7 @@ export const ERROR_CATALOGUE = {
   },
   already_acknowledged: { status: 409, retryable: "no", title: "The ad response was acknowledged before" },
   not_dead: { status: 409, retryable: "no", title: "The acknowledgment is not a dead letter" },
+  replay_ended: { status: 409, retryable: "no", title: "The bulk replay has ended" },
   payload_too_large: { status: 413, retryable: "no", title: "The body is larger than the limit" },
   unsupported_media_type: {
     status: 415,

@@ -12,6 +12,7 @@ export { HOLD_MAX_MS, judgeProvider, type ProviderHealth } from "./circuit/judge
 export {
   type AttemptCode,
   classifyDelivery,
+  DEAD_REASON_TEXTS,
   DEAD_REASONS,
   type DeadReason,
   type DeliveryOutcome,
@@ -24,6 +25,7 @@ export {
   SLOW_RETRY_MS,
 } from "./delivery/plan-retry.ts";
 export { type CallFailure, outcomeLabelOf, type ProviderReply } from "./delivery/provider-reply.ts";
+export { publicErrorOf } from "./delivery/public-error.ts";
 export { parseRetryAfterMs, RETRY_AFTER_MAX_MS } from "./delivery/retry-after.ts";
 export {
   decideTransition,

@@ -31,6 +31,8 @@ const storedSchema = z.object({
   i: filled,
   l: filled,
   L: filled,
+  z: time,
+  y: filled,
 });
 
 const entrySchema = z
@@ -56,6 +58,9 @@ const entrySchema = z
     deadReason: stored.x,
     providerAckId: stored.i,
     attemptLog: parseAttempts(stored.l),
+    /** Bytes of the caller's body and the provider's public error, as they were at the latest death. */
+    sizeBytes: stored.z,
+    providerError: stored.y,
     isLate: stored.L !== undefined,
   }));
 
@@ -67,7 +72,11 @@ export interface AttemptRecord {
   readonly atMs: number;
   readonly code: string;
   readonly durationMs: number;
+  readonly outcome: AttemptOutcome;
 }
+
+const outcomeSchema = z.enum(["deliver", "refuse", "retry", "die"]);
+type AttemptOutcome = z.infer<typeof outcomeSchema>;
 
 /** Reads an entry from Redis' flat reply; undefined for an id without one. */
 export function parseEntry(id: string, reply: unknown): LedgerEntry | undefined {
@@ -88,7 +97,9 @@ export function fieldsOf(reply: unknown): Record<string, unknown> {
 function parseAttempts(log: string | undefined): AttemptRecord[] {
   const lines = log?.split("\n").filter((line) => line !== "") ?? [];
   return lines.map((line) => {
-    const [atMs, code, durationMs] = line.split(",");
-    return { atMs: Number(atMs), code: code ?? "", durationMs: Number(durationMs) };
+    const [atMs, code, durationMs, event] = line.split(",");
+    // Lines of before outcomes were kept are of attempts that were followed by another, but for the last.
+    const outcome = outcomeSchema.safeParse(event).data ?? "retry";
+    return { atMs: Number(atMs), code: code ?? "", durationMs: Number(durationMs), outcome };
   });
 }

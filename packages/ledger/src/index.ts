@@ -1,4 +1,5 @@
 /** The state of each ad response, and the only truth about counts. */
+export { AUDIT_PLACE, Audit, type AuditEntry, type AuditPage } from "./audit.ts";
 export { ATTEMPTS_KEPT, type AttemptRecord, type LedgerEntry } from "./entry.ts";
 export {
   AUTH_PROBE_FACTOR,
@@ -15,15 +16,27 @@ export {
   type AcceptRequest,
   type AcceptResult,
   type InjectionRecord,
+  type LeaveDeadResult,
   Ledger,
   type LedgerOptions,
-  type PayloadWork,
   type Settlement,
 } from "./ledger.ts";
+export {
+  type DeadCount,
+  type DeadFilter,
+  LISTED_STATES,
+  Listing,
+  type ListPage,
+  type ListPlace,
+  type ListQuestion,
+} from "./listing.ts";
 export { collectWithLedger, LEDGER_COUNTERS, type LedgerSources, type QueueDepths } from "./metrics.ts";
+export type { PayloadWork } from "./payload-work.ts";
+export { type BulkReplay, type ReplayBatch, type ReplayOrder, Replays } from "./replays.ts";
 export {
   type AcceptCode,
   type BookedCode,
+  type CancelCode,
   type ClaimCode,
   type LeaveDeadCode,
   LedgerReplyError,

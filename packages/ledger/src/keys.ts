@@ -9,6 +9,11 @@ export interface LedgerKeys {
   forScript(member: string): string[];
   readonly entryPrefix: string;
   readonly payloadWork: string;
+  readonly audit: string;
+  /** The keys of a script on bulk replays, in the order that scripts/includes/replay-keys.lua reads. */
+  forReplay(replayId: string): string[];
+  readonly replayPrefix: string;
+  readonly runningReplays: string;
 }
 
 export function ledgerKeys(partition: string): LedgerKeys {
@@ -16,10 +21,18 @@ export function ledgerKeys(partition: string): LedgerKeys {
   const entryPrefix = `${base}e:`;
   const payloadWork = `${base}payload-work`;
   const shared = ["awaiting", "queued", "dead", "gauges", "totals"].map((name) => base + name);
+  const forScript = (member: string) => [entryPrefix + member, ...shared, payloadWork];
+  const audit = `${base}audit`;
+  const replayPrefix = `${base}replay:`;
+  const runningReplays = `${base}replays-running`;
   return {
-    forScript: (member) => [entryPrefix + member, ...shared, payloadWork],
+    forScript,
     entryPrefix,
     payloadWork,
+    audit,
+    forReplay: (id) => [...forScript(""), audit, replayPrefix + id, `${base}replays`, runningReplays],
+    replayPrefix,
+    runningReplays,
   };
 }
 

@@ -14,7 +14,8 @@ import type { AdResponseId, PublisherId } from "@adrelay/contract";
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import { ATTEMPTS_KEPT, type LedgerEntry, parseEntry } from "./entry.ts";
-import { idOf, type LedgerKeys, ledgerKeys, memberOf } from "./keys.ts";
+import { type LedgerKeys, ledgerKeys, memberOf } from "./keys.ts";
+import { type PayloadWork, parseNote, parseNotes } from "./payload-work.ts";
 import {
   ACCEPT_CODES,
   type AcceptCode,
@@ -73,14 +74,22 @@ export interface Settlement {
   readonly delayMs: number;
   /** Whether a failure is the acknowledgment's; for `retry` alone: a probe's is not. */
   readonly isCounted: boolean;
+  /** Of a `die` alone: bytes of the caller's body, and the provider's public error if it told one. */
+  readonly death?: { readonly sizeBytes: number; readonly providerError: string | undefined };
   /** Told in the same step to the gateway that waits there, if one does. */
   readonly notify: { readonly channel: string; readonly message: string } | undefined;
 }
 
-/** Something to be done in the queue after a dead letter left the dead letters. */
-export interface PayloadWork {
-  readonly action: "requeue" | "remove";
+/** What came of taking a letter out of the dead letters; `work` is the queue's part. */
+export type LeaveDeadResult =
+  | { readonly kind: "booked"; readonly work: PayloadWork }
+  | { readonly kind: Exclude<LeaveDeadCode, "booked"> };
+
+interface LeaveDead {
   readonly id: AdResponseId;
+  readonly event: "replay" | "discard";
+  readonly by: string;
+  readonly details: Readonly<Record<string, string>>;
 }
 
 export class Ledger {
@@ -146,6 +155,7 @@ export class Ledger {
       isCounted,
       notify,
       attemptsBefore,
+      death,
     } = settlement;
     const member = memberOf(id);
     const reply = await this.#run("settle", this.#keys.forScript(member), [
@@ -161,19 +171,28 @@ export class Ledger {
       notify?.message ?? "",
       ATTEMPTS_KEPT,
       attemptsBefore,
+      death?.sizeBytes ?? "",
+      death?.providerError ?? "",
       isCounted ? 1 : 0,
     ]);
     return decodeReply(BOOKED_CODES, reply);
   }
 
-  /** Puts a dead letter back to queued; the queue's part is `pendingPayloadWork`. */
-  replay(id: AdResponseId): Promise<LeaveDeadCode> {
-    return this.#leaveDead(id, "replay");
+  /** Puts a dead letter back to queued. `by` is for the audit. */
+  replay(id: AdResponseId, by: string): Promise<LeaveDeadResult> {
+    return this.#leaveDead({ id, event: "replay", by, details: {} });
   }
 
-  /** Ends a dead letter for good; the queue's part is `pendingPayloadWork`. */
-  discard(id: AdResponseId): Promise<LeaveDeadCode> {
-    return this.#leaveDead(id, "discard");
+  /** Ends a dead letter for good. `by` and `reason` are for the audit. */
+  discard(id: AdResponseId, by: string, reason: string): Promise<LeaveDeadResult> {
+    return this.#leaveDead({ id, event: "discard", by, details: { reason } });
+  }
+
+  /** Makes a dead letter of what is queued and whose text the queue doesn't hold; true if it did. */
+  async losePayload(id: AdResponseId, payloadKey: string): Promise<boolean> {
+    const member = memberOf(id);
+    const keys = [...this.#keys.forScript(member), payloadKey];
+    return (await this.#run("lose-payload", keys, [member])) === 1;
   }
 
   /** Moves overdue ad responses to missed; answers how many were looked at, at most `limit`. */
@@ -186,18 +205,30 @@ export class Ledger {
     return this.#sweep(["expire", limit, this.#retentionMs, this.#keys.entryPrefix, deadLetterRetentionMs]);
   }
 
-  /** Work on the queue that a replay, discard or expiry left, oldest first. */
-  async pendingPayloadWork(limit: number): Promise<PayloadWork[]> {
-    const members = await this.#redis.zrange(this.#keys.payloadWork, 0, String(limit - 1));
-    return members.map((member) => {
-      const [action, id] = z.tuple([z.enum(["requeue", "remove"]), z.string()]).parse(member.split(":"));
-      return { action, id: idOf(id) };
-    });
+  /**
+   * Indexes dead letters that a worker of an older version left out of the index of kinds, from a rank on.
+   * Answers where to go on; undefined if none is missing.
+   */
+  async indexDead(fromRank: number, limit: number): Promise<number | undefined> {
+    const args = [fromRank, limit, this.#keys.entryPrefix];
+    const next = z.number().parse(await this.#run("index-dead", this.#keys.forScript(""), args));
+    return next < 0 ? undefined : next;
+  }
+
+  /**
+   * Takes work on the queue that a replay, discard or expiry left, oldest first. What isn't finished within
+   * the lease comes up again.
+   */
+  async takePayloadWork(limit: number, leaseMs: number): Promise<PayloadWork[]> {
+    const reply = await this.#run("take-payload-work", this.#keys.forScript(""), [limit, leaseMs]);
+    return parseNotes(reply);
   }
 
   /** Marks payload work as done. */
-  async finishPayloadWork({ action, id }: PayloadWork): Promise<void> {
-    await this.#redis.zrem(this.#keys.payloadWork, `${action}:${memberOf(id)}`);
+  async finishPayloadWork(...done: readonly PayloadWork[]): Promise<void> {
+    if (done.length > 0) {
+      await this.#redis.zrem(this.#keys.payloadWork, ...done.map(({ note }) => note));
+    }
   }
 
   /** All counts at one moment. */
@@ -205,20 +236,21 @@ export class Ledger {
     return parseSnapshot(await this.#run("snapshot", this.#keys.forScript(""), []));
   }
 
-  async #leaveDead(id: AdResponseId, event: "replay" | "discard"): Promise<LeaveDeadCode> {
+  async #leaveDead({ id, event, by, details }: LeaveDead): Promise<LeaveDeadResult> {
     const member = memberOf(id);
-    const reply = await this.#run("leave-dead", this.#keys.forScript(member), [
-      member,
-      event,
-      this.#retentionMs,
-    ]);
-    return decodeReply(LEAVE_DEAD_CODES, reply);
+    const keys = [...this.#keys.forScript(member), this.#keys.audit];
+    const args = [member, event, this.#retentionMs, by, JSON.stringify(details)];
+    const [code, note] = leaveDeadSchema.parse(await this.#run("leave-dead", keys, args));
+    const kind = decodeReply(LEAVE_DEAD_CODES, code);
+    return kind === "booked" ? { kind, work: parseNote(note) } : { kind };
   }
 
   async #sweep(args: readonly (string | number)[]): Promise<number> {
     return z.number().parse(await this.#run("sweep", this.#keys.forScript(""), args));
   }
 }
+
+const leaveDeadSchema = z.tuple([z.number(), z.string()]);
 
 function requireEntry(entry: LedgerEntry | undefined): LedgerEntry {
   if (entry === undefined) {

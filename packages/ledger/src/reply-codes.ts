@@ -20,6 +20,8 @@ export type LeaveDeadCode = (typeof LEAVE_DEAD_CODES)[keyof typeof LEAVE_DEAD_CO
 
 export const CLAIM_CODES = { 0: "not_now", 1: "closed", 2: "probe", 3: "granted" } as const;
 export type ClaimCode = (typeof CLAIM_CODES)[keyof typeof CLAIM_CODES];
+export const CANCEL_CODES = { 1: "cancelled", 0: "unknown", "-1": "ended" } as const;
+export type CancelCode = (typeof CANCEL_CODES)[keyof typeof CANCEL_CODES];
 
 /** A script answered something that it never answers: the code and the scripts don't belong together. */
 export class LedgerReplyError extends Error {

@@ -7,8 +7,17 @@ const NAMES = [
   "accept",
   "settle",
   "leave-dead",
+  "lose-payload",
+  "take-payload-work",
   "sweep",
+  "index-dead",
   "snapshot",
+  "dead-counts",
+  "list-entries",
+  "start-replay",
+  "cancel-replay",
+  "replay-batch",
+  "latest-replays",
   "gate-tick",
   "gate-claim",
   "gate-report",
@@ -43,7 +52,7 @@ export function createScriptRunner(redis: Redis): RunScript {
 function loadScript(name: string): { source: string; sha: string } {
   const read = (path: string) => readFileSync(new URL(`./scripts/${path}.lua`, import.meta.url), "utf8");
   const expand = (text: string): string =>
-    text.replace(/^-- @include (\w+)$/gm, (_line, include: string) => expand(read(`includes/${include}`)));
+    text.replace(/^-- @include ([\w-]+)$/gm, (_line, include: string) => expand(read(`includes/${include}`)));
   const source = expand(read(name));
   return { source, sha: createHash("sha1").update(source).digest("hex") };
 }

@@ -11,6 +11,8 @@ export interface LabelledCount {
 
 /** All of the ledger's counts at one moment. */
 export interface LedgerSnapshot {
+  /** When, by Redis' clock. */
+  readonly nowMs: number;
   /** Ad responses by state; for an end state all that ever ended there. `label` is the state. */
   readonly states: readonly LabelledCount[];
   /** Counters by name; `label` is the outcome, status or reason, or empty. */
@@ -37,6 +39,7 @@ export function parseSnapshot(reply: unknown): LedgerSnapshot {
   const [nowMs, gauges, totals, queued, dead, overdue, payloadWork] = replySchema.parse(reply);
   const ageMs = (oldest: unknown[]) => (oldest.length < 2 ? 0 : Math.max(nowMs - Number(oldest[1]), 0));
   return {
+    nowMs,
     states: Object.entries(fieldsOf(gauges)).map(([key, value]) => parseCount(key.split("|"), value)),
     totals: groupTotals(fieldsOf(totals)),
     oldestQueuedAgeMs: ageMs(queued),

@@ -97,10 +97,10 @@ async function fire({ ledger, accept, settle }: Fixture, id: AdResponseId, event
       await ledger.sweepMissed(1000);
       return;
     case "replay":
-      await ledger.replay(id);
+      await ledger.replay(id, "alice");
       return;
     case "discard":
-      await ledger.discard(id);
+      await ledger.discard(id, "alice", "gone stale");
       return;
     case "expire":
       await ledger.sweepExpired(1000, 0);
@@ -227,16 +227,18 @@ test("a replayed dead letter starts with fresh attempts and a fresh age", async 
   await settle(id, "retry");
   await settle(id, "die");
   expect(await ledger.find(id)).toMatchObject({ failedAttempts: 2, attempts: 3, deadReason: "http_400" });
-  expect(await ledger.replay(id)).toBe("booked");
+  const replayed = await ledger.replay(id, "alice");
   expect(await ledger.find(id)).toMatchObject({
     state: "queued",
     failedAttempts: 0,
     attempts: 3,
     deadReason: undefined,
   });
-  expect(await ledger.pendingPayloadWork(10)).toEqual([{ action: "requeue", id }]);
-  await ledger.finishPayloadWork({ action: "requeue", id });
-  expect(await ledger.pendingPayloadWork(10)).toEqual([]);
+  const [work, ...others] = await ledger.takePayloadWork(10, LONG_MS);
+  expect(replayed).toEqual({ kind: "booked", work });
+  expect(work).toMatchObject({ action: "requeue", id });
+  await ledger.finishPayloadWork(...(work === undefined ? [] : [work]), ...others);
+  expect((await ledger.snapshot()).payloadWork).toBe(0);
 });
 
 test("a retry whose booking is sent again because its reply got lost counts once", async () => {
@@ -253,7 +255,7 @@ test("a death that is sent again after a replay does not kill again", async () =
   const id = newId();
   await accept(id);
   expect(await settle(id, "die", { attemptsBefore: 0 })).toBe("booked");
-  await ledger.replay(id);
+  await ledger.replay(id, "alice");
   expect(await settle(id, "die", { attemptsBefore: 0 })).toBe("same");
   expect(await ledger.find(id)).toMatchObject({ state: "queued" });
 });
@@ -268,7 +270,7 @@ test("only the latest attempts are kept and all are counted", async () => {
   const entry = await ledger.find(id);
   expect(entry?.attempts).toBe(25);
   expect(entry?.attemptLog).toHaveLength(20);
-  expect(entry?.attemptLog[0]).toMatchObject({ code: "http_506", durationMs: 6 });
+  expect(entry?.attemptLog[0]).toMatchObject({ code: "http_506", durationMs: 6, outcome: "retry" });
   expect(entry?.attemptLog.at(-1)).toMatchObject({ code: "http_525", durationMs: 25 });
 });
 

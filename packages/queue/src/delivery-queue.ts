@@ -55,19 +55,22 @@ export class DeliveryQueue {
   }
 
   /**
-   * Puts a failed job back. One that waits is on its way already. Of one that an attempt holds nothing is
-   * known yet: it may be about to fail, for the reason before last, so ask again.
+   * Puts a failed job back, with all its attempts. One that waits is on its way already. Of one that an
+   * attempt holds nothing is known yet: it may be about to fail, for the reason before last, so ask again.
    */
   async requeue(id: AdResponseId): Promise<RequeueResult> {
-    const job = await Job.fromId(this.#queue, jobIdOf(id));
-    if (job === undefined) {
-      return "gone";
+    // The id is all that a retry needs: to load the job would fetch its whole text.
+    const job = new Job(this.#queue, "", {}, {}, jobIdOf(id));
+    const first = await retryFailed(job);
+    if (first !== "not_failed") {
+      return first;
     }
     // One question: asked twice, the job could fail in between and be taken for one that waits.
     switch (await job.getState()) {
-      case "failed":
-        await job.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true });
-        return "requeued";
+      case "failed": {
+        const second = await retryFailed(job);
+        return second === "not_failed" ? "held_by_attempt" : second;
+      }
       case "active":
       case "unknown":
         return "held_by_attempt";
@@ -87,17 +90,11 @@ export class DeliveryQueue {
       await job.promote();
       return "promoted";
     } catch (error) {
-      switch (codeOf(error)) {
-        case ErrorCode.JobNotExist:
-          return "ended";
-        case ErrorCode.JobNotInState: {
-          // It may have been put off since: whatever hasn't ended is worth another question.
-          const state = await job.getState();
-          return state === "failed" || state === "completed" ? "ended" : "not_yet";
-        }
-        default:
-          throw error;
+      if (codeOf(error) !== ErrorCode.JobNotInState) {
+        throw error;
       }
+      // It may have been put off since: whatever is still there is worth another question.
+      return LIVE_STATES.has(await job.getState()) ? "not_yet" : "ended";
     }
   }
 
@@ -119,7 +116,25 @@ export class DeliveryQueue {
   }
 }
 
+const LIVE_STATES: ReadonlySet<string> = new Set(["waiting", "active", "delayed"]);
+
 /** BullMQ numbers the refusals of its scripts. */
 function codeOf(error: unknown): unknown {
   return error instanceof Error && "code" in error ? error.code : undefined;
+}
+
+async function retryFailed(job: Job): Promise<"requeued" | "gone" | "not_failed"> {
+  try {
+    await job.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true });
+    return "requeued";
+  } catch (error) {
+    switch (codeOf(error)) {
+      case ErrorCode.JobNotExist:
+        return "gone";
+      case ErrorCode.JobNotInState:
+        return "not_failed";
+      default:
+        throw error;
+    }
+  }
 }

@@ -137,6 +137,50 @@ test("a dead letter is kept until it is requeued or removed", async () => {
   await queue.remove(job.adResponseId);
 });
 
+test("a job that waits, or that an attempt holds, is told apart from one that has failed", async () => {
+  const { queue, work } = setup();
+  const job = newJob();
+  await queue.enqueue(job, "hash");
+  expect(await queue.requeue(job.adResponseId)).toBe("on_its_way");
+  const attempt = Promise.withResolvers<HandlerOutcome>();
+  work(() => attempt.promise);
+  await eventually(async () => expect(await queue.counts()).toEqual({ ...NOTHING, active: 1 }));
+  expect(await queue.requeue(job.adResponseId)).toBe("held_by_attempt");
+  attempt.resolve({ kind: "finished" });
+  await eventually(async () => expect(await queue.requeue(job.adResponseId)).toBe("gone"));
+});
+
+test("a requeued job that stalled often before runs again, however often it fails", async () => {
+  const { queue, work } = setup();
+  const job = newJob();
+  await queue.enqueue(job, "hash");
+  await redis.hset(queue.payloadRef(job.adResponseId).key, { stc: 7, atm: 9, ats: 9 });
+  let runs = 0;
+  work(async () => {
+    runs += 1;
+    return runs % 4 === 0 ? { kind: "dead", reason: "http_400" } : { kind: "again", delayMs: 1 };
+  });
+  for (let replay = 1; replay <= 2; replay += 1) {
+    await eventually(async () => expect(await queue.counts()).toEqual({ ...NOTHING, failed: 1 }));
+    expect(runs).toBe(4 * replay);
+    expect(await queue.requeue(job.adResponseId)).toBe("requeued");
+  }
+  await eventually(() => expect(runs).toBe(12));
+});
+
+test("many requeues of one failed job put it back once", async () => {
+  const { queue, work } = setup();
+  const job = newJob();
+  await queue.enqueue(job, "hash");
+  const worker = work(async () => ({ kind: "dead", reason: "http_400" }));
+  await eventually(async () => expect(await queue.counts()).toEqual({ ...NOTHING, failed: 1 }));
+  await worker.close();
+  const results = await Promise.all(Array.from({ length: 20 }, () => queue.requeue(job.adResponseId)));
+  expect(results.filter((result) => result === "requeued")).toHaveLength(1);
+  expect(new Set(results)).toEqual(new Set(["requeued", "on_its_way"]));
+  expect(await queue.counts()).toEqual({ ...NOTHING, waiting: 1 });
+});
+
 test("a job of a newer version waits and is reported, and others go on", async () => {
   const { queue, partition, work, unreadable } = setup();
   const raw = new Queue("acknowledgments", { connection: redis, prefix: `{adrelay:${partition}}` });

@@ -1,29 +1,54 @@
-import { timingSafeEqual } from "node:crypto";
-import { digestKey } from "@adrelay/provider";
-import { methodNotAllowed, sendProblem } from "@adrelay/service-kit";
-import { type RequestHandler, Router } from "express";
-import { makeReplayHandler, type ReplayDeps } from "./replay/handler.ts";
+import type { Audit } from "@adrelay/ledger";
+import { makeReadBody, methodNotAllowed } from "@adrelay/service-kit";
+import { Router } from "express";
+import { type Operator, requireOperator } from "../auth/operators.ts";
+import {
+  type BulkReplayDeps,
+  makeCancelReplayHandler,
+  makeListReplaysHandler,
+  makeShowReplayHandler,
+  makeStartReplayHandler,
+} from "./admin/bulk-replays.ts";
+import { type LeaveDeadDeps, makeDiscardHandler, makeReplayHandler } from "./admin/leave-dead.ts";
+import { makeListHandler } from "./admin/list-acknowledgments.ts";
+import { makeAuditHandler } from "./admin/list-audit.ts";
+import { makeShowHandler } from "./admin/show-acknowledgment.ts";
+import { makeStatsHandler, type StatsDeps } from "./admin/stats.ts";
 
-/** The admin API, for the ops listener. Every call needs the token. */
-export function createAdminRouter(token: string, deps: ReplayDeps): Router {
-  const router = Router();
-  router.use("/admin/v1", requireToken(token));
-  router
-    .route("/admin/v1/acknowledgments/:ad_response_id/replay")
-    .post(makeReplayHandler(deps))
-    .all(methodNotAllowed("POST"));
-  return router;
+export interface AdminDeps extends LeaveDeadDeps, BulkReplayDeps, StatsDeps {
+  readonly audit: Audit;
 }
 
-function requireToken(token: string): RequestHandler {
-  const expected = digestKey(token);
-  return (request, response, next) => {
-    const given = /^Bearer (.+)$/i.exec(request.get("Authorization") ?? "")?.[1];
-    if (given === undefined || !timingSafeEqual(digestKey(given), expected)) {
-      response.set("WWW-Authenticate", "Bearer");
-      sendProblem(response, "unauthenticated");
-      return;
-    }
-    next();
+/** Operators send short texts and filters. */
+const BODY_LIMIT_BYTES = 16_384;
+
+/** The admin API, for the ops listener. Every call needs an operator's token. */
+export function createAdminRouter(operators: readonly Operator[], deps: AdminDeps): Router {
+  const readBody = makeReadBody(BODY_LIMIT_BYTES);
+  const reads = {
+    "/stats": makeStatsHandler(deps),
+    "/acknowledgments": makeListHandler(deps.listing),
+    "/acknowledgments/:ad_response_id": makeShowHandler(deps.ledger),
+    "/replays/:replay_id": makeShowReplayHandler(deps),
+    "/audit": makeAuditHandler(deps.audit),
   };
+  const writes = {
+    "/acknowledgments/:ad_response_id/replay": makeReplayHandler(deps),
+    "/acknowledgments/:ad_response_id/discard": makeDiscardHandler(deps, readBody),
+    "/replays/:replay_id/cancel": makeCancelReplayHandler(deps),
+  };
+  const router = Router();
+  router.use("/admin/v1", requireOperator(operators));
+  for (const [path, handler] of Object.entries(reads)) {
+    router.route(`/admin/v1${path}`).get(handler).all(methodNotAllowed("GET", "HEAD"));
+  }
+  for (const [path, handler] of Object.entries(writes)) {
+    router.route(`/admin/v1${path}`).post(handler).all(methodNotAllowed("POST"));
+  }
+  router
+    .route("/admin/v1/replays")
+    .get(makeListReplaysHandler(deps))
+    .post(makeStartReplayHandler(deps, readBody))
+    .all(methodNotAllowed("GET", "HEAD", "POST"));
+  return router;
 }

@@ -30,8 +30,21 @@ export const DEAD_REASONS = [
   "http_422",
   "http_4xx",
   "redirected",
+  "payload_lost",
 ] as const;
 export type DeadReason = (typeof DEAD_REASONS)[number];
+
+/** Each reason for people. */
+export const DEAD_REASON_TEXTS: Readonly<Record<DeadReason, string>> = {
+  exhausted: "The service could not be reached, or gave no usable answer, until the age limit.",
+  http_400: "The service can't read this acknowledgment.",
+  http_404: "The service doesn't know this ad response.",
+  http_413: "The acknowledgment is larger than the service takes.",
+  http_422: "The service finds a fault in this acknowledgment.",
+  http_4xx: "The service refuses this request, with a status that says nothing more about it.",
+  redirected: "The service answers with a redirect, which is never followed: check its address.",
+  payload_lost: "The text is no longer in Redis, so there is nothing left to deliver.",
+};
 
 /** Short stable name of what came of an attempt: `ok`, `http_503`, `timeout` … */
 export type AttemptCode = string;

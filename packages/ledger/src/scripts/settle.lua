@@ -4,14 +4,17 @@
 --       7 wait before the next attempt in ms (retry), 8 retention in ms (deliver, refuse),
 --       9 channel of a waiting gateway or '', 10 message for it, 11 how many attempts are kept,
 --       12 how many attempts were booked when this one began,
---       13 1 if a failure counts (retry), 0 for a probe's: it was made for the provider's sake
+--       13 bytes of the caller's body and 14 the provider's public error or '' (die),
+--       15 1 if a failure counts (retry), 0 for a probe's: it was made for the provider's sake
 -- Clock: Redis'. TTL: an entry that ends here lives for the retention.
 -- A retry or die is booked only if no other attempt was meanwhile: a write that is sent again because its
 -- reply got lost counts once. A delivery or refusal is the provider's last word and is always booked.
 -- Returns 1 if booked, 0 if it was so before, -1 if the state doesn't allow it.
 -- @include books
+-- @include dead-letters
 local id, event, label, code = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local state, publisher, log, attempts = unpack(redis.call('HMGET', entryKey, 's', 'p', 'l', 'n'))
+local state, publisher, log, attempts, reason =
+  unpack(redis.call('HMGET', entryKey, 's', 'p', 'l', 'n', 'x'))
 local now = clockMs()
 
 local ends = {deliver = 'delivered', refuse = 'refused', die = 'dead', retry = 'queued'}
@@ -26,8 +29,8 @@ if (event == 'retry' or event == 'die') and attempts ~= ARGV[12] then
   return 0
 end
 
--- The attempt: one line of time,code,duration, the latest ones kept.
-log = (log or '') .. string.format('%.0f', now) .. ',' .. code .. ',' .. ARGV[6] .. '\n'
+-- The attempt: one line of time,code,duration,event, the latest ones kept.
+log = (log or '') .. string.format('%.0f', now) .. ',' .. code .. ',' .. ARGV[6] .. ',' .. event .. '\n'
 local _, lines = string.gsub(log, '\n', '')
 if lines > tonumber(ARGV[11]) then
   log = string.gsub(log, '^[^\n]*\n', '', 1)
@@ -36,7 +39,7 @@ redis.call('HSET', entryKey, 'l', log, 'c', code)
 redis.call('HINCRBY', entryKey, 'n', 1)
 
 if event == 'retry' then
-  redis.call('HINCRBY', entryKey, 'f', ARGV[13])
+  redis.call('HINCRBY', entryKey, 'f', ARGV[15])
   redis.call('HSET', entryKey, 'w', now + ARGV[7])
 else
   move(entryKey, publisher, state, to)
@@ -45,13 +48,14 @@ else
   redis.call('HSET', entryKey, 'e', now)
   count(to, publisher, label)
   if event == 'die' then
-    redis.call('HSET', entryKey, 'x', label)
-    redis.call('ZADD', deadKey, now, id)
+    redis.call('HSET', entryKey, 'x', label, 'z', ARGV[13], 'y', ARGV[14])
+    addDead(id, publisher, label, now)
   else
     redis.call('HSET', entryKey, 'o', label, 'i', ARGV[5])
     redis.call('PEXPIRE', entryKey, ARGV[8])
     if state == 'dead' then
-      redis.call('ZREM', deadKey, id)
+      removeDead(id, publisher, reason)
+      redis.call('HDEL', entryKey, 'x', 'y')
       redis.call('ZADD', payloadKey, now, 'remove:' .. id)
     end
   end

@@ -5,6 +5,7 @@
 -- Clock: Redis'. TTL: an entry that ends here lives for the retention.
 -- Returns how many ids were looked at: as many as asked for means that there may be more.
 -- @include books
+-- @include dead-letters
 local event = ARGV[1]
 local now = clockMs()
 local from, to, index, due = 'awaiting', 'missed', awaitingKey, now
@@ -14,7 +15,7 @@ end
 local ids = redis.call('ZRANGEBYSCORE', index, '-inf', due, 'LIMIT', 0, ARGV[2])
 for _, id in ipairs(ids) do
   local key = ARGV[4] .. id
-  local state, publisher = unpack(redis.call('HMGET', key, 's', 'p'))
+  local state, publisher, reason = unpack(redis.call('HMGET', key, 's', 'p', 'x'))
   redis.call('ZREM', index, id)
   if state == from then
     move(key, publisher, from, to)
@@ -22,6 +23,7 @@ for _, id in ipairs(ids) do
     redis.call('HSET', key, 'e', now)
     redis.call('PEXPIRE', key, ARGV[3])
     if event == 'expire' then
+      removeDead(id, publisher, reason)
       redis.call('ZADD', payloadKey, now, 'remove:' .. id)
     end
   end

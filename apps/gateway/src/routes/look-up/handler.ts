@@ -2,6 +2,7 @@ import type { Ledger, LedgerEntry } from "@adrelay/ledger";
 import { type CallNotes, OVERDUE, sendProblem } from "@adrelay/service-kit";
 import type { Call } from "../../endpoint.ts";
 import { ackIdOf } from "../../intake/fingerprints.ts";
+import { isoTime } from "../iso-time.ts";
 import { askLedger, parseIdInPath, sendUnavailable } from "../ledger-answers.ts";
 
 /** GET /api/ad-injection/acknowledgments/{ad_response_id}/ */
@@ -43,8 +44,4 @@ function viewOf(entry: LedgerEntry) {
     provider_ack_id: entry.providerAckId ?? null,
     last_error_code: entry.state === "delivered" ? null : (entry.lastCode ?? null),
   };
-}
-
-function isoTime(atMs: number | undefined): string | null {
-  return atMs === undefined ? null : new Date(atMs).toISOString();
 }

@@ -10,7 +10,13 @@
  *   back to wait.
  */
 import type { DeliveryJob } from "@adrelay/contract";
-import { classifyDelivery, judgeProvider, outcomeLabelOf, type ProviderReply } from "@adrelay/core";
+import {
+  classifyDelivery,
+  judgeProvider,
+  outcomeLabelOf,
+  type ProviderReply,
+  publicErrorOf,
+} from "@adrelay/core";
 import type { BookedCode, Ledger, Parking, Settlement } from "@adrelay/ledger";
 import type { ProviderAccount, ProviderClient } from "@adrelay/provider";
 import type { DeliveryQueue, HandlerOutcome } from "@adrelay/queue";
@@ -114,10 +120,15 @@ async function post(
 type JudgedAttempt = Omit<MadeAttempt, "isProviderAway">;
 
 function judgeCall(
-  begun: Omit<JudgedAttempt, "outcome" | "durationMs">,
+  begun: Omit<JudgedAttempt, "outcome" | "providerError" | "durationMs">,
   { reply, durationMs }: Call,
 ): JudgedAttempt {
-  return { ...begun, outcome: classifyDelivery(reply, Date.now()), durationMs };
+  return {
+    ...begun,
+    outcome: classifyDelivery(reply, Date.now()),
+    providerError: publicErrorOf(reply),
+    durationMs,
+  };
 }
 
 async function settleAttempt(deps: DeliverDeps, made: MadeAttempt): Promise<HandlerOutcome> {

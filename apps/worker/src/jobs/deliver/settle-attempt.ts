@@ -16,6 +16,8 @@ export interface MadeAttempt {
   readonly job: DeliveryJob;
   readonly begun: DueAttempt;
   readonly outcome: DeliveryOutcome;
+  /** The provider's own code for what went wrong, if it told one. */
+  readonly providerError: string | undefined;
   readonly durationMs: number;
   /** It was made for the provider's sake: its failure costs the acknowledgment nothing. */
   readonly isProbe: boolean;
@@ -42,6 +44,7 @@ export function decideSettlement(rules: RetryRules, made: MadeAttempt): Settleme
     delayMs: 0,
     isCounted: true,
     attemptsBefore: begun.entry.attempts,
+    death: { sizeBytes: Buffer.byteLength(job.body), providerError: made.providerError },
     ...decided,
   };
   // Nobody can tell how long a provider stays away.

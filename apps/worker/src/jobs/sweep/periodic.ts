@@ -1,13 +1,17 @@
-/** Runs a task again and again with a pause in between; one run at a time. Stop is idempotent. */
+/**
+ * Runs a task again and again with a pause in between; one run at a time. The pause is the interval, unless a
+ * run says how long the next one is. Stop is idempotent.
+ */
 export class Periodic {
-  readonly #task: () => Promise<void>;
+  // A task that answers nothing is as good as one that answers undefined.
+  readonly #task: () => Promise<unknown>;
   readonly #intervalMs: number;
   readonly #onError: (error: unknown) => void;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
   #isStopped = false;
 
-  constructor(task: () => Promise<void>, intervalMs: number, onError: (error: unknown) => void) {
+  constructor(task: () => Promise<unknown>, intervalMs: number, onError: (error: unknown) => void) {
     this.#task = task;
     this.#intervalMs = intervalMs;
     this.#onError = onError;
@@ -15,9 +19,7 @@ export class Periodic {
 
   start(): void {
     if (!this.#isStopped) {
-      this.#running = this.#task()
-        .catch(this.#onError)
-        .finally(() => this.#schedule());
+      this.#running = this.#runOnce();
     }
   }
 
@@ -28,9 +30,16 @@ export class Periodic {
     await this.#running;
   }
 
-  #schedule(): void {
+  async #runOnce(): Promise<void> {
+    let pauseMs = this.#intervalMs;
+    try {
+      const answered = await this.#task();
+      pauseMs = typeof answered === "number" ? answered : this.#intervalMs;
+    } catch (error) {
+      this.#onError(error);
+    }
     if (!this.#isStopped) {
-      this.#timer = setTimeout(() => this.start(), this.#intervalMs);
+      this.#timer = setTimeout(() => this.start(), pauseMs);
     }
   }
 }

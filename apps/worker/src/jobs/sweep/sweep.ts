@@ -1,11 +1,9 @@
-import type { Ledger, PayloadWork } from "@adrelay/ledger";
-import type { DeliveryQueue } from "@adrelay/queue";
-import type { Logger } from "pino";
+import type { Ledger } from "@adrelay/ledger";
+import { doPayloadWork, type PayloadWorkDeps } from "./payload-work.ts";
 
-export interface SweepDeps {
-  readonly ledger: Ledger;
-  readonly queue: DeliveryQueue;
-  readonly log: Logger;
+export interface SweepDeps extends PayloadWorkDeps {
+  /** True while the process stops: a round ends at the next batch. */
+  isStopping(): boolean;
   readonly deadLetterRetentionMs: number;
 }
 
@@ -13,17 +11,38 @@ export interface SweepDeps {
 const BATCH = 200;
 /** Batches per round, so that one round is bounded and a stop is quick. */
 const BATCHES_PER_ROUND = 50;
+/** Payload work that an attempt holds up, or whose worker died, comes up again after this. */
+const PAYLOAD_LEASE_MS = 1000;
 
 /** One round: deadlines that passed, dead letters past retention, and what these left to do in the queue. */
-export async function sweepOnce({ ledger, queue, log, deadLetterRetentionMs }: SweepDeps): Promise<void> {
-  const missed = await inBatches(() => ledger.sweepMissed(BATCH));
-  const expired = await inBatches(() => ledger.sweepExpired(BATCH, deadLetterRetentionMs));
-  if (missed > 0 || expired > 0) {
-    log.warn({ event: "swept", missed, expired });
-  }
-  for (const work of await ledger.pendingPayloadWork(BATCH)) {
-    await doPayloadWork({ ledger, queue, log }, work);
-  }
+export function makeSweep(deps: SweepDeps): () => Promise<void> {
+  const { ledger, log, deadLetterRetentionMs } = deps;
+  const indexDead = makeIndexDead(ledger);
+  return async () => {
+    const missed = await inBatches(() => ledger.sweepMissed(BATCH));
+    const expired = await inBatches(() => ledger.sweepExpired(BATCH, deadLetterRetentionMs));
+    if (missed > 0 || expired > 0) {
+      log.warn({ event: "swept", missed, expired });
+    }
+    await indexDead();
+    await sweepPayloadWork(deps);
+  };
+}
+
+/**
+ * Workers of an older version, side by side with this one, index no dead letters by publisher and reason. A
+ * round goes on where the last one ended, so that however many letters there are, all get their turn.
+ */
+function makeIndexDead(ledger: Ledger): () => Promise<void> {
+  let rank: number | undefined;
+  return async () => {
+    for (let round = 0; round < BATCHES_PER_ROUND; round += 1) {
+      rank = await ledger.indexDead(rank ?? 0, BATCH);
+      if (rank === undefined) {
+        break;
+      }
+    }
+  };
 }
 
 async function inBatches(sweep: () => Promise<number>): Promise<number> {
@@ -38,34 +57,13 @@ async function inBatches(sweep: () => Promise<number>): Promise<number> {
   return total;
 }
 
-/** Finishes what a replay, discard or expiry began: the ledger moved first, the queue follows (invariant 3). */
-async function doPayloadWork(
-  { ledger, queue, log }: Omit<SweepDeps, "deadLetterRetentionMs">,
-  work: PayloadWork,
-) {
-  try {
-    if (await isDone({ ledger, queue, log }, work)) {
-      await ledger.finishPayloadWork(work);
+/** Goes through all work that is due; what has to wait comes up again in a later round. */
+async function sweepPayloadWork(deps: SweepDeps): Promise<void> {
+  for (let round = 0; round < BATCHES_PER_ROUND && !deps.isStopping(); round += 1) {
+    const works = await deps.ledger.takePayloadWork(BATCH, PAYLOAD_LEASE_MS);
+    await doPayloadWork(deps, works);
+    if (works.length < BATCH) {
+      break;
     }
-  } catch (err) {
-    // A running attempt holds the job: the next round finds the work again.
-    log.warn({ event: "payload_work_postponed", action: work.action, ad_response_id: work.id, err });
   }
-}
-
-/** Does the work; false if it is to be looked at again in the next round. */
-async function isDone(
-  { ledger, queue, log }: Omit<SweepDeps, "deadLetterRetentionMs">,
-  { action, id }: PayloadWork,
-): Promise<boolean> {
-  if (action === "remove") {
-    await queue.remove(id);
-    return true;
-  }
-  const result = await queue.requeue(id);
-  // A delivery that was quicker than this look has taken the payload with it.
-  if (result === "gone" && (await ledger.find(id))?.state === "queued") {
-    log.error({ event: "payload_gone", ad_response_id: id });
-  }
-  return result !== "held_by_attempt";
 }

@@ -5,9 +5,10 @@ local queuedKey = KEYS[3]   -- zset: id by the time it was queued
 local deadKey = KEYS[4]     -- zset: id by the time it died
 local gaugesKey = KEYS[5]   -- hash: publisher|state to how many are, or ended, there
 local totalsKey = KEYS[6]   -- hash: counter|publisher|label to its value
-local payloadKey = KEYS[7]  -- zset: work still to be done on queue payloads, by the time it came up
+local payloadKey = KEYS[7]  -- zset: work still to be done on queue payloads, by when it is due
 
 -- @include clock
+
 local function count(name, publisher, label)
   redis.call('HINCRBY', totalsKey, name .. '|' .. publisher .. '|' .. (label or ''), 1)
 end

@@ -1,5 +1,8 @@
--- The ledger's clock: milliseconds of Redis' own time.
-local function clockMs()
+-- The ledger's clock: Redis' own time, in microseconds and in milliseconds.
+local function clockUs()
   local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
+  return time[1] * 1000000 + time[2]
+end
+local function clockMs()
+  return math.floor(clockUs() / 1000)
 end

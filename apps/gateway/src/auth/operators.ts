@@ -1,0 +1,64 @@
+import { timingSafeEqual } from "node:crypto";
+import type { FieldFault } from "@adrelay/contract";
+import { digestKey } from "@adrelay/provider";
+import { sendProblem } from "@adrelay/service-kit";
+import type { RequestHandler, Response } from "express";
+import { z } from "zod";
+
+/** Who may use the admin API, by the name that its audit shows. */
+export interface Operator {
+  readonly name: string;
+  readonly token: string;
+}
+
+/** The name of whoever has ADMIN_TOKEN. */
+const SINGLE_OPERATOR = "admin";
+
+/** `name:token` as a setting has it. */
+export const operatorSchema = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,32}:\S+$/, "must be name:token, the name of 1 to 32 letters, digits, _ or -")
+  .transform((text): Operator => {
+    const at = text.indexOf(":");
+    return { name: text.slice(0, at), token: text.slice(at + 1) };
+  });
+
+/** Everybody that the settings name. */
+export function operatorsOf(single: string | undefined, named: readonly Operator[]): Operator[] {
+  return single === undefined ? [...named] : [{ name: SINGLE_OPERATOR, token: single }, ...named];
+}
+
+/** Names and tokens are distinct, so that a token says who it is. */
+export function operatorFaults(operators: readonly Operator[]): FieldFault[] {
+  const isDistinct = (values: readonly string[]) => new Set(values).size === values.length;
+  const faults: FieldFault[] = [];
+  if (!isDistinct(operators.map(({ name }) => name))) {
+    const message = `names must be distinct; ${SINGLE_OPERATOR} is the name of ADMIN_TOKEN`;
+    faults.push({ path: "ADMIN_TOKENS", message });
+  }
+  if (!isDistinct(operators.map(({ token }) => token))) {
+    faults.push({ path: "ADMIN_TOKENS", message: "tokens must be distinct, and other than ADMIN_TOKEN" });
+  }
+  return faults;
+}
+
+/** Lets operators pass alone. Each token is compared in constant time, and all of them on every request. */
+export function requireOperator(operators: readonly Operator[]): RequestHandler {
+  const known = operators.map(({ name, token }) => ({ name, digest: digestKey(token) }));
+  return (request, response, next) => {
+    const given = digestKey(/^Bearer (.+)$/i.exec(request.get("Authorization") ?? "")?.[1] ?? "");
+    const operator = known.filter(({ digest }) => timingSafeEqual(digest, given))[0];
+    if (operator === undefined) {
+      response.set("WWW-Authenticate", "Bearer");
+      sendProblem(response, "unauthenticated", { detail: "send Authorization: Bearer with an admin token" });
+      return;
+    }
+    response.locals["operator"] = operator.name;
+    next();
+  };
+}
+
+/** The name of the operator that `requireOperator` let pass. */
+export function operatorOf(response: Response): string {
+  return String(response.locals["operator"]);
+}

@@ -1,0 +1,152 @@
+/** Replays of many dead letters at once; workers carry them out. */
+import type { BulkReplay, Replays } from "@adrelay/ledger";
+import { OVERDUE, type ReadBody, sendProblem } from "@adrelay/service-kit";
+import type { RequestHandler, Response } from "express";
+import type { Logger } from "pino";
+import { z } from "zod";
+import { operatorOf } from "../../auth/operators.ts";
+import { readJson } from "../../json-request.ts";
+import { isoTime } from "../iso-time.ts";
+import { askLedger, sendUnavailable } from "../ledger-answers.ts";
+import { FILTER_FIELDS, parseForm } from "./forms.ts";
+
+export interface BulkReplayDeps {
+  readonly replays: Replays;
+  readonly log: Logger;
+}
+
+const RATE_MAX = 10_000;
+const RATE_DEFAULT = 100;
+const LISTED_MAX = 100;
+
+const orderSchema = z.strictObject({
+  ...FILTER_FIELDS,
+  rate_per_second: z
+    .int()
+    .min(1, "must be at least 1")
+    .max(RATE_MAX, `must be at most ${RATE_MAX}`)
+    .default(RATE_DEFAULT),
+  dry_run: z.boolean().default(false),
+});
+
+/** POST /admin/v1/replays */
+export function makeStartReplayHandler({ replays, log }: BulkReplayDeps, readBody: ReadBody): RequestHandler {
+  return async (request, response) => {
+    const body = await readJson(readBody, request, response);
+    const order = body === undefined ? undefined : parseForm(orderSchema, body.value, response);
+    if (order === undefined) {
+      return;
+    }
+    const { publisher, reason, since, until, rate_per_second: ratePerSecond, dry_run: isDryRun } = order;
+    const filter = { publisher, reason, sinceMs: since, untilMs: until };
+    if (isDryRun) {
+      const matched = await askLedger(replays.count(filter));
+      if (matched === OVERDUE) {
+        sendUnavailable(response);
+      } else {
+        response.json({ dry_run: true, matched });
+      }
+      return;
+    }
+    const by = operatorOf(response);
+    const replay = await askLedger(startOne(replays, { filter, ratePerSecond, by }));
+    if (replay === OVERDUE || replay === undefined) {
+      sendUnavailable(response);
+      return;
+    }
+    log.info({
+      event: "replay_started",
+      replay_id: replay.id,
+      by,
+      matched: replay.matched,
+      publisher,
+      reason,
+    });
+    response.status(202).json(replayView(replay));
+  };
+}
+
+async function startOne(replays: Replays, order: Parameters<Replays["start"]>[0]) {
+  return replays.find(await replays.start(order));
+}
+
+/** GET /admin/v1/replays */
+export function makeListReplaysHandler({ replays }: BulkReplayDeps): RequestHandler {
+  return async (_request, response) => {
+    const latest = await askLedger(replays.latest(LISTED_MAX));
+    if (latest === OVERDUE) {
+      sendUnavailable(response);
+    } else {
+      response.json({ replays: latest.map(replayView) });
+    }
+  };
+}
+
+/** GET /admin/v1/replays/{replay_id} */
+export function makeShowReplayHandler({ replays }: BulkReplayDeps): RequestHandler {
+  return async (request, response) => {
+    await sendReplay(replays, idInPath(request.params), response);
+  };
+}
+
+/** POST /admin/v1/replays/{replay_id}/cancel */
+export function makeCancelReplayHandler({ replays, log }: BulkReplayDeps): RequestHandler {
+  return async (request, response) => {
+    const id = idInPath(request.params);
+    const by = operatorOf(response);
+    const cancelled = await askLedger(replays.cancel(id, by));
+    switch (cancelled) {
+      case OVERDUE:
+        sendUnavailable(response);
+        return;
+      case "unknown":
+        sendProblem(response, "unknown_replay");
+        return;
+      case "ended":
+        sendProblem(response, "replay_ended");
+        return;
+      case "cancelled":
+        log.info({ event: "replay_cancelled", replay_id: id, by });
+        await sendReplay(replays, id, response);
+        return;
+      default:
+        cancelled satisfies never;
+    }
+  };
+}
+
+async function sendReplay(replays: Replays, id: string, response: Response): Promise<void> {
+  const replay = await askLedger(replays.find(id));
+  if (replay === OVERDUE) {
+    sendUnavailable(response);
+  } else if (replay === undefined) {
+    sendProblem(response, "unknown_replay");
+  } else {
+    response.json(replayView(replay));
+  }
+}
+
+/** The replay that the path names; '' is the id of none. */
+function idInPath(params: Readonly<Record<string, unknown>>): string {
+  return z.guid().toLowerCase().safeParse(params["replay_id"]).data ?? "";
+}
+
+function replayView({ id, filter, ...replay }: BulkReplay) {
+  return {
+    replay_id: id,
+    state: replay.state,
+    filter: {
+      publisher: filter.publisher ?? null,
+      reason: filter.reason ?? null,
+      since: isoTime(filter.sinceMs),
+      until: isoTime(filter.untilMs),
+    },
+    rate_per_second: replay.ratePerSecond,
+    matched: replay.matched,
+    replayed: replay.replayed,
+    created_at: isoTime(replay.createdAtMs),
+    created_by: replay.createdBy,
+    updated_at: isoTime(replay.updatedAtMs),
+    ended_at: isoTime(replay.endedAtMs),
+  };
+}

@@ -1,0 +1,58 @@
+/** The forms of what operators send: query parameters, filters, places in a list. */
+import { faultsOf, publisherIdSchema } from "@adrelay/contract";
+import { DEAD_REASONS } from "@adrelay/core";
+import { AUDIT_PLACE, type ListPlace } from "@adrelay/ledger";
+import { sendProblem } from "@adrelay/service-kit";
+import type { Response } from "express";
+import { z } from "zod";
+
+const timeSchema = z.iso
+  .datetime({ offset: true, error: "must be a time in ISO 8601, such as 2026-01-31T12:00:00Z" })
+  .transform((text) => Date.parse(text));
+
+/** Which dead letters; times of death, `since` in and `until` out. */
+export const FILTER_FIELDS = {
+  publisher: publisherIdSchema.optional(),
+  reason: z.enum(DEAD_REASONS).optional(),
+  since: timeSchema.optional(),
+  until: timeSchema.optional(),
+} as const;
+
+const LIMIT_MAX = 500;
+export const limitSchema = z
+  .string()
+  .regex(/^\d+$/, "must be a whole number")
+  .transform(Number)
+  .pipe(z.number().min(1, "must be at least 1").max(LIMIT_MAX, `must be at most ${LIMIT_MAX}`))
+  .prefault("50");
+
+/** Cursors are opaque to callers: base64url of where a page ended. */
+const cursorSchema = (place: RegExp) =>
+  z
+    .string()
+    .transform((text) => Buffer.from(text, "base64url").toString("latin1"))
+    .pipe(z.string().regex(place, "is not a cursor of this list"));
+
+const ENTRY_PLACE = /^(\d{1,16})\.([0-9a-f]{32})$/;
+
+export const entryCursorSchema = cursorSchema(ENTRY_PLACE).transform((text): ListPlace => {
+  const [, timeMs, member = ""] = ENTRY_PLACE.exec(text) ?? [];
+  return { timeMs: Number(timeMs), member };
+});
+export const auditCursorSchema = cursorSchema(AUDIT_PLACE);
+
+export function entryCursor({ timeMs, member }: ListPlace): string {
+  return Buffer.from(`${timeMs}.${member}`, "latin1").toString("base64url");
+}
+export function auditCursor(place: string): string {
+  return Buffer.from(place, "latin1").toString("base64url");
+}
+
+/** What was sent, if it has its form; undefined if the refusal has been sent. */
+export function parseForm<T>(schema: z.ZodType<T>, value: unknown, response: Response): T | undefined {
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) {
+    sendProblem(response, "validation_failed", { errors: faultsOf(parsed.error) });
+  }
+  return parsed.data;
+}

@@ -1,0 +1,86 @@
+import type { LabelledCount, Ledger, Listing } from "@adrelay/ledger";
+import type { DeliveryQueue } from "@adrelay/queue";
+import { OVERDUE } from "@adrelay/service-kit";
+import type { RequestHandler } from "express";
+import { askLedger, sendUnavailable } from "../ledger-answers.ts";
+
+export interface StatsDeps {
+  readonly ledger: Ledger;
+  readonly listing: Listing;
+  readonly queue: DeliveryQueue;
+  readonly version: string;
+  /** Parts that others know of; each answers in the API's own form. */
+  readonly providers?: () => Promise<readonly unknown[]>;
+  readonly processes?: () => Promise<readonly unknown[]>;
+  readonly dataLoss?: () => Promise<unknown>;
+}
+
+/** GET /admin/v1/stats: how all of it stands, at one glance. */
+export function makeStatsHandler(deps: StatsDeps): RequestHandler {
+  return async (_request, response) => {
+    const stats = await askLedger(gatherStats(deps));
+    if (stats === OVERDUE) {
+      sendUnavailable(response);
+    } else {
+      response.json(stats);
+    }
+  };
+}
+
+async function gatherStats({ ledger, listing, queue, version, ...others }: StatsDeps) {
+  const [snapshot, deadLetters, depths, providers, processes, dataLoss] = await Promise.all([
+    ledger.snapshot(),
+    listing.deadCounts(),
+    queue.counts(),
+    others.providers?.() ?? [],
+    others.processes?.() ?? [],
+    others.dataLoss?.() ?? null,
+  ]);
+  const states = sumByState(snapshot.states);
+  const secondsIf = (some: number, ageMs: number) => (some > 0 ? ageMs / 1000 : null);
+  return {
+    at: new Date(snapshot.nowMs).toISOString(),
+    version,
+    states,
+    publishers: byPublisher(snapshot.states),
+    overdue: snapshot.overdue,
+    oldest_queued_age_seconds: secondsIf(states.queued, snapshot.oldestQueuedAgeMs),
+    oldest_dead_letter_age_seconds: secondsIf(states.dead, snapshot.oldestDeadAgeMs),
+    queue: depths,
+    dead_letters: deadLetters,
+    providers,
+    processes,
+    data_loss: dataLoss,
+  };
+}
+
+const NO_COUNTS = {
+  awaiting: 0,
+  queued: 0,
+  delivered: 0,
+  refused: 0,
+  dead: 0,
+  missed: 0,
+  discarded: 0,
+  expired: 0,
+} as const;
+type StateCounts = Record<keyof typeof NO_COUNTS, number>;
+
+function sumByState(counts: readonly LabelledCount[]): StateCounts {
+  const sum: StateCounts = { ...NO_COUNTS };
+  for (const { label, value } of counts) {
+    if (isCounted(label)) {
+      sum[label] += value;
+    }
+  }
+  return sum;
+}
+
+function byPublisher(counts: readonly LabelledCount[]): Record<string, StateCounts> {
+  const groups = Map.groupBy(counts, ({ publisher }) => publisher);
+  return Object.fromEntries([...groups].map(([publisher, own]) => [publisher, sumByState(own)]));
+}
+
+function isCounted(label: string): label is keyof StateCounts {
+  return Object.hasOwn(NO_COUNTS, label);
+}

@@ -1,0 +1,393 @@
+/** The admin API on a real gateway, worker and Redis: every answer one by one, and what it leaves behind. */
+import {
+  acknowledged,
+  eventually,
+  filled,
+  type RelayCaller,
+  type RelayStack,
+  relayCaller,
+  type ScriptedProvider,
+  startRelayStack,
+  startScriptedProvider,
+  startTestRedis,
+  TEST_ADMIN_TOKEN,
+  type TestRedis,
+  unknownId,
+} from "@adrelay/testkit";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { z } from "zod";
+
+let redis: TestRedis;
+let provider: ScriptedProvider;
+let stack: RelayStack;
+let caller: RelayCaller;
+
+beforeAll(async () => {
+  [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
+  const env = { ADMIN_TOKENS: "alice:token-of-alice,bob:token:of:bob" };
+  stack = await startRelayStack({ redis, providerUrl: provider.url, env });
+  caller = relayCaller(stack.gatewayUrl);
+});
+afterAll(async () => {
+  await stack.stop();
+  await Promise.all([provider.close(), redis.dispose()]);
+});
+beforeEach(() => {
+  provider.onStart(() => filled());
+  provider.onAcknowledge(() => acknowledged());
+});
+
+/** The members that tests look into; `toMatchObject` sees the others. */
+const bodySchema = z.looseObject({
+  acknowledgments: z.array(z.looseObject({ ad_response_id: z.string() })).default([]),
+  next_cursor: z.string().nullish(),
+  errors: z.array(z.unknown()).default([]),
+  detail: z.string().default(""),
+  matched: z.number().default(0),
+  replay_id: z.string().default(""),
+  replays: z.array(z.unknown()).default([]),
+  entries: z.array(z.unknown()).default([]),
+  states: z.record(z.string(), z.number()).default({}),
+  dead_letters: z
+    .array(z.object({ publisher: z.string(), reason: z.string(), count: z.number() }))
+    .default([]),
+});
+
+interface AdminAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly json: unknown;
+  readonly body: z.infer<typeof bodySchema>;
+}
+
+async function admin(
+  method: string,
+  path: string,
+  body?: unknown,
+  token = "token-of-alice",
+): Promise<AdminAnswer> {
+  const response = await fetch(`${stack.gatewayOpsUrl}/admin/v1${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const json: unknown = JSON.parse(text);
+  return { status: response.status, headers: response.headers, text, json, body: bodySchema.parse(json) };
+}
+
+async function becomes(id: string, state: string): Promise<void> {
+  await eventually(async () => expect((await caller.lookUp(id)).body["state"]).toBe(state));
+}
+
+async function injected(): Promise<string> {
+  return String((await caller.inject()).body["ad_response_id"]);
+}
+
+/** Acknowledges one that the provider answers so; waits until it is a dead letter. */
+async function deadLetter(status = 422, code?: string): Promise<string> {
+  provider.onAcknowledge(() => ({ kind: "answer", status, body: { code } }));
+  const id = await injected();
+  await caller.acknowledge(id, "what a user wrote", { headers: { Prefer: "respond-async" } });
+  await becomes(id, "dead");
+  provider.onAcknowledge(() => acknowledged());
+  return id;
+}
+
+async function refused(): Promise<string> {
+  provider.onAcknowledge(() => ({ kind: "answer", status: 406 }));
+  const id = await injected();
+  await caller.acknowledge(id, "text");
+  return id;
+}
+
+test("a dead letter shows its reason, the provider's code, its size and its attempts", async () => {
+  const id = await deadLetter(404, "unknown_ad_response");
+  const shown = await admin("GET", `/acknowledgments/${id}`);
+  const size = Buffer.byteLength(JSON.stringify({ ad_response_id: id, llm_response: "what a user wrote" }));
+  expect(shown.body).toMatchObject({
+    ad_response_id: id,
+    ad_ack_id: expect.any(String),
+    publisher: "default",
+    state: "dead",
+    status: null,
+    reason: "http_404",
+    reason_text: "The service doesn't know this ad response.",
+    last_code: "http_404",
+    provider_error: "unknown_ad_response",
+    size_bytes: size,
+    late: false,
+    attempts: 1,
+    failed_attempts: 0,
+    provider_ack_id: null,
+    attempt_log: [
+      { at: expect.any(String), outcome: "die", code: "http_404", duration_ms: expect.any(Number) },
+    ],
+  });
+  expect(shown.text).not.toContain("what a user wrote");
+  const { body } = await admin("GET", "/acknowledgments?limit=1");
+  const { attempt_log: _log, ...view } = Object(shown.json);
+  expect(body.acknowledgments).toEqual([view]);
+});
+
+test("a provider's code that is more than a token is not kept", async () => {
+  const id = await deadLetter(400, "no such thing: what a user wrote");
+  expect((await admin("GET", `/acknowledgments/${id}`)).body["provider_error"]).toBeNull();
+});
+
+test("pages hold every dead letter of a filter once, newest first", async () => {
+  const ids: string[] = [];
+  for (let at = 0; at < 5; at += 1) {
+    ids.unshift(await deadLetter(413));
+  }
+  const seen: string[] = [];
+  let from: string | undefined = "";
+  while (from !== undefined) {
+    const { body } = await admin("GET", `/acknowledgments?reason=http_413&publisher=default&limit=2${from}`);
+    seen.push(...body.acknowledgments.map((view) => view.ad_response_id));
+    from = typeof body.next_cursor === "string" ? `&cursor=${body.next_cursor}` : undefined;
+  }
+  expect(seen).toEqual(ids);
+});
+
+test("awaiting and queued ones are listed too, and times bound the list", async () => {
+  const awaiting = await injected();
+  provider.onAcknowledge(() => ({ kind: "answer", status: 503 }));
+  const queued = await injected();
+  await caller.acknowledge(queued, "text", { headers: { Prefer: "respond-async" } });
+  const idsOf = async (query: string) => {
+    const { body } = await admin("GET", `/acknowledgments?${query}`);
+    return body.acknowledgments.map((view) => view.ad_response_id);
+  };
+  expect(await idsOf("state=awaiting&publisher=default")).toContain(awaiting);
+  expect(await idsOf("state=queued")).toEqual([queued]);
+  expect(await idsOf("state=queued&publisher=another")).toEqual([]);
+  expect(await idsOf("state=queued&until=2020-01-01T00:00:00Z")).toEqual([]);
+  expect(await idsOf("state=queued&since=2020-01-01T00:00:00Z")).toEqual([queued]);
+  provider.onAcknowledge(() => acknowledged());
+  await becomes(queued, "delivered");
+});
+
+test.each([
+  "state=delivered",
+  "publisher=not%20an%20id",
+  "reason=because",
+  "state=queued&reason=http_400",
+  "since=yesterday",
+  "until=2020-13-01T00:00:00Z",
+  "limit=0",
+  "limit=501",
+  "limit=ten",
+  "cursor=rubbish",
+  "publsher=acme",
+  "limit=1&limit=2",
+])("the query %s is refused with its faults", async (query) => {
+  const answer = await admin("GET", `/acknowledgments?${query}`);
+  expect(answer.body).toMatchObject({ status: 422, code: "validation_failed" });
+  expect(answer.body.errors.length).toBeGreaterThan(0);
+});
+
+test("a replay puts a dead letter back, once", async () => {
+  const id = await deadLetter();
+  const answer = await admin("POST", `/acknowledgments/${id}/replay`);
+  expect(answer).toMatchObject({ status: 200, body: { ad_response_id: id, state: "queued" } });
+  await becomes(id, "delivered");
+  const again = await admin("POST", `/acknowledgments/${id}/replay`);
+  expect(again.body).toMatchObject({ status: 409, code: "not_dead" });
+  expect(again.body.detail).toContain("delivered");
+  expect((await admin("GET", `/acknowledgments/${id}`)).body).toMatchObject({
+    reason: null,
+    provider_error: null,
+    status: "ok",
+    attempts: 2,
+  });
+});
+
+test("a replayed letter has all its attempts, the second time too", async () => {
+  const id = await deadLetter();
+  for (let time = 1; time <= 2; time += 1) {
+    const before = provider.acknowledgmentsOf(id).length;
+    provider.onAcknowledge((_post, count) =>
+      count < before + 3 ? { kind: "answer", status: 503 } : { kind: "answer", status: 422 },
+    );
+    expect((await admin("POST", `/acknowledgments/${id}/replay`)).status).toBe(200);
+    await eventually(() => expect(provider.acknowledgmentsOf(id)).toHaveLength(before + 4));
+    await becomes(id, "dead");
+  }
+  const { body } = await admin("GET", `/acknowledgments/${id}`);
+  expect(body).toMatchObject({ attempts: 9, failed_attempts: 3 });
+});
+
+test("a discard ends a dead letter and keeps its reason in the audit alone", async () => {
+  const id = await deadLetter();
+  const answer = await admin("POST", `/acknowledgments/${id}/discard`, { reason: " a canary of words " });
+  expect(answer).toMatchObject({ status: 200, body: { ad_response_id: id, state: "discarded" } });
+  await becomes(id, "discarded");
+  const { body } = await admin("GET", "/audit?limit=1");
+  expect(body.entries).toEqual([
+    {
+      at: expect.any(String),
+      by: "alice",
+      action: "discard",
+      ad_response_id: id,
+      replay_id: null,
+      details: { reason: "a canary of words" },
+    },
+  ]);
+  const logs = [...stack.apps.values()].flatMap((app) => app.logs);
+  expect(JSON.stringify(logs)).not.toContain("canary of words");
+  expect((await admin("POST", `/acknowledgments/${id}/replay`)).body.detail).toContain("discarded");
+});
+
+test.each([{}, { reason: "" }, { reason: "   " }, { reason: "x".repeat(501) }, { reason: "x", more: 1 }])(
+  "a discard with %j is refused",
+  async (body) => {
+    const answer = await admin("POST", `/acknowledgments/${unknownId()}/discard`, body);
+    expect(answer.body).toMatchObject({ status: 422, code: "validation_failed" });
+  },
+);
+
+test.each(["replay", "discard"])("a refused one takes no %s and says why", async (verb) => {
+  const id = await refused();
+  const answer = await admin("POST", `/acknowledgments/${id}/${verb}`, { reason: "old" });
+  expect(answer.body).toMatchObject({ status: 409, code: "not_dead" });
+  expect(answer.body.detail).toContain("406");
+});
+
+test.each(["", "/replay", "/discard"])("an unknown or malformed id with %s is told so", async (verb) => {
+  const method = verb === "" ? "GET" : "POST";
+  const body = verb === "" ? undefined : { reason: "old" };
+  const unknown = await admin(method, `/acknowledgments/${unknownId()}${verb}`, body);
+  expect(unknown.body).toMatchObject({ status: 404, code: "unknown_ad_response" });
+  expect((await admin(method, `/acknowledgments/rubbish${verb}`, body)).status).toBe(422);
+});
+
+test("a dry run counts and moves nothing", async () => {
+  const id = await deadLetter(400);
+  const before = await admin("GET", "/replays");
+  const answer = await admin("POST", "/replays", { reason: "http_400", dry_run: true });
+  expect(answer.status).toBe(200);
+  expect(answer.json).toEqual({ dry_run: true, matched: expect.any(Number) });
+  expect(answer.body.matched).toBeGreaterThanOrEqual(1);
+  expect((await admin("GET", "/replays")).json).toEqual(before.json);
+  await becomes(id, "dead");
+});
+
+test("a bulk replay delivers what it covers and ends completed", async () => {
+  const covered = [await deadLetter(418), await deadLetter(418)];
+  const other = await deadLetter(302);
+  const started = await admin("POST", "/replays", { reason: "http_4xx", rate_per_second: 50 });
+  expect(started.status).toBe(202);
+  expect(started.body).toMatchObject({
+    replay_id: expect.any(String),
+    state: "running",
+    filter: { publisher: null, reason: "http_4xx", since: null, until: null },
+    rate_per_second: 50,
+    matched: 2,
+    replayed: 0,
+    created_by: "alice",
+    ended_at: null,
+  });
+  for (const id of covered) {
+    await becomes(id, "delivered");
+  }
+  const path = `/replays/${started.body.replay_id}`;
+  await eventually(async () => {
+    const { body } = await admin("GET", path);
+    expect(body).toMatchObject({ state: "completed", replayed: 2, ended_at: expect.any(String) });
+  });
+  await becomes(other, "dead");
+  const { body } = await admin("GET", "/replays");
+  expect(body.replays[0]).toMatchObject({ replay_id: started.body.replay_id, state: "completed" });
+  expect((await admin("POST", `${path}/cancel`)).body).toMatchObject({ status: 409, code: "replay_ended" });
+});
+
+test("a cancelled bulk replay leaves the rest dead and is in the audit", async () => {
+  const ids = [await deadLetter(404), await deadLetter(404), await deadLetter(404)];
+  const started = await admin("POST", "/replays", { reason: "http_404", rate_per_second: 1 });
+  const path = `/replays/${started.body.replay_id}`;
+  const cancelled = await admin("POST", `${path}/cancel`, undefined, "token:of:bob");
+  expect(cancelled).toMatchObject({ status: 200, body: { state: "cancelled", replayed: 0 } });
+  await becomes(String(ids[2]), "dead");
+  const { body } = await admin("GET", "/audit?limit=2");
+  expect(body.entries).toMatchObject([
+    { by: "bob", action: "replays_cancel", replay_id: started.body.replay_id, ad_response_id: null },
+    {
+      by: "alice",
+      action: "replays_start",
+      replay_id: started.body.replay_id,
+      details: { reason: "http_404", rate_per_second: 1, publisher: null },
+    },
+  ]);
+  const next = await admin("GET", `/audit?limit=1&cursor=${body.next_cursor}`);
+  expect(next.body.entries).toHaveLength(1);
+});
+
+test.each([
+  { rate_per_second: 0 },
+  { rate_per_second: 10_001 },
+  { rate_per_second: 1.5 },
+  { reason: "because" },
+  { publisher: "a b" },
+  { since: "now" },
+  { dry_run: "yes" },
+  { everything: true },
+])("the bulk replay %j is refused with its faults", async (order) => {
+  const answer = await admin("POST", "/replays", order);
+  expect(answer.body).toMatchObject({ status: 422, code: "validation_failed" });
+});
+
+test("a bulk replay that is not known is told so", async () => {
+  expect((await admin("GET", `/replays/${unknownId()}`)).body).toMatchObject({ code: "unknown_replay" });
+  expect((await admin("GET", "/replays/rubbish")).status).toBe(404);
+  expect((await admin("POST", `/replays/${unknownId()}/cancel`)).status).toBe(404);
+});
+
+test("stats show how all of it stands", async () => {
+  await deadLetter(413);
+  const { status, body } = await admin("GET", "/stats");
+  expect(status).toBe(200);
+  expect(body).toMatchObject({
+    at: expect.any(String),
+    version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+    states: { awaiting: expect.any(Number), queued: 0, missed: 0, expired: 0 },
+    overdue: 0,
+    oldest_queued_age_seconds: null,
+    oldest_dead_letter_age_seconds: expect.any(Number),
+    queue: { waiting: 0, active: 0, delayed: 0, failed: body.states["dead"] },
+    providers: [],
+    processes: [],
+    data_loss: null,
+  });
+  expect(body["publishers"]).toEqual({ default: body.states });
+  const counts = body.dead_letters;
+  expect(counts.reduce((sum, { count }) => sum + count, 0)).toBe(body.states["dead"]);
+  expect(counts.find(({ reason }) => reason === "http_413")).toMatchObject({ publisher: "default" });
+});
+
+test.each(["token-of-alice", "token:of:bob", TEST_ADMIN_TOKEN])("the token %s is let in", async (token) => {
+  expect((await admin("GET", "/stats", undefined, token)).status).toBe(200);
+});
+
+test.each(["", "guess", "alice", "alice:token-of-alice"])("the token %j is not let in", async (token) => {
+  const answer = await admin("GET", "/stats", undefined, token);
+  expect(answer.body).toMatchObject({ status: 401, code: "unauthenticated" });
+  expect(answer.headers.get("WWW-Authenticate")).toBe("Bearer");
+});
+
+test.each([
+  ["POST", "/stats", "GET, HEAD"],
+  ["DELETE", "/acknowledgments", "GET, HEAD"],
+  ["PUT", "/acknowledgments/x", "GET, HEAD"],
+  ["GET", "/acknowledgments/x/replay", "POST"],
+  ["GET", "/acknowledgments/x/discard", "POST"],
+  ["DELETE", "/replays", "GET, HEAD, POST"],
+  ["DELETE", "/replays/x", "GET, HEAD"],
+  ["GET", "/replays/x/cancel", "POST"],
+  ["POST", "/audit", "GET, HEAD"],
+])("%s %s is refused, and says which methods there are", async (method, path, allowed) => {
+  const answer = await admin(method, path);
+  expect(answer.body).toMatchObject({ status: 405, code: "method_not_allowed" });
+  expect(answer.headers.get("Allow")).toBe(allowed);
+});

@@ -1,0 +1,58 @@
+import type { Ledger, PayloadWork } from "@adrelay/ledger";
+import type { DeliveryQueue } from "@adrelay/queue";
+import type { Logger } from "pino";
+
+export interface PayloadWorkDeps {
+  readonly ledger: Ledger;
+  readonly queue: DeliveryQueue;
+  readonly log: Logger;
+}
+
+/** Jobs that are looked at in the queue at once: more would only queue up in the connection. */
+const CONCURRENCY = 32;
+
+/**
+ * Finishes what a replay, discard or expiry began: the ledger moved first, the queue follows (invariant 3).
+ * What can't be done now keeps its note and comes up again. Answers how many notes were finished.
+ */
+export async function doPayloadWork(deps: PayloadWorkDeps, works: readonly PayloadWork[]): Promise<number> {
+  const done: PayloadWork[] = [];
+  const left = works.values();
+  const lane = async () => {
+    for (const work of left) {
+      if (await tryWork(deps, work)) {
+        done.push(work);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(CONCURRENCY, works.length) }, lane));
+  await deps.ledger.finishPayloadWork(...done);
+  return done.length;
+}
+
+async function tryWork(deps: PayloadWorkDeps, work: PayloadWork): Promise<boolean> {
+  try {
+    return await isDone(deps, work);
+  } catch (err) {
+    // A running attempt holds the job, or Redis is away: a later round finds the work again.
+    deps.log.warn({ event: "payload_work_postponed", action: work.action, ad_response_id: work.id, err });
+    return false;
+  }
+}
+
+/** Does the work; false if it is to be looked at again. */
+async function isDone(
+  { ledger, queue, log }: PayloadWorkDeps,
+  { action, id }: PayloadWork,
+): Promise<boolean> {
+  if (action === "remove") {
+    await queue.remove(id);
+    return true;
+  }
+  const result = await queue.requeue(id);
+  // A delivery that was quicker than this look has taken the payload with it; the ledger knows.
+  if (result === "gone" && (await ledger.losePayload(id, queue.payloadRef(id).key))) {
+    log.error({ event: "payload_lost", ad_response_id: id });
+  }
+  return result !== "held_by_attempt";
+}

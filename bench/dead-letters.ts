@@ -1,0 +1,164 @@
+/**
+ * Measures what an operator does with 100,000 dead letters, on a real Redis, gateway and worker: how long a
+ * page takes, which Redis command is the slowest, and a bulk replay at 2,000 a second whose worker is killed
+ * in the middle. Ends with 1 if a letter got lost or the provider took one twice. Takes about four minutes.
+ *
+ * node bench/dead-letters.ts [how many] [rate per second]
+ */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  eventually,
+  type RelayStack,
+  startRelayStack,
+  startTestRedis,
+  TEST_ADMIN_TOKEN,
+  TEST_API_KEY,
+} from "@adrelay/testkit";
+import { Redis } from "ioredis";
+import { digestKey } from "../packages/provider/src/index.ts";
+import { AdminApi } from "./dead-letters/admin.ts";
+import { type CountingProvider, startCountingProvider } from "./dead-letters/counting-provider.ts";
+import { fillDeadLetters, PUBLISHERS } from "./dead-letters/fill.ts";
+
+const COUNT = Number(process.argv[2] ?? 100_000);
+const RATE = Number(process.argv[3] ?? 2000);
+const CONCURRENCY = 50;
+const PAGE_CALLS = 50;
+const WAIT_MS = 15 * 60_000;
+
+const say = (line: string) => console.log(line);
+
+const dir = mkdtempSync(join(tmpdir(), "adrelay-bench-"));
+const redis = await startTestRedis();
+const provider = await startCountingProvider();
+try {
+  say(`filling ${COUNT} dead letters …`);
+  await timed("filled", () => fillDeadLetters(redis.url, COUNT));
+  const admin = new Redis(redis.url);
+  await admin.config("SET", "slowlog-log-slower-than", "1000");
+  await admin.config("SET", "slowlog-max-len", "1000");
+  await admin.slowlog("RESET");
+  const stack = await startRelayStack({ redis, providerUrl: provider.url, env: settings() });
+  const api = new AdminApi(stack.gatewayOpsUrl, TEST_ADMIN_TOKEN);
+  await measurePages(api);
+  await reportSlowest(admin, "listing");
+  await replayAll(stack, api);
+  await reportSlowest(admin, "the bulk replay");
+  process.exitCode = (await isWhole(api, provider)) ? 0 : 1;
+  await stack.stop();
+  admin.disconnect();
+} finally {
+  await provider.close();
+  await redis.dispose();
+  rmSync(dir, { recursive: true, force: true });
+}
+
+function settings(): Record<string, string> {
+  const digest = digestKey(TEST_API_KEY).toString("hex");
+  const rows = PUBLISHERS.map((id, at) => {
+    const key = at === 0 ? digest : digestKey(`${TEST_API_KEY}-${id}`).toString("hex");
+    return `  - { id: ${id}, name: ${id}, key_sha256: [${key}] }`;
+  });
+  const file = join(dir, "publishers.yaml");
+  writeFileSync(file, `publishers:\n${rows.join("\n")}\n`);
+  return {
+    API_KEYS: "",
+    PUBLISHERS_FILE: file,
+    WORKER_CONCURRENCY: String(CONCURRENCY),
+    SWEEP_INTERVAL_MS: "1000",
+  };
+}
+
+async function measurePages(api: AdminApi): Promise<void> {
+  const queries = ["limit=50", "limit=500", "limit=50&publisher=acme", "limit=500&reason=http_404"];
+  for (const query of queries) {
+    const durations: number[] = [];
+    for (let call = 0; call < PAGE_CALLS; call += 1) {
+      const startedAtMs = performance.now();
+      await api.page(query);
+      durations.push(performance.now() - startedAtMs);
+    }
+    const [first = 0] = durations;
+    durations.sort((a, b) => a - b);
+    const at = (share: number) => (durations[Math.floor((durations.length - 1) * share)] ?? 0).toFixed(1);
+    say(`page ${query}: first ${first.toFixed(1)} ms, median ${at(0.5)} ms, slowest ${at(1)} ms`);
+  }
+  const dry = performance.now();
+  await api.call("POST", "/replays", { dry_run: true, publisher: "acme" });
+  say(`dry run: ${(performance.now() - dry).toFixed(1)} ms`);
+  const seen = new Set<string>();
+  let shown = 0;
+  await timed("walked all pages", async () => {
+    let cursor: string | null = "";
+    while (cursor !== null) {
+      const page = await api.page(`limit=500${cursor === "" ? "" : `&cursor=${cursor}`}`);
+      for (const { ad_response_id: id } of page.acknowledgments) {
+        seen.add(id);
+        shown += 1;
+      }
+      cursor = page.next_cursor;
+    }
+  });
+  say(`pages showed ${shown} letters, ${seen.size} of them different`);
+}
+
+async function replayAll(stack: RelayStack, api: AdminApi): Promise<void> {
+  const { replay_id: id, matched } = await api.startReplay({ rate_per_second: RATE });
+  say(`bulk replay of ${matched} at ${RATE}/s …`);
+  const startedAtMs = performance.now();
+  await eventually(async () => {
+    expect((await api.replay(id)).replayed > COUNT * 0.4, "not in the middle yet");
+  }, WAIT_MS);
+  await stack.crash("worker");
+  const { replayed } = await api.replay(id);
+  say(`worker killed at ${replayed} replayed, ${provider.posts.size} delivered`);
+  await stack.start("worker");
+  await eventually(
+    async () => expect((await api.replay(id)).state === "completed", "still running"),
+    WAIT_MS,
+  );
+  const done = await api.replay(id);
+  say(`replayed ${done.replayed} in ${((performance.now() - startedAtMs) / 1000).toFixed(1)} s`);
+  await eventually(async () => {
+    const { states } = await api.stats();
+    expect((states["queued"] ?? 0) === 0, "deliveries go on");
+  }, WAIT_MS);
+  const seconds = (performance.now() - startedAtMs) / 1000;
+  say(`all delivered after ${seconds.toFixed(1)} s: ${(COUNT / seconds).toFixed(0)}/s`);
+}
+
+async function reportSlowest(admin: Redis, what: string): Promise<void> {
+  const rows: unknown = await admin.slowlog("GET", 1000);
+  const entries = Array.isArray(rows) ? rows : [];
+  const slowest = entries.reduce((most, row) => (Number(row?.[2]) > Number(most?.[2] ?? 0) ? row : most), []);
+  const command = Array.isArray(slowest[3]) ? slowest[3].slice(0, 4).join(" ").slice(0, 90) : "none";
+  say(`slowest Redis command during ${what}: ${Number(slowest[2] ?? 0) / 1000} ms (${command})`);
+  say(`  commands over 1 ms: ${entries.length}`);
+  await admin.slowlog("RESET");
+}
+
+/** Nothing lost; nothing taken twice; and what was posted again was in flight when the worker was killed. */
+async function isWhole(api: AdminApi, { posts }: CountingProvider): Promise<boolean> {
+  const { states } = await api.stats();
+  const repeats = [...posts.values()].reduce((sum, count) => sum + count - 1, 0);
+  say(`delivered ${states["delivered"]}, dead ${states["dead"]}; the provider took ${posts.size}`);
+  say(`posted again with the same key: ${repeats} (${CONCURRENCY} were in flight at the kill at most)`);
+  const isFine =
+    states["delivered"] === COUNT && states["dead"] === 0 && posts.size === COUNT && repeats <= CONCURRENCY;
+  say(isFine ? "ok" : "NOT ok");
+  return isFine;
+}
+
+async function timed(what: string, run: () => Promise<void>): Promise<void> {
+  const startedAtMs = performance.now();
+  await run();
+  say(`${what} in ${((performance.now() - startedAtMs) / 1000).toFixed(1)} s`);
+}
+
+function expect(isSo: boolean, otherwise: string): void {
+  if (!isSo) {
+    throw new TypeError(otherwise);
+  }
+}
