@@ -1,4 +1,4 @@
-import { collectWithLedger, Ledger } from "@adrelay/ledger";
+import { collectWithLedger, Ledger, type Pulse } from "@adrelay/ledger";
 import { ProviderClient } from "@adrelay/provider";
 import { DeliveryQueue } from "@adrelay/queue";
 import {
@@ -23,9 +23,11 @@ import { OutcomeWaiters } from "./intake/outcome-waiters.ts";
 import { createGatewayMetrics } from "./metrics/gateway-metrics.ts";
 import { PendingWork } from "./pending-work.ts";
 import { createPublicApp } from "./public-app.ts";
+import { startPulse } from "./pulse.ts";
 import { makeAcknowledge } from "./routes/acknowledge/acknowledge.ts";
 import { makeAcknowledgeHandler } from "./routes/acknowledge/handler.ts";
 import { createAdminRouter } from "./routes/admin.ts";
+import { makeDoctor } from "./routes/doctor/doctor.ts";
 import { makeLookUpHandler } from "./routes/look-up/handler.ts";
 import { makeStartInjectionHandler } from "./routes/start-injection/handler.ts";
 import { makeStartInjection } from "./routes/start-injection/start-injection.ts";
@@ -41,7 +43,8 @@ export async function compose(config: GatewayConfig): Promise<RunnableService> {
   const base = { config, log, lifecycle, registry: createRegistry(), hurry: new AbortController() };
   const adapters = await openAdapters(base);
   const app = makePublicApp(base, adapters);
-  const opsServer = await startHttpServer(makeOpsApp(base, adapters), {
+  const pulse = startPulse(base, adapters.redis);
+  const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, pulse }), {
     name: "the gateway's ops listener",
     host: settings.GATEWAY_OPS_HOST,
     port: settings.GATEWAY_OPS_PORT,
@@ -133,14 +136,17 @@ function makePublicApp({ config, log, registry, hurry }: Base, adapters: Adapter
 
 function makeOpsApp(
   { config, log, lifecycle, registry }: Base,
-  { redis, guard, ledger, queue }: Adapters,
+  adapters: Adapters & { readonly pulse: Pulse },
 ): Express {
+  const { redis, guard, ledger, queue, pulse } = adapters;
   const token = config.settings.ADMIN_TOKEN;
+  const doctor = makeDoctor({ ...adapters, publishers: config.publishers, log });
   return createOpsApp({
     collect: () => collectWithLedger(registry, { ledger, queueDepths: () => queue.counts() }),
     checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable }],
+    warnings: () => pulse.warnings(),
     isStopping: () => lifecycle.isStopping,
     log,
-    ...(token === undefined ? {} : { routes: createAdminRouter(token, { ledger, queue, log }) }),
+    ...(token === undefined ? {} : { routes: createAdminRouter(token, { ledger, queue, log, doctor }) }),
   });
 }

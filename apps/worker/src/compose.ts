@@ -1,4 +1,4 @@
-import { collectWithLedger, Ledger } from "@adrelay/ledger";
+import { collectWithLedger, Ledger, type Pulse } from "@adrelay/ledger";
 import { ProviderClient } from "@adrelay/provider";
 import { DeliveryQueue, DeliveryWorker } from "@adrelay/queue";
 import {
@@ -8,6 +8,7 @@ import {
   createRegistry,
   guardRedis,
   Lifecycle,
+  Periodic,
   type RunnableService,
   startHttpServer,
 } from "@adrelay/service-kit";
@@ -16,8 +17,8 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { WorkerConfig } from "./config.ts";
 import { makeDeliver } from "./jobs/deliver/deliver.ts";
-import { Periodic } from "./jobs/sweep/periodic.ts";
 import { sweepOnce } from "./jobs/sweep/sweep.ts";
+import { startPulse } from "./pulse.ts";
 import { createWorkerMetrics } from "./worker-metrics.ts";
 
 /** Makes every part of the worker and starts it. */
@@ -29,13 +30,14 @@ export async function compose(config: WorkerConfig): Promise<RunnableService> {
   const adapters = await openAdapters(base);
   const { ledger, queue } = adapters;
   const worker = makeWorker(base, adapters);
+  const pulse = startPulse(base, adapters.redis);
   const sweeper = new Periodic(
     () => sweepOnce({ ledger, queue, log, deadLetterRetentionMs: settings.DEAD_LETTER_RETENTION }),
     settings.SWEEP_INTERVAL_MS,
     (err) => log.warn({ event: "sweep_failed", err }),
   );
   lifecycle.onStop("sweep", () => sweeper.stop());
-  const opsServer = await startHttpServer(makeOpsApp(base, adapters, worker), {
+  const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, worker, pulse }), {
     name: "the worker's ops listener",
     host: settings.WORKER_OPS_HOST,
     port: settings.WORKER_OPS_PORT,
@@ -113,8 +115,14 @@ function makeWorker(
 
 function makeOpsApp(
   { log, lifecycle, registry }: Base,
-  { redis, guard, ledger, queue }: Adapters,
-  worker: DeliveryWorker,
+  {
+    redis,
+    guard,
+    ledger,
+    queue,
+    worker,
+    pulse,
+  }: Adapters & { readonly worker: DeliveryWorker; readonly pulse: Pulse },
 ): Express {
   return createOpsApp({
     collect: () => collectWithLedger(registry, { ledger, queueDepths: () => queue.counts() }),
@@ -122,6 +130,7 @@ function makeOpsApp(
       { name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable },
       { name: "consuming", check: () => Promise.resolve(worker.isConsuming) },
     ],
+    warnings: () => pulse.warnings(),
     isStopping: () => lifecycle.isStopping,
     log,
   });

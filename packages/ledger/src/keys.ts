@@ -9,6 +9,11 @@ export interface LedgerKeys {
   forScript(member: string): string[];
   readonly entryPrefix: string;
   readonly payloadWork: string;
+  /** The six keys of scripts/pulse.lua, in its order. */
+  readonly forPulse: readonly string[];
+  /** Hash: a running process' id to its record. */
+  readonly processes: string;
+  readonly dataLoss: string;
 }
 
 export function ledgerKeys(partition: string): LedgerKeys {
@@ -20,6 +25,11 @@ export function ledgerKeys(partition: string): LedgerKeys {
     forScript: (member) => [entryPrefix + member, ...shared, payloadWork],
     entryPrefix,
     payloadWork,
+    forPulse: ["heartbeat", "processes", "data-loss", "queued", "dead", "awaiting"].map(
+      (name) => base + name,
+    ),
+    processes: `${base}processes`,
+    dataLoss: `${base}data-loss`,
   };
 }
 

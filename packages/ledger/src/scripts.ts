@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Redis } from "ioredis";
 
-const NAMES = ["record-injection", "accept", "settle", "leave-dead", "sweep", "snapshot"] as const;
+const NAMES = ["record-injection", "accept", "settle", "leave-dead", "sweep", "snapshot", "pulse"] as const;
 export type ScriptName = (typeof NAMES)[number];
 
 /** Runs a script of `scripts/` by name; loads it into Redis when Redis doesn't have it (yet, or any more). */
