@@ -2,8 +2,8 @@
 import { fileURLToPath } from "node:url";
 import { runProcess } from "../apps/cli/src/run-process.ts";
 
-const ROOT = fileURLToPath(new URL("../", import.meta.url));
+const home = process.env["ADRELAY_HOME"] || fileURLToPath(new URL("../.adrelay", import.meta.url));
 
 // npm itself goes to the folder of package.json.
 process.chdir(process.env["INIT_CWD"] || process.cwd());
-await runProcess(process, [ROOT]);
+await runProcess(process, [home]);

@@ -6,6 +6,8 @@ const PORT_MAX = 65_535;
 
 const USAGE =
   "Usage: npm start -- [options], npm test -- [options], or npm run adrelay -- [command]; --help tells more.\n";
+/** Commands that read all their words themselves, --help too. */
+const PASSED_ON = ["adrelay", "pack-cli"];
 const HELP = {
   start: `Usage: npm start -- [--port N] [--no-demo]
 
@@ -34,8 +36,7 @@ What it needs is fetched the first time, and kept under .adrelay/. The last line
  * the scripts get them as they are.
  */
 export function parseCommandLine([command, ...args]) {
-  if (command === "adrelay") {
-    // Its own parser knows all its words, --help too.
+  if (PASSED_ON.includes(command)) {
     return { kind: "run", command, args };
   }
   if (command === "--help" || command === "-h") {

@@ -15,8 +15,8 @@ export interface ConnectionSources {
   readonly env: Environment;
   /** Where relative paths start. */
   readonly cwd: string;
-  /** Folders in which a stack of `npm start` may run. */
-  readonly stackFolders: readonly string[];
+  /** Folders in which a stack of `npm start` may keep its files. */
+  readonly stackHomes: readonly string[];
 }
 
 export type ConnectionResult =
@@ -30,7 +30,7 @@ export type ConnectionResult =
 export function findConnection(sources: ConnectionSources): ConnectionResult {
   const { url: option, env } = sources;
   const named = option ?? filled(env["ADRELAY_URL"]);
-  const stack = named === undefined ? findStack(sources.stackFolders) : undefined;
+  const stack = named === undefined ? findStack(sources.stackHomes) : undefined;
   const url = named ?? stack?.gatewayOps ?? DEFAULT_URL;
   if (!baseUrlSchema.safeParse(url).success) {
     const message = `${option === undefined ? "ADRELAY_URL" : "--url"} must be an http:// or https:// URL`;
@@ -58,10 +58,10 @@ const runFileSchema = z.object({
 });
 
 /** The stack of `npm start` that runs in one of these folders; a file that a killed one left is passed over. */
-function findStack(folders: readonly string[]): z.infer<typeof runFileSchema> | undefined {
-  for (const folder of folders) {
+function findStack(homes: readonly string[]): z.infer<typeof runFileSchema> | undefined {
+  for (const home of homes) {
     try {
-      const file = readFileSync(join(folder, ".adrelay", "run.json"), "utf8");
+      const file = readFileSync(join(home, "run.json"), "utf8");
       const stack = runFileSchema.parse(JSON.parse(file));
       process.kill(stack.pids.start, 0);
       return stack;

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { AdminClient } from "./admin-client.ts";
 import type { GlobalArgs } from "./command.ts";
 import { runCommandLine } from "./command-line.ts";
@@ -11,8 +12,8 @@ export interface CliProcess {
   readonly env: Environment;
   readonly cwd: string;
   readonly streams: Streams;
-  /** Where stacks of `npm start` may run, besides the current folder. */
-  readonly stackFolders: readonly string[];
+  /** Where stacks of `npm start` may keep their files, besides `.adrelay` of the current folder. */
+  readonly stackHomes: readonly string[];
   /** Fires at Ctrl-C. */
   readonly signal: AbortSignal;
 }
@@ -44,8 +45,8 @@ export async function runCli(cli: CliProcess): Promise<ExitCode> {
 function openSession(cli: CliProcess, args: GlobalArgs, terminal: Terminal): Session | ExitCode {
   const { env, cwd, signal } = cli;
   const { url, tokenFile, json: isJson, timeoutMs } = args;
-  const stackFolders = [cwd, ...cli.stackFolders];
-  const connection = findConnection({ url, tokenFile, env, cwd, stackFolders });
+  const stackHomes = [join(cwd, ".adrelay"), ...cli.stackHomes];
+  const connection = findConnection({ url, tokenFile, env, cwd, stackHomes });
   if (connection.kind === "faulty") {
     terminal.note(`adrelay: ${connection.message}`);
     return connection.exit;

@@ -17,7 +17,7 @@ export interface HostProcess extends Pick<CliProcess, "env"> {
 const LEAVE_TIMEOUT_MS = 2000;
 
 /** The whole of a process; it ends by itself once its output is out. */
-export async function runProcess(host: HostProcess, stackFolders: readonly string[] = []): Promise<void> {
+export async function runProcess(host: HostProcess, stackHomes: readonly string[] = []): Promise<void> {
   const { env, stdin, stdout, stderr } = host;
   const interruption = new AbortController();
   const interrupt = () => {
@@ -35,7 +35,7 @@ export async function runProcess(host: HostProcess, stackFolders: readonly strin
     env,
     cwd: host.cwd(),
     streams: { stdin, stdout, stderr },
-    stackFolders,
+    stackHomes,
     signal: interruption.signal,
   });
 }

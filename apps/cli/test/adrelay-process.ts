@@ -67,6 +67,6 @@ export async function runHere(
   stdin.write(typed ?? "");
   const { signal } = new AbortController();
   const streams = { stdin, stdout, stderr };
-  const exit = await runCli({ words, env, cwd: tmpdir(), streams, stackFolders: [], signal });
+  const exit = await runCli({ words, env, cwd: tmpdir(), streams, stackHomes: [], signal });
   return { exit, stdout: String(stdout.read() ?? ""), stderr: String(stderr.read() ?? "") };
 }
