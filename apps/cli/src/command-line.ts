@@ -41,6 +41,12 @@ export const COMMAND_PATHS = [
   ["doctor"],
 ] as const;
 
+/** The help of a command, as the documentation shows it. */
+export async function renderHelp(words: readonly string[]): Promise<string> {
+  const result = await runCommandLine([...words, "--help"], () => Promise.resolve());
+  return result.kind === "text" ? result.text : "";
+}
+
 const HELP_COLUMNS = 100;
 const DEFAULT_TIMEOUT = "10s";
 

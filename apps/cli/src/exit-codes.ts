@@ -13,7 +13,7 @@ export const EXIT_MEANINGS = {
   [EXIT.done]: "done",
   [EXIT.refused]:
     "refused, or a check failed: not a dead letter, an unknown id, a fault that the doctor found",
-  [EXIT.usage]: "the command line can't be understood; nothing was sent",
+  [EXIT.usage]: "the command line can't be understood, or wants --yes; nothing was changed",
   [EXIT.unavailable]: "the relay can't be reached, can't do it right now, or answered nonsense",
   [EXIT.denied]: "not allowed: no token, or a wrong one",
   [EXIT.interrupted]: "interrupted (Ctrl-C)",
