@@ -9,6 +9,10 @@ export function showDeadLetters(
   letters: readonly AcknowledgmentView[],
   nowMs: number,
 ): void {
+  if (letters.length === 0) {
+    terminal.note("No dead letters match.");
+    return;
+  }
   const rows = letters.map((letter) => [
     letter.ad_response_id,
     letter.publisher,

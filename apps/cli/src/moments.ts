@@ -34,5 +34,6 @@ export function describeMoment(time: string | null, nowMs: number): string {
 }
 
 export function describeSeconds(seconds: number | null): string {
-  return seconds === null ? "-" : ms(Math.round(seconds) * 1000);
+  const whole = Math.round(seconds ?? 0);
+  return seconds === null ? "-" : whole === 0 ? "0s" : ms(whole * 1000);
 }

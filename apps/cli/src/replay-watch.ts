@@ -2,6 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { type ReplayView, replaySchema } from "@adrelay/contract";
 import cliProgress from "cli-progress";
 import type { Answer } from "./admin-client.ts";
+import { describeSeconds } from "./moments.ts";
 import { replayPath } from "./positionals.ts";
 import type { Session } from "./session.ts";
 
@@ -53,18 +54,20 @@ function startProgress({ terminal, isJson }: Session): Progress {
 
 function startBar(stream: NodeJS.WritableStream): Progress {
   const bar = new cliProgress.SingleBar(
-    { stream, format: "{bar} {percentage}% | {value} of {total} | {eta_formatted} left", hideCursor: true },
+    { stream, format: "{bar} {percentage}% | {value} of {total} | {left} left", hideCursor: true },
     cliProgress.Presets.shades_classic,
   );
   let isStarted = false;
   return {
-    show: ({ matched, replayed }) => {
+    show: ({ matched, replayed, rate_per_second }) => {
+      // At the rate that was asked for: early on the bar's own guess is far off.
+      const left = describeSeconds((matched - replayed) / rate_per_second);
       if (!isStarted) {
-        bar.start(matched, replayed);
+        bar.start(matched, replayed, { left });
         isStarted = true;
       }
       bar.setTotal(matched);
-      bar.update(replayed);
+      bar.update(replayed, { left });
     },
     stop: () => bar.stop(),
   };

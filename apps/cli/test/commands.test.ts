@@ -81,6 +81,10 @@ test("dead list sends its filter and pages on", async () => {
   expect((await adrelay("dead", "list", "--cursor", "4")).stdout).toContain(ids[4]);
 });
 
+test("dead list says so when there are none", async () => {
+  expect(await adrelay("dead", "list")).toEqual({ exit: 0, stdout: "", stderr: "No dead letters match.\n" });
+});
+
 test("dead list --all goes through all pages", async () => {
   const ids = addLetters(501);
   const { stdout } = await adrelay("dead", "list", "--all", "--json");

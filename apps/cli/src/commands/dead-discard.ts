@@ -21,7 +21,7 @@ export const addDeadDiscard = defineCommand({
       .option("yes", { type: "boolean", alias: "y", default: false, describe: "Don't ask" }),
   run: async ({ ids, reason, yes }, session) => {
     const what = ids.length === 1 ? "this dead letter" : `these ${ids.length} dead letters`;
-    const go = await confirmed(session, yes, `Discard ${what}? They will never be delivered.`);
+    const go = await confirmed(session, yes, `Discard ${what}? What is discarded is never delivered.`);
     return go === EXIT.done
       ? moveEach(session, ids, {
           action: "discard",
