@@ -26,7 +26,8 @@ let caller: RelayCaller;
 
 beforeEach(async () => {
   [server, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
-  redis = new Redis(server.url);
+  redis = new Redis(server.url, { maxRetriesPerRequest: null, retryStrategy: () => 50 });
+  redis.on("error", () => {});
   stack = await startRelayStack({ redis: server, providerUrl: provider.url });
   caller = relayCaller(stack.gatewayUrl);
 });
@@ -56,7 +57,7 @@ function startTraffic(): { stop(): Promise<number[]> } {
   };
 }
 
-async function warningOf(opsUrl: string): Promise<unknown> {
+async function readinessOf(opsUrl: string): Promise<unknown> {
   const response = await fetch(`${opsUrl}/readyz`);
   expect(response.status).toBe(200);
   const body: unknown = await response.json();
@@ -86,7 +87,7 @@ test("FLUSHALL under traffic is told by readiness, metric and log within 3 s, an
     opsUrls.map((url) =>
       eventually(
         async () =>
-          expect(await warningOf(url)).toMatchObject({
+          expect(await readinessOf(url)).toMatchObject({
             status: "ready",
             warnings: { redis_data: expect.stringMatching(/^data lost at .*: .*about \d+ queued/) },
           }),
@@ -123,11 +124,28 @@ test("a process that starts after a loss tells of it too", async () => {
   await eventually(async () => expect(await redis.hlen("{adrelay:0}:processes")).toBe(2));
   await redis.flushall();
   await eventually(
-    async () => expect(await warningOf(stack.workerOpsUrl)).toHaveProperty("warnings"),
+    async () => expect(await readinessOf(stack.workerOpsUrl)).toHaveProperty("warnings"),
     NOTICED_WITHIN_MS,
   );
   await stack.apps.get("gateway")?.stop();
   await stack.start("gateway");
-  await eventually(async () => expect(await warningOf(stack.gatewayOpsUrl)).toHaveProperty("warnings"));
+  await eventually(async () => expect(await readinessOf(stack.gatewayOpsUrl)).toHaveProperty("warnings"));
   expect(sumOf(await fetchMetrics(stack.gatewayOpsUrl), "adrelay_redis_data_losses_total")).toBe(0);
+});
+
+test("a Redis that is killed and comes back with all its data is no loss", async () => {
+  const traffic = startTraffic();
+  const beats = () => redis.hget("{adrelay:0}:heartbeat", "beat").then(Number);
+  for (let round = 0; round < 2; round += 1) {
+    await eventually(async () => expect(await beats()).toBeGreaterThan(0));
+    const before = await beats();
+    await server.crash();
+    await server.restart();
+    await eventually(async () => expect(await beats()).toBeGreaterThan(before + 4), 15_000);
+  }
+  await traffic.stop();
+  for (const url of [stack.gatewayOpsUrl, stack.workerOpsUrl]) {
+    expect(await readinessOf(url)).not.toHaveProperty("warnings");
+    expect(sumOf(await fetchMetrics(url), "adrelay_redis_data_losses_total")).toBe(0);
+  }
 });
