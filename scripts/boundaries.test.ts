@@ -21,12 +21,14 @@ const FORBIDDEN = [
   ["apps/gateway", "@adrelay/testkit"],
   ["apps/gateway", "@adrelay/app-worker"],
   ["apps/worker", "bullmq"],
+  ["apps/cli", "@adrelay/service-kit"],
 ] as const;
 
 const ALLOWED = [
   ["packages/core", "@adrelay/contract"],
   ["packages/ledger", "@adrelay/core"],
   ["apps/gateway", "@adrelay/ledger"],
+  ["apps/cli", "@adrelay/contract"],
 ] as const;
 
 const caseFile = (part: string, imported: string) => `${part}/src/${imported.replaceAll(/\W/g, "-")}.ts`;

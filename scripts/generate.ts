@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { generateDocuments } from "./generate/documents.ts";
 
-for (const { path, text } of generateDocuments()) {
+for (const { path, text } of await generateDocuments()) {
   writeFileSync(new URL(`../${path}`, import.meta.url), text);
   console.log(`wrote ${path}`);
 }

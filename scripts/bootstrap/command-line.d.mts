@@ -3,7 +3,11 @@ export type TestStage = "static" | "unit" | "integration" | "e2e";
 type NotRun = { readonly kind: "help" } | { readonly kind: "faulty"; readonly why: string };
 
 export type CommandLine =
-  | { readonly kind: "run"; readonly command: "start" | "test"; readonly args: readonly string[] }
+  | {
+      readonly kind: "run";
+      readonly command: "start" | "test" | "adrelay" | "pack-cli";
+      readonly args: readonly string[];
+    }
   | { readonly kind: "help"; readonly text: string }
   | { readonly kind: "faulty"; readonly why: string; readonly text: string };
 export type TestOptions =

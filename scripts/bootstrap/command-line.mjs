@@ -4,7 +4,10 @@ import { parseArgs } from "node:util";
 const TEST_STAGES = ["static", "unit", "integration", "e2e"];
 const PORT_MAX = 65_535;
 
-const USAGE = "Usage: npm start -- [options], or npm test -- [options]; --help with either tells more.\n";
+const USAGE =
+  "Usage: npm start -- [options], npm test -- [options], or npm run adrelay -- [command]; --help tells more.\n";
+/** Commands that read all their words themselves, --help too. */
+const PASSED_ON = ["adrelay", "pack-cli"];
 const HELP = {
   start: `Usage: npm start -- [--port N] [--no-demo]
 
@@ -29,10 +32,13 @@ What it needs is fetched the first time, and kept under .adrelay/. The last line
 };
 
 /**
- * Pure: what a command line asks for. Options are checked here, before anything is fetched; the scripts get
- * them as they are.
+ * Pure: what a command line asks for. Options of start and test are checked here, before anything is fetched;
+ * the scripts get them as they are.
  */
 export function parseCommandLine([command, ...args]) {
+  if (PASSED_ON.includes(command)) {
+    return { kind: "run", command, args };
+  }
   if (command === "--help" || command === "-h") {
     return { kind: "help", text: USAGE };
   }

@@ -7,6 +7,8 @@ describe("the bootstrap's command line", () => {
     [["start", "--port", "9000", "--no-demo"], "start", ["--port", "9000", "--no-demo"]],
     [["start", "--port=65535"], "start", ["--port=65535"]],
     [["test"], "test", []],
+    [["adrelay"], "adrelay", []],
+    [["adrelay", "dead", "list", "--help"], "adrelay", ["dead", "list", "--help"]],
     [["test", "--only", "unit", "packages/core"], "test", ["--only", "unit", "packages/core"]],
   ])("%j is handed on as it is", (words, command, args) => {
     expect(parseCommandLine(words)).toEqual({ kind: "run", command, args });

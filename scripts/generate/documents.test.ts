@@ -8,7 +8,7 @@ import { generateDocuments } from "./documents.ts";
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 
-test.each(generateDocuments().map(({ path, text }) => [path, text] as const))(
+test.each((await generateDocuments()).map(({ path, text }) => [path, text] as const))(
   "%s is what the code generates",
   (path, text) => {
     expect(read(path), "run `pnpm generate`").toBe(text);

@@ -4,6 +4,7 @@ import { decideTransition, ENTRY_EVENTS, ENTRY_STATES } from "@adrelay/core";
 import { renderEnvExample } from "@adrelay/service-kit";
 import { z } from "zod";
 import { AD_SERVER_SETTINGS } from "../../apps/ad-server/src/config.ts";
+import { COMMAND_PATHS, renderHelp } from "../../apps/cli/src/command-line.ts";
 import { GATEWAY_SETTINGS } from "../../apps/gateway/src/config.ts";
 import { WORKER_SETTINGS } from "../../apps/worker/src/config.ts";
 
@@ -15,11 +16,12 @@ export interface GeneratedDocument {
 
 const GENERATED = "<!-- Generated from the code by `pnpm generate`: edit there. -->";
 
-export function generateDocuments(): GeneratedDocument[] {
+export async function generateDocuments(): Promise<GeneratedDocument[]> {
   return [
     { path: ".env.example", text: envExample() },
     { path: "docs/errors.md", text: errors() },
     { path: "docs/state-table.md", text: stateTable() },
+    { path: "docs/cli.md", text: await commandReference() },
   ];
 }
 
@@ -72,4 +74,50 @@ function stateTable(): string {
     ...rows,
     "",
   ].join("\n");
+}
+
+const CLI_INTRODUCTION = `# The command adrelay
+
+Looks after a relay through the admin API of its gateway. From a checkout: \`npm run adrelay -- <command>\`, or for
+scripts \`npm run -s adrelay -- <command>\`, since npm itself prints two lines first. Elsewhere: \`npm run pack:cli\` packs
+it as one file without dependencies for Node 20 and newer; what it prints can be installed, or published for \`npx adrelay\`.
+
+**Where to.** \`--url\`, else \`ADRELAY_URL\`, else the stack that \`npm start\` runs (in the current folder, or in this
+checkout), else http://127.0.0.1:8081. **With which token.** \`--token-file\`, else \`ADRELAY_ADMIN_TOKEN\`, else
+\`ADMIN_TOKEN\`; that of a running \`npm start\` goes to that stack alone. There is no option for the token itself: it would
+show in the list of processes.
+
+**For scripts.** \`--json\` prints what the API answers as it came, one line an answer (\`dead list --all\`: a page;
+\`dead replay ID ID\`: an id), and nothing else on standard output; what is for people goes to standard error. The exit
+code tells how it went. Without a terminal there is no bar, no colour and no question; \`NO_COLOR\` does without colour
+anywhere. Every call is bounded by \`--timeout\`.
+
+**Bulk replays.** \`dead replay\` with a filter, or \`--all\`, tells how many match and asks; \`--yes\` answers. It then shows
+the progress. Ctrl-C ends the watching, not the replay: \`adrelay replays show ID --watch\` takes it up again, and
+\`adrelay replays cancel ID\` ends it. If an answer to a change doesn't come, the change may have been made: look before you
+repeat it.
+
+**Shell completion.** \`adrelay completion >> ~/.bashrc\`, or \`~/.zshrc\`.
+`;
+
+/** The commands as they describe themselves; options of every command stand once. */
+async function commandReference(): Promise<string> {
+  const block = (text: string) => ["```text", text, "```", ""];
+  const sections = await Promise.all(
+    COMMAND_PATHS.map(async (words) => [
+      `## ${words.join(" ")}`,
+      "",
+      ...block(withoutCommonOptions(await renderHelp(words))),
+    ]),
+  );
+  const [first = "", ...rest] = CLI_INTRODUCTION.split("\n");
+  return [GENERATED, first, ...rest, ...block(await renderHelp([])), ...sections.flat()].join("\n");
+}
+
+/** Drops the paragraph of options that all commands share. */
+function withoutCommonOptions(help: string): string {
+  return help
+    .split("\n\n")
+    .filter((part) => !part.startsWith("Options of every command:"))
+    .join("\n\n");
 }

@@ -1,7 +1,8 @@
-import { Audit, collectWithLedger, Ledger, Listing, Replays } from "@adrelay/ledger";
+import { Audit, collectWithLedger, Ledger, Listing, type Pulse, Replays } from "@adrelay/ledger";
 import { ProviderClient } from "@adrelay/provider";
 import { DeliveryQueue } from "@adrelay/queue";
 import {
+  ADRELAY_VERSION,
   CallNotes,
   connectRedis,
   createLogger,
@@ -16,7 +17,6 @@ import {
 import type { Express } from "express";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
-import packageJson from "../package.json" with { type: "json" };
 import { makeAuthenticate } from "./auth/authenticate.ts";
 import type { GatewayConfig } from "./config.ts";
 import { makeIntake } from "./intake/intake.ts";
@@ -24,10 +24,13 @@ import { OutcomeWaiters } from "./intake/outcome-waiters.ts";
 import { createGatewayMetrics } from "./metrics/gateway-metrics.ts";
 import { PendingWork } from "./pending-work.ts";
 import { createPublicApp } from "./public-app.ts";
+import { startPulse } from "./pulse.ts";
 import { makeAcknowledge } from "./routes/acknowledge/acknowledge.ts";
 import { makeAcknowledgeHandler } from "./routes/acknowledge/handler.ts";
 import { createAdminRouter } from "./routes/admin.ts";
+import { makeDoctor } from "./routes/doctor/doctor.ts";
 import { makeLookUpHandler } from "./routes/look-up/handler.ts";
+import { makeRelayViews } from "./routes/relay-views.ts";
 import { makeStartInjectionHandler } from "./routes/start-injection/handler.ts";
 import { makeStartInjection } from "./routes/start-injection/start-injection.ts";
 
@@ -42,7 +45,8 @@ export async function compose(config: GatewayConfig): Promise<RunnableService> {
   const base = { config, log, lifecycle, registry: createRegistry(), hurry: new AbortController() };
   const adapters = await openAdapters(base);
   const app = makePublicApp(base, adapters);
-  const opsServer = await startHttpServer(makeOpsApp(base, adapters), {
+  const pulse = startPulse(base, adapters.redis);
+  const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, pulse }), {
     name: "the gateway's ops listener",
     host: settings.GATEWAY_OPS_HOST,
     port: settings.GATEWAY_OPS_PORT,
@@ -136,13 +140,19 @@ function makePublicApp({ config, log, registry, hurry }: Base, adapters: Adapter
   });
 }
 
-function makeOpsApp({ config, log, lifecycle, registry }: Base, adapters: Adapters): Express {
-  const { redis, guard, ledger, listing, replays, audit, queue } = adapters;
-  const { operators } = config;
-  const admin = { ledger, listing, replays, audit, queue, log, version: packageJson.version };
+function makeOpsApp(
+  { config, log, lifecycle, registry }: Base,
+  adapters: Adapters & { readonly pulse: Pulse },
+): Express {
+  const { redis, guard, ledger, queue, pulse } = adapters;
+  const { operators, publishers } = config;
+  const doctor = makeDoctor({ ...adapters, publishers, log });
+  const views = makeRelayViews({ redis, pulse, publishers });
+  const admin = { ...adapters, ...views, doctor, log, version: ADRELAY_VERSION };
   return createOpsApp({
     collect: () => collectWithLedger(registry, { ledger, queueDepths: () => queue.counts() }),
     checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable }],
+    warnings: () => pulse.warnings(),
     isStopping: () => lifecycle.isStopping,
     log,
     ...(operators.length === 0 ? {} : { routes: createAdminRouter(operators, admin) }),

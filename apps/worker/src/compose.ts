@@ -1,4 +1,4 @@
-import { collectWithLedger, Ledger, ProviderGates, Replays } from "@adrelay/ledger";
+import { collectWithLedger, Ledger, ProviderGates, type Pulse, Replays } from "@adrelay/ledger";
 import { groupByProvider, ProviderClient } from "@adrelay/provider";
 import { DeliveryQueue, DeliveryWorker } from "@adrelay/queue";
 import {
@@ -8,6 +8,7 @@ import {
   createRegistry,
   guardRedis,
   Lifecycle,
+  Periodic,
   type RunnableService,
   startHttpServer,
   withDeadline,
@@ -21,8 +22,8 @@ import { Gatekeeper } from "./gates/gatekeeper.ts";
 import { makeDeliver } from "./jobs/deliver/deliver.ts";
 import { makeRelease } from "./jobs/release/release.ts";
 import { IDLE_PAUSE_MS, replayOnce } from "./jobs/replay/replay.ts";
-import { Periodic } from "./jobs/sweep/periodic.ts";
 import { makeSweep } from "./jobs/sweep/sweep.ts";
+import { startPulse } from "./pulse.ts";
 import { createWorkerMetrics } from "./worker-metrics.ts";
 
 /** How often the gates are looked at. */
@@ -39,6 +40,7 @@ export async function compose(config: WorkerConfig): Promise<RunnableService> {
   const { ledger, queue, replays } = adapters;
   const gateParts = makeGates(base, adapters);
   const worker = makeWorker(base, adapters, gateParts.gatekeeper);
+  const pulse = startPulse(base, adapters.redis);
   const isStopping = () => lifecycle.isStopping;
   const deadLetterRetentionMs = settings.DEAD_LETTER_RETENTION;
   const sweeper = new Periodic(
@@ -57,7 +59,7 @@ export async function compose(config: WorkerConfig): Promise<RunnableService> {
     (err) => log.warn({ event: "replay_failed", err }),
   );
   lifecycle.onStop("replays", () => replayer.stop());
-  const opsServer = await startHttpServer(makeOpsApp(base, adapters, worker), {
+  const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, worker, pulse }), {
     name: "the worker's ops listener",
     host: settings.WORKER_OPS_HOST,
     port: settings.WORKER_OPS_PORT,
@@ -172,8 +174,14 @@ function makeWorker(
 
 function makeOpsApp(
   { log, lifecycle, registry }: Base,
-  { redis, guard, ledger, queue }: Adapters,
-  worker: DeliveryWorker,
+  {
+    redis,
+    guard,
+    ledger,
+    queue,
+    worker,
+    pulse,
+  }: Adapters & { readonly worker: DeliveryWorker; readonly pulse: Pulse },
 ): Express {
   return createOpsApp({
     collect: () => collectWithLedger(registry, { ledger, queueDepths: () => queue.counts() }),
@@ -181,6 +189,7 @@ function makeOpsApp(
       { name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable },
       { name: "consuming", check: () => Promise.resolve(worker.isConsuming) },
     ],
+    warnings: () => pulse.warnings(),
     isStopping: () => lifecycle.isStopping,
     log,
   });

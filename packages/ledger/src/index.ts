@@ -1,12 +1,11 @@
 /** The state of each ad response, and the only truth about counts. */
 export { AUDIT_PLACE, Audit, type AuditEntry, type AuditPage } from "./audit.ts";
 export { ATTEMPTS_KEPT, type AttemptRecord, type LedgerEntry } from "./entry.ts";
+export { type GateAccount, type GateState, loadGateState } from "./gate/gate-state.ts";
 export {
   AUTH_PROBE_FACTOR,
-  type GateAccount,
   type GateEvent,
   type GateMember,
-  type GateState,
   type GatesOptions,
   type GateTick,
   type Parking,
@@ -32,6 +31,14 @@ export {
 } from "./listing.ts";
 export { collectWithLedger, LEDGER_COUNTERS, type LedgerSources, type QueueDepths } from "./metrics.ts";
 export type { PayloadWork } from "./payload-work.ts";
+export {
+  type DataLoss,
+  type HeldCounts,
+  type ProcessIdentity,
+  Pulse,
+  type PulseOptions,
+  type RelayProcess,
+} from "./pulse.ts";
 export { type BulkReplay, type ReplayBatch, type ReplayOrder, Replays } from "./replays.ts";
 export {
   type AcceptCode,

@@ -14,6 +14,11 @@ export interface LedgerKeys {
   forReplay(replayId: string): string[];
   readonly replayPrefix: string;
   readonly runningReplays: string;
+  /** The six keys of scripts/pulse.lua, in its order. */
+  readonly forPulse: readonly string[];
+  /** Hash: a running process' id to its record. */
+  readonly processes: string;
+  readonly dataLoss: string;
 }
 
 export function ledgerKeys(partition: string): LedgerKeys {
@@ -33,6 +38,11 @@ export function ledgerKeys(partition: string): LedgerKeys {
     forReplay: (id) => [...forScript(""), audit, replayPrefix + id, `${base}replays`, runningReplays],
     replayPrefix,
     runningReplays,
+    forPulse: ["heartbeat", "processes", "data-loss", "queued", "dead", "awaiting"].map(
+      (name) => base + name,
+    ),
+    processes: `${base}processes`,
+    dataLoss: `${base}data-loss`,
   };
 }
 

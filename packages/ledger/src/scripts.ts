@@ -18,6 +18,7 @@ const NAMES = [
   "cancel-replay",
   "replay-batch",
   "latest-replays",
+  "pulse",
   "gate-tick",
   "gate-claim",
   "gate-report",

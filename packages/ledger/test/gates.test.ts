@@ -11,7 +11,7 @@ import {
 import { eventually, startTestRedis, type TestRedis } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type GateMember, ProviderGates } from "../src/index.ts";
+import { type GateMember, loadGateState, ProviderGates } from "../src/index.ts";
 
 const PROBE_MS = 300;
 const RATE = 120;
@@ -53,7 +53,8 @@ function setup(options: { probeIntervalMs?: number } = {}) {
     return members;
   };
   const trip = () => gates.report("alpha", { kind: "trip", reason: "outage", holdMs: 0 });
-  return { gates, partition, member, parkAt, parkMany, trip };
+  const stateOf = () => loadGateState(redis, account, partition);
+  return { gates, stateOf, partition, member, parkAt, parkMany, trip };
 }
 type Fixture = ReturnType<typeof setup>;
 
@@ -76,9 +77,9 @@ test.each(CIRCUIT_PHASES.flatMap((phase) => CIRCUIT_EVENTS.map((event) => [phase
     for (const step of PATHS[phase]) {
       await STEPS[step](fixture);
     }
-    expect((await fixture.gates.stateOf(account)).phase).toBe(phase);
+    expect((await fixture.stateOf()).phase).toBe(phase);
     await STEPS[event](fixture);
-    expect((await fixture.gates.stateOf(account)).phase).toBe(decideCircuit(phase, event));
+    expect((await fixture.stateOf()).phase).toBe(decideCircuit(phase, event));
   },
 );
 
@@ -99,15 +100,15 @@ test("an open circuit lets one probe out at a time, however many workers ask", a
 });
 
 test("probes of an open circuit keep their distance in Redis' time", async () => {
-  const { gates, parkMany, trip } = setup();
+  const { gates, parkMany, stateOf, trip } = setup();
   await parkMany(30);
   await trip();
-  const { sinceMs } = await gates.stateOf(account);
+  const { sinceMs } = await stateOf();
   const probedAt: number[] = [sinceMs];
   await eventually(async () => {
     for (const one of (await gates.tick(account, ROOM)).released) {
       expect((await gates.claim("alpha", one)).code).toBe("probe");
-      probedAt.push((await gates.stateOf(account)).nextProbeAtMs - PROBE_MS);
+      probedAt.push((await stateOf()).nextProbeAtMs - PROBE_MS);
     }
     expect(probedAt).toHaveLength(5);
   });
@@ -116,11 +117,11 @@ test("probes of an open circuit keep their distance in Redis' time", async () =>
 });
 
 test("a recovering circuit never grants more than its rate within a second", async () => {
-  const { gates, parkMany, trip } = setup();
+  const { gates, parkMany, stateOf, trip } = setup();
   await parkMany(400);
   await trip();
   await gates.report("alpha", { kind: "probe_succeeded" });
-  const { sinceMs } = await gates.stateOf(account);
+  const { sinceMs } = await stateOf();
   const grants: number[] = [];
   await eventually(async () => {
     const { released } = await gates.tick(account, ROOM);
@@ -170,13 +171,13 @@ test("what a dead worker was let through with waits again at the front", async (
 });
 
 test("a key that is refused again is probed a twelfth as often", async () => {
-  const { gates } = setup();
+  const { gates, stateOf } = setup();
   await gates.report("alpha", { kind: "trip", reason: "auth", holdMs: 0 });
-  const tripped = await gates.stateOf(account);
+  const tripped = await stateOf();
   expect(tripped.nextProbeAtMs - tripped.sinceMs).toBe(PROBE_MS);
   const beforeMs = await redisTimeMs();
   await gates.report("alpha", { kind: "probe_failed", reason: "auth", holdMs: 0 });
-  const { nextProbeAtMs, reason } = await gates.stateOf(account);
+  const { nextProbeAtMs, reason } = await stateOf();
   expect(reason).toBe("auth");
   expect(nextProbeAtMs - beforeMs).toBeGreaterThanOrEqual(PROBE_MS * 12 - 1);
 });

@@ -33,10 +33,19 @@ export { answerErrors, methodNotAllowed, notFound, sendProblem } from "./http/pr
 export { requestIdOf } from "./http/request-id.ts";
 export { createLogger, LOG_LEVELS, type LogLevel } from "./logger.ts";
 export { createRegistry } from "./metrics.ts";
+export { ADRELAY_VERSION, describeProcess } from "./process/describe-process.ts";
 export { Lifecycle, type StopStep } from "./process/lifecycle.ts";
 export { guardRedis, RedisNotDurableError } from "./process/open-redis.ts";
+export { Periodic } from "./process/periodic.ts";
 export { type RunnableService, runService } from "./process/run-service.ts";
 export { type ComposeResult, EXIT_FAULTY_SETTINGS, startService } from "./process/start-service.ts";
 export { OVERDUE, withDeadline } from "./process/with-deadline.ts";
 export { connectRedis, type RedisRole } from "./redis.ts";
-export { DURABILITY_MODES, type DurabilityMode, durabilityFaults } from "./redis-durability.ts";
+export {
+  DURABILITY_MODES,
+  type DurabilityMode,
+  durabilityFaults,
+  loadRedisStanding,
+  loadSyncPolicy,
+  type RedisStanding,
+} from "./redis-durability.ts";

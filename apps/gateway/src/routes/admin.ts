@@ -1,6 +1,6 @@
 import type { Audit } from "@adrelay/ledger";
 import { makeReadBody, methodNotAllowed } from "@adrelay/service-kit";
-import { Router } from "express";
+import { type RequestHandler, Router } from "express";
 import { type Operator, requireOperator } from "../auth/operators.ts";
 import {
   type BulkReplayDeps,
@@ -14,9 +14,11 @@ import { makeListHandler } from "./admin/list-acknowledgments.ts";
 import { makeAuditHandler } from "./admin/list-audit.ts";
 import { makeShowHandler } from "./admin/show-acknowledgment.ts";
 import { makeStatsHandler, type StatsDeps } from "./admin/stats.ts";
+import type { Doctor } from "./doctor/doctor.ts";
 
 export interface AdminDeps extends LeaveDeadDeps, BulkReplayDeps, StatsDeps {
   readonly audit: Audit;
+  readonly doctor: Doctor;
 }
 
 /** Operators send short texts and filters. */
@@ -31,6 +33,7 @@ export function createAdminRouter(operators: readonly Operator[], deps: AdminDep
     "/acknowledgments/:ad_response_id": makeShowHandler(deps.ledger),
     "/replays/:replay_id": makeShowReplayHandler(deps),
     "/audit": makeAuditHandler(deps.audit),
+    "/doctor": makeDoctorHandler(deps.doctor),
   };
   const writes = {
     "/acknowledgments/:ad_response_id/replay": makeReplayHandler(deps),
@@ -51,4 +54,10 @@ export function createAdminRouter(operators: readonly Operator[], deps: AdminDep
     .post(makeStartReplayHandler(deps, readBody))
     .all(methodNotAllowed("GET", "HEAD", "POST"));
   return router;
+}
+
+function makeDoctorHandler(doctor: Doctor): RequestHandler {
+  return async (_request, response) => {
+    response.json(await doctor());
+  };
 }

@@ -10,19 +10,13 @@
  *    the job in the queue comes by itself in the end.
  */
 import { type AdResponseId, type PublisherId, publisherIdSchema } from "@adrelay/contract";
-import { CIRCUIT_PHASES, CIRCUIT_REASONS, type CircuitPhase, type CircuitReason } from "@adrelay/core";
+import type { CircuitPhase, CircuitReason } from "@adrelay/core";
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import { type GateKeys, gateKeys, idOf, memberOf } from "../keys.ts";
 import { CLAIM_CODES, type ClaimCode, decodeReply } from "../reply-codes.ts";
 import { createScriptRunner, type RunScript } from "../scripts.ts";
-
-/** A provider as its publishers share it. */
-export interface GateAccount {
-  /** One of its publishers' ids stands for it. */
-  readonly name: string;
-  readonly publishers: readonly PublisherId[];
-}
+import { type GateAccount, type GateState, phaseSchema, reasonSchema } from "./gate-state.ts";
 
 export interface GatesOptions {
   readonly redis: Redis;
@@ -37,16 +31,6 @@ export interface GatesOptions {
 export interface GateMember {
   readonly publisher: PublisherId;
   readonly id: AdResponseId;
-}
-
-export interface GateState {
-  readonly phase: CircuitPhase;
-  /** Why it opened last; undefined if it never did. */
-  readonly reason: CircuitReason | undefined;
-  readonly sinceMs: number;
-  /** Meaningful while it is open. */
-  readonly nextProbeAtMs: number;
-  readonly waiting: number;
 }
 
 export interface GateTick extends GateState {
@@ -134,20 +118,6 @@ export class ProviderGates {
     }
   }
 
-  /** How an account stands; changes nothing. */
-  async stateOf({ name, publishers }: GateAccount): Promise<GateState> {
-    const [gate = "", released = ""] = this.#keys.forGate(name);
-    const asked = this.#redis.pipeline().hgetall(gate).zcard(released);
-    for (const publisher of publishers) {
-      asked.zcard(this.#keys.parked(publisher));
-    }
-    const replies = (await asked.exec()) ?? [];
-    const [fields, ...sizes] = replies.map(([error, reply]) => unwrap(error, reply));
-    const { phase = "closed", reason, since, next } = storedSchema.parse(fields);
-    const waiting = sizes.reduce((sum: number, size) => sum + z.number().parse(size), 0);
-    return { phase, reason, sinceMs: since, nextProbeAtMs: next, waiting };
-  }
-
   #waitOf({ kind, reason, holdMs }: Extract<GateEvent, { reason: CircuitReason }>): number {
     switch (reason) {
       case "throttled":
@@ -163,11 +133,6 @@ export class ProviderGates {
   }
 }
 
-const phaseSchema = z.enum(CIRCUIT_PHASES);
-const reasonSchema = z
-  .enum(CIRCUIT_REASONS)
-  .or(z.literal("").transform(() => undefined))
-  .optional();
 const tickSchema = z.tuple([
   z.number(),
   phaseSchema,
@@ -178,13 +143,6 @@ const tickSchema = z.tuple([
   z.array(z.string()),
 ]);
 const claimSchema = z.tuple([z.number(), phaseSchema]);
-const storedSchema = z.object({
-  phase: phaseSchema.optional(),
-  reason: reasonSchema,
-  since: z.coerce.number().default(0),
-  next: z.coerce.number().default(0),
-});
-
 function nameOf({ publisher, id }: GateMember): string {
   return `${publisher}|${memberOf(id)}`;
 }
@@ -192,11 +150,4 @@ function nameOf({ publisher, id }: GateMember): string {
 function parseMember(name: string): GateMember {
   const [publisher, member = ""] = name.split("|");
   return { publisher: publisherIdSchema.parse(publisher), id: idOf(member) };
-}
-
-function unwrap(error: Error | null, reply: unknown): unknown {
-  if (error !== null) {
-    throw error;
-  }
-  return reply;
 }

@@ -1,4 +1,4 @@
-import express, { type Express, type Router } from "express";
+import express, { type Express, type RequestHandler, type Router } from "express";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { OVERDUE, withDeadline } from "../process/with-deadline.ts";
@@ -15,6 +15,8 @@ export interface OpsOptions {
   /** All that `/metrics` shows; asked at each scrape. */
   collect(): Promise<Registry>;
   readonly checks: readonly ReadinessCheck[];
+  /** What a person should know although the process can do its work, by name. */
+  warnings?(): Readonly<Record<string, string>>;
   /** True while the process stops: readiness fails first. */
   isStopping(): boolean;
   readonly log: Logger;
@@ -25,22 +27,15 @@ export interface OpsOptions {
 const CHECK_TIMEOUT_MS = 1000;
 
 /** The ops listener's app: metrics, health of the process, readiness with each dependency by name. */
-export function createOpsApp({ collect, checks, isStopping, log, routes }: OpsOptions): Express {
+export function createOpsApp(options: OpsOptions): Express {
+  const { collect, log, routes } = options;
   const app = express();
   app.disable("x-powered-by");
   app.use(assignRequestId);
   app.get("/healthz", (_request, response) => {
     response.json({ status: "ok" });
   });
-  app.get("/readyz", async (_request, response) => {
-    const results = await Promise.all(checks.map(runCheck));
-    const isReady = !isStopping() && results.every(([, ok]) => ok);
-    response.status(isReady ? 200 : 503).json({
-      status: isReady ? "ready" : "not_ready",
-      stopping: isStopping(),
-      checks: Object.fromEntries(results.map(([name, ok]) => [name, ok ? "ok" : "failing"])),
-    });
-  });
+  app.get("/readyz", makeReadinessHandler(options));
   app.get("/metrics", async (_request, response) => {
     const registry = await collect();
     response.set("Content-Type", registry.contentType).send(await registry.metrics());
@@ -51,6 +46,20 @@ export function createOpsApp({ collect, checks, isStopping, log, routes }: OpsOp
   app.use(notFound);
   app.use(answerErrors(log));
   return app;
+}
+
+function makeReadinessHandler({ checks, warnings, isStopping }: OpsOptions): RequestHandler {
+  return async (_request, response) => {
+    const results = await Promise.all(checks.map(runCheck));
+    const isReady = !isStopping() && results.every(([, ok]) => ok);
+    const warned = warnings?.() ?? {};
+    response.status(isReady ? 200 : 503).json({
+      status: isReady ? "ready" : "not_ready",
+      stopping: isStopping(),
+      checks: Object.fromEntries(results.map(([name, ok]) => [name, ok ? "ok" : "failing"])),
+      ...(Object.keys(warned).length === 0 ? {} : { warnings: warned }),
+    });
+  };
 }
 
 async function runCheck({ name, check }: ReadinessCheck): Promise<[string, boolean]> {

@@ -1,3 +1,4 @@
+import type { DataLossView, ProcessView, ProviderStanding } from "@adrelay/contract";
 import type { LabelledCount, Ledger, Listing } from "@adrelay/ledger";
 import type { DeliveryQueue } from "@adrelay/queue";
 import { OVERDUE } from "@adrelay/service-kit";
@@ -9,10 +10,10 @@ export interface StatsDeps {
   readonly listing: Listing;
   readonly queue: DeliveryQueue;
   readonly version: string;
-  /** Parts that others know of; each answers in the API's own form. */
-  readonly providers?: () => Promise<readonly unknown[]>;
-  readonly processes?: () => Promise<readonly unknown[]>;
-  readonly dataLoss?: () => Promise<unknown>;
+  /** The relay's own parts, as the API shows them. */
+  providers(): Promise<readonly ProviderStanding[]>;
+  processes(): Promise<readonly ProcessView[]>;
+  dataLoss(): Promise<DataLossView | null>;
 }
 
 /** GET /admin/v1/stats: how all of it stands, at one glance. */
@@ -32,9 +33,9 @@ async function gatherStats({ ledger, listing, queue, version, ...others }: Stats
     ledger.snapshot(),
     listing.deadCounts(),
     queue.counts(),
-    others.providers?.() ?? [],
-    others.processes?.() ?? [],
-    others.dataLoss?.() ?? null,
+    others.providers(),
+    others.processes(),
+    others.dataLoss(),
   ]);
   const states = sumByState(snapshot.states);
   const secondsIf = (some: number, ageMs: number) => (some > 0 ? ageMs / 1000 : null);

@@ -1,0 +1,39 @@
+import { acknowledgmentPageSchema, PAGE_ROWS_MAX } from "@adrelay/contract";
+import { showDeadLetters } from "../acknowledgment-output.ts";
+import { defineCommand } from "../command.ts";
+import { EXIT } from "../exit-codes.ts";
+import { filterOptions, limitOption } from "../positionals.ts";
+import { type Session, showAnswer } from "../session.ts";
+
+export const addDeadList = defineCommand({
+  words: "list",
+  describe: "Dead letters, newest first",
+  options: (yargs) =>
+    filterOptions(yargs)
+      .option("limit", limitOption(50))
+      .option("cursor", { type: "string", describe: "Goes on where the page before ended" })
+      .option("all", { type: "boolean", default: false, describe: "All pages, not one" }),
+  run: async ({ publisher, reason, since, until, limit, cursor, all }, session) => {
+    const query = { state: "dead", publisher, reason, since, until };
+    const rows = all ? PAGE_ROWS_MAX : limit;
+    let next = cursor ?? null;
+    do {
+      const page = await loadPage(session, { ...query, limit: String(rows), cursor: next ?? undefined });
+      const exit = showAnswer(session, page, ({ acknowledgments }) =>
+        showDeadLetters(session.terminal, acknowledgments, session.now()),
+      );
+      if (page.kind === "failed") {
+        return exit;
+      }
+      next = page.value.next_cursor;
+    } while (all && next !== null);
+    if (next !== null && !session.isJson) {
+      session.terminal.note(`More with --cursor ${next}, or all with --all`);
+    }
+    return EXIT.done;
+  },
+});
+
+function loadPage({ client }: Session, query: Readonly<Record<string, string | undefined>>) {
+  return client.call({ path: "/acknowledgments", query, schema: acknowledgmentPageSchema });
+}

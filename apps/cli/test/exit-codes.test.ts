@@ -1,0 +1,142 @@
+/** What a script can rely on: exit codes, addresses, tokens, and that nothing waits for ever. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort } from "@adrelay/local-redis";
+import { eventually, unknownId } from "@adrelay/testkit";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { type AdminApi, type Disturbance, startAdminApi, TOKEN } from "./admin-api.ts";
+import { runAdrelay, runHere, startAdrelay } from "./adrelay-process.ts";
+
+let api: AdminApi;
+let dir: string;
+
+beforeAll(async () => {
+  api = await startAdminApi();
+});
+afterAll(() => api.close());
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "adrelay-cli-"));
+  api.calls.length = 0;
+  api.disturb = () => undefined;
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+test.each([
+  [["stats"], "status"],
+  [[], "which command"],
+  [["dead"], "which of its commands"],
+  [["status", "--colour"], "colour"],
+  [["lookup", "12"], "UUID"],
+  [["dead", "list", "--limit", "0"], "1 to 500"],
+  [["dead", "list", "--since", "yesterday"], "2h"],
+  [["dead", "replay"], "--all"],
+  [["dead", "replay", unknownId(), "--all"], "not both"],
+  [["dead", "replay", "--all", "--rate", "20000"], "10000"],
+  [["dead", "discard", unknownId()], "reason"],
+  [["dead", "discard", unknownId(), "--reason", " "], "1 to 500"],
+  [["dead", "list", "--publisher", "a", "--publisher", "b"], "more than once"],
+  [["status", "--timeout", "5"], "500ms"],
+  [["status", "--url", "ftp://relay"], "http://"],
+  [["status", "--token-file", "/no/such"], "ENOENT"],
+])("%j is a usage fault, and nothing is sent", async (words, hint) => {
+  const { exit, stdout, stderr } = await runHere(words, {
+    env: { ADRELAY_ADMIN_TOKEN: TOKEN, ADRELAY_URL: api.url },
+  });
+  expect({ exit, stdout }).toEqual({ exit: 2, stdout: "" });
+  expect(stderr).toContain(hint);
+  expect(api.calls).toEqual([]);
+});
+
+test.each([
+  ["cut", "No answer"],
+  ["html", "agreed"],
+  ["old_form", "(at|version|states)"],
+  ["unavailable", "doctor"],
+  ["redirect", "answered 302"],
+  ["no_admin_api", "ADMIN_TOKEN"],
+] satisfies [Disturbance, string][])("a relay that does %s ends it with 3", async (disturbance, hint) => {
+  api.disturb = () => disturbance;
+  const { exit, stderr } = await runHere(["status", "--url", api.url]);
+  expect(exit).toBe(3);
+  expect(stderr).toMatch(new RegExp(hint));
+});
+
+test("a relay that hangs or isn't there ends it with 3", async () => {
+  api.disturb = () => "hang";
+  const hung = await runHere(["status", "--url", api.url, "--timeout", "200ms"]);
+  expect(hung).toMatchObject({ exit: 3, stderr: expect.stringContaining("within 200 ms") });
+  const absent = await runHere(["status", "--url", `http://127.0.0.1:${await freePort()}`]);
+  expect(absent).toMatchObject({ exit: 3, stderr: expect.stringContaining("ECONNREFUSED") });
+});
+
+test("a change whose answer never came is not called undone", async () => {
+  api.disturb = () => "cut";
+  const { exit, stderr } = await runHere(["dead", "replay", unknownId(), "--url", api.url]);
+  expect(exit).toBe(3);
+  expect(stderr).toContain("It may have been done all the same");
+});
+
+test("no token and a wrong token end it with 4, and the token is never shown", async () => {
+  expect((await runAdrelay(["status", "--url", api.url], { env: {} })).exit).toBe(4);
+  const env = { ADRELAY_ADMIN_TOKEN: "wrong-token" };
+  const { exit, stdout, stderr } = await runAdrelay(["status", "--url", api.url, "--json"], { env });
+  expect(exit).toBe(4);
+  expect(JSON.parse(stdout)).toMatchObject({ status: 401, code: "unauthenticated" });
+  expect(stdout + stderr).not.toContain("wrong-token");
+});
+
+test("Ctrl-C while an answer is awaited ends it with 130", async () => {
+  api.disturb = () => "hang";
+  const { child, ended } = startAdrelay(["status", "--url", api.url]);
+  await eventually(() => expect(api.calls).toHaveLength(1));
+  child.kill("SIGINT");
+  expect((await ended).exit).toBe(130);
+});
+
+test.each([
+  ["ADRELAY_ADMIN_TOKEN", { ADRELAY_ADMIN_TOKEN: TOKEN, ADMIN_TOKEN: "other" }, []],
+  ["ADMIN_TOKEN", { ADMIN_TOKEN: TOKEN }, []],
+  ["--token-file", { ADRELAY_ADMIN_TOKEN: "other" }, ["--token-file", "token"]],
+] as const)("the token comes from %s", async (_source, env, words) => {
+  writeFileSync(join(dir, "token"), `${TOKEN}\n`);
+  expect((await runAdrelay(["status", "--url", api.url, ...words], { env, cwd: dir })).exit).toBe(0);
+});
+
+function writeRunFile(pid: number): void {
+  mkdirSync(join(dir, ".adrelay"));
+  const run = { gatewayOps: api.url, adminToken: TOKEN, pids: { start: pid } };
+  writeFileSync(join(dir, ".adrelay", "run.json"), JSON.stringify(run));
+}
+
+test("in the folder of a running stack neither address nor token is needed", async () => {
+  writeRunFile(process.pid);
+  expect((await runAdrelay(["status"], { env: {}, cwd: dir })).exit).toBe(0);
+});
+
+test("a stack's token goes to that stack alone", async () => {
+  writeRunFile(process.pid);
+  expect((await runAdrelay(["status", "--url", api.url], { env: {}, cwd: dir })).exit).toBe(4);
+  expect(api.calls).toEqual([]);
+});
+
+test("what a killed stack left is passed over", async () => {
+  const gone = startAdrelay(["--version"]);
+  await gone.ended;
+  writeRunFile(gone.child.pid ?? 0);
+  const { exit, stderr } = await runAdrelay(["status"], { env: {}, cwd: dir });
+  expect(exit).toBe(4);
+  expect(stderr).toContain("http://127.0.0.1:8081");
+});
+
+test("a reader that leaves early is no fault", async () => {
+  const { child, ended } = startAdrelay(["--help"]);
+  child.stdout?.destroy();
+  expect((await ended).exit).toBe(0);
+});
+
+test("completion knows the commands", async () => {
+  expect((await runAdrelay(["completion"])).stdout).toContain("_adrelay_yargs_completions");
+  const { stdout } = await runAdrelay(["--get-yargs-completions", "adrelay", "dead", ""]);
+  expect(stdout.trim().split("\n")).toEqual(["list", "show", "replay", "discard"]);
+});

@@ -1,0 +1,178 @@
+/** The doctor of a real gateway: what is well, each fault by name, and no secret in any answer. */
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type DoctorCheck, doctorReportSchema } from "@adrelay/contract";
+import { freePort } from "@adrelay/local-redis";
+import {
+  eventually,
+  type RelayStack,
+  relayCaller,
+  type ScriptedProvider,
+  startRelayStack,
+  startScriptedProvider,
+  startTestRedis,
+  TEST_ADMIN_TOKEN,
+  TEST_API_KEY,
+  type TestRedis,
+  unknownId,
+} from "@adrelay/testkit";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+
+const SECRETS = [TEST_ADMIN_TOKEN, TEST_API_KEY, "key-of-acme", "key-of-beta"];
+
+let server: TestRedis;
+let redis: Redis;
+let provider: ScriptedProvider;
+let stack: RelayStack;
+let dir: string;
+
+beforeAll(async () => {
+  [server, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
+  redis = new Redis(server.url, { maxRetriesPerRequest: null });
+  redis.on("error", () => {});
+  dir = mkdtempSync(join(tmpdir(), "adrelay-doctor-"));
+  const file = join(dir, "publishers.yaml");
+  writeFileSync(file, publishersFile(`http://127.0.0.1:${await freePort()}`));
+  stack = await startRelayStack({
+    redis: server,
+    providerUrl: provider.url,
+    env: { API_KEYS: "", PUBLISHERS_FILE: file, KEY_OF_ACME: "key-of-acme", KEY_OF_BETA: "key-of-beta" },
+  });
+});
+afterAll(async () => {
+  await stack.stop();
+  redis.disconnect();
+  await Promise.all([provider.close(), server.dispose()]);
+  rmSync(dir, { recursive: true });
+});
+beforeEach(() =>
+  provider.onAcknowledge(({ headers }) =>
+    headers["x-service-api-key"] === "key-of-acme"
+      ? { kind: "answer", status: 401 }
+      : { kind: "answer", status: 422 },
+  ),
+);
+
+/** acme's key is refused, nobody listens at beta's address, and default and other share one account. */
+function publishersFile(deadUrl: string): string {
+  const digest = (key: string) => createHash("sha256").update(key).digest("hex");
+  const own = (url: string, env: string) => `, provider: {url: "${url}", api_key_env: ${env}}`;
+  const line = (id: string, key: string, more = "") =>
+    `  - {id: ${id}, name: ${id}, key_sha256: [${digest(key)}]${more}}`;
+  return [
+    "publishers:",
+    line("default", TEST_API_KEY),
+    line("other", "o"),
+    line("acme", "a", own(provider.url, "KEY_OF_ACME")),
+    line("beta", "b", own(deadUrl, "KEY_OF_BETA")),
+  ].join("\n");
+}
+
+async function examine(): Promise<Map<string, DoctorCheck>> {
+  const response = await fetch(`${stack.gatewayOpsUrl}/admin/v1/doctor`, {
+    headers: { Authorization: `Bearer ${TEST_ADMIN_TOKEN}` },
+  });
+  expect(response.status).toBe(200);
+  const text = await response.text();
+  for (const secret of SECRETS) {
+    expect(text).not.toContain(secret);
+  }
+  const { checks } = doctorReportSchema.parse(JSON.parse(text));
+  return new Map(checks.map((check) => [check.name, check]));
+}
+
+const statusesOf = (checks: Map<string, DoctorCheck>, ...names: string[]) =>
+  names.map((name) => checks.get(name)?.status);
+
+test("the doctor needs the token and takes no POST", async () => {
+  const url = `${stack.gatewayOpsUrl}/admin/v1/doctor`;
+  expect((await fetch(url)).status).toBe(401);
+  const headers = { Authorization: `Bearer ${TEST_ADMIN_TOKEN}` };
+  expect((await fetch(url, { method: "POST", headers })).status).toBe(405);
+});
+
+test("a relay that is well passes every look at Redis and its processes", async () => {
+  const checks = await eventually(async () => {
+    const found = await examine();
+    expect(found.get("workers")?.status).toBe("ok");
+    return found;
+  });
+  const bad = [...checks.values()].filter(
+    ({ name, status }) => status !== "ok" && !name.startsWith("provider:"),
+  );
+  expect(bad).toEqual([]);
+  expect(checks.get("redis_append_only_file")?.detail).toContain("always");
+});
+
+test("each account of a provider is asked once, with nothing that could be an acknowledgment", async () => {
+  provider.posts.length = 0;
+  const checks = await examine();
+  expect(checks.get("provider:default")).toMatchObject({
+    status: "ok",
+    detail: expect.stringContaining("default, other"),
+  });
+  expect(checks.get("provider:acme")).toMatchObject({
+    status: "fail",
+    detail: expect.stringContaining("key refused (401)"),
+  });
+  expect(checks.get("provider:beta")).toMatchObject({
+    status: "fail",
+    detail: expect.stringContaining("unreachable"),
+  });
+  expect(provider.posts.map(({ body }) => body.toString())).toEqual(["{}", "{}"]);
+});
+
+test.each([
+  ["appendfsync", "everysec", "always", "redis_append_only_file", "warn"],
+  ["appendonly", "no", "yes", "redis_append_only_file", "fail"],
+  ["maxmemory-policy", "allkeys-lru", "noeviction", "redis_maxmemory_policy", "fail"],
+  ["maxmemory", "2mb", "0", "redis_memory", "warn"],
+] as const)("with %s %s the doctor names the fault", async (name, value, wellValue, check, status) => {
+  await redis.config("SET", name, value);
+  try {
+    expect(statusesOf(await examine(), "redis", check)).toEqual(["ok", status]);
+  } finally {
+    await redis.config("SET", name, wellValue);
+  }
+});
+
+test("a dead letter, another version and a wrong clock are warned of", async () => {
+  const caller = relayCaller(stack.gatewayUrl);
+  provider.onAcknowledge(() => ({ kind: "answer", status: 400 }));
+  await caller.acknowledge(unknownId(), "text");
+  const record = { role: "worker", host: "h", pid: 1, version: "0.0.9", startedAtMs: 1, clockSkewMs: -5000 };
+  await redis.hset("{adrelay:0}:processes", "other", `1 ${Date.now()} ${JSON.stringify(record)}`);
+  const checks = await examine();
+  expect(statusesOf(checks, "dead_letters", "versions", "clocks")).toEqual(["warn", "warn", "warn"]);
+  expect(checks.get("clocks")?.detail).toContain("worker h/1 by -5000 ms");
+  await redis.hdel("{adrelay:0}:processes", "other");
+});
+
+test("a provider that hangs is reported within the doctor's bound", async () => {
+  provider.onAcknowledge(() => ({ kind: "hang" }));
+  expect((await examine()).get("provider:default")).toMatchObject({
+    status: "fail",
+    detail: expect.stringContaining("timeout"),
+  });
+});
+
+test("a worker that stops in good order is missed at once", async () => {
+  await stack.apps.get("worker")?.stop();
+  expect((await examine()).get("workers")?.status).toBe("fail");
+  await stack.start("worker");
+});
+
+test("with Redis away the doctor still answers, and says so", async () => {
+  await server.stop();
+  const checks = await examine();
+  expect(statusesOf(checks, "redis", "processes", "books", "provider:default")).toEqual([
+    "fail",
+    "fail",
+    "fail",
+    "ok",
+  ]);
+  await server.restart();
+});

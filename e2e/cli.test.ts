@@ -1,0 +1,137 @@
+/** The command on a real relay, from the sources and as the package that is published. */
+import { execFile } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { doctorReportSchema } from "@adrelay/contract";
+import { freePort } from "@adrelay/local-redis";
+import {
+  type AdServerProcess,
+  acknowledged,
+  eventually,
+  type RelayStack,
+  relayCaller,
+  type ScriptedProvider,
+  startAdServer,
+  startRelayStack,
+  startScriptedProvider,
+  startTestRedis,
+  TEST_ADMIN_TOKEN,
+  type TestRedis,
+  unknownId,
+} from "@adrelay/testkit";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { packCli } from "../scripts/pack-cli/pack-cli.ts";
+
+const ROOT = fileURLToPath(new URL("../", import.meta.url));
+const SCRIPT = join(ROOT, "scripts/adrelay.ts");
+
+let redis: TestRedis;
+let adServer: AdServerProcess;
+let provider: ScriptedProvider;
+let stack: RelayStack;
+let dir: string;
+
+beforeAll(async () => {
+  [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
+  adServer = await startAdServer(redis);
+  stack = await startRelayStack({ redis, providerUrl: provider.url });
+  dir = mkdtempSync(join(tmpdir(), "adrelay-cli-"));
+});
+afterAll(async () => {
+  await stack.stop();
+  await adServer.stop();
+  await Promise.all([provider.close(), redis.dispose()]);
+  rmSync(dir, { recursive: true });
+});
+beforeEach(() => provider.onAcknowledge(() => acknowledged()));
+
+interface Ended {
+  readonly exit: number | string;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function run(
+  program: string,
+  words: readonly string[],
+  env: Record<string, string> = {},
+): Promise<Ended> {
+  const options = { cwd: dir, env: { PATH: process.env["PATH"], HOME: dir, ...env } };
+  try {
+    return { exit: 0, ...(await promisify(execFile)(program, [...words], options)) };
+  } catch (error) {
+    const { code, stdout, stderr } = Object(error);
+    return { exit: code, stdout, stderr };
+  }
+}
+
+const adrelay = (...words: string[]) =>
+  run(process.execPath, [SCRIPT, ...words], {
+    ADRELAY_URL: stack.gatewayOpsUrl,
+    ADRELAY_ADMIN_TOKEN: TEST_ADMIN_TOKEN,
+  });
+
+test("a dead letter is replayed once, and a second time refused", async () => {
+  const caller = relayCaller(stack.gatewayUrl);
+  const id = unknownId();
+  provider.onAcknowledge(() => ({ kind: "answer", status: 400 }));
+  await caller.acknowledge(id, "text");
+  provider.onAcknowledge(() => acknowledged());
+  expect(await adrelay("dead", "replay", id)).toEqual({ exit: 0, stdout: `${id}  queued\n`, stderr: "" });
+  await eventually(async () => expect((await caller.lookUp(id)).body["state"]).toBe("delivered"));
+  expect(await adrelay("dead", "replay", id)).toMatchObject({
+    exit: 1,
+    stderr: expect.stringContaining("this acknowledgment is delivered"),
+  });
+  expect((await adrelay("dead", "replay", unknownId())).exit).toBe(1);
+});
+
+test("the doctor passes a relay with the real ad server, and fails it without a worker", async () => {
+  const gateway = stack.apps.get("gateway");
+  await gateway?.stop();
+  await stack.start("gateway", { PROVIDER_URL: adServer.url });
+  const { exit, stdout } = await eventually(async () => {
+    const ended = await adrelay("doctor", "--json");
+    expect(ended.exit).toBe(0);
+    return ended;
+  });
+  expect(exit).toBe(0);
+  const { checks } = doctorReportSchema.parse(JSON.parse(stdout));
+  expect(checks.filter(({ status }) => status !== "ok")).toEqual([]);
+  await stack.apps.get("worker")?.stop();
+  expect(await adrelay("doctor")).toMatchObject({
+    exit: 1,
+    stdout: expect.stringContaining("fail  workers"),
+  });
+  await stack.start("worker");
+});
+
+test("the packed command runs on its own, also on an older Node", async () => {
+  const archive = await packCli({ root: ROOT, home: dir });
+  writeFileSync(join(dir, "package.json"), JSON.stringify({ name: "empty", private: true }));
+  const flags = ["--offline", "--no-audit", "--no-fund", "--silent"];
+  expect(await run("npm", ["install", ...flags, archive])).toMatchObject({ exit: 0 });
+  const help = await run("npx", ["--offline", "adrelay", "--help"]);
+  expect(help).toMatchObject({ exit: 0, stdout: expect.stringContaining("Exit codes:") });
+  const bin = join(dir, "node_modules/adrelay/adrelay.js");
+  const env = { ADRELAY_ADMIN_TOKEN: TEST_ADMIN_TOKEN };
+  for (const node of await nodesToTry()) {
+    const away = await run(node, [bin, "status", "--url", `http://127.0.0.1:${await freePort()}`], env);
+    expect(away).toMatchObject({ exit: 3, stdout: "", stderr: expect.stringContaining("ECONNREFUSED") });
+    const seen = await run(node, [bin, "doctor", "--json", "--url", stack.gatewayOpsUrl], env);
+    expect(doctorReportSchema.safeParse(JSON.parse(seen.stdout)).success).toBe(true);
+  }
+});
+
+/** This Node, and those of the system that the package may run on. */
+async function nodesToTry(): Promise<string[]> {
+  const found = ["/usr/bin/node", "/usr/local/bin/node"].filter((path) => existsSync(path));
+  const versions = await Promise.all(found.map((path) => run(path, ["--version"])));
+  return [
+    process.execPath,
+    ...found.filter((_path, at) => Number(/^v(\d+)/.exec(versions[at]?.stdout ?? "")?.[1]) >= 20),
+  ];
+}

@@ -1,0 +1,9 @@
+/** `npm run adrelay -- …`: the command of apps/cli, in the folder where npm was called. */
+import { fileURLToPath } from "node:url";
+import { runProcess } from "../apps/cli/src/run-process.ts";
+
+const home = process.env["ADRELAY_HOME"] || fileURLToPath(new URL("../.adrelay", import.meta.url));
+
+// npm itself goes to the folder of package.json.
+process.chdir(process.env["INIT_CWD"] || process.cwd());
+await runProcess(process, [home]);
