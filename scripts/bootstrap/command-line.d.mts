@@ -1,9 +1,11 @@
+import type { ChaosOptions } from "./chaos-options.mjs";
+
 export type TestStage = "static" | "unit" | "integration" | "e2e";
 
 type NotRun = { readonly kind: "help" } | { readonly kind: "faulty"; readonly why: string };
 
 export type CommandLine =
-  | { readonly kind: "run"; readonly command: "start" | "test"; readonly args: readonly string[] }
+  | { readonly kind: "run"; readonly command: "start" | "test" | "chaos"; readonly args: readonly string[] }
   | { readonly kind: "help"; readonly text: string }
   | { readonly kind: "faulty"; readonly why: string; readonly text: string };
 export type TestOptions =
@@ -12,3 +14,7 @@ export type TestOptions =
 
 export declare function parseCommandLine(words: readonly string[]): CommandLine;
 export declare function parseTestOptions(args: readonly string[]): TestOptions;
+export declare function parseChaosOptions(
+  args: readonly string[],
+  seedDefault?: number,
+): ChaosOptions | NotRun;
