@@ -76,12 +76,14 @@ async function runAll(options: ChaosOptions): Promise<boolean> {
   return failed.length === 0;
 }
 
-const chosen = ({ faults, isChoice }: ChaosOptions) => (isChoice ? ` --faults ${faults.join(",")}` : "");
+function chosen({ faults, isChoice }: ChaosOptions): string {
+  return isChoice ? ` --faults ${faults.join(",")}` : "";
+}
 
-async function runOne({ durationMs, faults }: ChaosOptions, seed: number): Promise<boolean> {
+async function runOne({ durationMs, faults, logsDir }: ChaosOptions, seed: number): Promise<boolean> {
   say(`\nseed ${seed}: ${durationMs / 1000} s of traffic and faults`);
   const traffic = { lanes: LANES, pauseMs: PAUSE_MS, deliveryAgeMaxMs: DELIVERY_AGE_MAX_MS };
-  const { checks, summary } = await runChaos({ seed, durationMs, faults, ...traffic, say });
+  const { checks, summary } = await runChaos({ seed, durationMs, faults, ...traffic, logsDir, say });
   say(`\nseed ${seed}: ${summary}\n\n${formatChecks(checks)}`);
   return hasHeld(checks);
 }

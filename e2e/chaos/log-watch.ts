@@ -1,4 +1,6 @@
 /** Reads every log line of every app as it comes: for bugs, for what a user wrote, for injections not booked. */
+import { createWriteStream, mkdirSync, type WriteStream } from "node:fs";
+import { join } from "node:path";
 
 /** In every text, prompt and address of a run's traffic: it must stand in no log and in no Redis that is done. */
 export const CANARY = "canary-of-a-user";
@@ -16,8 +18,17 @@ export class LogWatch {
   /** Injections that were answered without being on the books for certain. */
   readonly untracked = new Set<string>();
 
+  readonly #files = new Map<string, WriteStream>();
+  readonly #dir: string | undefined;
+
+  /** Keeps all lines in `dir`, if given. */
+  constructor(dir: string | undefined) {
+    this.#dir = dir;
+  }
+
   read(app: string, line: string): void {
     this.lines += 1;
+    this.#fileOf(app)?.write(`${line}\n`);
     if (BUG_EVENTS.test(line) || !line.startsWith("{")) {
       keepSome(this.bugs, `${app}: ${line}`);
     }
@@ -28,6 +39,14 @@ export class LogWatch {
     if (id !== undefined) {
       this.untracked.add(id);
     }
+  }
+
+  #fileOf(app: string): WriteStream | undefined {
+    if (this.#dir !== undefined && !this.#files.has(app)) {
+      mkdirSync(this.#dir, { recursive: true });
+      this.#files.set(app, createWriteStream(join(this.#dir, `${app}.jsonl`)));
+    }
+    return this.#files.get(app);
   }
 }
 

@@ -23,6 +23,8 @@ export interface ChaosRun {
   /** Between two ads of a lane. */
   readonly pauseMs: number;
   readonly deliveryAgeMaxMs: number;
+  /** Where to keep the apps' log lines; nowhere if undefined. */
+  readonly logsDir?: string | undefined;
   readonly say: (line: string) => void;
   /** Told of the world once it is there, so that it can be ended from outside. */
   readonly onWorld?: (world: World) => void;
@@ -80,6 +82,8 @@ export async function runChaos(run: ChaosRun): Promise<ChaosResult> {
 interface Stage {
   readonly world: World;
   readonly timeline: Timeline;
+  /** Where to keep the apps' log lines; nowhere if undefined. */
+  readonly logsDir?: string | undefined;
   readonly say: (line: string) => void;
   readonly durationMs: number;
 }

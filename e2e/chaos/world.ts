@@ -58,16 +58,17 @@ export interface WorldOptions {
   readonly seed: number;
   /** After this an acknowledgment that was not delivered is a dead letter. */
   readonly deliveryAgeMaxMs: number;
+  readonly logsDir?: string | undefined;
 }
 
-export async function startWorld({ seed, deliveryAgeMaxMs }: WorldOptions): Promise<World> {
+export async function startWorld({ seed, deliveryAgeMaxMs, logsDir }: WorldOptions): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), "adrelay-chaos-"));
   const [redis, provider] = await Promise.all([
     startTestRedis(),
     startProviderModel(makeRandom(`provider ${seed}`)),
   ]);
   const links = new Map<string, SocketProxy>();
-  const logs = new LogWatch();
+  const logs = new LogWatch(logsDir);
   const deaths: string[] = [];
   const apps = new Map<AppId, ChaosApp>();
   const ports = new Map<AppId, { readonly port: number; readonly opsPort: number }>();

@@ -36,6 +36,7 @@ export interface ChaosOptions {
   readonly faults: readonly FaultName[];
   /** Whether --faults chose them. */
   readonly isChoice: boolean;
+  readonly logsDir: string | undefined;
   readonly isPlanOnly: boolean;
 }
 

@@ -34,7 +34,8 @@ const DEFAULT_SECONDS = "60";
 const DURATION_MAX_MS = 24 * 3_600_000;
 const SEEDS_MAX = 1000;
 
-export const CHAOS_HELP = `Usage: npm run chaos -- [--minutes N | --seconds N] [--seed S] [--seeds K] [--faults a,b,...] [--plan]
+export const CHAOS_HELP = `Usage: npm run chaos -- [--minutes N | --seconds N] [--seed S] [--seeds K] [--faults a,b,...]
+                             [--logs DIR] [--plan]
 
 Runs gateways, workers, a Redis and a provider of its own under traffic and faults, then checks that no
 acknowledgment was lost or doubled and that all books agree. Everything is stopped and removed in the end.
@@ -45,6 +46,7 @@ acknowledgment was lost or doubled and that all books agree. Everything is stopp
   --seeds K    K runs one after the other, with seeds S, S+1, ...
   --faults     only these, separated by commas:
 ${wrapNames()}
+  --logs DIR   keep the apps' log lines there, a file for each app
   --plan       print the plan of faults and end
   --help       this text
 
@@ -89,6 +91,7 @@ export function readChaosOptions({ values, words }, seedDefault) {
     faults,
     isChoice,
     isPlanOnly: values.plan === true,
+    logsDir: values.logs,
   };
 }
 

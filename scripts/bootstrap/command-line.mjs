@@ -78,7 +78,7 @@ export function parseTestOptions(args) {
 /** Pure: how long, which seeds and which faults. */
 export function parseChaosOptions(args, seedDefault = 0) {
   const text = { type: "string" };
-  const options = { minutes: text, seconds: text, seed: text, seeds: text, faults: text };
+  const options = { minutes: text, seconds: text, seed: text, seeds: text, faults: text, logs: text };
   const parsed = parse(args, { ...options, plan: { type: "boolean" } });
   return parsed.kind === "run" ? readChaosOptions(parsed, seedDefault) : parsed;
 }

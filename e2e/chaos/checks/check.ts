@@ -19,7 +19,7 @@ export function checkAds(
   const looked = ads.filter(concerns);
   const broken = looked.flatMap((ad) => {
     const wrong = rule(ad);
-    return wrong === undefined ? [] : [`${ad.id}: ${wrong}`];
+    return wrong === undefined ? [] : [`${ad.id}: ${wrong}; ${describeAd(ad)}`];
   });
   return { name, looked: looked.length, broken };
 }
@@ -33,4 +33,22 @@ export function checkSums(
     left === right ? [] : [`${what}: ${left} and ${right}`],
   );
   return { name, looked: sums.length, broken };
+}
+
+/** What is known of one ad, in a line: enough to find it in the logs and on the timeline. */
+function describeAd({ account, sold, entry, posts, lane }: AdEvidence): string {
+  const time = (atMs: number | undefined) =>
+    atMs === undefined ? "never" : new Date(atMs).toISOString().slice(11, -1);
+  const posted = posts.map(
+    ({ atMs, verdict, fault }) => `${time(atMs)} ${verdict}${fault === undefined ? "" : ` (${fault})`}`,
+  );
+  return [
+    `${account} ${lane?.origin ?? "answer lost"}`,
+    `sold ${time(sold?.atMs)}`,
+    `recorded ${time(entry?.recordedAtMs)}`,
+    `accepted ${time(entry?.acceptedAtMs)}`,
+    `ended ${time(entry?.endedAtMs)}`,
+    `told ${[...(lane?.answers ?? [])].join("/")} in ${lane?.tries ?? 0} tries`,
+    `posts ${posted.join(", ") || "none"}`,
+  ].join(", ");
 }
