@@ -39,15 +39,20 @@ async function main(args: readonly string[]): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "adrelay-chaos-run-"));
   // All folders of the run, Redis' data among them, go with this one.
   process.env["TMPDIR"] = folder;
-  const leave = (code: number) => {
+  const leave = async (code: number) => {
+    await stopDescendants(process.pid);
     rmSync(folder, { recursive: true, force: true });
     process.exit(code);
   };
   handleSignals(leave);
   if (!(await provideRedis(join(ROOT, ".adrelay", "redis-server"), say))) {
-    leave(EXIT_BROKEN);
+    return leave(EXIT_BROKEN);
   }
-  leave((await runAll(options)) ? 0 : EXIT_BROKEN);
+  const hasAllHeld = await runAll(options).catch((error: unknown) => {
+    console.error(error);
+    return false;
+  });
+  await leave(hasAllHeld ? 0 : EXIT_BROKEN);
 }
 
 function showPlan({ seed, durationMs, faults }: ChaosOptions): void {
@@ -89,13 +94,13 @@ async function runOne({ durationMs, faults, logsDir }: ChaosOptions, seed: numbe
 }
 
 /** A signal ends everything below this process, frozen or not; a dead parent counts as SIGTERM. */
-function handleSignals(leave: (code: number) => void): void {
+function handleSignals(leave: (code: number) => Promise<void>): void {
   let isLeaving = false;
   const stopOn = (signal: keyof typeof EXIT_ON) => {
     if (!isLeaving) {
       isLeaving = true;
       console.error(`\nnpm run chaos: stopping (${signal})`);
-      void stopDescendants(process.pid).finally(() => leave(EXIT_ON[signal]));
+      void leave(EXIT_ON[signal]);
     }
   };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {

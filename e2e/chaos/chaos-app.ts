@@ -14,7 +14,7 @@ export interface ChaosAppOptions {
 
 const PRELOAD = fileURLToPath(new URL("./shifted-clock.mjs", import.meta.url));
 /** Beyond its own limit a stop may take this long: the last lines are flushed, and the machine is loaded. */
-const STOP_GRACE_MS = 1000;
+const STOP_GRACE_MS = 2000;
 
 export class ChaosApp {
   readonly #options: ChaosAppOptions;

@@ -2,7 +2,7 @@
 import { pause } from "@adrelay/testkit";
 import type { Redis } from "ioredis";
 import type { ChaosApp } from "./chaos-app.ts";
-import { ACCOUNTS, APP_IDS, type AppId, type Fault, type RedisFault } from "./fault-plan.ts";
+import { APP_IDS, type AppId, type Fault, type RedisFault } from "./fault-plan.ts";
 import type { World } from "./world.ts";
 
 /** Begins a fault, lets it last, and ends it; resolves once all is as before, restarts included. */
@@ -52,13 +52,6 @@ export async function inflict(world: World, fault: Fault, durationMs: number): P
     }
     default:
       fault satisfies never;
-  }
-}
-
-/** Whatever still runs in a world, all at once: for the end of a run that was broken off. */
-export function endFaults(world: World): void {
-  for (const account of ACCOUNTS) {
-    world.provider.setFault(account, undefined);
   }
 }
 

@@ -26,8 +26,6 @@ export interface ChaosRun {
   /** Where to keep the apps' log lines; nowhere if undefined. */
   readonly logsDir?: string | undefined;
   readonly say: (line: string) => void;
-  /** Told of the world once it is there, so that it can be ended from outside. */
-  readonly onWorld?: (world: World) => void;
 }
 
 export interface ChaosResult {
@@ -44,7 +42,6 @@ export async function runChaos(run: ChaosRun): Promise<ChaosResult> {
   const { say } = run;
   const plan = planFaults(run);
   const world = await startWorld(run);
-  run.onWorld?.(world);
   const timeline = new Timeline();
   const scraper = new Scraper(world.opsUrls);
   const { records, finish } = startLanes(world, run);

@@ -34,7 +34,8 @@ export class AppStartError extends Error {
   }
 }
 
-const START_TIMEOUT_MS = 30_000;
+/** A start takes a second; on a machine that others load it may take far longer. */
+const START_TIMEOUT_MS = 60_000;
 
 export interface AppOptions {
   /** Node's own options, such as a module to load first. */
@@ -52,7 +53,8 @@ export async function startApp(
   const main = fileURLToPath(new URL(`../../../apps/${name}/src/main.ts`, import.meta.url));
   const child = spawn(process.execPath, [...nodeArgs, main], {
     env: { PATH: process.env["PATH"], ...env },
-    stdio: ["ignore", "pipe", "pipe"],
+    // The channel is there for its end: if this process is killed, the app hears of it and stops.
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
   });
   const logs: LogLine[] = [];
   const keep = onLogText ?? ((line: string) => void logs.push(parseLine(line)));
