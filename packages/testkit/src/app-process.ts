@@ -59,7 +59,7 @@ export async function startApp(
   const logs: LogLine[] = [];
   const keep = onLogText ?? ((line: string) => void logs.push(parseLine(line)));
   let stderr = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
     stderr += text;
   });
   const exited = new Promise<number | string>((resolve) => {
