@@ -1,6 +1,6 @@
 /**
- * What `npm start` and `npm test` run first, on any Node from 18 on and without dependencies: it brings the
- * Node and the pnpm that Adrelay needs, installs the dependencies, and hands over to `scripts/<command>.ts`.
+ * What `npm start`, `npm test` and `npm run chaos` run first, on any Node from 18 on and without dependencies: it
+ * brings the Node and the pnpm that Adrelay needs, installs the dependencies, and hands over to `scripts/<command>.ts`.
  */
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
