@@ -4,7 +4,8 @@
  */
 import { expect, test } from "vitest";
 import { FAULT_NAMES } from "../scripts/bootstrap/chaos-options.mjs";
-import { describeFault, planFaults } from "./chaos/fault-plan.ts";
+import { describeFault } from "./chaos/fault.ts";
+import { planFaults } from "./chaos/fault-plan.ts";
 import { formatChecks } from "./chaos/report.ts";
 import { runChaos } from "./chaos/run-chaos.ts";
 

@@ -1,7 +1,7 @@
 /** One gateway or worker of a run: a process that is hurt on purpose, and watched for dying by itself. */
 import { fileURLToPath } from "node:url";
-import { type AppProcess, startApp } from "@adrelay/testkit";
-import type { AppId } from "./fault-plan.ts";
+import { type AppProcess, AppStartError, startApp } from "@adrelay/testkit";
+import type { AppId } from "./fault.ts";
 
 export interface ChaosAppOptions {
   readonly id: AppId;
@@ -25,8 +25,23 @@ export class ChaosApp {
     this.#options = options;
   }
 
-  /** Starts it (again) on its ports, with its clock off by `skewMs`. */
+  /**
+   * Starts it (again) on its ports, with its clock off by `skewMs`. A start must work whatever state Redis is
+   * in; one that doesn't is told, and made once more, so that the run goes on.
+   */
   async start(skewMs = 0): Promise<void> {
+    try {
+      await this.#startOnce(skewMs);
+    } catch (error) {
+      if (!(error instanceof AppStartError)) {
+        throw error;
+      }
+      this.#options.onDeath(error.message);
+      await this.#startOnce(skewMs);
+    }
+  }
+
+  async #startOnce(skewMs: number): Promise<void> {
     const { id, env, onLogText, onDeath } = this.#options;
     const nodeArgs = skewMs === 0 ? [] : ["--import", PRELOAD];
     const skewed = skewMs === 0 ? env : { ...env, CHAOS_CLOCK_SKEW_MS: String(skewMs) };

@@ -3,9 +3,9 @@
 import { adResponseIdSchema } from "@adrelay/contract";
 import { parseMetrics, relayCaller, type Samples } from "@adrelay/testkit";
 import { Ledger, type LedgerEntry } from "../../packages/ledger/src/index.ts";
-import type { Account, AppId } from "./fault-plan.ts";
+import type { Account, AppId } from "./fault.ts";
 import type { AdRecord, LaneRecords } from "./lane-record.ts";
-import type { AckPost, SoldAd } from "./provider-model.ts";
+import type { AckPost, SoldAd } from "./provider-books.ts";
 import { CALLER_KEYS, type World } from "./world.ts";
 
 export interface AdEvidence {

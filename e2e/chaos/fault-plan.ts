@@ -5,59 +5,19 @@
  * - A fault takes what it acts on for itself until it has ended; up to four run at the same time.
  */
 import type { FaultName } from "../../scripts/bootstrap/chaos-options.mjs";
+import {
+  ACCOUNTS,
+  APP_IDS,
+  type AppId,
+  type Fault,
+  type PlannedFault,
+  type ProviderFault,
+  type RedisFault,
+  resourcesOf,
+} from "./fault.ts";
 import { makeRandom, type Random } from "./random.ts";
 
-export const APP_IDS = ["gateway-1", "gateway-2", "worker-1", "worker-2"] as const;
-export type AppId = (typeof APP_IDS)[number];
-const WORKER_IDS = ["worker-1", "worker-2"] as const;
-export const ACCOUNTS = ["acme", "globe"] as const;
-export type Account = (typeof ACCOUNTS)[number];
-/** Each app has connections of its own to Redis and to the provider. */
-export type LinkEnd = "redis" | "provider";
-
-export type Fault =
-  | { readonly kind: "kill" | "freeze"; readonly app: AppId }
-  | { readonly kind: "rolling_restart"; readonly everyMs: number }
-  /** Stopped and started with another clock; in the end with the right one again. */
-  | { readonly kind: "clock_skew"; readonly app: AppId; readonly skewMs: number }
-  | { readonly kind: "redis"; readonly how: RedisFault }
-  | { readonly kind: "link_cut" | "link_swallow"; readonly app: AppId; readonly end: LinkEnd }
-  | {
-      readonly kind: "link_delay";
-      readonly app: AppId;
-      readonly end: LinkEnd;
-      readonly delayMs: number;
-    }
-  | {
-      readonly kind: "provider";
-      readonly how: ProviderFault;
-      readonly accounts: readonly Account[];
-      /** How many of the calls it hits. */
-      readonly share: number;
-    };
-export type RedisFault = "kill" | "restart" | "freeze" | "readonly" | "oom" | "maxclients";
-export type ProviderFault =
-  | "hang"
-  | "reset"
-  | "drip"
-  | "garbage"
-  | "slow_headers"
-  | "half_body"
-  | "keep_alive_reset"
-  | "http_500"
-  | "http_503"
-  | "http_429"
-  | "http_401"
-  | "recoverable"
-  | "lost_answer";
-
-export interface PlannedFault {
-  readonly name: FaultName;
-  /** Since the run's traffic began. */
-  readonly atMs: number;
-  readonly durationMs: number;
-  readonly fault: Fault;
-}
+const WORKER_IDS: readonly AppId[] = ["worker-1", "worker-2"];
 
 export interface PlanOptions {
   readonly seed: number;
@@ -68,6 +28,11 @@ export interface PlanOptions {
 /** A worker's lock on a job: DELIVERY_TIMEOUT_MS of a run, and the ten seconds that the queue adds. */
 export const JOB_LOCK_MS = 11_000;
 const CLOCK_SKEWS_MS = [-300_000, -30_000, 30_000, 300_000];
+/**
+ * Waits of jobs go by the clock of the worker that puts them off. One whose clock was ahead leaves jobs that
+ * are due by so much later, once it is gone: runs that are short leave that out, and long ones wait for it.
+ */
+const WORKER_AHEAD_FROM_MS = 120_000;
 const WARM_UP_MS = 1000;
 /** No fault begins later than this before the end. */
 const LEAST_MS = 200;
@@ -77,7 +42,7 @@ const GAP_MAX_MS = 1200;
 const WAIT_MS = 200;
 
 /** How a fault of each name is drawn: how long it lasts at least and at most, and what it does. */
-type Draw = readonly [minMs: number, maxMs: number, draw: (random: Random) => Fault];
+type Draw = readonly [minMs: number, maxMs: number, draw: (random: Random, runMs: number) => Fault];
 
 const onLink = (random: Random) => ({
   app: random.pick(APP_IDS),
@@ -92,6 +57,13 @@ const provider = (how: ProviderFault) => (random: Random) =>
     share: random.pick([0.3, 0.7, 1]),
   }) as const;
 
+function skewClock(random: Random, runMs: number): Fault {
+  const app = random.pick(APP_IDS);
+  const mayBeAhead = runMs >= WORKER_AHEAD_FROM_MS || !WORKER_IDS.includes(app);
+  const skewMs = random.pick(CLOCK_SKEWS_MS.filter((skew) => skew < 0 || mayBeAhead));
+  return { kind: "clock_skew", app, skewMs };
+}
+
 const DRAWS: Readonly<Record<FaultName, Draw>> = {
   kill: [0, 3000, (random) => ({ kind: "kill", app: random.pick(APP_IDS) })],
   freeze: [500, 5000, (random) => ({ kind: "freeze", app: random.pick(APP_IDS) })],
@@ -102,11 +74,7 @@ const DRAWS: Readonly<Record<FaultName, Draw>> = {
     (random) => ({ kind: "freeze", app: random.pick([...APP_IDS, ...WORKER_IDS]) }),
   ],
   "rolling-restart": [6000, 15_000, () => ({ kind: "rolling_restart", everyMs: 3000 })],
-  "clock-skew": [
-    3000,
-    15_000,
-    (random) => ({ kind: "clock_skew", app: random.pick(APP_IDS), skewMs: random.pick(CLOCK_SKEWS_MS) }),
-  ],
+  "clock-skew": [3000, 15_000, skewClock],
   "redis-kill": [100, 2000, redis("kill")],
   "redis-restart": [0, 1000, redis("restart")],
   "redis-freeze": [500, 5000, redis("freeze")],
@@ -135,28 +103,6 @@ const DRAWS: Readonly<Record<FaultName, Draw>> = {
   "provider-lost-answer": [500, 4000, provider("lost_answer")],
 };
 
-/** What a fault has for itself while it lasts. */
-export function resourcesOf(fault: Fault): readonly string[] {
-  switch (fault.kind) {
-    case "kill":
-    case "freeze":
-    case "clock_skew":
-      return [`app:${fault.app}`];
-    case "rolling_restart":
-      return APP_IDS.map((app) => `app:${app}`);
-    case "redis":
-      return ["redis"];
-    case "link_cut":
-    case "link_delay":
-    case "link_swallow":
-      return [`link:${fault.app}:${fault.end}`];
-    case "provider":
-      return fault.accounts.map((account) => `provider:${account}`);
-    default:
-      return fault satisfies never;
-  }
-}
-
 /** Draws the plan, in the order of its beginnings. */
 export function planFaults({ seed, durationMs, faults }: PlanOptions): readonly PlannedFault[] {
   const random = makeRandom(`plan ${seed}`);
@@ -165,7 +111,7 @@ export function planFaults({ seed, durationMs, faults }: PlanOptions): readonly 
   for (let clockMs = WARM_UP_MS; clockMs < durationMs - LEAST_MS && faults.length > 0; ) {
     bag = bag.length > 0 ? bag : random.shuffle(faults);
     const running = plan.filter((one) => one.atMs + one.durationMs >= clockMs).map(({ fault }) => fault);
-    const drawn = running.length < OVERLAPS_MAX ? drawOne(bag, running, random) : undefined;
+    const drawn = running.length < OVERLAPS_MAX ? drawOne(bag, running, { random, durationMs }) : undefined;
     if (drawn === undefined) {
       clockMs += WAIT_MS;
     } else {
@@ -182,12 +128,12 @@ export function planFaults({ seed, durationMs, faults }: PlanOptions): readonly 
 function drawOne(
   bag: readonly FaultName[],
   running: readonly Fault[],
-  random: Random,
+  { random, durationMs: runMs }: { readonly random: Random; readonly durationMs: number },
 ): Omit<PlannedFault, "atMs"> | undefined {
   const taken = new Set(running.flatMap(resourcesOf));
   for (const name of bag) {
     const [minMs, maxMs, draw] = DRAWS[name];
-    const fault = draw(random);
+    const fault = draw(random, runMs);
     if (!resourcesOf(fault).some((resource) => taken.has(resource))) {
       return { name, durationMs: random.integer(minMs, maxMs), fault };
     }
@@ -195,30 +141,10 @@ function drawOne(
   return undefined;
 }
 
-export function describeFault({ name, durationMs, fault }: PlannedFault): string {
-  const lasting = durationMs > 0 ? ` for ${(durationMs / 1000).toFixed(1)} s` : "";
-  return `${name} ${detailOf(fault)}${lasting}`.replace(/ +/g, " ");
-}
-
-function detailOf(fault: Fault): string {
-  switch (fault.kind) {
-    case "kill":
-    case "freeze":
-      return fault.app;
-    case "clock_skew":
-      return `${fault.app} by ${fault.skewMs / 1000} s`;
-    case "rolling_restart":
-      return `every ${fault.everyMs / 1000} s`;
-    case "redis":
-      return "";
-    case "link_cut":
-    case "link_swallow":
-      return `${fault.app} to ${fault.end}`;
-    case "link_delay":
-      return `${fault.app} to ${fault.end} by ${fault.delayMs} ms`;
-    case "provider":
-      return `${fault.accounts.join(" and ")}, ${fault.share * 100} % of calls`;
-    default:
-      return fault satisfies never;
-  }
+/** By how much jobs may be late in the end, since the clock of a worker that put them off was ahead. */
+export function latenessMs(plan: readonly PlannedFault[]): number {
+  const skewsMs = plan.flatMap(({ fault }) =>
+    fault.kind === "clock_skew" && WORKER_IDS.includes(fault.app) ? [fault.skewMs] : [],
+  );
+  return Math.max(0, ...skewsMs);
 }

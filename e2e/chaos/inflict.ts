@@ -2,7 +2,7 @@
 import { pause } from "@adrelay/testkit";
 import type { Redis } from "ioredis";
 import type { ChaosApp } from "./chaos-app.ts";
-import { APP_IDS, type AppId, type Fault, type RedisFault } from "./fault-plan.ts";
+import { APP_IDS, type AppId, type Fault, type RedisFault } from "./fault.ts";
 import type { World } from "./world.ts";
 
 /** Begins a fault, lets it last, and ends it; resolves once all is as before, restarts included. */

@@ -1,5 +1,5 @@
 /** What the publishers know: each ad response that they were given or asked about, and what they were told. */
-import type { Account } from "./fault-plan.ts";
+import type { Account } from "./fault.ts";
 
 export interface AdRecord {
   readonly id: string;

@@ -1,15 +1,10 @@
-/**
- * Traffic of two publishers: each lane injects and acknowledges, again and again, as well-behaved callers and
- * as others do. What has got no clear answer is sent again until it has one, as the contract asks.
- */
-import { randomUUID } from "node:crypto";
-import { type Answer, pause, type RelayCaller, relayCaller } from "@adrelay/testkit";
-import { ACCOUNTS, type Account } from "./fault-plan.ts";
-import { type AdRecord, LaneRecords } from "./lane-record.ts";
-import { CANARY } from "./log-watch.ts";
-import { hashOf } from "./provider-model.ts";
-import { makeRandom, type Random } from "./random.ts";
-import { ACK_DEADLINE_MS, CALLER_KEYS, type World } from "./world.ts";
+/** Traffic of two publishers: each lane obtains an ad and sees to it, again and again. */
+import { pause, type RelayCaller, relayCaller } from "@adrelay/testkit";
+import type { Account } from "./fault.ts";
+import { LaneRecords } from "./lane-record.ts";
+import { type Lane, obtainAd, treatAd } from "./publisher.ts";
+import { makeRandom } from "./random.ts";
+import { CALLER_KEYS, type World } from "./world.ts";
 
 export interface Lanes {
   readonly records: LaneRecords;
@@ -22,21 +17,6 @@ export interface LaneOptions {
   readonly lanes: number;
   /** Between two ads of a lane. */
   readonly pauseMs: number;
-}
-
-const CALL_TIMEOUT_MS = 25_000;
-const PREFERENCES = ["respond-async", "respond-async", "respond-async", null, "wait=2"] as const;
-const INJECTION_STATUSES = [200, 201, 202, 422];
-/** Clear answers to an acknowledgment; all others, and none at all, mean: send it again. */
-const CLEAR = new Set([200, 201, 404, 406, 409]);
-const UNCLEAR = new Set([503]);
-
-interface Lane {
-  readonly random: Random;
-  readonly callers: Readonly<Record<Account, readonly RelayCaller[]>>;
-  readonly records: LaneRecords;
-  isOver(): boolean;
-  count: number;
 }
 
 export function startLanes(world: World, { seed, lanes, pauseMs }: LaneOptions): Lanes {
@@ -76,113 +56,4 @@ export function startLanes(world: World, { seed, lanes, pauseMs }: LaneOptions):
 
 function callersOf({ gatewayUrls }: World, account: Account): readonly RelayCaller[] {
   return gatewayUrls.map((url) => relayCaller(url, CALLER_KEYS[account]));
-}
-
-/** The answer, or undefined if there was none: refused connections, killed gateways, time-outs. */
-async function ask(records: LaneRecords, call: (signal: AbortSignal) => Promise<Answer>) {
-  try {
-    return await call(AbortSignal.timeout(CALL_TIMEOUT_MS));
-  } catch {
-    records.counts.unanswered += 1;
-    return undefined;
-  }
-}
-
-/** An ad response to acknowledge: from an injection, and sometimes one that nobody gave out. */
-async function obtainAd({ random, callers, records }: Lane): Promise<AdRecord | undefined> {
-  const account = random.pick(ACCOUNTS);
-  if (random.chance(0.03)) {
-    return records.add(randomUUID(), account, "unknown");
-  }
-  const caller = random.pick(callers[account]);
-  const prompt = { prompt: `${CANARY}: which shoes?`, request_context: { session_id: "s", user_ip: CANARY } };
-  const answer = await ask(records, (signal) => caller.inject({ signal }, prompt));
-  if (answer === undefined) {
-    return undefined;
-  }
-  records.counts.injections += 1;
-  const id = answer.body["ad_response_id"];
-  if (!INJECTION_STATUSES.includes(answer.status)) {
-    records.faulty.push(`an injection got ${answer.status} ${answer.text.slice(0, 200)}`);
-  }
-  if (typeof id !== "string") {
-    return undefined;
-  }
-  const isFallback = answer.headers.get("X-Adrelay-Fallback") !== null;
-  return records.add(id, account, answer.status === 200 ? "filled" : isFallback ? "fallback" : "unfilled");
-}
-
-/** How publishers treat an ad that they were given; the shares are of all ads. */
-async function treatAd(lane: Lane, ad: AdRecord): Promise<void> {
-  const { random } = lane;
-  if (ad.origin === "unfilled" || ad.origin === "fallback") {
-    // Rarely somebody acknowledges what was no ad.
-    return random.chance(0.2) ? acknowledge(lane, ad, makeBody(lane, ad)) : undefined;
-  }
-  const roll = random.next();
-  if (roll < 0.1 && ad.origin === "filled") {
-    return;
-  }
-  if (roll < 0.2) {
-    await pause(ACK_DEADLINE_MS + random.integer(500, 2500));
-  }
-  const body = makeBody(lane, ad);
-  if (roll < 0.3) {
-    // Twice, at the same time.
-    await Promise.all([acknowledge(lane, ad, body), acknowledge(lane, ad, body)]);
-  } else if (roll < 0.38) {
-    // With another text at the same time: one of them at most may be taken.
-    await Promise.all([acknowledge(lane, ad, body), acknowledge(lane, ad, makeBody(lane, ad))]);
-  } else {
-    await acknowledge(lane, ad, body);
-    if (roll < 0.45) {
-      await acknowledge(lane, ad, random.chance(0.5) ? body : makeBody(lane, ad));
-    }
-  }
-}
-
-/** A body that is hard to keep as it is: odd spaces, unknown members, an id in capitals, text of all kinds. */
-function makeBody(lane: Lane, { id }: AdRecord): string {
-  lane.count += 1;
-  const { random, count } = lane;
-  const written = random.chance(0.1) ? id.toUpperCase() : id;
-  const text = `${CANARY} ${count} ${random.next()} "Velmora" \u{1f98a} \u00fcber\n\u2028${"x".repeat(random.integer(0, 2000))}`;
-  const more = random.chance(0.3) ? ` ,"extra": [1,  2.0, {"b":1,"a":2}]` : "";
-  return `{ "ad_response_id":"${written}",\t"llm_response": ${JSON.stringify(text)}${more}}`;
-}
-
-/** Sends one acknowledgment until it has a clear answer. */
-async function acknowledge(lane: Lane, ad: AdRecord, body: string): Promise<void> {
-  const { random, records } = lane;
-  const hash = hashOf(body);
-  const wanted = random.pick(PREFERENCES);
-  for (;;) {
-    const caller = random.pick(lane.callers[ad.account]);
-    ad.tries += 1;
-    ad.sent.add(hash);
-    records.counts.acknowledgments += 1;
-    const answer = await ask(records, (signal) =>
-      caller.send("/api/ad-injection/acknowledge/", body, { headers: { Prefer: wanted }, signal }),
-    );
-    if (answer !== undefined) {
-      note(records, ad, hash, answer);
-      if (CLEAR.has(answer.status)) {
-        return;
-      }
-    }
-    if (lane.isOver()) {
-      return;
-    }
-    await pause(random.integer(50, 400));
-  }
-}
-
-function note(records: LaneRecords, ad: AdRecord, hash: string, answer: Answer): void {
-  ad.answers.add(answer.status);
-  if (answer.status < 300) {
-    ad.accepted.add(hash);
-    ad.ackIds.add(String(answer.body["ad_ack_id"]));
-  } else if (!CLEAR.has(answer.status) && !UNCLEAR.has(answer.status)) {
-    records.faulty.push(`an acknowledgment of ${ad.id} got ${answer.status} ${answer.text.slice(0, 200)}`);
-  }
 }

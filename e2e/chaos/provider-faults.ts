@@ -1,6 +1,6 @@
 /** What a faulty provider does with an answer. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { ProviderFault } from "./fault-plan.ts";
+import type { ProviderFault } from "./fault.ts";
 import type { Random } from "./random.ts";
 
 /** What the provider would answer if nothing went wrong. */

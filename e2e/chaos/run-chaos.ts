@@ -7,7 +7,8 @@ import { checkFates } from "./checks/fates.ts";
 import { checkPosts } from "./checks/posts.ts";
 import { checkSurroundings } from "./checks/surroundings.ts";
 import { gatherEvidence } from "./evidence.ts";
-import { describeFault, type PlannedFault, planFaults, resourcesOf } from "./fault-plan.ts";
+import { describeFault, type PlannedFault, resourcesOf } from "./fault.ts";
+import { latenessMs, planFaults } from "./fault-plan.ts";
 import { inflict } from "./inflict.ts";
 import { startLanes } from "./lanes.ts";
 import { Scraper } from "./scraper.ts";
@@ -50,7 +51,7 @@ export async function runChaos(run: ChaosRun): Promise<ChaosResult> {
     await playPlan(plan, { world, timeline, say, durationMs: run.durationMs });
     say("faults are over; waiting until nothing is under way");
     const areAnswered = await finish(LANES_FINISH_MS);
-    const settleMs = run.deliveryAgeMaxMs + SETTLE_MARGIN_MS;
+    const settleMs = run.deliveryAgeMaxMs + SETTLE_MARGIN_MS + latenessMs(plan);
     const open = await settle(scraper, settleMs);
     const replayed = await replayExhausted(world, records);
     const stillOpen = await settle(scraper, settleMs);

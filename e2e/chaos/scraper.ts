@@ -4,7 +4,7 @@
  * answered, or comes without the ledger's counts since Redis is away, says nothing.
  */
 import { parseMetrics, pause, type Samples, sumOf } from "@adrelay/testkit";
-import type { AppId } from "./fault-plan.ts";
+import type { AppId } from "./fault.ts";
 
 export const BOOKED_STATES = [
   "awaiting",

@@ -1,5 +1,5 @@
 /** When which fault really ran, by the wall clock: a violation is explained by it, or is none. */
-import type { Fault } from "./fault-plan.ts";
+import type { Fault } from "./fault.ts";
 
 export interface FaultSpan {
   readonly what: string;

@@ -7,7 +7,7 @@ import { freePort } from "@adrelay/local-redis";
 import { type SocketProxy, startSocketProxy, startTestRedis, type TestRedis } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { ChaosApp } from "./chaos-app.ts";
-import { ACCOUNTS, type Account, APP_IDS, type AppId, type LinkEnd } from "./fault-plan.ts";
+import { ACCOUNTS, type Account, APP_IDS, type AppId, type LinkEnd } from "./fault.ts";
 import { LogWatch } from "./log-watch.ts";
 import { PROVIDER_KEYS, type ProviderModel, startProviderModel } from "./provider-model.ts";
 import { makeRandom } from "./random.ts";

@@ -2,7 +2,7 @@
 import { type Samples, sumOf } from "@adrelay/testkit";
 import type { LedgerEntry } from "../../../packages/ledger/src/index.ts";
 import type { AdEvidence, Evidence } from "../evidence.ts";
-import { ACCOUNTS, type Account } from "../fault-plan.ts";
+import { ACCOUNTS, type Account } from "../fault.ts";
 import { BOOKED_STATES, imbalancesOf } from "../scraper.ts";
 import { type Check, checkSums } from "./check.ts";
 

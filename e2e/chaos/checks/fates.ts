@@ -1,7 +1,7 @@
 /** What became of each acknowledgment. */
 import type { AdEvidence, Evidence } from "../evidence.ts";
 import type { LogWatch } from "../log-watch.ts";
-import { opinionOf } from "../provider-model.ts";
+import { opinionOf } from "../provider-books.ts";
 import { type Check, checkAds } from "./check.ts";
 
 const isAccepted = ({ lane }: AdEvidence) => lane !== undefined && lane.accepted.size > 0;

@@ -1,6 +1,6 @@
 /** What the provider saw. */
 import type { AdEvidence, Evidence } from "../evidence.ts";
-import type { AckPost } from "../provider-model.ts";
+import type { AckPost } from "../provider-books.ts";
 import type { FaultSpan, Timeline } from "../timeline.ts";
 import { DELIVERY_TIMEOUT_MS } from "../world.ts";
 import { type Check, checkAds } from "./check.ts";
