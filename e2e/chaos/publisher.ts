@@ -12,7 +12,8 @@ import { hashOf } from "./provider-books.ts";
 import type { Random } from "./random.ts";
 import { ACK_DEADLINE_MS } from "./world.ts";
 
-const CALL_TIMEOUT_MS = 25_000;
+/** Callers give a frozen gateway up, and turn to the other one. */
+const CALL_TIMEOUT_MS = 6000;
 const PREFERENCES = ["respond-async", "respond-async", "respond-async", null, "wait=2"] as const;
 const INJECTION_STATUSES = [200, 201, 202, 422];
 /** Clear answers to an acknowledgment; all others, and none at all, mean: send it again. */

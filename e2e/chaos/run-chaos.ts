@@ -46,7 +46,7 @@ export async function runChaos(run: ChaosRun): Promise<ChaosResult> {
   const timeline = new Timeline();
   const scraper = new Scraper(world.opsUrls);
   const { records, finish } = startLanes(world, run);
-  const progress = setInterval(() => say(`        ${describeTraffic(records.counts)}`), PROGRESS_MS);
+  const progress = sayChanges(() => `        ${describeTraffic(records.counts)}`, say);
   try {
     await playPlan(plan, { world, timeline, say, durationMs: run.durationMs });
     say("faults are over; waiting until nothing is under way");
@@ -75,6 +75,17 @@ export async function runChaos(run: ChaosRun): Promise<ChaosResult> {
     clearInterval(progress);
     await world.dispose();
   }
+}
+
+function sayChanges(describe: () => string, say: (line: string) => void): NodeJS.Timeout {
+  let said = "";
+  return setInterval(() => {
+    const now = describe();
+    if (now !== said) {
+      say(now);
+      said = now;
+    }
+  }, PROGRESS_MS);
 }
 
 interface Stage {
