@@ -88,8 +88,9 @@ function chosen({ faults, isChoice }: ChaosOptions): string {
 
 async function runOne({ durationMs, faults, logsDir }: ChaosOptions, seed: number): Promise<boolean> {
   say(`\nseed ${seed}: ${durationMs / 1000} s of traffic and faults`);
+  const logsOf = logsDir === undefined ? undefined : join(logsDir, `seed-${seed}`);
   const traffic = { lanes: LANES, pauseMs: PAUSE_MS, deliveryAgeMaxMs: DELIVERY_AGE_MAX_MS };
-  const { checks, summary } = await runChaos({ seed, durationMs, faults, ...traffic, logsDir, say });
+  const { checks, summary } = await runChaos({ seed, durationMs, faults, ...traffic, logsDir: logsOf, say });
   say(`\nseed ${seed}: ${summary}\n\n${formatChecks(checks)}`);
   return hasHeld(checks);
 }

@@ -1,11 +1,12 @@
 /** All that is known of each ad response in the end, from every side. */
 
 import { adResponseIdSchema } from "@adrelay/contract";
-import { parseMetrics, relayCaller, type Samples } from "@adrelay/testkit";
+import { eventually, relayCaller, type Samples } from "@adrelay/testkit";
 import { Ledger, type LedgerEntry } from "../../packages/ledger/src/index.ts";
 import type { Account, AppId } from "./fault.ts";
 import type { AdRecord, LaneRecords } from "./lane-record.ts";
 import type { AckPost, SoldAd } from "./provider-books.ts";
+import type { Scraper } from "./scraper.ts";
 import { CALLER_KEYS, type World } from "./world.ts";
 
 export interface AdEvidence {
@@ -36,7 +37,11 @@ export interface Evidence {
 
 const LOOK_UPS_AT_ONCE = 16;
 
-export async function gatherEvidence(world: World, records: LaneRecords): Promise<Evidence> {
+export async function gatherEvidence(
+  world: World,
+  records: LaneRecords,
+  scraper: Scraper,
+): Promise<Evidence> {
   const ledger = new Ledger({ redis: world.admin, recordRetentionMs: 1 });
   const { sold, acknowledgments } = world.provider;
   const ids = [...new Set([...records.ads.keys(), ...sold.keys(), ...acknowledgments.keys()])];
@@ -56,11 +61,24 @@ export async function gatherEvidence(world: World, records: LaneRecords): Promis
     };
   });
   const metrics = new Map<AppId, Samples>();
-  for (const [app, url] of world.opsUrls) {
-    const response = await fetch(`${url}/metrics`);
-    metrics.set(app, parseMetrics(await response.text()));
+  for (const app of world.opsUrls.keys()) {
+    metrics.set(app, await scrapeInTheEnd(scraper, app));
   }
   return { ads, metrics };
+}
+
+const LAST_SCRAPE_TIMEOUT_MS = 30_000;
+
+/** A scrape may come without the ledger's counts while a connection is made anew, but not for ever. */
+async function scrapeInTheEnd(scraper: Scraper, app: AppId): Promise<Samples> {
+  const wanted = async () => {
+    const samples = await scraper.scrape(app);
+    if (samples === undefined) {
+      throw new TypeError(`${app} has no counts of the ledger`);
+    }
+    return samples;
+  };
+  return eventually(wanted, LAST_SCRAPE_TIMEOUT_MS).catch(() => new Map());
 }
 
 async function lookUp({ gatewayUrls }: World, id: string, account: Account): Promise<View | undefined> {

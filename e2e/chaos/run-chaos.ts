@@ -56,7 +56,7 @@ export async function runChaos(run: ChaosRun): Promise<ChaosResult> {
     const replayed = await replayExhausted(world, records);
     const stillOpen = await settle(scraper, settleMs);
     await scraper.stop();
-    const evidence = await gatherEvidence(world, records);
+    const evidence = await gatherEvidence(world, records, scraper);
     const unsettled = [
       ...(areAnswered ? [] : ["some calls had no clear answer"]),
       ...[open, stillOpen].flatMap((what) => (what === undefined ? [] : [what])),

@@ -46,7 +46,7 @@ acknowledgment was lost or doubled and that all books agree. Everything is stopp
   --seeds K    K runs one after the other, with seeds S, S+1, ...
   --faults     only these, separated by commas:
 ${wrapNames()}
-  --logs DIR   keep the apps' log lines there, a file for each app
+  --logs DIR   keep the apps' log lines there, a folder for each seed
   --plan       print the plan of faults and end
   --help       this text
 

@@ -74,7 +74,11 @@ function checkReplicas(metrics: Evidence["metrics"]): Check {
   return {
     name: "all replicas tell the same counts",
     looked: told.length,
-    broken: others.map(({ app }) => `${app} tells other counts than ${first?.app}`),
+    broken: others.map(({ app, text }) => {
+      const known = new Set(first?.text.split("\n"));
+      const different = text.split("\n").filter((line) => !known.has(line));
+      return `${app} tells other counts than ${first?.app}: ${different.join(", ")}`;
+    }),
   };
 }
 
