@@ -1,11 +1,10 @@
 /** `npm test`: every check, with a real Redis; the last line counts what passed and what failed. */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { chooseTestRedis } from "@adrelay/testkit";
 import { parseTestOptions } from "./bootstrap/command-line.mjs";
 import { type Check, planChecks } from "./test/checks.ts";
 import { stopDescendants } from "./test/process-tree.ts";
-import { chooseRedis } from "./test/redis-choice.ts";
+import { provideRedis } from "./test/redis-choice.ts";
 import { runCheck } from "./test/run-check.ts";
 import { addTallies, formatTally, NOTHING, type Tally } from "./test/tally.ts";
 
@@ -26,10 +25,12 @@ async function main(args: readonly string[]): Promise<void> {
   }
   const unlessStopped = handleSignals();
   const checks = planChecks(options);
-  const redis = checks.some(({ needsRedis }) => needsRedis) ? await unlessStopped(findRedis()) : "not_needed";
+  const needsRedis = checks.some((check) => check.needsRedis);
+  const hasRedis =
+    !needsRedis || (await unlessStopped(provideRedis(join(ROOT, ".adrelay", "redis-server"), say)));
   let total = NOTHING;
   for (const check of checks) {
-    total = addTallies(total, await runOne(check, { hasRedis: redis !== "none", unlessStopped }));
+    total = addTallies(total, await runOne(check, { hasRedis, unlessStopped }));
   }
   if (total.passed + total.failed + total.skipped === 0) {
     say(`\nno test file matches ${options.filters.join(" ")}`);
@@ -55,21 +56,6 @@ async function runOne(
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
   say(`=== ${check.name}: ${formatTally(tally)} in ${seconds} s${remark === "" ? "" : ` (${remark})`}`);
   return tally;
-}
-
-async function findRedis(): Promise<"found" | "none"> {
-  const choice = await chooseRedis(join(ROOT, ".adrelay", "redis-server"), say);
-  if (choice.kind === "none") {
-    say(`Redis: none was found, and none could be fetched\n${choice.why}`);
-    return "none";
-  }
-  // Asked before the way is fixed below: a fixed way means a local server.
-  const kind = await chooseTestRedis(process.env);
-  say(`Redis: ${kind === "docker" ? "containers, since Docker runs" : choice.description}`);
-  // Each test worker finds the same one at once.
-  process.env["ADRELAY_TEST_REDIS"] = kind;
-  process.env["ADRELAY_REDIS_SERVER"] = choice.way;
-  return "found";
 }
 
 /**

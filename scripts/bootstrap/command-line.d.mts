@@ -1,3 +1,5 @@
+import type { ChaosOptions } from "./chaos-options.mjs";
+
 export type TestStage = "static" | "unit" | "integration" | "e2e";
 
 type NotRun = { readonly kind: "help" } | { readonly kind: "faulty"; readonly why: string };
@@ -5,7 +7,7 @@ type NotRun = { readonly kind: "help" } | { readonly kind: "faulty"; readonly wh
 export type CommandLine =
   | {
       readonly kind: "run";
-      readonly command: "start" | "test" | "adrelay" | "pack-cli";
+      readonly command: "start" | "test" | "chaos" | "adrelay" | "pack-cli";
       readonly args: readonly string[];
     }
   | { readonly kind: "help"; readonly text: string }
@@ -16,3 +18,7 @@ export type TestOptions =
 
 export declare function parseCommandLine(words: readonly string[]): CommandLine;
 export declare function parseTestOptions(args: readonly string[]): TestOptions;
+export declare function parseChaosOptions(
+  args: readonly string[],
+  seedDefault?: number,
+): ChaosOptions | NotRun;

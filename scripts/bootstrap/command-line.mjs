@@ -1,11 +1,12 @@
 import { parseArgs } from "node:util";
+import { CHAOS_HELP, readChaosOptions } from "./chaos-options.mjs";
 
 /** The stages of a test run, in their order. */
 const TEST_STAGES = ["static", "unit", "integration", "e2e"];
 const PORT_MAX = 65_535;
 
 const USAGE =
-  "Usage: npm start -- [options], npm test -- [options], or npm run adrelay -- [command]; --help tells more.\n";
+  "Usage: npm start -- [options], npm test -- [options], npm run chaos -- [options], or npm run adrelay -- [command]; --help tells more.\n";
 /** Commands that read all their words themselves, --help too. */
 const PASSED_ON = ["adrelay", "pack-cli"];
 const HELP = {
@@ -29,10 +30,12 @@ What it needs is fetched the first time, and kept under .adrelay/. The last line
   FILTER       only test files whose path contains one of these words
   --help       this text
 `,
+  chaos: CHAOS_HELP,
 };
+const PARSERS = { start: parseStartOptions, test: parseTestOptions, chaos: parseChaosOptions };
 
 /**
- * Pure: what a command line asks for. Options of start and test are checked here, before anything is fetched;
+ * Pure: what a command line asks for. Options of start, test and chaos are checked here, before anything is fetched;
  * the scripts get them as they are.
  */
 export function parseCommandLine([command, ...args]) {
@@ -42,11 +45,11 @@ export function parseCommandLine([command, ...args]) {
   if (command === "--help" || command === "-h") {
     return { kind: "help", text: USAGE };
   }
-  if (command !== "start" && command !== "test") {
+  if (!Object.hasOwn(PARSERS, command ?? "")) {
     const why = command === undefined ? "no command given" : `unknown command: ${command}`;
     return { kind: "faulty", why, text: USAGE };
   }
-  const parsed = command === "start" ? parseStartOptions(args) : parseTestOptions(args);
+  const parsed = PARSERS[command](args);
   return parsed.kind === "run" ? { kind: "run", command, args } : { ...parsed, text: HELP[command] };
 }
 
@@ -75,6 +78,14 @@ export function parseTestOptions(args) {
   return stages.length > 0
     ? { kind: "run", stages, filters: parsed.words }
     : { kind: "faulty", why: `--only wants one of ${TEST_STAGES.join(", ")}, not ${only}` };
+}
+
+/** Pure: how long, which seeds and which faults. */
+export function parseChaosOptions(args, seedDefault = 0) {
+  const text = { type: "string" };
+  const options = { minutes: text, seconds: text, seed: text, seeds: text, faults: text, logs: text };
+  const parsed = parse(args, { ...options, plan: { type: "boolean" } });
+  return parsed.kind === "run" ? readChaosOptions(parsed, seedDefault) : parsed;
 }
 
 /** Node's parser throws for an unknown option, with a message fit for people. */

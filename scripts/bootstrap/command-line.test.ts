@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { parseCommandLine, parseTestOptions } from "./command-line.mjs";
+import { FAULT_NAMES } from "./chaos-options.mjs";
+import { parseChaosOptions, parseCommandLine, parseTestOptions } from "./command-line.mjs";
 
 describe("the bootstrap's command line", () => {
   it.each([
@@ -10,6 +11,7 @@ describe("the bootstrap's command line", () => {
     [["adrelay"], "adrelay", []],
     [["adrelay", "dead", "list", "--help"], "adrelay", ["dead", "list", "--help"]],
     [["test", "--only", "unit", "packages/core"], "test", ["--only", "unit", "packages/core"]],
+    [["chaos", "--minutes", "0.5", "--seed", "7"], "chaos", ["--minutes", "0.5", "--seed", "7"]],
   ])("%j is handed on as it is", (words, command, args) => {
     expect(parseCommandLine(words)).toEqual({ kind: "run", command, args });
   });
@@ -19,6 +21,7 @@ describe("the bootstrap's command line", () => {
     [["start", "--help"], "--no-demo"],
     [["start", "--port", "9000", "-h"], "--no-demo"],
     [["test", "--help"], "--only static|unit|integration|e2e"],
+    [["chaos", "--help"], "--seeds K"],
   ])("%j gets help", (words, text) => {
     expect(parseCommandLine(words)).toEqual({ kind: "help", text: expect.stringContaining(text) });
   });
@@ -34,8 +37,30 @@ describe("the bootstrap's command line", () => {
     [["start", "--port", "80x"], "not 80x"],
     [["test", "--only", "smoke"], "static, unit, integration, e2e, not smoke"],
     [["test", "--watch"], "--watch"],
+    [["chaos", "--seconds", "0"], "--seconds wants a number"],
+    [["chaos", "--seconds", "9", "--minutes", "1"], "not both"],
+    [["chaos", "--seed", "x"], "--seed wants a whole number, not x"],
+    [["chaos", "--seeds", "0"], "from 1 to 1000, not 0"],
+    [["chaos", "--faults", "kill,earthquake"], "--faults knows no earthquake"],
+    [["chaos", "now"], "now"],
   ])("%j is refused, naming what is wrong", (words, why) => {
     expect(parseCommandLine(words)).toMatchObject({ kind: "faulty", why: expect.stringContaining(why) });
+  });
+
+  it("runs all faults for a minute unless told else, with the seed that it is given", () => {
+    expect(parseChaosOptions([], 42)).toMatchObject({
+      durationMs: 60_000,
+      seed: 42,
+      runs: 1,
+      faults: FAULT_NAMES,
+      isPlanOnly: false,
+    });
+    const args = ["--minutes", "2", "--faults", "freeze, kill", "--plan"];
+    expect(parseChaosOptions(args)).toMatchObject({
+      durationMs: 120_000,
+      faults: ["kill", "freeze"],
+      isPlanOnly: true,
+    });
   });
 
   it("has all stages in a test run unless one is chosen", () => {

@@ -1,4 +1,5 @@
 /** The admin API on a real gateway, worker and Redis: every answer one by one, and what it leaves behind. */
+import { statsSchema } from "@adrelay/contract";
 import {
   acknowledged,
   eventually,
@@ -356,10 +357,11 @@ test("stats show how all of it stands", async () => {
     oldest_queued_age_seconds: null,
     oldest_dead_letter_age_seconds: expect.any(Number),
     queue: { waiting: 0, active: 0, delayed: 0, failed: body.states["dead"] },
-    providers: [],
-    processes: [],
+    providers: [{ provider: "default", publishers: ["default"], circuit: "closed", parked: 0 }],
     data_loss: null,
   });
+  const roles = statsSchema.parse(body).processes.map(({ role }) => role);
+  expect(roles.toSorted()).toEqual(["gateway", "worker"]);
   expect(body["publishers"]).toEqual({ default: body.states });
   const counts = body.dead_letters;
   expect(counts.reduce((sum, { count }) => sum + count, 0)).toBe(body.states["dead"]);

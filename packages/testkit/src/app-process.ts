@@ -34,24 +34,38 @@ export class AppStartError extends Error {
   }
 }
 
-const START_TIMEOUT_MS = 30_000;
+/** A start takes a second; on a machine that others load it may take far longer. */
+const START_TIMEOUT_MS = 60_000;
+
+export interface AppOptions {
+  /** Node's own options, such as a module to load first. */
+  readonly nodeArgs?: readonly string[];
+  /** Takes each log line as it came; `logs` then stays empty, for runs that log without end. */
+  readonly onLogText?: (line: string) => void;
+}
 
 /** Starts an app with just this environment (and PATH), and waits until it is ready. */
-export async function startApp(name: AppName, env: Readonly<Record<string, string>>): Promise<AppProcess> {
+export async function startApp(
+  name: AppName,
+  env: Readonly<Record<string, string>>,
+  { nodeArgs = [], onLogText }: AppOptions = {},
+): Promise<AppProcess> {
   const main = fileURLToPath(new URL(`../../../apps/${name}/src/main.ts`, import.meta.url));
-  const child = spawn(process.execPath, [main], {
+  const child = spawn(process.execPath, [...nodeArgs, main], {
     env: { PATH: process.env["PATH"], ...env },
-    stdio: ["ignore", "pipe", "pipe"],
+    // The channel is there for its end: if this process is killed, the app hears of it and stops.
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
   });
   const logs: LogLine[] = [];
+  const keep = onLogText ?? ((line: string) => void logs.push(parseLine(line)));
   let stderr = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
     stderr += text;
   });
   const exited = new Promise<number | string>((resolve) => {
     child.once("close", (code, signal) => resolve(code ?? signal ?? "unknown"));
   });
-  const listening = await firstListening(child, logs, exited, name, () => stderr);
+  const listening = await firstListening({ child, keep, exited, name, stderr: () => stderr });
   return {
     name,
     pid: child.pid ?? 0,
@@ -67,23 +81,25 @@ export async function startApp(name: AppName, env: Readonly<Record<string, strin
   };
 }
 
-function firstListening(
-  child: ChildProcess,
-  logs: LogLine[],
-  exited: Promise<number | string>,
-  name: AppName,
-  stderr: () => string,
-): Promise<LogLine> {
+interface Starting {
+  readonly child: ChildProcess;
+  readonly keep: (line: string) => void;
+  readonly exited: Promise<number | string>;
+  readonly name: AppName;
+  readonly stderr: () => string;
+}
+
+function firstListening({ child, keep, exited, name, stderr }: Starting): Promise<LogLine> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       child.kill("SIGKILL");
       reject(new AppStartError(name, "timeout", stderr()));
     }, START_TIMEOUT_MS);
     onLines(child, (line) => {
-      logs.push(line);
-      if (line["event"] === "listening") {
+      keep(line);
+      if (line.includes('"event":"listening"')) {
         clearTimeout(timer);
-        resolve(line);
+        resolve(parseLine(line));
       }
     });
     void exited.then((exit) => {
@@ -93,13 +109,13 @@ function firstListening(
   });
 }
 
-function onLines(child: ChildProcess, onLine: (line: LogLine) => void): void {
+function onLines(child: ChildProcess, onLine: (line: string) => void): void {
   let rest = "";
   child.stdout?.setEncoding("utf8").on("data", (text: string) => {
     const lines = (rest + text).split("\n");
     rest = lines.pop() ?? "";
     for (const line of lines) {
-      onLine(parseLine(line));
+      onLine(line);
     }
   });
 }

@@ -1,6 +1,13 @@
 /** Real parts for tests: a Redis, processes, a scripted provider. Imported by tests alone. */
 export { type AdServerProcess, startAdServer } from "./ad-server-process.ts";
-export { type AppName, type AppProcess, AppStartError, type LogLine, startApp } from "./app-process.ts";
+export {
+  type AppName,
+  type AppOptions,
+  type AppProcess,
+  AppStartError,
+  type LogLine,
+  startApp,
+} from "./app-process.ts";
 export { chooseTestRedis, type TestRedisKind } from "./choose-test-redis.ts";
 export { dumpRedis } from "./dump-redis.ts";
 export { eventually, pause } from "./eventually.ts";

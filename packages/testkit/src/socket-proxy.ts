@@ -18,8 +18,17 @@ interface Link {
   readonly client: Socket;
   readonly server: Socket;
   isSwallowed: boolean;
-  /** When the last reply is due: the next one must not overtake it. */
+  /** Replies under way, in their order: none may overtake another, whatever order timers fire in. */
+  readonly delayed: Buffer[];
+  /** When the last of them is due. */
   lastDueMs: number;
+}
+
+function passFirst({ client, delayed, isSwallowed }: Link): void {
+  const bytes = delayed.shift();
+  if (bytes !== undefined && !isSwallowed && !client.destroyed) {
+    client.write(bytes);
+  }
 }
 
 export async function startSocketProxy(targetPort: number): Promise<SocketProxy> {
@@ -27,7 +36,8 @@ export async function startSocketProxy(targetPort: number): Promise<SocketProxy>
   let target = targetPort;
   let replyDelayMs = 0;
   const proxy = createServer((client) => {
-    const link: Link = { client, server: connect(target, "127.0.0.1"), isSwallowed: false, lastDueMs: 0 };
+    const server = connect(target, "127.0.0.1");
+    const link: Link = { client, server, isSwallowed: false, delayed: [], lastDueMs: 0 };
     links.add(link);
     client.on("data", (bytes) => {
       if (!link.isSwallowed) {
@@ -35,13 +45,13 @@ export async function startSocketProxy(targetPort: number): Promise<SocketProxy>
       }
     });
     link.server.on("data", (bytes) => {
-      const pass = () => void (link.isSwallowed || client.destroyed || client.write(bytes));
       const nowMs = performance.now();
+      link.delayed.push(bytes);
       link.lastDueMs = Math.max(link.lastDueMs, nowMs + replyDelayMs);
-      if (link.lastDueMs > nowMs) {
-        setTimeout(pass, link.lastDueMs - nowMs);
+      if (replyDelayMs > 0 || link.delayed.length > 1) {
+        setTimeout(passFirst, link.lastDueMs - nowMs, link);
       } else {
-        pass();
+        passFirst(link);
       }
     });
     const end = () => {

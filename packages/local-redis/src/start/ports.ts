@@ -1,7 +1,22 @@
+import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
 
-/** A port of 127.0.0.1 that was free a moment ago. */
-export function freePort(): Promise<number> {
+/**
+ * Below the ports that systems give to outgoing connections (from 32768 on, at the lowest): one of those can
+ * be taken, by a client that looks for the very server, while the server is down for a moment.
+ */
+const LOWEST = 20_000;
+const HIGHEST = 32_000;
+const TRIES = 20;
+
+/** A port of 127.0.0.1 that was free a moment ago, and that no outgoing connection will take. */
+export async function freePort(): Promise<number> {
+  for (let attempt = 0; attempt < TRIES; attempt += 1) {
+    const port = randomInt(LOWEST, HIGHEST);
+    if (await isPortFree(port)) {
+      return port;
+    }
+  }
   return listenBriefly(0);
 }
 

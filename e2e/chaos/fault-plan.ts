@@ -1,0 +1,150 @@
+/**
+ * The plan of a run's faults, drawn up front: the same seed, length and choice of faults give the same plan.
+ *
+ * - All faults that are chosen come once before any comes again, so that a short run shows many.
+ * - A fault takes what it acts on for itself until it has ended; up to four run at the same time.
+ */
+import type { FaultName } from "../../scripts/bootstrap/chaos-options.mjs";
+import {
+  ACCOUNTS,
+  APP_IDS,
+  type AppId,
+  type Fault,
+  type PlannedFault,
+  type ProviderFault,
+  type RedisFault,
+  resourcesOf,
+} from "./fault.ts";
+import { makeRandom, type Random } from "./random.ts";
+
+const WORKER_IDS: readonly AppId[] = ["worker-1", "worker-2"];
+
+export interface PlanOptions {
+  readonly seed: number;
+  readonly durationMs: number;
+  readonly faults: readonly FaultName[];
+}
+
+/** A worker's lock on a job: DELIVERY_TIMEOUT_MS of a run, and the ten seconds that the queue adds. */
+export const JOB_LOCK_MS = 11_000;
+const CLOCK_SKEWS_MS = [-300_000, -30_000, 30_000, 300_000];
+/**
+ * Waits of jobs go by the clock of the worker that puts them off. One whose clock was ahead leaves jobs that
+ * are due by so much later, once it is gone: runs that are short leave that out, and long ones wait for it.
+ */
+const WORKER_AHEAD_FROM_MS = 120_000;
+const WARM_UP_MS = 1000;
+/** No fault begins later than this before the end. */
+const LEAST_MS = 200;
+const OVERLAPS_MAX = 4;
+const GAP_MAX_MS = 1200;
+/** How long until it is looked again whether a fault can begin. */
+const WAIT_MS = 200;
+
+/** How a fault of each name is drawn: how long it lasts at least and at most, and what it does. */
+type Draw = readonly [minMs: number, maxMs: number, draw: (random: Random, runMs: number) => Fault];
+
+const onLink = (random: Random) => ({
+  app: random.pick(APP_IDS),
+  end: random.pick(["redis", "redis", "provider"] as const),
+});
+const redis = (how: RedisFault) => (): Fault => ({ kind: "redis", how });
+const provider = (how: ProviderFault) => (random: Random) =>
+  ({
+    kind: "provider",
+    how,
+    accounts: random.pick([["acme"], ["globe"], ACCOUNTS] as const),
+    share: random.pick([0.3, 0.7, 1]),
+  }) as const;
+
+function skewClock(random: Random, runMs: number): Fault {
+  const app = random.pick(APP_IDS);
+  const mayBeAhead = runMs >= WORKER_AHEAD_FROM_MS || !WORKER_IDS.includes(app);
+  const skewMs = random.pick(CLOCK_SKEWS_MS.filter((skew) => skew < 0 || mayBeAhead));
+  return { kind: "clock_skew", app, skewMs };
+}
+
+const DRAWS: Readonly<Record<FaultName, Draw>> = {
+  kill: [0, 3000, (random) => ({ kind: "kill", app: random.pick(APP_IDS) })],
+  freeze: [500, 5000, (random) => ({ kind: "freeze", app: random.pick(APP_IDS) })],
+  "long-freeze": [
+    JOB_LOCK_MS + 1000,
+    15_000,
+    // Workers more often: it is their locks that run out.
+    (random) => ({ kind: "freeze", app: random.pick([...APP_IDS, ...WORKER_IDS]) }),
+  ],
+  "rolling-restart": [6000, 15_000, () => ({ kind: "rolling_restart", everyMs: 3000 })],
+  "clock-skew": [3000, 15_000, skewClock],
+  "redis-kill": [100, 2000, redis("kill")],
+  "redis-restart": [0, 1000, redis("restart")],
+  "redis-freeze": [500, 5000, redis("freeze")],
+  "redis-readonly": [300, 3000, redis("readonly")],
+  "redis-oom": [300, 3000, redis("oom")],
+  "redis-maxclients": [300, 3000, redis("maxclients")],
+  "link-cut": [0, 0, (random) => ({ kind: "link_cut", ...onLink(random) })],
+  "link-delay": [
+    500,
+    4000,
+    (random) => ({ kind: "link_delay", ...onLink(random), delayMs: random.integer(5, 900) }),
+  ],
+  "link-swallow": [1000, 5000, (random) => ({ kind: "link_swallow", ...onLink(random) })],
+  "provider-hang": [500, 4000, provider("hang")],
+  "provider-reset": [500, 4000, provider("reset")],
+  "provider-drip": [500, 4000, provider("drip")],
+  "provider-garbage": [500, 3000, provider("garbage")],
+  "provider-slow-headers": [500, 4000, provider("slow_headers")],
+  "provider-half-body": [500, 3000, provider("half_body")],
+  "provider-keep-alive-reset": [500, 4000, provider("keep_alive_reset")],
+  "provider-500": [500, 5000, provider("http_500")],
+  "provider-503": [500, 4000, provider("http_503")],
+  "provider-429": [500, 4000, provider("http_429")],
+  "provider-401": [300, 1500, provider("http_401")],
+  "provider-recoverable": [500, 4000, provider("recoverable")],
+  "provider-lost-answer": [500, 4000, provider("lost_answer")],
+};
+
+/** Draws the plan, in the order of its beginnings. */
+export function planFaults({ seed, durationMs, faults }: PlanOptions): readonly PlannedFault[] {
+  const random = makeRandom(`plan ${seed}`);
+  const plan: PlannedFault[] = [];
+  let bag: FaultName[] = [];
+  for (let clockMs = WARM_UP_MS; clockMs < durationMs - LEAST_MS && faults.length > 0; ) {
+    bag = bag.length > 0 ? bag : random.shuffle(faults);
+    const running = plan.filter((one) => one.atMs + one.durationMs >= clockMs).map(({ fault }) => fault);
+    const drawn = running.length < OVERLAPS_MAX ? drawOne(bag, running, { random, durationMs }) : undefined;
+    if (drawn === undefined) {
+      clockMs += WAIT_MS;
+    } else {
+      bag = bag.filter((name) => name !== drawn.name);
+      // The run's end cuts a long fault short.
+      plan.push({ ...drawn, atMs: clockMs, durationMs: Math.min(drawn.durationMs, durationMs - clockMs) });
+      clockMs += random.integer(100, GAP_MAX_MS);
+    }
+  }
+  return plan;
+}
+
+/** The next fault of the bag whose victims are free; undefined if there is none at the moment. */
+function drawOne(
+  bag: readonly FaultName[],
+  running: readonly Fault[],
+  { random, durationMs: runMs }: { readonly random: Random; readonly durationMs: number },
+): Omit<PlannedFault, "atMs"> | undefined {
+  const taken = new Set(running.flatMap(resourcesOf));
+  for (const name of bag) {
+    const [minMs, maxMs, draw] = DRAWS[name];
+    const fault = draw(random, runMs);
+    if (!resourcesOf(fault).some((resource) => taken.has(resource))) {
+      return { name, durationMs: random.integer(minMs, maxMs), fault };
+    }
+  }
+  return undefined;
+}
+
+/** By how much jobs may be late in the end, since the clock of a worker that put them off was ahead. */
+export function latenessMs(plan: readonly PlannedFault[]): number {
+  const skewsMs = plan.flatMap(({ fault }) =>
+    fault.kind === "clock_skew" && WORKER_IDS.includes(fault.app) ? [fault.skewMs] : [],
+  );
+  return Math.max(0, ...skewsMs);
+}

@@ -1,0 +1,133 @@
+/** How each fault begins, and how it ends. */
+import { pause } from "@adrelay/testkit";
+import type { Redis } from "ioredis";
+import type { ChaosApp } from "./chaos-app.ts";
+import { APP_IDS, type AppId, type Fault, type RedisFault } from "./fault.ts";
+import type { World } from "./world.ts";
+
+/** Begins a fault, lets it last, and ends it; resolves once all is as before, restarts included. */
+export async function inflict(world: World, fault: Fault, durationMs: number): Promise<void> {
+  switch (fault.kind) {
+    case "kill":
+      return whileDown(appOf(world, fault.app), (app) => app.crash(), durationMs);
+    case "freeze": {
+      const app = appOf(world, fault.app);
+      app.freeze();
+      await pause(durationMs);
+      return app.thaw();
+    }
+    case "rolling_restart":
+      return restartInTurn(world, fault.everyMs, durationMs);
+    case "clock_skew": {
+      const app = appOf(world, fault.app);
+      await app.stop();
+      await app.start(fault.skewMs);
+      await pause(durationMs);
+      return whileDown(app, (one) => one.stop(), 0);
+    }
+    case "redis":
+      return inflictOnRedis(world, fault.how, durationMs);
+    case "link_cut":
+      return world.link(fault.app, fault.end).cut();
+    case "link_swallow":
+      // The other end never comes back: only a new connection helps.
+      world.link(fault.app, fault.end).swallow();
+      return pause(durationMs);
+    case "link_delay": {
+      const link = world.link(fault.app, fault.end);
+      link.setReplyDelay(fault.delayMs);
+      await pause(durationMs);
+      return link.setReplyDelay(0);
+    }
+    case "provider": {
+      const { accounts, how, share } = fault;
+      const setFault = (active: Parameters<World["provider"]["setFault"]>[1]) => {
+        for (const account of accounts) {
+          world.provider.setFault(account, active);
+        }
+      };
+      setFault({ how, share });
+      await pause(durationMs);
+      return setFault(undefined);
+    }
+    default:
+      fault satisfies never;
+  }
+}
+
+function appOf(world: World, id: AppId): ChaosApp {
+  const app = world.apps.get(id);
+  if (app === undefined) {
+    throw new RangeError(`there is no app ${id}`);
+  }
+  return app;
+}
+
+async function whileDown(
+  app: ChaosApp,
+  end: (app: ChaosApp) => Promise<void>,
+  durationMs: number,
+): Promise<void> {
+  await end(app);
+  await pause(durationMs);
+  await app.start();
+}
+
+/** Each in turn, the next one `everyMs` after the one before, or once that runs again. */
+async function restartInTurn(world: World, everyMs: number, durationMs: number): Promise<void> {
+  const endsAtMs = performance.now() + durationMs;
+  for (let turn = 0; performance.now() < endsAtMs; turn += 1) {
+    const nextAtMs = performance.now() + everyMs;
+    await whileDown(appOf(world, APP_IDS[turn % APP_IDS.length] ?? "worker-1"), (app) => app.stop(), 0);
+    await pause(Math.max(Math.min(nextAtMs, endsAtMs) - performance.now(), 0));
+  }
+}
+
+async function inflictOnRedis({ redis, admin }: World, how: RedisFault, durationMs: number): Promise<void> {
+  switch (how) {
+    case "kill":
+      await redis.crash();
+      await pause(durationMs);
+      return redis.restart();
+    case "restart":
+      await redis.stop();
+      await pause(durationMs);
+      return redis.restart();
+    case "freeze":
+      await redis.freeze();
+      await pause(durationMs);
+      return redis.thaw();
+    case "readonly":
+      // A replica of nobody: it keeps its data and refuses writes.
+      return between(admin, ["REPLICAOF 127.0.0.1 1"], ["REPLICAOF NO ONE"], durationMs);
+    case "oom":
+      return between(admin, ["CONFIG SET maxmemory 1"], ["CONFIG SET maxmemory 0"], durationMs);
+    case "maxclients":
+      return between(
+        admin,
+        ["CONFIG SET maxclients 1", "CLIENT KILL TYPE normal SKIPME yes", "CLIENT KILL TYPE pubsub"],
+        ["CONFIG SET maxclients 10000"],
+        durationMs,
+      );
+    default:
+      how satisfies never;
+  }
+}
+
+async function between(
+  admin: Redis,
+  begin: readonly string[],
+  end: readonly string[],
+  durationMs: number,
+): Promise<void> {
+  await runLines(admin, begin);
+  await pause(durationMs);
+  await runLines(admin, end);
+}
+
+async function runLines(admin: Redis, lines: readonly string[]): Promise<void> {
+  for (const line of lines) {
+    const [name = "", ...args] = line.split(" ");
+    await admin.call(name, ...args);
+  }
+}

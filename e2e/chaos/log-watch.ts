@@ -1,0 +1,57 @@
+/** Reads every log line of every app as it comes: for bugs, for what a user wrote, for injections not booked. */
+import { createWriteStream, mkdirSync, type WriteStream } from "node:fs";
+import { join } from "node:path";
+
+/** In every text, prompt and address of a run's traffic: it must stand in no log and in no Redis that is done. */
+export const CANARY = "canary-of-a-user";
+
+/** These lines are bugs, whatever goes on around the process. */
+const BUG_EVENTS =
+  /"event":"(uncaught_exception|unhandled_rejection|request_failed|background_work_failed|payload_gone|job_unreadable)"/;
+const UNTRACKED = /"event":"injection_untracked".*"ad_response_id":"([0-9a-f-]{36})"/;
+const EXAMPLES_MAX = 20;
+
+export class LogWatch {
+  lines = 0;
+  readonly bugs: string[] = [];
+  readonly leaks: string[] = [];
+  /** Injections that were answered without being on the books for certain. */
+  readonly untracked = new Set<string>();
+
+  readonly #files = new Map<string, WriteStream>();
+  readonly #dir: string | undefined;
+
+  /** Keeps all lines in `dir`, if given. */
+  constructor(dir: string | undefined) {
+    this.#dir = dir;
+  }
+
+  read(app: string, line: string): void {
+    this.lines += 1;
+    this.#fileOf(app)?.write(`${line}\n`);
+    if (BUG_EVENTS.test(line) || !line.startsWith("{")) {
+      keepSome(this.bugs, `${app}: ${line}`);
+    }
+    if (line.includes(CANARY)) {
+      keepSome(this.leaks, `${app}: ${line}`);
+    }
+    const [, id] = UNTRACKED.exec(line) ?? [];
+    if (id !== undefined) {
+      this.untracked.add(id);
+    }
+  }
+
+  #fileOf(app: string): WriteStream | undefined {
+    if (this.#dir !== undefined && !this.#files.has(app)) {
+      mkdirSync(this.#dir, { recursive: true });
+      this.#files.set(app, createWriteStream(join(this.#dir, `${app}.jsonl`)));
+    }
+    return this.#files.get(app);
+  }
+}
+
+function keepSome(list: string[], line: string): void {
+  if (list.length < EXAMPLES_MAX) {
+    list.push(line);
+  }
+}

@@ -1,0 +1,128 @@
+/** What a faulty provider does with an answer. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ProviderFault } from "./fault.ts";
+import type { Random } from "./random.ts";
+
+/** What the provider would answer if nothing went wrong. */
+export interface HonestAnswer {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+export interface ActiveFault {
+  readonly how: ProviderFault;
+  /** Of the calls, from 0 to 1. */
+  readonly share: number;
+}
+
+interface Exchange {
+  readonly fault: ProviderFault | undefined;
+  readonly honest: HonestAnswer;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly random: Random;
+}
+
+const DRIP_INTERVAL_MS = 1000;
+/** Nonsense, what is far too long, and what is fit for use. */
+const RETRY_AFTERS = [
+  "1",
+  "0",
+  "2",
+  "soon",
+  "-5",
+  "1.5",
+  "",
+  "99999999999999",
+  "Thu, 32 Foo 2026 99:99:99 GMT",
+];
+
+export function answerWithFault(exchange: Exchange): void {
+  const { fault, honest, request, response, random } = exchange;
+  switch (fault) {
+    case undefined:
+      send(response, honest);
+      return;
+    case "hang":
+      return;
+    case "reset":
+    case "lost_answer":
+      request.socket.destroy();
+      return;
+    case "drip":
+      drip(response);
+      return;
+    case "garbage":
+      garble(response, random);
+      return;
+    case "slow_headers":
+      setTimeout(() => send(response, honest), random.integer(50, 2500));
+      return;
+    case "half_body":
+      sendHalf(exchange);
+      return;
+    case "keep_alive_reset":
+      send(response, honest);
+      response.once("finish", () => setTimeout(() => request.socket.destroy(), random.integer(0, 30)));
+      return;
+    case "http_500":
+      response.writeHead(500).end("oops");
+      return;
+    case "http_503":
+      response.writeHead(503, { "retry-after": retryAfter(random) }).end();
+      return;
+    case "http_429":
+      response.writeHead(429, random.chance(0.5) ? { "retry-after": "1" } : {}).end();
+      return;
+    case "http_401":
+      response.writeHead(random.pick([401, 403])).end();
+      return;
+    case "recoverable":
+      send(response, {
+        status: 200,
+        body: {
+          ad_ack_id: "3f2b8c1e-9d4a-4c6b-8f10-0a1b2c3d4e5f",
+          status: "recoverable_error",
+          success: false,
+        },
+      });
+      return;
+    default:
+      fault satisfies never;
+  }
+}
+
+function send(response: ServerResponse, { status, body }: HonestAnswer): void {
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+}
+
+function drip(response: ServerResponse): void {
+  response.writeHead(200, { "content-type": "application/json" }).write("{");
+  const timer = setInterval(() => response.write(" "), DRIP_INTERVAL_MS);
+  response.once("close", () => clearInterval(timer));
+}
+
+function garble(response: ServerResponse, random: Random): void {
+  const bytes = random.pick([
+    "<html>welcome</html>",
+    "",
+    "null",
+    "[]",
+    '{"status":"ok"',
+    '{"status":7}',
+    "\u0000",
+  ]);
+  response.writeHead(200, { "content-type": random.pick(["text/html", "application/json"]) }).end(bytes);
+}
+
+/** Says how long the answer is, and closes after half of it. */
+function sendHalf({ honest, request, response }: Exchange): void {
+  const bytes = Buffer.from(JSON.stringify(honest.body));
+  const headers = { "content-type": "application/json", "content-length": bytes.length };
+  response.writeHead(honest.status, headers);
+  response.write(bytes.subarray(0, Math.floor(bytes.length / 2)), () => request.socket.destroy());
+}
+
+function retryAfter(random: Random): string {
+  return random.chance(0.2) ? new Date(Date.now() + 2000).toUTCString() : random.pick(RETRY_AFTERS);
+}

@@ -1,0 +1,99 @@
+/**
+ * Scrapes each replica every second, as a Prometheus does, and holds each scrape to the rules that the
+ * documents promise for every one: the books balance, and no counter ever goes back. A scrape that isn't
+ * answered, or comes without the ledger's counts since Redis is away, says nothing.
+ */
+import { parseMetrics, pause, type Samples, sumOf } from "@adrelay/testkit";
+import type { AppId } from "./fault.ts";
+
+export const BOOKED_STATES = [
+  "awaiting",
+  "queued",
+  "delivered",
+  "refused",
+  "dead",
+  "missed",
+  "discarded",
+  "expired",
+] as const;
+/** Counters of the ledger: they outlive every process. */
+const LEDGER_COUNTER = /^(adrelay_acknowledgments_\w+_total|adrelay_injections_recorded_total)/;
+const INTERVAL_MS = 1000;
+const TIMEOUT_MS = 3000;
+const BROKEN_MAX = 20;
+
+export class Scraper {
+  answered = 0;
+  unanswered = 0;
+  readonly broken: string[] = [];
+  readonly #urls: ReadonlyMap<AppId, string>;
+  readonly #running: Promise<void>;
+  #isStopped = false;
+
+  constructor(urls: ReadonlyMap<AppId, string>) {
+    this.#urls = urls;
+    this.#running = Promise.all([...urls.keys()].map((app) => this.#watch(app))).then(() => {});
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#running;
+  }
+
+  /** One scrape of one replica; undefined if it has no counts of the ledger to tell. */
+  async scrape(app: AppId): Promise<Samples | undefined> {
+    try {
+      const response = await fetch(`${this.#urls.get(app)}/metrics`, {
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      });
+      const samples = parseMetrics(await response.text());
+      return samples.has("adrelay_acknowledgments_overdue") ? samples : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  async #watch(app: AppId): Promise<void> {
+    let last: Samples = new Map();
+    while (!this.#isStopped) {
+      const samples = await this.scrape(app);
+      if (samples === undefined) {
+        this.unanswered += 1;
+      } else {
+        this.answered += 1;
+        this.#check(app, last, samples);
+        last = samples;
+      }
+      await pause(INTERVAL_MS);
+    }
+  }
+
+  #check(app: AppId, last: Samples, now: Samples): void {
+    const broken = [
+      ...imbalancesOf(now),
+      ...[...last].flatMap(([name, before]) =>
+        LEDGER_COUNTER.test(name) && (now.get(name) ?? 0) < before
+          ? [`${name} went from ${before} to ${now.get(name) ?? "nothing"}`]
+          : [],
+      ),
+    ];
+    this.broken.push(
+      ...broken.map((what) => `${app} at ${new Date().toISOString()}: ${what}`).slice(0, BROKEN_MAX),
+    );
+  }
+}
+
+/** Injections with an ad and unknown acknowledgments are the sum of all states, for each publisher. */
+export function imbalancesOf(samples: Samples): readonly string[] {
+  return ["acme", "globe"].flatMap((publisher) => {
+    const filled = sumOf(samples, "adrelay_injections_recorded_total", { publisher, outcome: "ok" });
+    const unknown = sumOf(samples, "adrelay_acknowledgments_unknown_total", { publisher });
+    const states = BOOKED_STATES.map((state) =>
+      sumOf(samples, "adrelay_acknowledgments", { publisher, state }),
+    );
+    const sum = states.reduce((total, count) => total + count, 0);
+    return sum === filled + unknown
+      ? []
+      : [`${publisher}: ${filled} filled and ${unknown} unknown, but the states add up to ${sum}`];
+  });
+}

@@ -1,0 +1,140 @@
+/** Everything that a run is made of: four apps, a Redis, a provider, and a wire of its own between each two. */
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort } from "@adrelay/local-redis";
+import { type SocketProxy, startSocketProxy, startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { Redis } from "ioredis";
+import { ChaosApp } from "./chaos-app.ts";
+import { ACCOUNTS, type Account, APP_IDS, type AppId, type LinkEnd } from "./fault.ts";
+import { LogWatch } from "./log-watch.ts";
+import { PROVIDER_KEYS, type ProviderModel, startProviderModel } from "./provider-model.ts";
+import { makeRandom } from "./random.ts";
+
+export interface World {
+  readonly redis: TestRedis;
+  /** Past all wires: for faults and for the look at the books in the end. */
+  readonly admin: Redis;
+  readonly provider: ProviderModel;
+  readonly apps: ReadonlyMap<AppId, ChaosApp>;
+  link(app: AppId, end: LinkEnd): SocketProxy;
+  readonly gatewayUrls: readonly string[];
+  /** By app. */
+  readonly opsUrls: ReadonlyMap<AppId, string>;
+  readonly logs: LogWatch;
+  /** Apps that ended though nobody asked them to, or not as they should have. */
+  readonly deaths: string[];
+  dispose(): Promise<void>;
+}
+
+/** The publishers' keys at the gateways. */
+export const CALLER_KEYS: Readonly<Record<Account, string>> = { acme: "key-of-acme", globe: "key-of-globe" };
+export const ADMIN_TOKEN = "token-of-an-operator";
+/** An attempt's bound; a job's lock is ten seconds longer: JOB_LOCK_MS of the plan. */
+export const DELIVERY_TIMEOUT_MS = 1000;
+export const ACK_DEADLINE_MS = 3000;
+const SHUTDOWN_TIMEOUT_MS = 5000;
+
+/** Short limits, so that a run of seconds sees what happens in days. */
+const SETTINGS = {
+  REDIS_DURABILITY: "strict",
+  ADMIN_TOKEN,
+  ACK_DEADLINE_MS: String(ACK_DEADLINE_MS),
+  ACK_WAIT_MS: "300",
+  INJECTION_TIMEOUT_MS: "1000",
+  DELIVERY_TIMEOUT_MS: String(DELIVERY_TIMEOUT_MS),
+  RETRY_SCHEDULE: "200ms,500ms,1s,2s",
+  SWEEP_INTERVAL_MS: "200",
+  SHUTDOWN_TIMEOUT_MS: String(SHUTDOWN_TIMEOUT_MS),
+  WORKER_CONCURRENCY: "20",
+  BREAKER_PROBE_INTERVAL_MS: "500",
+  RECOVERY_RATE_PER_SECOND: "2000",
+  ACME_KEY: PROVIDER_KEYS.acme,
+  GLOBE_KEY: PROVIDER_KEYS.globe,
+};
+
+export interface WorldOptions {
+  readonly seed: number;
+  /** After this an acknowledgment that was not delivered is a dead letter. */
+  readonly deliveryAgeMaxMs: number;
+  readonly logsDir?: string | undefined;
+}
+
+export async function startWorld({ seed, deliveryAgeMaxMs, logsDir }: WorldOptions): Promise<World> {
+  const folder = mkdtempSync(join(tmpdir(), "adrelay-chaos-"));
+  const [redis, provider] = await Promise.all([
+    startTestRedis(),
+    startProviderModel(makeRandom(`provider ${seed}`)),
+  ]);
+  const links = new Map<string, SocketProxy>();
+  const logs = new LogWatch(logsDir);
+  const deaths: string[] = [];
+  const apps = new Map<AppId, ChaosApp>();
+  const ports = new Map<AppId, { readonly port: number; readonly opsPort: number }>();
+  for (const id of APP_IDS) {
+    const toRedis = await startSocketProxy(redis.port);
+    const toProvider = await startSocketProxy(provider.port);
+    links.set(`${id} redis`, toRedis).set(`${id} provider`, toProvider);
+    const own = { port: await freePort(), opsPort: await freePort() };
+    ports.set(id, own);
+    const env = {
+      ...SETTINGS,
+      ...portSettings(id, own),
+      DELIVERY_MAX_AGE: `${deliveryAgeMaxMs}ms`,
+      REDIS_URL: `redis://127.0.0.1:${toRedis.port}`,
+      PUBLISHERS_FILE: writePublishers(join(folder, `${id}.yaml`), toProvider.port),
+    };
+    const onLogText = (line: string) => logs.read(id, line);
+    const onDeath = (what: string) => void deaths.push(what);
+    apps.set(id, new ChaosApp({ id, env, onLogText, onDeath, shutdownTimeoutMs: SHUTDOWN_TIMEOUT_MS }));
+  }
+  await Promise.all([...apps.values()].map((app) => app.start()));
+  const admin = new Redis(redis.url, { maxRetriesPerRequest: null, retryStrategy: () => 50 });
+  // It reconnects by itself; a fault that takes Redis away is no fault of this connection.
+  admin.on("error", () => {});
+  const url = (port: number | undefined) => `http://127.0.0.1:${port}`;
+  return {
+    redis,
+    admin,
+    provider,
+    apps,
+    link: (app, end) => requireLink(links, `${app} ${end}`),
+    gatewayUrls: (["gateway-1", "gateway-2"] as const).map((id) => url(ports.get(id)?.port)),
+    opsUrls: new Map([...ports].map(([id, { opsPort }]) => [id, url(opsPort)])),
+    logs,
+    deaths,
+    dispose: async () => {
+      await Promise.all([...apps.values()].map((app) => app.crash()));
+      admin.disconnect();
+      await Promise.all([provider.close(), ...[...links.values()].map((link) => link.close())]);
+      await redis.dispose();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function portSettings(id: AppId, { port, opsPort }: { readonly port: number; readonly opsPort: number }) {
+  return id.startsWith("gateway")
+    ? { GATEWAY_PORT: String(port), GATEWAY_OPS_PORT: String(opsPort) }
+    : { WORKER_OPS_PORT: String(opsPort) };
+}
+
+/** Two publishers, each with an account of its own at the provider; the wire to it is this app's own. */
+function writePublishers(path: string, providerPort: number): string {
+  const lines = ACCOUNTS.map((account) => {
+    const digest = createHash("sha256").update(CALLER_KEYS[account]).digest("hex");
+    const provider = `{ url: "http://127.0.0.1:${providerPort}/${account}", api_key_env: ${account.toUpperCase()}_KEY }`;
+    return `  - { id: ${account}, name: ${account}, key_sha256: ["${digest}"], provider: ${provider} }\n`;
+  });
+  writeFileSync(path, `publishers:\n${lines.join("")}`);
+  return path;
+}
+
+function requireLink(links: ReadonlyMap<string, SocketProxy>, name: string): SocketProxy {
+  const link = links.get(name);
+  if (link === undefined) {
+    throw new RangeError(`there is no wire ${name}`);
+  }
+  return link;
+}

@@ -1,0 +1,200 @@
+/**
+ * A stop is bounded (bullmq#4656): whatever state the parts around it are in, a process that gets SIGTERM
+ * ends with 0 within SHUTDOWN_TIMEOUT_MS. Each state is made anew, and both apps are stopped in it.
+ */
+import {
+  type AppProcess,
+  eventually,
+  filled,
+  pause,
+  type RelayCaller,
+  relayCaller,
+  type ScriptedProvider,
+  type SocketProxy,
+  startApp,
+  startRelayStack,
+  startScriptedProvider,
+  startSocketProxy,
+  startTestRedis,
+  TEST_API_KEY,
+  TEST_PROVIDER_KEY,
+  type TestRedis,
+} from "@adrelay/testkit";
+import { Redis } from "ioredis";
+import { describe, expect, test } from "vitest";
+
+const SHUTDOWN_TIMEOUT_MS = 4000;
+/** What a loaded machine may add: to start the timers, to flush the last log lines, to reap the process. */
+const GRACE_MS = 1500;
+
+/** Everything that a state can be made of. */
+interface Surroundings {
+  readonly redis: TestRedis;
+  readonly admin: Redis;
+  readonly toRedis: SocketProxy;
+  readonly provider: ScriptedProvider;
+  readonly caller: RelayCaller;
+}
+
+/** A state in which both apps are stopped, and how to make it while they run. */
+interface State {
+  readonly name: string;
+  make(surroundings: Surroundings): Promise<void> | void;
+}
+
+const command =
+  (line: string) =>
+  async ({ admin }: Surroundings) => {
+    const [name = "", ...args] = line.split(" ");
+    await admin.call(name, ...args);
+  };
+
+/** Ten acknowledgments that are on their way when the stop comes; each waits as long as it may. */
+async function beginAcknowledgments({ caller }: Surroundings): Promise<void> {
+  for (let at = 0; at < 10; at += 1) {
+    const { body } = await caller.inject();
+    // The stop answers or cuts them: what they are told is not looked at here.
+    caller
+      .acknowledge(body["ad_response_id"], "text", { headers: { Prefer: "wait=30" } })
+      .catch(() => undefined);
+  }
+}
+
+const posted = ({ provider }: Surroundings) =>
+  eventually(() =>
+    expect(provider.posts.filter(({ operation }) => operation === "acknowledge")).not.toEqual([]),
+  );
+
+/** To test one more state, add it here. */
+const STATES: readonly State[] = [
+  { name: "idle", make: () => {} },
+  { name: "under load", make: underLoad },
+  { name: "Redis stopped", make: ({ redis }) => redis.stop() },
+  { name: "Redis frozen", make: ({ redis }) => redis.freeze() },
+  { name: "Redis frozen with attempts under way", make: frozenInAttempts },
+  { name: "Redis READONLY", make: command("REPLICAOF 127.0.0.1 1") },
+  { name: "Redis out of memory", make: command("CONFIG SET maxmemory 1") },
+  {
+    name: "Redis at maxclients",
+    make: async (surroundings) => {
+      await command("CONFIG SET maxclients 1")(surroundings);
+      await command("CLIENT KILL TYPE normal SKIPME yes")(surroundings);
+      await command("CLIENT KILL TYPE pubsub")(surroundings);
+    },
+  },
+  { name: "connections to Redis swallowed", make: ({ toRedis }) => toRedis.swallow() },
+  { name: "replies of Redis slow", make: ({ toRedis }) => toRedis.setReplyDelay(2000) },
+  { name: "provider hanging", make: providerThat("hang") },
+  { name: "provider dripping", make: providerThat("drip") },
+  {
+    name: "provider down",
+    make: async (surroundings) => {
+      await beginAcknowledgments(surroundings);
+      await surroundings.provider.close();
+    },
+  },
+  {
+    name: "jobs delayed",
+    make: async (surroundings) => {
+      surroundings.provider.onAcknowledge(() => ({
+        kind: "answer",
+        status: 503,
+        headers: { "retry-after": "60" },
+      }));
+      await beginAcknowledgments(surroundings);
+      await posted(surroundings);
+    },
+  },
+];
+
+function providerThat(kind: "hang" | "drip") {
+  return async (surroundings: Surroundings) => {
+    surroundings.provider.onAcknowledge(() => ({ kind }));
+    await beginAcknowledgments(surroundings);
+    surroundings.provider.onStart(() => ({ kind }));
+    // An injection that is answered by nobody either.
+    surroundings.caller.inject({ headers: { "X-Adrelay-Timeout-Ms": "30000" } }).catch(() => undefined);
+    await posted(surroundings);
+  };
+}
+
+/** Callers go on until the listener is closed, and then find nobody. */
+async function underLoad(surroundings: Surroundings): Promise<void> {
+  const { caller, provider } = surroundings;
+  provider.onStart(() => ({ kind: "late", delayMs: 50, answer: filled() }));
+  const lane = async () => {
+    for (;;) {
+      const { body } = await caller.inject();
+      await caller.acknowledge(body["ad_response_id"], "text");
+    }
+  };
+  for (let at = 0; at < 8; at += 1) {
+    lane().catch(() => undefined);
+  }
+  await posted(surroundings);
+}
+
+async function frozenInAttempts(surroundings: Surroundings): Promise<void> {
+  surroundings.provider.onAcknowledge(() => ({
+    kind: "late",
+    delayMs: 500,
+    answer: { kind: "answer", status: 503 },
+  }));
+  await beginAcknowledgments(surroundings);
+  await posted(surroundings);
+  await surroundings.redis.freeze();
+  // The attempts end meanwhile, and can't be booked.
+  await pause(700);
+}
+
+/** SIGTERM to each; answers with how each ended, and how long the slowest took. */
+async function stopAll(apps: readonly AppProcess[]) {
+  const startedAtMs = performance.now();
+  const exits = await Promise.all(apps.map((app) => app.stop()));
+  return { exits, tookMs: performance.now() - startedAtMs };
+}
+
+describe.concurrent("a stop ends with 0 in its time", () => {
+  test.each(STATES)("with $name", async ({ make }) => {
+    const redis = await startTestRedis();
+    const [toRedis, provider] = await Promise.all([startSocketProxy(redis.port), startScriptedProvider()]);
+    const admin = new Redis(redis.url);
+    admin.on("error", () => {});
+    const stack = await startRelayStack({
+      redis: { url: `redis://127.0.0.1:${toRedis.port}` },
+      providerUrl: provider.url,
+      env: { SHUTDOWN_TIMEOUT_MS: String(SHUTDOWN_TIMEOUT_MS), DELIVERY_TIMEOUT_MS: "20000" },
+    });
+    await make({ redis, admin, toRedis, provider, caller: relayCaller(stack.gatewayUrl) });
+    const apps = [...stack.apps.values()];
+    const { exits, tookMs } = await stopAll(apps);
+    expect(exits).toEqual([0, 0]);
+    expect(tookMs).toBeLessThan(SHUTDOWN_TIMEOUT_MS + GRACE_MS);
+    const bugs = apps.flatMap(({ logs }) => logs).filter(({ event }) => BUG_EVENTS.has(String(event)));
+    expect(bugs).toEqual([]);
+    admin.disconnect();
+    await Promise.all([toRedis.close(), provider.close()]);
+    await redis.dispose();
+  });
+
+  test.each(["gateway", "worker"] as const)("with Redis never there, the %s", async (name) => {
+    const env = {
+      REDIS_URL: "redis://127.0.0.1:9",
+      API_KEYS: TEST_API_KEY,
+      PROVIDER_API_KEY: TEST_PROVIDER_KEY,
+      SHUTDOWN_TIMEOUT_MS: String(SHUTDOWN_TIMEOUT_MS),
+    };
+    const ports = { GATEWAY_PORT: "0", GATEWAY_OPS_PORT: "0", WORKER_OPS_PORT: "0" };
+    const app = await startApp(name, { ...env, ...ports });
+    const { exits, tookMs } = await stopAll([app]);
+    expect(exits).toEqual([0]);
+    expect(tookMs).toBeLessThan(SHUTDOWN_TIMEOUT_MS + GRACE_MS);
+  });
+});
+
+const BUG_EVENTS = new Set([
+  "uncaught_exception",
+  "unhandled_rejection",
+  "request_failed",
+  "background_work_failed",
+]);
