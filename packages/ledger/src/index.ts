@@ -11,7 +11,6 @@ export {
   type Settlement,
 } from "./ledger.ts";
 export {
-  type DeadCount,
   type DeadFilter,
   LISTED_STATES,
   Listing,

@@ -89,9 +89,12 @@ function setup() {
 }
 type Fixture = ReturnType<typeof setup>;
 
-const countsOf = async ({ listing }: Fixture) =>
+const countsOf = async ({ ledger }: Fixture) =>
   Object.fromEntries(
-    (await listing.deadCounts()).map(({ publisher, reason, count }) => [`${publisher} ${reason}`, count]),
+    (await ledger.snapshot()).deadLetters.map(({ publisher, label, value }) => [
+      `${publisher} ${label}`,
+      value,
+    ]),
   );
 
 /** The index of kinds, the index of all, the gauge and the entries say the same. */

@@ -1,4 +1,4 @@
-import type { Audit } from "@adrelay/ledger";
+import type { Audit, Listing } from "@adrelay/ledger";
 import { makeReadBody, methodNotAllowed } from "@adrelay/service-kit";
 import { Router } from "express";
 import { type Operator, requireOperator } from "../auth/operators.ts";
@@ -16,6 +16,7 @@ import { makeShowHandler } from "./admin/show-acknowledgment.ts";
 import { makeStatsHandler, type StatsDeps } from "./admin/stats.ts";
 
 export interface AdminDeps extends LeaveDeadDeps, BulkReplayDeps, StatsDeps {
+  readonly listing: Listing;
   readonly audit: Audit;
 }
 
