@@ -38,7 +38,7 @@ function makeIndexDead(ledger: Ledger): () => Promise<void> {
   return async () => {
     for (let round = 0; round < BATCHES_PER_ROUND; round += 1) {
       rank = await ledger.indexDead(rank ?? 0, BATCH);
-      if (rank === undefined) {
+      if (rank === undefined || rank === 0) {
         break;
       }
     }
