@@ -1,4 +1,4 @@
-import { Audit, collectWithLedger, Ledger, Listing, Replays } from "@adrelay/ledger";
+import { collectWithLedger, Ledger } from "@adrelay/ledger";
 import { ProviderClient } from "@adrelay/provider";
 import { DeliveryQueue } from "@adrelay/queue";
 import {
@@ -16,8 +16,8 @@ import {
 import type { Express } from "express";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
-import packageJson from "../package.json" with { type: "json" };
 import { makeAuthenticate } from "./auth/authenticate.ts";
+import { composeAdmin } from "./compose-admin.ts";
 import type { GatewayConfig } from "./config.ts";
 import { makeIntake } from "./intake/intake.ts";
 import { OutcomeWaiters } from "./intake/outcome-waiters.ts";
@@ -26,7 +26,6 @@ import { PendingWork } from "./pending-work.ts";
 import { createPublicApp } from "./public-app.ts";
 import { makeAcknowledge } from "./routes/acknowledge/acknowledge.ts";
 import { makeAcknowledgeHandler } from "./routes/acknowledge/handler.ts";
-import { createAdminRouter } from "./routes/admin.ts";
 import { makeLookUpHandler } from "./routes/look-up/handler.ts";
 import { makeStartInjectionHandler } from "./routes/start-injection/handler.ts";
 import { makeStartInjection } from "./routes/start-injection/start-injection.ts";
@@ -81,11 +80,7 @@ async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
   const subscriber = connectRedis(settings.REDIS_URL, "subscriber", log);
   lifecycle.onStop("redis subscriber", () => subscriber.disconnect());
-  const ledgerOptions = { redis, recordRetentionMs: settings.RECORD_RETENTION };
-  const ledger = new Ledger(ledgerOptions);
-  const listing = new Listing(ledgerOptions);
-  const replays = new Replays(ledgerOptions);
-  const audit = new Audit(ledgerOptions);
+  const ledger = new Ledger({ redis, recordRetentionMs: settings.RECORD_RETENTION });
   const queue = new DeliveryQueue({ redis });
   lifecycle.onStop("queue", () => queue.close());
   const provider = new ProviderClient();
@@ -95,7 +90,7 @@ async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   const waiters = new OutcomeWaiters(subscriber);
   // Redis may be away now; ioredis subscribes as soon as it is there.
   waiters.start().catch((err: unknown) => log.warn({ event: "subscribe_failed", err }));
-  return { redis, guard, ledger, listing, replays, audit, queue, provider, pending, waiters };
+  return { redis, guard, ledger, queue, provider, pending, waiters };
 }
 
 function makePublicApp({ config, log, registry, hurry }: Base, adapters: Adapters): Express {
@@ -137,14 +132,13 @@ function makePublicApp({ config, log, registry, hurry }: Base, adapters: Adapter
 }
 
 function makeOpsApp({ config, log, lifecycle, registry }: Base, adapters: Adapters): Express {
-  const { redis, guard, ledger, listing, replays, audit, queue } = adapters;
-  const { operators } = config;
-  const admin = { ledger, listing, replays, audit, queue, log, version: packageJson.version };
+  const { redis, guard, ledger, queue } = adapters;
+  const routes = composeAdmin(config, { redis, ledger, queue, log });
   return createOpsApp({
     collect: () => collectWithLedger(registry, { ledger, queueDepths: () => queue.counts() }),
     checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable }],
     isStopping: () => lifecycle.isStopping,
     log,
-    ...(operators.length === 0 ? {} : { routes: createAdminRouter(operators, admin) }),
+    ...(routes === undefined ? {} : { routes }),
   });
 }

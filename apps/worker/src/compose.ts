@@ -1,4 +1,4 @@
-import { collectWithLedger, Ledger, Replays } from "@adrelay/ledger";
+import { collectWithLedger, DeadLetters, Ledger, Replays } from "@adrelay/ledger";
 import { ProviderClient } from "@adrelay/provider";
 import { DeliveryQueue, DeliveryWorker } from "@adrelay/queue";
 import {
@@ -28,18 +28,18 @@ export async function compose(config: WorkerConfig): Promise<RunnableService> {
   const lifecycle = new Lifecycle(log);
   const base = { config, log, lifecycle, registry: createRegistry() };
   const adapters = await openAdapters(base);
-  const { ledger, queue, replays } = adapters;
+  const { ledger, deadLetters, queue, replays } = adapters;
   const worker = makeWorker(base, adapters);
   const isStopping = () => lifecycle.isStopping;
   const deadLetterRetentionMs = settings.DEAD_LETTER_RETENTION;
   const sweeper = new Periodic(
-    makeSweep({ ledger, queue, log, deadLetterRetentionMs, isStopping }),
+    makeSweep({ ledger, deadLetters, queue, log, deadLetterRetentionMs, isStopping }),
     settings.SWEEP_INTERVAL_MS,
     (err) => log.warn({ event: "sweep_failed", err }),
   );
   lifecycle.onStop("sweep", () => sweeper.stop());
   const replayer = new Periodic(
-    () => replayOnce({ ledger, queue, replays, log, isStopping }),
+    () => replayOnce({ deadLetters, queue, replays, log, isStopping }),
     IDLE_PAUSE_MS,
     (err) => log.warn({ event: "replay_failed", err }),
   );
@@ -76,12 +76,13 @@ async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   lifecycle.onStop("redis of the queue", () => workerRedis.disconnect());
   const ledgerOptions = { redis, recordRetentionMs: settings.RECORD_RETENTION };
   const ledger = new Ledger(ledgerOptions);
+  const deadLetters = new DeadLetters(ledgerOptions);
   const replays = new Replays(ledgerOptions);
   const queue = new DeliveryQueue({ redis });
   lifecycle.onStop("queue", () => queue.close());
   const provider = new ProviderClient();
   lifecycle.onStop("provider", () => provider.close());
-  return { redis, guard, workerRedis, ledger, replays, queue, provider };
+  return { redis, guard, workerRedis, ledger, deadLetters, replays, queue, provider };
 }
 
 function makeWorker(

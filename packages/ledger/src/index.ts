@@ -1,11 +1,11 @@
 /** The state of each ad response, and the only truth about counts. */
 export { AUDIT_PLACE, Audit, type AuditEntry, type AuditPage } from "./audit.ts";
+export { DeadLetters, type LeaveDeadResult } from "./dead-letters.ts";
 export { ATTEMPTS_KEPT, type AttemptRecord, type LedgerEntry } from "./entry.ts";
 export {
   type AcceptRequest,
   type AcceptResult,
   type InjectionRecord,
-  type LeaveDeadResult,
   Ledger,
   type LedgerOptions,
   type Settlement,

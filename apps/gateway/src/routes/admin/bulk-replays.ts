@@ -1,14 +1,14 @@
 /** Replays of many dead letters at once; workers carry them out. */
-import type { BulkReplay, Replays } from "@adrelay/ledger";
+import type { Replays } from "@adrelay/ledger";
 import { OVERDUE, type ReadBody, sendProblem } from "@adrelay/service-kit";
 import type { RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { operatorOf } from "../../auth/operators.ts";
 import { readJson } from "../../json-request.ts";
-import { isoTime } from "../iso-time.ts";
 import { askLedger, sendUnavailable } from "../ledger-answers.ts";
 import { FILTER_FIELDS, parseForm } from "./forms.ts";
+import { replayView } from "./replay-view.ts";
 
 export interface BulkReplayDeps {
   readonly replays: Replays;
@@ -129,24 +129,4 @@ async function sendReplay(replays: Replays, id: string, response: Response): Pro
 /** The replay that the path names; '' is the id of none. */
 function idInPath(params: Readonly<Record<string, unknown>>): string {
   return z.guid().toLowerCase().safeParse(params["replay_id"]).data ?? "";
-}
-
-function replayView({ id, filter, ...replay }: BulkReplay) {
-  return {
-    replay_id: id,
-    state: replay.state,
-    filter: {
-      publisher: filter.publisher ?? null,
-      reason: filter.reason ?? null,
-      since: isoTime(filter.sinceMs),
-      until: isoTime(filter.untilMs),
-    },
-    rate_per_second: replay.ratePerSecond,
-    matched: replay.matched,
-    replayed: replay.replayed,
-    created_at: isoTime(replay.createdAtMs),
-    created_by: replay.createdBy,
-    updated_at: isoTime(replay.updatedAtMs),
-    ended_at: isoTime(replay.endedAtMs),
-  };
 }

@@ -1,9 +1,9 @@
-import type { Ledger, PayloadWork } from "@adrelay/ledger";
+import type { DeadLetters, PayloadWork } from "@adrelay/ledger";
 import type { DeliveryQueue } from "@adrelay/queue";
 import type { Logger } from "pino";
 
 export interface PayloadWorkDeps {
-  readonly ledger: Ledger;
+  readonly deadLetters: DeadLetters;
   readonly queue: DeliveryQueue;
   readonly log: Logger;
 }
@@ -26,7 +26,7 @@ export async function doPayloadWork(deps: PayloadWorkDeps, works: readonly Paylo
     }
   };
   await Promise.all(Array.from({ length: Math.min(CONCURRENCY, works.length) }, lane));
-  await deps.ledger.finishPayloadWork(...done);
+  await deps.deadLetters.finishPayloadWork(...done);
   return done.length;
 }
 
@@ -42,7 +42,7 @@ async function tryWork(deps: PayloadWorkDeps, work: PayloadWork): Promise<boolea
 
 /** Does the work; false if it is to be looked at again. */
 async function isDone(
-  { ledger, queue, log }: PayloadWorkDeps,
+  { deadLetters, queue, log }: PayloadWorkDeps,
   { action, id }: PayloadWork,
 ): Promise<boolean> {
   if (action === "remove") {
@@ -51,7 +51,7 @@ async function isDone(
   }
   const result = await queue.requeue(id);
   // A delivery that was quicker than this look has taken the payload with it; the ledger knows.
-  if (result === "gone" && (await ledger.losePayload(id, queue.payloadRef(id).key))) {
+  if (result === "gone" && (await deadLetters.losePayload(id, queue.payloadRef(id).key))) {
     log.error({ event: "payload_lost", ad_response_id: id });
   }
   return result !== "held_by_attempt";
