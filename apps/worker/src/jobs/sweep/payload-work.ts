@@ -8,8 +8,8 @@ export interface PayloadWorkDeps {
   readonly log: Logger;
 }
 
-/** Jobs that are looked at in the queue at once: more would only queue up in the connection. */
-const CONCURRENCY = 32;
+/** Jobs that are looked at in the queue at once: in one write to Redis, also beside busy deliveries. */
+const CONCURRENCY = 100;
 
 /**
  * Finishes what a replay, discard or expiry began: the ledger moved first, the queue follows (invariant 3).
