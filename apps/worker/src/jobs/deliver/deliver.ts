@@ -160,11 +160,15 @@ function decideSettlement(deps: DeliverDeps, { job, begun, reply, durationMs }: 
     durationMs,
     delayMs: 0,
     attemptsBefore: begun.entry.attempts,
-    death: { sizeBytes: Buffer.byteLength(job.body), providerError: publicErrorOf(reply) },
   };
   const decided = withRetryPlan(deps, begun, outcome, durationMs);
-  const settled = { ...base, ...decided };
+  const settled = { ...base, ...decided, ...(decided.event === "die" ? deathOf(job, reply) : {}) };
   return { ...settled, notify: noticeFor(job, settled) };
+}
+
+/** What operators are shown of a dead letter besides its reason. */
+function deathOf(job: DeliveryJob, reply: ProviderReply): Pick<Settlement, "death"> {
+  return { death: { sizeBytes: Buffer.byteLength(job.body), providerError: publicErrorOf(reply) } };
 }
 
 type Decided = Pick<Settlement, "event" | "label"> & Partial<Pick<Settlement, "providerAckId" | "delayMs">>;
