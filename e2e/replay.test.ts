@@ -85,7 +85,12 @@ test("a bulk replay goes on after its worker was killed, and sends no letter bac
   const replayed = async () => Number((await admin("GET", `/replays/${id}`))["replayed"]);
   for (const share of [0.25, 0.5, 0.75]) {
     await eventually(async () => expect(await replayed()).toBeGreaterThan(ids.length * share), 20_000);
-    await stack.crash("worker");
+    // In the middle one leaves in good order and within its limit, the others don't.
+    if (share === 0.5) {
+      expect(await stack.apps.get("worker")?.stop()).toBe(0);
+    } else {
+      await stack.crash("worker");
+    }
     await stack.start("worker");
   }
   await eventually(async () => expect(await countIn("delivered")).toBe(ids.length), 60_000);

@@ -1,8 +1,7 @@
-import { Audit, collectWithLedger, Ledger, Listing, type Pulse, Replays } from "@adrelay/ledger";
+import { collectWithLedger, Ledger, type Pulse } from "@adrelay/ledger";
 import { ProviderClient } from "@adrelay/provider";
 import { DeliveryQueue } from "@adrelay/queue";
 import {
-  ADRELAY_VERSION,
   CallNotes,
   connectRedis,
   createLogger,
@@ -18,6 +17,7 @@ import type { Express } from "express";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { makeAuthenticate } from "./auth/authenticate.ts";
+import { composeAdmin } from "./compose-admin.ts";
 import type { GatewayConfig } from "./config.ts";
 import { makeIntake } from "./intake/intake.ts";
 import { OutcomeWaiters } from "./intake/outcome-waiters.ts";
@@ -27,10 +27,7 @@ import { createPublicApp } from "./public-app.ts";
 import { startPulse } from "./pulse.ts";
 import { makeAcknowledge } from "./routes/acknowledge/acknowledge.ts";
 import { makeAcknowledgeHandler } from "./routes/acknowledge/handler.ts";
-import { createAdminRouter } from "./routes/admin.ts";
-import { makeDoctor } from "./routes/doctor/doctor.ts";
 import { makeLookUpHandler } from "./routes/look-up/handler.ts";
-import { makeRelayViews } from "./routes/relay-views.ts";
 import { makeStartInjectionHandler } from "./routes/start-injection/handler.ts";
 import { makeStartInjection } from "./routes/start-injection/start-injection.ts";
 
@@ -85,11 +82,7 @@ async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
   const subscriber = connectRedis(settings.REDIS_URL, "subscriber", log);
   lifecycle.onStop("redis subscriber", () => subscriber.disconnect());
-  const ledgerOptions = { redis, recordRetentionMs: settings.RECORD_RETENTION };
-  const ledger = new Ledger(ledgerOptions);
-  const listing = new Listing(ledgerOptions);
-  const replays = new Replays(ledgerOptions);
-  const audit = new Audit(ledgerOptions);
+  const ledger = new Ledger({ redis, recordRetentionMs: settings.RECORD_RETENTION });
   const queue = new DeliveryQueue({ redis });
   lifecycle.onStop("queue", () => queue.close());
   const provider = new ProviderClient();
@@ -99,7 +92,7 @@ async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   const waiters = new OutcomeWaiters(subscriber);
   // Redis may be away now; ioredis subscribes as soon as it is there.
   waiters.start().catch((err: unknown) => log.warn({ event: "subscribe_failed", err }));
-  return { redis, guard, ledger, listing, replays, audit, queue, provider, pending, waiters };
+  return { redis, guard, ledger, queue, provider, pending, waiters };
 }
 
 function makePublicApp({ config, log, registry, hurry }: Base, adapters: Adapters): Express {
@@ -145,16 +138,13 @@ function makeOpsApp(
   adapters: Adapters & { readonly pulse: Pulse },
 ): Express {
   const { redis, guard, ledger, queue, pulse } = adapters;
-  const { operators, publishers } = config;
-  const doctor = makeDoctor({ ...adapters, publishers, log });
-  const views = makeRelayViews({ redis, pulse, publishers });
-  const admin = { ...adapters, ...views, doctor, log, version: ADRELAY_VERSION };
+  const routes = composeAdmin(config, { ...adapters, log });
   return createOpsApp({
     collect: () => collectWithLedger(registry, { ledger, queueDepths: () => queue.counts() }),
     checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable }],
     warnings: () => pulse.warnings(),
     isStopping: () => lifecycle.isStopping,
     log,
-    ...(operators.length === 0 ? {} : { routes: createAdminRouter(operators, admin) }),
+    ...(routes === undefined ? {} : { routes }),
   });
 }

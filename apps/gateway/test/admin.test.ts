@@ -393,3 +393,41 @@ test.each([
   expect(answer.body).toMatchObject({ status: 405, code: "method_not_allowed" });
   expect(answer.headers.get("Allow")).toBe(allowed);
 });
+
+test.each([
+  ["text/plain", '{"reason":"old"}', 415, "unsupported_media_type"],
+  ["application/json", "", 400, "invalid_json"],
+  ["application/json", '{"reason":', 400, "invalid_json"],
+  ["application/json", '["old"]', 422, "validation_failed"],
+  ["application/json", `{"reason":"${"x".repeat(20_000)}"}`, 413, "payload_too_large"],
+])("a body of %s that is %.20s is refused with %d", async (type, body, status, code) => {
+  for (const path of [`/acknowledgments/${unknownId()}/discard`, "/replays"]) {
+    const response = await fetch(`${stack.gatewayOpsUrl}/admin/v1${path}`, {
+      method: "POST",
+      headers: { Authorization: "Bearer token-of-alice", "Content-Type": type },
+      body,
+    });
+    expect(await response.json()).toMatchObject({ status, code });
+  }
+});
+
+test("while Redis doesn't answer, every call says so and that a repeat can help", async () => {
+  const id = await deadLetter();
+  await redis.freeze();
+  const calls = [
+    ["GET", "/stats"],
+    ["GET", "/acknowledgments"],
+    ["GET", `/acknowledgments/${id}`],
+    ["POST", `/acknowledgments/${id}/discard`, { reason: "old" }],
+    ["GET", "/replays"],
+    ["POST", "/replays", { dry_run: true }],
+    ["GET", "/audit"],
+  ] as const;
+  const answers = await Promise.all(calls.map(([method, path, body]) => admin(method, path, body)));
+  await redis.thaw();
+  for (const answer of answers) {
+    expect(answer.body).toMatchObject({ status: 503, code: "queue_unavailable" });
+    expect(answer.headers.get("Retry-After")).toBe("1");
+  }
+  await eventually(async () => expect((await admin("GET", "/stats")).status).toBe(200), 10_000);
+});

@@ -1,5 +1,5 @@
-import { collectWithLedger, Ledger, ProviderGates, type Pulse, Replays } from "@adrelay/ledger";
-import { groupByProvider, ProviderClient } from "@adrelay/provider";
+import { collectWithLedger, DeadLetters, Ledger, type Pulse, Replays } from "@adrelay/ledger";
+import { ProviderClient } from "@adrelay/provider";
 import { DeliveryQueue, DeliveryWorker } from "@adrelay/queue";
 import {
   connectRedis,
@@ -8,27 +8,18 @@ import {
   createRegistry,
   guardRedis,
   Lifecycle,
-  Periodic,
   type RunnableService,
   startHttpServer,
-  withDeadline,
 } from "@adrelay/service-kit";
 import type { Express } from "express";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { WorkerConfig } from "./config.ts";
-import { createGateMetrics } from "./gates/gate-metrics.ts";
-import { Gatekeeper } from "./gates/gatekeeper.ts";
+import { openGates } from "./gates/open-gates.ts";
 import { makeDeliver } from "./jobs/deliver/deliver.ts";
-import { makeRelease } from "./jobs/release/release.ts";
-import { IDLE_PAUSE_MS, replayOnce } from "./jobs/replay/replay.ts";
-import { makeSweep } from "./jobs/sweep/sweep.ts";
+import { startJobs } from "./jobs/start-jobs.ts";
 import { startPulse } from "./pulse.ts";
 import { createWorkerMetrics } from "./worker-metrics.ts";
-
-/** How often the gates are looked at. */
-const RELEASE_INTERVAL_MS = 100;
-const FIRST_LOOK_TIMEOUT_MS = 1000;
 
 /** Makes every part of the worker and starts it. */
 export async function compose(config: WorkerConfig): Promise<RunnableService> {
@@ -37,28 +28,9 @@ export async function compose(config: WorkerConfig): Promise<RunnableService> {
   const lifecycle = new Lifecycle(log);
   const base = { config, log, lifecycle, registry: createRegistry() };
   const adapters = await openAdapters(base);
-  const { ledger, queue, replays } = adapters;
-  const gateParts = makeGates(base, adapters);
-  const worker = makeWorker(base, adapters, gateParts.gatekeeper);
+  const gates = openGates(config, { ...base, ...adapters });
+  const worker = makeWorker(base, adapters, gates);
   const pulse = startPulse(base, adapters.redis);
-  const isStopping = () => lifecycle.isStopping;
-  const deadLetterRetentionMs = settings.DEAD_LETTER_RETENTION;
-  const sweeper = new Periodic(
-    makeSweep({ ledger, queue, log, deadLetterRetentionMs, isStopping }),
-    settings.SWEEP_INTERVAL_MS,
-    (err) => log.warn({ event: "sweep_failed", err }),
-  );
-  lifecycle.onStop("sweep", () => sweeper.stop());
-  const releaser = new Periodic(gateParts.release, RELEASE_INTERVAL_MS, (err) =>
-    log.debug({ event: "release_failed", err }),
-  );
-  lifecycle.onStop("release", () => releaser.stop());
-  const replayer = new Periodic(
-    () => replayOnce({ ledger, queue, replays, log, isStopping }),
-    IDLE_PAUSE_MS,
-    (err) => log.warn({ event: "replay_failed", err }),
-  );
-  lifecycle.onStop("replays", () => replayer.stop());
   const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, worker, pulse }), {
     name: "the worker's ops listener",
     host: settings.WORKER_OPS_HOST,
@@ -66,11 +38,9 @@ export async function compose(config: WorkerConfig): Promise<RunnableService> {
   });
   // Last, so that it can be seen how the stop goes.
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
-  await withDeadline(gateParts.firstLook(), FIRST_LOOK_TIMEOUT_MS);
+  await gates.lookFirst();
   worker.start();
-  sweeper.start();
-  releaser.start();
-  replayer.start();
+  startJobs({ settings, log, lifecycle, ...adapters, release: gates.release });
   const listening = { ops_port: opsServer.port };
   return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS, listening };
 }
@@ -93,54 +63,23 @@ async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   lifecycle.onStop("redis of the queue", () => workerRedis.disconnect());
   const ledgerOptions = { redis, recordRetentionMs: settings.RECORD_RETENTION };
   const ledger = new Ledger(ledgerOptions);
+  const deadLetters = new DeadLetters(ledgerOptions);
   const replays = new Replays(ledgerOptions);
   const queue = new DeliveryQueue({ redis });
   lifecycle.onStop("queue", () => queue.close());
   const provider = new ProviderClient();
   lifecycle.onStop("provider", () => provider.close());
-  return { redis, guard, workerRedis, ledger, replays, queue, provider };
+  return { redis, guard, workerRedis, ledger, deadLetters, replays, queue, provider };
 }
-
-/** The gates of the providers, what brings waiting acknowledgments back, and the look before the first attempt. */
-function makeGates(
-  { config: { settings, publishers }, log, registry }: Base,
-  { redis, workerRedis, queue }: Adapters,
-) {
-  const rules = {
-    probeIntervalMs: settings.BREAKER_PROBE_INTERVAL_MS,
-    recoveryRatePerSecond: settings.RECOVERY_RATE_PER_SECOND,
-  };
-  const groups = groupByProvider(publishers);
-  const names = groups.map(({ name }) => name);
-  const gatekeeper = new Gatekeeper({
-    gates: new ProviderGates({ redis: workerRedis, ...rules }),
-    groups,
-    attemptsMax: settings.WORKER_CONCURRENCY,
-    metrics: createGateMetrics(registry, names),
-    log,
-  });
-  const release = makeRelease({ gates: new ProviderGates({ redis, ...rules }), gatekeeper, groups, queue });
-  const firstLook = () =>
-    gatekeeper
-      .retryNow()
-      .then(release)
-      .catch((err: unknown) => log.warn({ event: "release_failed", err }));
-  return { gatekeeper, release, firstLook };
-}
-
-/** Enough for each provider to have its share; a bound on what one process holds at once. */
-const PLACES_MAX = 1000;
 
 function makeWorker(
-  { config: { settings, publishers }, log, lifecycle, registry }: Base,
+  { config: { settings }, log, lifecycle, registry }: Base,
   { workerRedis, queue, provider }: Adapters,
-  gatekeeper: Gatekeeper,
+  { gatekeeper, places }: ReturnType<typeof openGates>,
 ): DeliveryWorker {
-  const providers = groupByProvider(publishers).length;
-  const perProvider = settings.WORKER_CONCURRENCY;
   const worker = new DeliveryWorker({
     redis: workerRedis,
-    concurrency: Math.max(perProvider, Math.min(perProvider * providers, PLACES_MAX)),
+    concurrency: places,
     attemptTimeoutMs: settings.DELIVERY_TIMEOUT_MS,
     handle: makeDeliver({
       // An outcome that is known must be booked, however long Redis takes: this connection waits for it.

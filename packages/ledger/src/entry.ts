@@ -31,7 +31,7 @@ const storedSchema = z.object({
   i: filled,
   l: filled,
   L: filled,
-  z: time,
+  z: filled,
   y: filled,
 });
 
@@ -59,7 +59,7 @@ const entrySchema = z
     providerAckId: stored.i,
     attemptLog: parseAttempts(stored.l),
     /** Bytes of the caller's body and the provider's public error, as they were at the latest death. */
-    sizeBytes: stored.z,
+    sizeBytes: stored.z === undefined ? undefined : Number(stored.z),
     providerError: stored.y,
     isLate: stored.L !== undefined,
   }));

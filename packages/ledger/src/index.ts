@@ -1,5 +1,6 @@
 /** The state of each ad response, and the only truth about counts. */
 export { AUDIT_PLACE, Audit, type AuditEntry, type AuditPage } from "./audit.ts";
+export { DeadLetters, type LeaveDeadResult } from "./dead-letters.ts";
 export { ATTEMPTS_KEPT, type AttemptRecord, type LedgerEntry } from "./entry.ts";
 export { type GateAccount, type GateState, loadGateState } from "./gate/gate-state.ts";
 export {
@@ -15,13 +16,11 @@ export {
   type AcceptRequest,
   type AcceptResult,
   type InjectionRecord,
-  type LeaveDeadResult,
   Ledger,
   type LedgerOptions,
   type Settlement,
 } from "./ledger.ts";
 export {
-  type DeadCount,
   type DeadFilter,
   LISTED_STATES,
   Listing,

@@ -9,6 +9,8 @@ export interface LedgerKeys {
   forScript(member: string): string[];
   readonly entryPrefix: string;
   readonly payloadWork: string;
+  /** Sorted set: queued ids by the time they were queued. */
+  readonly queued: string;
   readonly audit: string;
   /** The keys of a script on bulk replays, in the order that scripts/includes/replay-keys.lua reads. */
   forReplay(replayId: string): string[];
@@ -34,6 +36,7 @@ export function ledgerKeys(partition: string): LedgerKeys {
     forScript,
     entryPrefix,
     payloadWork,
+    queued: `${base}queued`,
     audit,
     forReplay: (id) => [...forScript(""), audit, replayPrefix + id, `${base}replays`, runningReplays],
     replayPrefix,

@@ -13,17 +13,14 @@
 import type { AdResponseId, PublisherId } from "@adrelay/contract";
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import { ATTEMPTS_KEPT, type LedgerEntry, parseEntry } from "./entry.ts";
-import { type LedgerKeys, ledgerKeys, memberOf } from "./keys.ts";
-import { type PayloadWork, parseNote, parseNotes } from "./payload-work.ts";
+import { ATTEMPTS_KEPT, fieldsOf, type LedgerEntry, parseEntry } from "./entry.ts";
+import { idOf, type LedgerKeys, ledgerKeys, memberOf } from "./keys.ts";
 import {
   ACCEPT_CODES,
   type AcceptCode,
   BOOKED_CODES,
   type BookedCode,
   decodeReply,
-  LEAVE_DEAD_CODES,
-  type LeaveDeadCode,
   LedgerReplyError,
 } from "./reply-codes.ts";
 import { createScriptRunner, type RunScript } from "./scripts.ts";
@@ -80,16 +77,9 @@ export interface Settlement {
   readonly notify: { readonly channel: string; readonly message: string } | undefined;
 }
 
-/** What came of taking a letter out of the dead letters; `work` is the queue's part. */
-export type LeaveDeadResult =
-  | { readonly kind: "booked"; readonly work: PayloadWork }
-  | { readonly kind: Exclude<LeaveDeadCode, "booked"> };
-
-interface LeaveDead {
-  readonly id: AdResponseId;
-  readonly event: "replay" | "discard";
-  readonly by: string;
-  readonly details: Readonly<Record<string, string>>;
+export interface QueuedQuestion {
+  readonly limit: number;
+  readonly ageMinMs: number;
 }
 
 export class Ledger {
@@ -178,21 +168,13 @@ export class Ledger {
     return decodeReply(BOOKED_CODES, reply);
   }
 
-  /** Puts a dead letter back to queued. `by` is for the audit. */
-  replay(id: AdResponseId, by: string): Promise<LeaveDeadResult> {
-    return this.#leaveDead({ id, event: "replay", by, details: {} });
-  }
-
-  /** Ends a dead letter for good. `by` and `reason` are for the audit. */
-  discard(id: AdResponseId, by: string, reason: string): Promise<LeaveDeadResult> {
-    return this.#leaveDead({ id, event: "discard", by, details: { reason } });
-  }
-
-  /** Makes a dead letter of what is queued and whose text the queue doesn't hold; true if it did. */
-  async losePayload(id: AdResponseId, payloadKey: string): Promise<boolean> {
-    const member = memberOf(id);
-    const keys = [...this.#keys.forScript(member), payloadKey];
-    return (await this.#run("lose-payload", keys, [member])) === 1;
+  /** Queued ids in the order they were queued, from the `rank`-th on (0 is the oldest), of an age at the least. */
+  async queuedFrom(rank: number, { limit, ageMinMs }: QueuedQuestion): Promise<AdResponseId[]> {
+    const [seconds] = await this.#redis.time();
+    const untilMs = Number(seconds) * 1000 - ageMinMs;
+    const reply = await this.#redis.zrange(this.#keys.queued, rank, String(rank + limit - 1), "WITHSCORES");
+    const members = Object.entries(fieldsOf(reply)).filter(([, atMs]) => Number(atMs) <= untilMs);
+    return members.map(([member]) => idOf(member));
   }
 
   /** Moves overdue ad responses to missed; answers how many were looked at, at most `limit`. */
@@ -205,52 +187,15 @@ export class Ledger {
     return this.#sweep(["expire", limit, this.#retentionMs, this.#keys.entryPrefix, deadLetterRetentionMs]);
   }
 
-  /**
-   * Indexes dead letters that a worker of an older version left out of the index of kinds, from a rank on.
-   * Answers where to go on; undefined if none is missing.
-   */
-  async indexDead(fromRank: number, limit: number): Promise<number | undefined> {
-    const args = [fromRank, limit, this.#keys.entryPrefix];
-    const next = z.number().parse(await this.#run("index-dead", this.#keys.forScript(""), args));
-    return next < 0 ? undefined : next;
-  }
-
-  /**
-   * Takes work on the queue that a replay, discard or expiry left, oldest first. What isn't finished within
-   * the lease comes up again.
-   */
-  async takePayloadWork(limit: number, leaseMs: number): Promise<PayloadWork[]> {
-    const reply = await this.#run("take-payload-work", this.#keys.forScript(""), [limit, leaseMs]);
-    return parseNotes(reply);
-  }
-
-  /** Marks payload work as done. */
-  async finishPayloadWork(...done: readonly PayloadWork[]): Promise<void> {
-    if (done.length > 0) {
-      await this.#redis.zrem(this.#keys.payloadWork, ...done.map(({ note }) => note));
-    }
-  }
-
   /** All counts at one moment. */
   async snapshot(): Promise<LedgerSnapshot> {
     return parseSnapshot(await this.#run("snapshot", this.#keys.forScript(""), []));
-  }
-
-  async #leaveDead({ id, event, by, details }: LeaveDead): Promise<LeaveDeadResult> {
-    const member = memberOf(id);
-    const keys = [...this.#keys.forScript(member), this.#keys.audit];
-    const args = [member, event, this.#retentionMs, by, JSON.stringify(details)];
-    const [code, note] = leaveDeadSchema.parse(await this.#run("leave-dead", keys, args));
-    const kind = decodeReply(LEAVE_DEAD_CODES, code);
-    return kind === "booked" ? { kind, work: parseNote(note) } : { kind };
   }
 
   async #sweep(args: readonly (string | number)[]): Promise<number> {
     return z.number().parse(await this.#run("sweep", this.#keys.forScript(""), args));
   }
 }
-
-const leaveDeadSchema = z.tuple([z.number(), z.string()]);
 
 function requireEntry(entry: LedgerEntry | undefined): LedgerEntry {
   if (entry === undefined) {

@@ -1,5 +1,5 @@
-/** What an operator looks through: pages of ad responses in one state, and how many dead letters stand. */
-import { type PublisherId, publisherIdSchema } from "@adrelay/contract";
+/** What an operator looks through: pages of ad responses in one state. */
+import type { PublisherId } from "@adrelay/contract";
 import type { DeadReason } from "@adrelay/core";
 import type { Redis } from "ioredis";
 import { z } from "zod";
@@ -36,12 +36,6 @@ export interface ListQuestion extends DeadFilter {
 export interface ListPage {
   readonly entries: readonly LedgerEntry[];
   readonly next: ListPlace | undefined;
-}
-
-export interface DeadCount {
-  readonly publisher: PublisherId;
-  readonly reason: string;
-  readonly count: number;
 }
 
 /** Members that one call may look at; only a publisher's queued or awaiting ones need more than the page. */
@@ -81,17 +75,6 @@ export class Listing {
   async #load(member: string): Promise<LedgerEntry | undefined> {
     const reply = await this.#redis.call("HGETALL", this.#keys.entryPrefix + member);
     return parseEntry(idOf(member), reply);
-  }
-
-  /** Dead letters that stand now, by publisher and reason. */
-  async deadCounts(): Promise<DeadCount[]> {
-    const flat = z.array(z.unknown()).parse(await this.#run("dead-counts", this.#keys.forScript(""), []));
-    const counts: DeadCount[] = [];
-    for (let at = 0; at + 1 < flat.length; at += 2) {
-      const [publisher, reason = ""] = String(flat[at]).split("|");
-      counts.push({ publisher: publisherIdSchema.parse(publisher), reason, count: Number(flat[at + 1]) });
-    }
-    return counts;
   }
 }
 

@@ -90,6 +90,7 @@ async function collectLedgerMetrics({ ledger, queueDepths }: LedgerSources): Pro
     addCounter(registry, counter, snapshot.totals.get(counter.source) ?? []);
   }
   addStates(registry, snapshot);
+  addDeadLetters(registry, snapshot);
   addAges(registry, snapshot);
   const jobs = new Gauge({
     name: "adrelay_queue_jobs",
@@ -124,6 +125,18 @@ function addStates(registry: Registry, { states }: LedgerSnapshot): void {
   });
   for (const { publisher, label: state, value } of states) {
     gauge.set({ publisher, state }, value);
+  }
+}
+
+function addDeadLetters(registry: Registry, { deadLetters }: LedgerSnapshot): void {
+  const gauge = new Gauge({
+    name: "adrelay_dead_letters",
+    help: "Dead letters that stand now, by reason.",
+    labelNames: ["publisher", "reason"],
+    registers: [registry],
+  });
+  for (const { publisher, label: reason, value } of deadLetters) {
+    gauge.set({ publisher, reason }, value);
   }
 }
 

@@ -12,7 +12,6 @@ const NAMES = [
   "sweep",
   "index-dead",
   "snapshot",
-  "dead-counts",
   "list-entries",
   "start-replay",
   "cancel-replay",

@@ -22,6 +22,8 @@ export interface LedgerSnapshot {
   /** Awaiting ad responses whose deadline has passed and which the sweep has not reached yet. */
   readonly overdue: number;
   readonly payloadWork: number;
+  /** Dead letters that stand now; `label` is the reason. */
+  readonly deadLetters: readonly LabelledCount[];
 }
 
 const rowSchema = z.array(z.unknown());
@@ -33,10 +35,11 @@ const replySchema = z.tuple([
   rowSchema,
   z.number(),
   z.number(),
+  rowSchema,
 ]);
 
 export function parseSnapshot(reply: unknown): LedgerSnapshot {
-  const [nowMs, gauges, totals, queued, dead, overdue, payloadWork] = replySchema.parse(reply);
+  const [nowMs, gauges, totals, queued, dead, overdue, payloadWork, standing] = replySchema.parse(reply);
   const ageMs = (oldest: unknown[]) => (oldest.length < 2 ? 0 : Math.max(nowMs - Number(oldest[1]), 0));
   return {
     nowMs,
@@ -46,6 +49,7 @@ export function parseSnapshot(reply: unknown): LedgerSnapshot {
     oldestDeadAgeMs: ageMs(dead),
     overdue,
     payloadWork,
+    deadLetters: Object.entries(fieldsOf(standing)).map(([key, value]) => parseCount(key.split("|"), value)),
   };
 }
 

@@ -14,6 +14,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   Audit,
   type DeadFilter,
+  DeadLetters,
   Ledger,
   Listing,
   type ListPlace,
@@ -48,6 +49,7 @@ function setup() {
   const partition = randomUUID();
   const options = { redis, recordRetentionMs: LONG_MS, partition };
   const ledger = new Ledger(options);
+  const deadLetters = new DeadLetters(options);
   const payload = { key: `{adrelay:${partition}}:payload`, field: "name" };
   const settle = (id: AdResponseId, event: Settlement["event"], label: string, attemptsBefore: number) =>
     ledger.settle({
@@ -76,6 +78,7 @@ function setup() {
   };
   return {
     ledger,
+    deadLetters,
     listing: new Listing(options),
     replays: new Replays(options),
     audit: new Audit(options),
@@ -90,9 +93,12 @@ function setup() {
 }
 type Fixture = ReturnType<typeof setup>;
 
-const countsOf = async ({ listing }: Fixture) =>
+const countsOf = async ({ ledger }: Fixture) =>
   Object.fromEntries(
-    (await listing.deadCounts()).map(({ publisher, reason, count }) => [`${publisher} ${reason}`, count]),
+    (await ledger.snapshot()).deadLetters.map(({ publisher, label, value }) => [
+      `${publisher} ${label}`,
+      value,
+    ]),
   );
 
 /** The index of kinds, the index of all, the gauge and the entries say the same. */
@@ -144,7 +150,7 @@ async function runToEnd({ replays }: Fixture, id: string, limit = 200): Promise<
 
 test("every way into and out of the dead letters keeps the index", async () => {
   const fixture = setup();
-  const { ledger, settle } = fixture;
+  const { ledger, deadLetters, settle } = fixture;
   const ids = [
     ...(await fixture.many(3, acme, "http_404")),
     ...(await fixture.many(2, globe, "http_404")),
@@ -155,8 +161,8 @@ test("every way into and out of the dead letters keeps the index", async () => {
   if (replayed === undefined || discarded === undefined || late === undefined) {
     throw new TypeError("too few");
   }
-  await ledger.replay(replayed, "alice");
-  await ledger.discard(discarded, "alice", "stale");
+  await deadLetters.replay(replayed, "alice");
+  await deadLetters.discard(discarded, "alice", "stale");
   await settle(late, "deliver", "ok", 1);
   expect(await countsOf(fixture)).toEqual({ "globe http_404": 2, "acme exhausted": 2 });
   await expectIndexed(fixture, ids);
@@ -169,12 +175,12 @@ test("every way into and out of the dead letters keeps the index", async () => {
 test("dead letters that an older version left out of the index are put into it", async () => {
   const fixture = setup();
   const ids = [...(await fixture.many(7, acme, "http_404")), ...(await fixture.many(5, globe))];
-  expect(await fixture.ledger.indexDead(0, 4)).toBeUndefined();
+  expect(await fixture.deadLetters.indexMissing(0, 4)).toBeUndefined();
   await redis.del(fixture.key("dead-kinds"), fixture.key("dead:acme|http_404"));
   await redis.zrem(fixture.key("dead:globe|http_422"), String(ids[8]).replaceAll("-", ""));
   let rank: number | undefined = 0;
   for (let round = 0; round < 5 && rank !== undefined; round += 1) {
-    rank = await fixture.ledger.indexDead(rank, 4);
+    rank = await fixture.deadLetters.indexMissing(rank, 4);
   }
   expect(rank).toBeUndefined();
   await expectIndexed(fixture, ids);
@@ -204,7 +210,7 @@ test("pages skip and repeat nothing while letters leave and others die", async (
     const leaving = ids[page * 5];
     if (leaving !== undefined) {
       gone.add(leaving);
-      await fixture.ledger.replay(leaving, "alice");
+      await fixture.deadLetters.replay(leaving, "alice");
     }
     await fixture.dead(acme, "http_404");
   });
@@ -347,9 +353,9 @@ test("the latest bulk replays are listed, and those whose record has gone are no
 test("the audit holds who did what, newest first, in pages", async () => {
   const fixture = setup();
   const [one, two] = [await fixture.dead(), await fixture.dead()];
-  await fixture.ledger.replay(one, "alice");
-  await fixture.ledger.replay(one, "alice");
-  await fixture.ledger.discard(two, "bob", 'said "no"');
+  await fixture.deadLetters.replay(one, "alice");
+  await fixture.deadLetters.replay(one, "alice");
+  await fixture.deadLetters.discard(two, "bob", 'said "no"');
   const replayId = await fixture.replays.start({ filter: EVERYTHING, ratePerSecond: 7, by: "alice" });
   await fixture.replays.cancel(replayId, "bob");
   const first = await fixture.audit.page(2, undefined);
@@ -378,61 +384,66 @@ test("audit entries older than 400 days go when new ones come", async () => {
   for (let at = 1; at <= 300; at += 1) {
     await redis.xadd(fixture.key("audit"), `${at}-0`, ...fields);
   }
-  await fixture.ledger.replay(await fixture.dead(), "alice");
+  await fixture.deadLetters.replay(await fixture.dead(), "alice");
   expect(await redis.xlen(fixture.key("audit"))).toBeLessThan(200);
 });
 
 test("payload work that has to wait holds up no other", async () => {
-  const { ledger, many } = setup();
+  const { ledger, deadLetters, many } = setup();
   const ids = await many(30);
-  await Promise.all(ids.map((id) => ledger.discard(id, "alice", "stale")));
-  const taken = await Promise.all([ledger.takePayloadWork(20, LONG_MS), ledger.takePayloadWork(20, LONG_MS)]);
+  await Promise.all(ids.map((id) => deadLetters.discard(id, "alice", "stale")));
+  const taken = await Promise.all([
+    deadLetters.takePayloadWork(20, LONG_MS),
+    deadLetters.takePayloadWork(20, LONG_MS),
+  ]);
   expect(
     taken
       .flat()
       .map(({ id }) => id)
       .toSorted(),
   ).toEqual(ids.toSorted());
-  expect(await ledger.takePayloadWork(20, LONG_MS)).toEqual([]);
+  expect(await deadLetters.takePayloadWork(20, LONG_MS)).toEqual([]);
   expect((await ledger.snapshot()).payloadWork).toBe(30);
 });
 
 test("payload work that was taken and not finished comes up again", async () => {
-  const { ledger, dead } = setup();
+  const { deadLetters, dead } = setup();
   const id = await dead();
-  await ledger.replay(id, "alice");
-  expect(await ledger.takePayloadWork(5, 1)).toHaveLength(1);
-  await eventually(async () => expect(await ledger.takePayloadWork(5, 1)).toHaveLength(1));
+  await deadLetters.replay(id, "alice");
+  expect(await deadLetters.takePayloadWork(5, 1)).toHaveLength(1);
+  await eventually(async () => expect(await deadLetters.takePayloadWork(5, 1)).toHaveLength(1));
 });
 
 test("who finishes the work of one replay leaves that of the next alone", async () => {
-  const { ledger, dead, settle } = setup();
+  const { deadLetters, dead, settle } = setup();
   const id = await dead();
-  await ledger.replay(id, "alice");
-  const [first] = await ledger.takePayloadWork(5, LONG_MS);
+  await deadLetters.replay(id, "alice");
+  const [first] = await deadLetters.takePayloadWork(5, LONG_MS);
   await settle(id, "die", "http_400", 1);
-  const again = await ledger.replay(id, "alice");
-  await ledger.finishPayloadWork(...(first === undefined ? [] : [first]));
-  expect(await ledger.takePayloadWork(5, LONG_MS)).toEqual(again.kind === "booked" ? [again.work] : "none");
+  const again = await deadLetters.replay(id, "alice");
+  await deadLetters.finishPayloadWork(...(first === undefined ? [] : [first]));
+  expect(await deadLetters.takePayloadWork(5, LONG_MS)).toEqual(
+    again.kind === "booked" ? [again.work] : "none",
+  );
 });
 
 test("what is queued without its text becomes a dead letter of its own reason", async () => {
   const fixture = setup();
-  const { ledger, payload, key } = fixture;
+  const { ledger, deadLetters, payload, key } = fixture;
   const id = await fixture.dead();
-  await ledger.replay(id, "alice");
-  expect(await ledger.losePayload(id, payload.key)).toBe(false);
-  expect(await ledger.losePayload(id, key("nothing"))).toBe(true);
-  expect(await ledger.losePayload(id, key("nothing"))).toBe(false);
+  await deadLetters.replay(id, "alice");
+  expect(await deadLetters.losePayload(id, payload.key)).toBe(false);
+  expect(await deadLetters.losePayload(id, key("nothing"))).toBe(true);
+  expect(await deadLetters.losePayload(id, key("nothing"))).toBe(false);
   expect(await ledger.find(id)).toMatchObject({ state: "dead", deadReason: "payload_lost" });
   await expectIndexed(fixture, [id]);
 });
 
 test("a death keeps the body's size and the provider's code until it is replayed", async () => {
-  const { ledger, dead } = setup();
+  const { ledger, deadLetters, dead } = setup();
   const id = await dead();
   expect(await ledger.find(id)).toMatchObject({ sizeBytes: 42, providerError: "some_code" });
-  await ledger.replay(id, "alice");
+  await deadLetters.replay(id, "alice");
   const { providerError, sizeBytes } = (await ledger.find(id)) ?? {};
   expect({ providerError, sizeBytes }).toEqual({ providerError: undefined, sizeBytes: 42 });
 });
@@ -442,19 +453,19 @@ test("replays, discards, deliveries, deaths and bulk replays that race end in on
   await fc.assert(
     fc.asyncProperty(fc.array(action, { minLength: 20, maxLength: 60 }), async (actions) => {
       const fixture = setup();
-      const { ledger, replays, settle, key } = fixture;
+      const { ledger, deadLetters, replays, settle, key } = fixture;
       const ids = [...(await fixture.many(3)), ...(await fixture.many(3, globe))];
       const bulk = await replays.start({ filter: EVERYTHING, ratePerSecond: 10_000, by: "alice" });
       const run = async (name: (typeof actions)[number], id: AdResponseId) => {
         const attempts = (await ledger.find(id))?.attempts ?? 0;
         const steps = {
-          replay: () => ledger.replay(id, "alice"),
-          discard: () => ledger.discard(id, "bob", "stale"),
+          replay: () => deadLetters.replay(id, "alice"),
+          discard: () => deadLetters.discard(id, "bob", "stale"),
           deliver: () => settle(id, "deliver", "ok", attempts),
           die: () => settle(id, "die", "http_400", attempts),
           expire: () => ledger.sweepExpired(1, 0),
           bulk: () => replays.runBatch(bulk, 2, 0),
-          lose: () => ledger.losePayload(id, key("nothing")),
+          lose: () => deadLetters.losePayload(id, key("nothing")),
         };
         await steps[name]();
       };

@@ -15,7 +15,7 @@ import { eventually, startTestRedis, type TestRedis } from "@adrelay/testkit";
 import fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Ledger, type LedgerSnapshot, type Settlement } from "../src/index.ts";
+import { DeadLetters, Ledger, type LedgerSnapshot, type Settlement } from "../src/index.ts";
 
 const publisher = publisherIdSchema.parse("acme");
 const LONG_MS = 60_000;
@@ -33,6 +33,7 @@ afterAll(async () => {
 
 interface Fixture {
   readonly ledger: Ledger;
+  readonly deadLetters: DeadLetters;
   readonly partition: string;
   newId(): AdResponseId;
   accept(id: AdResponseId, textHash?: string): ReturnType<Ledger["accept"]>;
@@ -45,10 +46,12 @@ interface Fixture {
 
 function setup(): Fixture {
   const partition = randomUUID();
-  const ledger = new Ledger({ redis, recordRetentionMs: LONG_MS, partition });
+  const options = { redis, recordRetentionMs: LONG_MS, partition };
+  const ledger = new Ledger(options);
   const payload = { key: `{adrelay:${partition}}:payload`, field: "name" };
   return {
     ledger,
+    deadLetters: new DeadLetters(options),
     partition,
     newId: () => adResponseIdSchema.parse(randomUUID()),
     accept: async (id, textHash = "hash") => {
@@ -73,7 +76,11 @@ function setup(): Fixture {
 }
 
 /** Carries an event out, as the parts of the relay do. */
-async function fire({ ledger, accept, settle }: Fixture, id: AdResponseId, event: EntryEvent): Promise<void> {
+async function fire(
+  { ledger, deadLetters, accept, settle }: Fixture,
+  id: AdResponseId,
+  event: EntryEvent,
+): Promise<void> {
   switch (event) {
     case "record_filled":
       await ledger.recordInjection({ id, publisher, outcome: "ok", deadlineMs: 0 });
@@ -97,10 +104,10 @@ async function fire({ ledger, accept, settle }: Fixture, id: AdResponseId, event
       await ledger.sweepMissed(1000);
       return;
     case "replay":
-      await ledger.replay(id, "alice");
+      await deadLetters.replay(id, "alice");
       return;
     case "discard":
-      await ledger.discard(id, "alice", "gone stale");
+      await deadLetters.discard(id, "alice", "gone stale");
       return;
     case "expire":
       await ledger.sweepExpired(1000, 0);
@@ -220,24 +227,24 @@ test("a late acknowledgment leaves missed and is counted as late", async () => {
 });
 
 test("a replayed dead letter starts with fresh attempts and a fresh age", async () => {
-  const { ledger, newId, accept, settle } = setup();
+  const { ledger, deadLetters, newId, accept, settle } = setup();
   const id = newId();
   await accept(id);
   await settle(id, "retry");
   await settle(id, "retry");
   await settle(id, "die");
   expect(await ledger.find(id)).toMatchObject({ failedAttempts: 2, attempts: 3, deadReason: "http_400" });
-  const replayed = await ledger.replay(id, "alice");
+  const replayed = await deadLetters.replay(id, "alice");
   expect(await ledger.find(id)).toMatchObject({
     state: "queued",
     failedAttempts: 0,
     attempts: 3,
     deadReason: undefined,
   });
-  const [work, ...others] = await ledger.takePayloadWork(10, LONG_MS);
+  const [work, ...others] = await deadLetters.takePayloadWork(10, LONG_MS);
   expect(replayed).toEqual({ kind: "booked", work });
   expect(work).toMatchObject({ action: "requeue", id });
-  await ledger.finishPayloadWork(...(work === undefined ? [] : [work]), ...others);
+  await deadLetters.finishPayloadWork(...(work === undefined ? [] : [work]), ...others);
   expect((await ledger.snapshot()).payloadWork).toBe(0);
 });
 
@@ -251,11 +258,11 @@ test("a retry whose booking is sent again because its reply got lost counts once
 });
 
 test("a death that is sent again after a replay does not kill again", async () => {
-  const { ledger, newId, accept, settle } = setup();
+  const { ledger, deadLetters, newId, accept, settle } = setup();
   const id = newId();
   await accept(id);
   expect(await settle(id, "die", { attemptsBefore: 0 })).toBe("booked");
-  await ledger.replay(id, "alice");
+  await deadLetters.replay(id, "alice");
   expect(await settle(id, "die", { attemptsBefore: 0 })).toBe("same");
   expect(await ledger.find(id)).toMatchObject({ state: "queued" });
 });

@@ -1,4 +1,4 @@
-import type { Audit } from "@adrelay/ledger";
+import type { Audit, Listing } from "@adrelay/ledger";
 import { makeReadBody, methodNotAllowed } from "@adrelay/service-kit";
 import { type RequestHandler, Router } from "express";
 import { type Operator, requireOperator } from "../auth/operators.ts";
@@ -17,6 +17,7 @@ import { makeStatsHandler, type StatsDeps } from "./admin/stats.ts";
 import type { Doctor } from "./doctor/doctor.ts";
 
 export interface AdminDeps extends LeaveDeadDeps, BulkReplayDeps, StatsDeps {
+  readonly listing: Listing;
   readonly audit: Audit;
   readonly doctor: Doctor;
 }

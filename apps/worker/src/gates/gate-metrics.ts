@@ -17,7 +17,7 @@ export function createGateMetrics(registry: Registry, providers: readonly string
     registers,
   });
   const waiting = new Gauge({
-    name: "adrelay_acknowledgments_waiting_for_provider",
+    name: "adrelay_provider_waiting_acknowledgments",
     help: "Queued acknowledgments that wait until their provider takes attempts again.",
     labelNames: ["provider"],
     registers,

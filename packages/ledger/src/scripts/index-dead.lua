@@ -2,7 +2,7 @@
 -- time. Costs a look at the sizes while nothing is missing.
 -- ARGV: 1 rank to go on from, 2 most letters, 3 prefix of entry keys
 -- Clock: none. TTL: none.
--- Returns the rank to go on from, or -1 if nothing is missing.
+-- Returns the rank to go on from, 0 after the last one, or -1 if nothing is missing.
 -- @include books
 -- @include dead-letters
 local indexed = 0
@@ -16,8 +16,10 @@ local from = tonumber(ARGV[1])
 local found = redis.call('ZRANGE', deadKey, from, from + ARGV[2] - 1, 'WITHSCORES')
 for at = 1, #found, 2 do
   local state, publisher, reason = unpack(redis.call('HMGET', ARGV[3] .. found[at], 's', 'p', 'x'))
-  if state == 'dead' and reason then
-    addDead(found[at], publisher, reason, found[at + 1])
+  if state == 'dead' then
+    addDead(found[at], publisher, reason or '', found[at + 1])
+  else
+    redis.call('ZREM', deadKey, found[at])
   end
 end
 return #found == 0 and 0 or from + ARGV[2]

@@ -1,14 +1,14 @@
 /** Replays of many dead letters at once; workers carry them out. */
-import type { BulkReplay, Replays } from "@adrelay/ledger";
+import type { DeadFilter, ReplayOrder, Replays } from "@adrelay/ledger";
 import { OVERDUE, type ReadBody, sendProblem } from "@adrelay/service-kit";
 import type { RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { operatorOf } from "../../auth/operators.ts";
 import { readJson } from "../../json-request.ts";
-import { isoTime } from "../iso-time.ts";
 import { askLedger, sendUnavailable } from "../ledger-answers.ts";
 import { FILTER_FIELDS, parseForm } from "./forms.ts";
+import { replayView } from "./replay-view.ts";
 
 export interface BulkReplayDeps {
   readonly replays: Replays;
@@ -29,45 +29,47 @@ const orderSchema = z.strictObject({
   dry_run: z.boolean().default(false),
 });
 
-/** POST /admin/v1/replays */
-export function makeStartReplayHandler({ replays, log }: BulkReplayDeps, readBody: ReadBody): RequestHandler {
+/** POST /admin/v1/replays: begins one, or counts what one would cover. */
+export function makeStartReplayHandler(deps: BulkReplayDeps, readBody: ReadBody): RequestHandler {
   return async (request, response) => {
     const body = await readJson(readBody, request, response);
-    const order = body === undefined ? undefined : parseForm(orderSchema, body.value, response);
-    if (order === undefined) {
+    const form = body === undefined ? undefined : parseForm(orderSchema, body.value, response);
+    if (form === undefined) {
       return;
     }
-    const { publisher, reason, since, until, rate_per_second: ratePerSecond, dry_run: isDryRun } = order;
+    const { publisher, reason, since, until, rate_per_second: ratePerSecond } = form;
     const filter = { publisher, reason, sinceMs: since, untilMs: until };
-    if (isDryRun) {
-      const matched = await askLedger(replays.count(filter));
-      if (matched === OVERDUE) {
-        sendUnavailable(response);
-      } else {
-        response.json({ dry_run: true, matched });
-      }
-      return;
+    if (form.dry_run) {
+      await sendCount(deps.replays, filter, response);
+    } else {
+      await start(deps, { filter, ratePerSecond, by: operatorOf(response) }, response);
     }
-    const by = operatorOf(response);
-    const replay = await askLedger(startOne(replays, { filter, ratePerSecond, by }));
-    if (replay === OVERDUE || replay === undefined) {
-      sendUnavailable(response);
-      return;
-    }
-    log.info({
-      event: "replay_started",
-      replay_id: replay.id,
-      by,
-      matched: replay.matched,
-      publisher,
-      reason,
-    });
-    response.status(202).json(replayView(replay));
   };
 }
 
-async function startOne(replays: Replays, order: Parameters<Replays["start"]>[0]) {
-  return replays.find(await replays.start(order));
+async function sendCount(replays: Replays, filter: DeadFilter, response: Response): Promise<void> {
+  const matched = await askLedger(replays.count(filter));
+  if (matched === OVERDUE) {
+    sendUnavailable(response);
+  } else {
+    response.json({ dry_run: true, matched });
+  }
+}
+
+async function start(
+  { replays, log }: BulkReplayDeps,
+  order: ReplayOrder,
+  response: Response,
+): Promise<void> {
+  const replay = await askLedger(replays.start(order).then((id) => replays.find(id)));
+  if (replay === OVERDUE || replay === undefined) {
+    sendUnavailable(response);
+    return;
+  }
+  const { publisher, reason } = order.filter;
+  const { id: replay_id, matched } = replay;
+  log.info({ event: "replay_started", replay_id, by: order.by, matched, publisher, reason });
+  response.status(202).json(replayView(replay));
 }
 
 /** GET /admin/v1/replays */
@@ -129,24 +131,4 @@ async function sendReplay(replays: Replays, id: string, response: Response): Pro
 /** The replay that the path names; '' is the id of none. */
 function idInPath(params: Readonly<Record<string, unknown>>): string {
   return z.guid().toLowerCase().safeParse(params["replay_id"]).data ?? "";
-}
-
-function replayView({ id, filter, ...replay }: BulkReplay) {
-  return {
-    replay_id: id,
-    state: replay.state,
-    filter: {
-      publisher: filter.publisher ?? null,
-      reason: filter.reason ?? null,
-      since: isoTime(filter.sinceMs),
-      until: isoTime(filter.untilMs),
-    },
-    rate_per_second: replay.ratePerSecond,
-    matched: replay.matched,
-    replayed: replay.replayed,
-    created_at: isoTime(replay.createdAtMs),
-    created_by: replay.createdBy,
-    updated_at: isoTime(replay.updatedAtMs),
-    ended_at: isoTime(replay.endedAtMs),
-  };
 }

@@ -1,6 +1,6 @@
 /** What an operator does to one dead letter: back on the queue, or ended for good. */
 import type { AdResponseId } from "@adrelay/contract";
-import type { LeaveDeadResult, Ledger, PayloadWork } from "@adrelay/ledger";
+import type { DeadLetters, LeaveDeadResult, Ledger, PayloadWork } from "@adrelay/ledger";
 import type { DeliveryQueue } from "@adrelay/queue";
 import { OVERDUE, type ReadBody, sendProblem } from "@adrelay/service-kit";
 import type { RequestHandler, Response } from "express";
@@ -13,6 +13,7 @@ import { parseForm } from "./forms.ts";
 
 export interface LeaveDeadDeps {
   readonly ledger: Ledger;
+  readonly deadLetters: DeadLetters;
   readonly queue: DeliveryQueue;
   readonly log: Logger;
 }
@@ -25,7 +26,7 @@ export function makeReplayHandler(deps: LeaveDeadDeps): RequestHandler {
       return;
     }
     const by = operatorOf(response);
-    const work = await leaveDead(deps, { response, id, verb: "replayed" }, deps.ledger.replay(id, by));
+    const work = await leaveDead(deps, { response, id, verb: "replayed" }, deps.deadLetters.replay(id, by));
     if (work !== undefined) {
       deps.log.info({ event: "replayed", ad_response_id: id, by });
       await followInQueue(deps, work);
@@ -48,7 +49,7 @@ export function makeDiscardHandler(deps: LeaveDeadDeps, readBody: ReadBody): Req
       return;
     }
     const by = operatorOf(response);
-    const discarded = deps.ledger.discard(id, by, form.reason);
+    const discarded = deps.deadLetters.discard(id, by, form.reason);
     const work = await leaveDead(deps, { response, id, verb: "discarded" }, discarded);
     if (work !== undefined) {
       deps.log.info({ event: "discarded", ad_response_id: id, by });
@@ -90,10 +91,10 @@ async function leaveDead(
 }
 
 /** The queue's part. If it fails here, a worker does it: the ledger noted that it is to be done. */
-async function followInQueue({ ledger, queue, log }: LeaveDeadDeps, work: PayloadWork): Promise<void> {
+async function followInQueue({ deadLetters, queue, log }: LeaveDeadDeps, work: PayloadWork): Promise<void> {
   try {
     if (await isDone(queue, work)) {
-      await ledger.finishPayloadWork(work);
+      await deadLetters.finishPayloadWork(work);
     }
   } catch (err) {
     log.warn({ event: "payload_work_left_to_worker", action: work.action, ad_response_id: work.id, err });

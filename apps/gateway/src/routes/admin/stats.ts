@@ -1,5 +1,5 @@
 import type { DataLossView, ProcessView, ProviderStanding } from "@adrelay/contract";
-import type { LabelledCount, Ledger, Listing } from "@adrelay/ledger";
+import type { LabelledCount, Ledger } from "@adrelay/ledger";
 import type { DeliveryQueue } from "@adrelay/queue";
 import { OVERDUE } from "@adrelay/service-kit";
 import type { RequestHandler } from "express";
@@ -7,7 +7,6 @@ import { askLedger, sendUnavailable } from "../ledger-answers.ts";
 
 export interface StatsDeps {
   readonly ledger: Ledger;
-  readonly listing: Listing;
   readonly queue: DeliveryQueue;
   readonly version: string;
   /** The relay's own parts, as the API shows them. */
@@ -28,10 +27,9 @@ export function makeStatsHandler(deps: StatsDeps): RequestHandler {
   };
 }
 
-async function gatherStats({ ledger, listing, queue, version, ...others }: StatsDeps) {
-  const [snapshot, deadLetters, depths, providers, processes, dataLoss] = await Promise.all([
+async function gatherStats({ ledger, queue, version, ...others }: StatsDeps) {
+  const [snapshot, depths, providers, processes, dataLoss] = await Promise.all([
     ledger.snapshot(),
-    listing.deadCounts(),
     queue.counts(),
     others.providers(),
     others.processes(),
@@ -48,7 +46,9 @@ async function gatherStats({ ledger, listing, queue, version, ...others }: Stats
     oldest_queued_age_seconds: secondsIf(states.queued, snapshot.oldestQueuedAgeMs),
     oldest_dead_letter_age_seconds: secondsIf(states.dead, snapshot.oldestDeadAgeMs),
     queue: depths,
-    dead_letters: deadLetters,
+    dead_letters: snapshot.deadLetters.map(({ publisher, label: reason, value: count }) => {
+      return { publisher, reason, count };
+    }),
     providers,
     processes,
     data_loss: dataLoss,

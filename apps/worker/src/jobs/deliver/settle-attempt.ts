@@ -44,12 +44,17 @@ export function decideSettlement(rules: RetryRules, made: MadeAttempt): Settleme
     delayMs: 0,
     isCounted: true,
     attemptsBefore: begun.entry.attempts,
-    death: { sizeBytes: Buffer.byteLength(job.body), providerError: made.providerError },
     ...decided,
+    ...(decided.event === "die" ? deathOf(made) : {}),
   };
   // Nobody can tell how long a provider stays away.
   const told = waitsForProvider(made) ? { ...settled, delayMs: PARKED_MAX_MS } : settled;
   return { ...settled, notify: noticeFor(job, told) };
+}
+
+/** What operators are shown of a dead letter besides its reason. */
+function deathOf({ job, providerError }: MadeAttempt): Pick<Settlement, "death"> {
+  return { death: { sizeBytes: Buffer.byteLength(job.body), providerError } };
 }
 
 type Decided = Pick<Settlement, "event" | "label"> &

@@ -34,14 +34,17 @@ export async function replayOnce(deps: ReplayJobDeps): Promise<number> {
 }
 
 async function takeFurther(deps: ReplayJobDeps, id: string): Promise<void> {
+  // The queue's part of one step goes on beside the next step in the ledger.
+  let inQueue: Promise<unknown> = Promise.resolve();
   for (let step = 0; step < STEPS_PER_TURN && !deps.isStopping(); step += 1) {
-    const { state, moved } = await deps.replays.runBatch(id, BATCH, GRACE_MS);
-    await doPayloadWork(deps, moved);
+    const [{ state, moved }] = await Promise.all([deps.replays.runBatch(id, BATCH, GRACE_MS), inQueue]);
+    inQueue = doPayloadWork(deps, moved);
     if (state === "completed") {
       deps.log.info({ event: "replay_completed", replay_id: id });
     }
     if (state !== "running" || moved.length < BATCH) {
-      return;
+      break;
     }
   }
+  await inQueue;
 }

@@ -1,15 +1,16 @@
-import type { Ledger, PayloadWork } from "@adrelay/ledger";
-import type { DeliveryQueue } from "@adrelay/queue";
+import type { AdResponseId } from "@adrelay/contract";
+import type { DeadLetters, PayloadWork } from "@adrelay/ledger";
+import type { DeliveryQueue, RequeueResult } from "@adrelay/queue";
 import type { Logger } from "pino";
 
 export interface PayloadWorkDeps {
-  readonly ledger: Ledger;
+  readonly deadLetters: DeadLetters;
   readonly queue: DeliveryQueue;
   readonly log: Logger;
 }
 
-/** Jobs that are looked at in the queue at once: more would only queue up in the connection. */
-const CONCURRENCY = 32;
+/** Jobs that are looked at in the queue at once: in one write to Redis, also beside busy deliveries. */
+const CONCURRENCY = 100;
 
 /**
  * Finishes what a replay, discard or expiry began: the ledger moved first, the queue follows (invariant 3).
@@ -26,7 +27,7 @@ export async function doPayloadWork(deps: PayloadWorkDeps, works: readonly Paylo
     }
   };
   await Promise.all(Array.from({ length: Math.min(CONCURRENCY, works.length) }, lane));
-  await deps.ledger.finishPayloadWork(...done);
+  await deps.deadLetters.finishPayloadWork(...done);
   return done.length;
 }
 
@@ -41,18 +42,23 @@ async function tryWork(deps: PayloadWorkDeps, work: PayloadWork): Promise<boolea
 }
 
 /** Does the work; false if it is to be looked at again. */
-async function isDone(
-  { ledger, queue, log }: PayloadWorkDeps,
-  { action, id }: PayloadWork,
-): Promise<boolean> {
-  if (action === "remove") {
-    await queue.remove(id);
-    return true;
+async function isDone(deps: PayloadWorkDeps, { action, id }: PayloadWork): Promise<boolean> {
+  if (action === "requeue") {
+    return (await requeue(deps, id)) !== "held_by_attempt";
   }
+  await deps.queue.remove(id);
+  return true;
+}
+
+/** Puts a failed job back; one whose text is gone becomes a dead letter that says so. */
+export async function requeue(
+  { deadLetters, queue, log }: PayloadWorkDeps,
+  id: AdResponseId,
+): Promise<RequeueResult> {
   const result = await queue.requeue(id);
   // A delivery that was quicker than this look has taken the payload with it; the ledger knows.
-  if (result === "gone" && (await ledger.losePayload(id, queue.payloadRef(id).key))) {
+  if (result === "gone" && (await deadLetters.losePayload(id, queue.payloadRef(id).key))) {
     log.error({ event: "payload_lost", ad_response_id: id });
   }
-  return result !== "held_by_attempt";
+  return result;
 }

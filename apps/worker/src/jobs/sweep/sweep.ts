@@ -1,7 +1,8 @@
-import type { Ledger } from "@adrelay/ledger";
+import type { DeadLetters, Ledger } from "@adrelay/ledger";
 import { doPayloadWork, type PayloadWorkDeps } from "./payload-work.ts";
 
 export interface SweepDeps extends PayloadWorkDeps {
+  readonly ledger: Ledger;
   /** True while the process stops: a round ends at the next batch. */
   isStopping(): boolean;
   readonly deadLetterRetentionMs: number;
@@ -17,7 +18,7 @@ const PAYLOAD_LEASE_MS = 1000;
 /** One round: deadlines that passed, dead letters past retention, and what these left to do in the queue. */
 export function makeSweep(deps: SweepDeps): () => Promise<void> {
   const { ledger, log, deadLetterRetentionMs } = deps;
-  const indexDead = makeIndexDead(ledger);
+  const indexDead = makeIndexDead(deps.deadLetters);
   return async () => {
     const missed = await inBatches(() => ledger.sweepMissed(BATCH));
     const expired = await inBatches(() => ledger.sweepExpired(BATCH, deadLetterRetentionMs));
@@ -33,12 +34,12 @@ export function makeSweep(deps: SweepDeps): () => Promise<void> {
  * Workers of an older version, side by side with this one, index no dead letters by publisher and reason. A
  * round goes on where the last one ended, so that however many letters there are, all get their turn.
  */
-function makeIndexDead(ledger: Ledger): () => Promise<void> {
+function makeIndexDead(deadLetters: DeadLetters): () => Promise<void> {
   let rank: number | undefined;
   return async () => {
     for (let round = 0; round < BATCHES_PER_ROUND; round += 1) {
-      rank = await ledger.indexDead(rank ?? 0, BATCH);
-      if (rank === undefined) {
+      rank = await deadLetters.indexMissing(rank ?? 0, BATCH);
+      if (rank === undefined || rank === 0) {
         break;
       }
     }
@@ -60,7 +61,7 @@ async function inBatches(sweep: () => Promise<number>): Promise<number> {
 /** Goes through all work that is due; what has to wait comes up again in a later round. */
 async function sweepPayloadWork(deps: SweepDeps): Promise<void> {
   for (let round = 0; round < BATCHES_PER_ROUND && !deps.isStopping(); round += 1) {
-    const works = await deps.ledger.takePayloadWork(BATCH, PAYLOAD_LEASE_MS);
+    const works = await deps.deadLetters.takePayloadWork(BATCH, PAYLOAD_LEASE_MS);
     await doPayloadWork(deps, works);
     if (works.length < BATCH) {
       break;
