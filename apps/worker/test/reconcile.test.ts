@@ -77,16 +77,16 @@ test("a queued acknowledgment whose job has failed is put back", async () => {
 
 test("rounds walk through more entries than one batch holds, and begin anew", async () => {
   const { ledger, queue, reconcile, queued } = setup();
-  const youngest = await queued(LONG_MS);
-  const second = await queued(LONG_MS + 1);
-  await Promise.all(Array.from({ length: 148 }, (_, at) => queued(LONG_MS + 2 + at)));
+  const youngest = await queued(LONG_MS / 2);
+  const oldest = await queued(LONG_MS * 2);
+  await Promise.all(Array.from({ length: 148 }, (_, at) => queued(LONG_MS + at)));
   await queue.remove(youngest);
   await reconcile();
   expect(await ledger.find(youngest)).toMatchObject({ state: "queued" });
   await reconcile();
   expect(await ledger.find(youngest)).toMatchObject({ state: "dead" });
-  await queue.remove(second);
+  await queue.remove(oldest);
   await reconcile();
   await reconcile();
-  expect(await ledger.find(second)).toMatchObject({ state: "dead" });
+  expect(await ledger.find(oldest)).toMatchObject({ state: "dead" });
 });
