@@ -2,6 +2,9 @@
  * A stop is bounded (bullmq#4656): whatever state the parts around it are in, a process that gets SIGTERM
  * ends with 0 within SHUTDOWN_TIMEOUT_MS. Each state is made anew, and both apps are stopped in it.
  */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
 import {
   type AppProcess,
   eventually,
@@ -190,6 +193,19 @@ describe.concurrent("a stop ends with 0 in its time", () => {
     expect(exits).toEqual([0]);
     expect(tookMs).toBeLessThan(SHUTDOWN_TIMEOUT_MS + GRACE_MS);
   });
+});
+
+test("an app whose parent is gone before it is ready ends with 0", async () => {
+  const redis = await startTestRedis();
+  const main = fileURLToPath(new URL("../apps/worker/src/main.ts", import.meta.url));
+  const child = spawn(process.execPath, [main], {
+    env: { PATH: process.env["PATH"], REDIS_URL: redis.url, PROVIDER_API_KEY: "k", WORKER_OPS_PORT: "0" },
+    stdio: ["ignore", "ignore", "pipe", "ipc"],
+  });
+  const exited = once(child, "exit");
+  child.disconnect();
+  expect(await exited).toEqual([0, null]);
+  await redis.dispose();
 });
 
 const BUG_EVENTS = new Set([

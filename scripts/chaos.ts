@@ -40,11 +40,7 @@ async function main(args: readonly string[]): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "adrelay-chaos-run-"));
   // All folders of the run, Redis' data among them, go with this one.
   process.env["TMPDIR"] = folder;
-  const leave = async (code: number) => {
-    await stopDescendants(process.pid);
-    rmSync(folder, { recursive: true, force: true });
-    process.exit(code);
-  };
+  const leave = makeLeave(folder);
   handleSignals(leave);
   if (!(await provideRedis(join(ROOT, ".adrelay", "redis-server"), say))) {
     return leave(EXIT_BROKEN);
@@ -95,15 +91,28 @@ async function runOne({ durationMs, faults, logsDir }: ChaosOptions, seed: numbe
   return hasHeld(checks);
 }
 
-/** A signal ends everything below this process, frozen or not; a dead parent counts as SIGTERM. */
+/**
+ * Ends everything below this process, frozen or not, removes the folder, and exits. The first call decides the
+ * code: what breaks since everything is being ended says nothing.
+ */
+function makeLeave(folder: string): (code: number) => Promise<void> {
+  let leaving: Promise<void> | undefined;
+  const leaveOnce = async (code: number) => {
+    await stopDescendants(process.pid);
+    rmSync(folder, { recursive: true, force: true });
+    process.exit(code);
+  };
+  return (code) => {
+    leaving ??= leaveOnce(code);
+    return leaving;
+  };
+}
+
+/** A dead parent counts as SIGTERM. */
 function handleSignals(leave: (code: number) => Promise<void>): void {
-  let isLeaving = false;
   const stopOn = (signal: keyof typeof EXIT_ON) => {
-    if (!isLeaving) {
-      isLeaving = true;
-      console.error(`\nnpm run chaos: stopping (${signal})`);
-      void leave(EXIT_ON[signal]);
-    }
+    console.error(`\nnpm run chaos: stopping (${signal})`);
+    void leave(EXIT_ON[signal]);
   };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => stopOn(signal));

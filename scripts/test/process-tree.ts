@@ -23,10 +23,13 @@ export async function stopDescendants(root: number): Promise<void> {
     const entries = listProcesses();
     const running = entries.filter(({ pid }) => doomed.has(pid)).map(({ pid }) => pid);
     // What was started while the signals were on their way.
-    for (const pid of [root, ...running].flatMap((one) => selectDescendants(entries, one))) {
+    const below = [root, ...running].flatMap((one) => selectDescendants(entries, one));
+    const fresh = new Set(below.filter((pid) => !doomed.has(pid)));
+    signalAll(fresh, "SIGTERM");
+    for (const pid of fresh) {
       doomed.add(pid);
     }
-    if (running.length === 0) {
+    if (running.length + fresh.size === 0) {
       return;
     }
     if (performance.now() > deadlineMs) {

@@ -42,6 +42,11 @@ export function runService({ log, lifecycle, shutdownTimeoutMs, listening }: Run
   process.on("unhandledRejection", onFault("unhandled_rejection"));
   // Ready only now: whoever reads this may send a signal at once.
   log.info({ event: "listening", ...listening });
+  if (process.send !== undefined && !process.connected) {
+    // It went while we started, when nobody listened for that yet.
+    stop("parent_gone", 0);
+    return;
+  }
   // Tells a supervisor that it runs, whatever the log level is.
   process.send?.({ event: "listening" });
 }

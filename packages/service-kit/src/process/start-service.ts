@@ -19,10 +19,10 @@ export async function startService(name: string, prepared: ComposeResult): Promi
   }
   // Until it runs there is nothing to drain.
   const leave = () => process.exit(0);
-  process.on("SIGTERM", leave).on("SIGINT", leave);
+  process.on("SIGTERM", leave).on("SIGINT", leave).on("disconnect", leave);
   try {
     const service = await prepared.compose();
-    process.off("SIGTERM", leave).off("SIGINT", leave);
+    process.off("SIGTERM", leave).off("SIGINT", leave).off("disconnect", leave);
     runService(service);
   } catch (error) {
     const isExpected = error instanceof ListenError || error instanceof RedisNotDurableError;
