@@ -5,6 +5,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { statsSchema } from "@adrelay/contract";
 import {
   type AppProcess,
   eventually,
@@ -19,6 +20,7 @@ import {
   startScriptedProvider,
   startSocketProxy,
   startTestRedis,
+  TEST_ADMIN_TOKEN,
   TEST_API_KEY,
   TEST_PROVIDER_KEY,
   type TestRedis,
@@ -32,6 +34,7 @@ const GRACE_MS = 1500;
 
 /** Everything that a state can be made of. */
 interface Surroundings {
+  readonly opsUrl: string;
   readonly redis: TestRedis;
   readonly admin: Redis;
   readonly toRedis: SocketProxy;
@@ -108,7 +111,51 @@ const STATES: readonly State[] = [
       await posted(surroundings);
     },
   },
+  { name: "a circuit open", make: circuitOpen },
+  {
+    name: "a circuit open and Redis frozen",
+    make: async (surroundings) => {
+      await circuitOpen(surroundings);
+      await surroundings.redis.freeze();
+    },
+  },
+  { name: "a bulk replay running", make: replayRunning },
 ];
+
+async function circuitOpen(surroundings: Surroundings): Promise<void> {
+  surroundings.provider.onAcknowledge(() => ({ kind: "answer", status: 401 }));
+  await beginAcknowledgments(surroundings);
+  await eventually(async () => {
+    const { providers } = statsSchema.parse(await askAdmin(surroundings, "GET", "/stats"));
+    expect(providers).toMatchObject([{ circuit: "open", reason: "auth" }]);
+  });
+}
+
+/** So slow that it still runs when the stop comes. */
+async function replayRunning(surroundings: Surroundings): Promise<void> {
+  surroundings.provider.onAcknowledge(() => ({ kind: "answer", status: 404 }));
+  await beginAcknowledgments(surroundings);
+  await eventually(async () => {
+    const { states } = statsSchema.parse(await askAdmin(surroundings, "GET", "/stats"));
+    expect(states.dead).toBe(10);
+  });
+  const started = await askAdmin(surroundings, "POST", "/replays", { rate_per_second: 1 });
+  expect(started).toMatchObject({ state: "running", matched: 10 });
+}
+
+async function askAdmin(
+  { opsUrl }: Surroundings,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<unknown> {
+  const response = await fetch(`${opsUrl}/admin/v1${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${TEST_ADMIN_TOKEN}`, "Content-Type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return response.json();
+}
 
 function providerThat(kind: "hang" | "drip") {
   return async (surroundings: Surroundings) => {
@@ -168,7 +215,14 @@ describe.concurrent("a stop ends with 0 in its time", () => {
       providerUrl: provider.url,
       env: { SHUTDOWN_TIMEOUT_MS: String(SHUTDOWN_TIMEOUT_MS), DELIVERY_TIMEOUT_MS: "20000" },
     });
-    await make({ redis, admin, toRedis, provider, caller: relayCaller(stack.gatewayUrl) });
+    await make({
+      redis,
+      admin,
+      toRedis,
+      provider,
+      caller: relayCaller(stack.gatewayUrl),
+      opsUrl: stack.gatewayOpsUrl,
+    });
     const apps = [...stack.apps.values()];
     const { exits, tookMs } = await stopAll(apps);
     expect(exits).toEqual([0, 0]);

@@ -22,6 +22,7 @@ interface JobParts {
 /** How often the gates are looked at. */
 const RELEASE_INTERVAL_MS = 100;
 const RECONCILE_INTERVAL_MS = 1000;
+const LOG_AGAIN_MS = 30_000;
 
 /** Starts what a worker does besides deliveries, again and again; each is safe to run in many workers at once. */
 export function startJobs({ settings, log, lifecycle, release, ...parts }: JobParts): void {
@@ -30,7 +31,7 @@ export function startJobs({ settings, log, lifecycle, release, ...parts }: JobPa
   const sweep = makeSweep({ ...parts, log, deadLetterRetentionMs, isStopping });
   const reconcile = makeReconcile({ ...parts, log });
   const run = (name: string, task: () => Promise<unknown>, intervalMs: number) => {
-    const periodic = new Periodic(task, intervalMs, (err) => log.warn({ event: `${name}_failed`, err }));
+    const periodic = new Periodic(task, intervalMs, logFirst(log, `${name}_failed`));
     lifecycle.onStop(name, () => periodic.stop());
     periodic.start();
   };
@@ -38,4 +39,15 @@ export function startJobs({ settings, log, lifecycle, release, ...parts }: JobPa
   run("replay", () => replayOnce({ ...parts, log, isStopping }), IDLE_PAUSE_MS);
   run("reconcile", reconcile, RECONCILE_INTERVAL_MS);
   run("release", release, RELEASE_INTERVAL_MS);
+}
+
+/** Logs a failure that repeats itself, as many a second while Redis is away, once in a while only. */
+function logFirst(log: Logger, event: string): (err: unknown) => void {
+  let toldAtMs = Number.NEGATIVE_INFINITY;
+  return (err) => {
+    if (performance.now() - toldAtMs > LOG_AGAIN_MS) {
+      toldAtMs = performance.now();
+      log.warn({ event, err });
+    }
+  };
 }

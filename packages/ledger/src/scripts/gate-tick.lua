@@ -60,6 +60,7 @@ end
 
 if #released > 0 then
   redis.call('HSET', gateKey, 'turn', turn % queues)
+  redis.call('SADD', busyKey, account)
 elseif waiting == 0 and under == 0 then
   if phase == 'recovering' then
     phase, since = 'closed', now

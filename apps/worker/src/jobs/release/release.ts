@@ -12,10 +12,11 @@ export interface ReleaseDeps {
 
 /**
  * One look at the gates: brings back from the queue's delay what may go out now. Accounts that were busy at the
- * last look are looked at once more, so that this process learns that they aren't.
+ * last look are looked at once more, so that this process learns that they aren't. The first look is at all:
+ * under other settings an account may have had another name.
  */
 export function makeRelease({ gates, gatekeeper, groups, queue }: ReleaseDeps): () => Promise<void> {
-  let busyBefore: ReadonlySet<string> = new Set();
+  let busyBefore: ReadonlySet<string> = new Set(groups.map(({ name }) => name));
   return async () => {
     const busy = await gates.busy();
     for (const group of groups.filter(({ name }) => busy.has(name) || busyBefore.has(name))) {
