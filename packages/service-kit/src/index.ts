@@ -34,6 +34,7 @@ export { requestIdOf } from "./http/request-id.ts";
 export { createLogger, LOG_LEVELS, type LogLevel } from "./logger.ts";
 export { createRegistry } from "./metrics.ts";
 export { ADRELAY_VERSION, describeProcess } from "./process/describe-process.ts";
+export { type Heart, keepBeating } from "./process/keep-beating.ts";
 export { Lifecycle, type StopStep } from "./process/lifecycle.ts";
 export { guardRedis, RedisNotDurableError } from "./process/open-redis.ts";
 export { Periodic } from "./process/periodic.ts";
