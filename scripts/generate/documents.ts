@@ -7,6 +7,7 @@ import { AD_SERVER_SETTINGS } from "../../apps/ad-server/src/config.ts";
 import { COMMAND_PATHS, renderHelp } from "../../apps/cli/src/command-line.ts";
 import { GATEWAY_SETTINGS } from "../../apps/gateway/src/config.ts";
 import { WORKER_SETTINGS } from "../../apps/worker/src/config.ts";
+import { metricTables } from "./metrics-document.ts";
 
 export interface GeneratedDocument {
   /** Path from the root of the repository. */
@@ -21,6 +22,7 @@ export async function generateDocuments(): Promise<GeneratedDocument[]> {
     { path: ".env.example", text: envExample() },
     { path: "docs/errors.md", text: errors() },
     { path: "docs/state-table.md", text: stateTable() },
+    { path: "docs/metrics.md", text: await metrics() },
     { path: "docs/cli.md", text: await commandReference() },
   ];
 }
@@ -73,6 +75,20 @@ function stateTable(): string {
     `|---|${ENTRY_STATES.map(() => "---").join("|")}|`,
     ...rows,
     "",
+  ].join("\n");
+}
+
+async function metrics(): Promise<string> {
+  return [
+    GENERATED,
+    "# Metrics",
+    "",
+    "Prometheus' text format, at `/metrics` of each ops listener; Node's own metrics stand beside these. Label values",
+    "are bounded: publishers are the configured ones and those that ever were, operations and outcomes are fixed sets,",
+    "an HTTP status is one that we answer. Series of configured publishers are there from the start, at zero. What is",
+    "worth an alarm: [operations.md](operations.md#what-to-watch).",
+    "",
+    ...(await metricTables()),
   ].join("\n");
 }
 

@@ -34,11 +34,14 @@ export interface LedgerOptions {
   readonly partition?: string;
 }
 
+/** What can come of an injection, as it is booked and counted. */
+export const RECORDED_OUTCOMES = ["ok", "rejected", "no_fill", "fallback", "abandoned"] as const;
+
 /** An injection's answer, as it is booked. */
 export interface InjectionRecord {
   readonly id: AdResponseId;
   readonly publisher: PublisherId;
-  readonly outcome: "ok" | "rejected" | "no_fill" | "fallback" | "abandoned";
+  readonly outcome: (typeof RECORDED_OUTCOMES)[number];
   /** Time until an acknowledgment counts as missed; for `ok` alone. */
   readonly deadlineMs: number;
 }
