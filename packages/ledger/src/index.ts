@@ -18,6 +18,7 @@ export {
   type InjectionRecord,
   Ledger,
   type LedgerOptions,
+  type QueuedEntry,
   type Settlement,
 } from "./ledger.ts";
 export { LEDGER_COUNTERS } from "./ledger-counters.ts";

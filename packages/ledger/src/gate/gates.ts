@@ -94,7 +94,7 @@ export class ProviderGates {
 
   /** Puts an acknowledgment among those that wait; its job is about to be delayed in the queue. */
   async park({ account, member, place, notify }: Parking): Promise<void> {
-    const keys = [...this.#keys.forGate(account), this.#keys.parked(member.publisher)];
+    const keys = [...this.#keys.forGate(account), this.#keys.parked(member.publisher), this.#keys.due];
     const at = place.kind === "by_time" ? place.queuedAtMs : "";
     const told = [notify?.channel ?? "", notify?.message ?? ""];
     await this.#run("gate-park", keys, [account, memberOf(member.id), at, ...told]);
