@@ -158,8 +158,27 @@ export class Gatekeeper {
     this.#enter(account, after);
     if (before !== after) {
       const reason = "reason" in event ? event.reason : undefined;
-      const level = after === "open" ? "error" : "info";
-      this.#options.log[level]({ event: `circuit_${after}`, provider: account.group.name, reason });
+      this.#tell(after, { provider: account.group.name, reason });
+    }
+  }
+
+  #tell(
+    phase: CircuitPhase,
+    fields: { readonly provider: string; readonly reason: string | undefined },
+  ): void {
+    const { log } = this.#options;
+    switch (phase) {
+      case "open":
+        log.error({ event: "circuit_open", ...fields });
+        return;
+      case "recovering":
+        log.info({ event: "circuit_recovering", ...fields });
+        return;
+      case "closed":
+        log.info({ event: "circuit_closed", ...fields });
+        return;
+      default:
+        phase satisfies never;
     }
   }
 
