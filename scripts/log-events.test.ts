@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 
 /** A call of a logger: its level, or what stands in brackets for it, and what follows. */
-const LOG_CALL = /\blog(?:\.(fatal|error|warn|info|debug|trace)|\[([^\]]*)\])\(([\s\S]{0,80})/g;
+const LOG_CALL = /\blog(?:\.(fatal|error|warn|info|debug|trace)|\[([^\]]*)\])\((?=([\s\S]{0,80}))/g;
 /** Each call names its event at once, as a literal: what is searched for in logs is found in the sources. */
 const EVENT = /^\s*\{\s*event: "([a-z_]+)"/;
 
