@@ -6,10 +6,13 @@ import {
   createLogger,
   createOpsApp,
   createRegistry,
+  type Environment,
   guardRedis,
   Lifecycle,
+  openTracing,
   type RunnableService,
   startHttpServer,
+  type Tracing,
 } from "@adrelay/service-kit";
 import type { Express } from "express";
 import type { Logger } from "pino";
@@ -22,11 +25,13 @@ import { startPulse } from "./pulse.ts";
 import { createWorkerMetrics } from "./worker-metrics.ts";
 
 /** Makes every part of the worker and starts it. */
-export async function compose(config: WorkerConfig): Promise<RunnableService> {
+export async function compose(config: WorkerConfig, env: Environment): Promise<RunnableService> {
   const { settings } = config;
   const log = createLogger("worker", settings.LOG_LEVEL);
   const lifecycle = new Lifecycle(log);
-  const base = { config, log, lifecycle, registry: createRegistry() };
+  const tracing = await openTracing({ service: "adrelay-worker", env, log });
+  lifecycle.onStopLast("traces", () => tracing.stop());
+  const base = { config, log, lifecycle, tracing, registry: createRegistry() };
   const adapters = await openAdapters(base);
   const gates = openGates(config, { ...base, ...adapters });
   const worker = makeWorker(base, adapters, gates);
@@ -50,6 +55,7 @@ interface Base {
   readonly config: WorkerConfig;
   readonly log: Logger;
   readonly lifecycle: Lifecycle;
+  readonly tracing: Tracing;
   readonly registry: Registry;
 }
 
@@ -73,7 +79,7 @@ async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
 }
 
 function makeWorker(
-  { config: { settings }, log, lifecycle, registry }: Base,
+  { config: { settings }, log, lifecycle, tracing, registry }: Base,
   { workerRedis, queue, provider }: Adapters,
   { gatekeeper, places }: ReturnType<typeof openGates>,
 ): DeliveryWorker {
@@ -89,6 +95,7 @@ function makeWorker(
       gatekeeper,
       metrics: createWorkerMetrics(registry),
       log,
+      tracing,
       timeoutMs: settings.DELIVERY_TIMEOUT_MS,
       scheduleMs: settings.RETRY_SCHEDULE,
       ageMaxMs: settings.DELIVERY_MAX_AGE,

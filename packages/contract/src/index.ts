@@ -69,6 +69,14 @@ export {
   REQUEST_ID_HEADER,
 } from "./http/paths.ts";
 export {
+  formatTraceparent,
+  parseTraceContext,
+  TRACEPARENT_HEADER,
+  TRACESTATE_HEADER,
+  type TraceContext,
+  traceHeadersOf,
+} from "./http/trace-context.ts";
+export {
   type AdAckId,
   type AdResponseId,
   adAckIdSchema,
