@@ -6,6 +6,8 @@ import {
   type DoctorReport,
   type ErrorCode,
   makeProblem,
+  READINESS_PATH,
+  type Readiness,
   type ReplayView,
   type Stats,
 } from "@adrelay/contract";
@@ -29,6 +31,7 @@ export interface AdminApi {
   readonly letters: Map<string, AcknowledgmentDetail>;
   readonly replays: Map<string, ReplayView>;
   stats: Stats;
+  readiness: Readiness;
   doctor: DoctorReport;
   /** Decides about the call to come; undefined answers by the state. */
   disturb: (call: SeenCall) => Disturbance | undefined;
@@ -145,6 +148,7 @@ export async function startAdminApi(): Promise<AdminApi> {
     letters: new Map(),
     replays: new Map(),
     stats: someStats(),
+    readiness: { status: "ready", stopping: false, checks: { redis: "ok" } },
     doctor: { at: AT, checks: [{ name: "redis", status: "ok", detail: "answers in 1 ms" }] },
     disturb: () => undefined,
     replayStep: 2,
@@ -158,6 +162,10 @@ export async function startAdminApi(): Promise<AdminApi> {
 }
 
 async function serve(api: AdminApi, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  if (request.url === READINESS_PATH) {
+    sendJson(response, api.readiness.status === "ready" ? 200 : 503, api.readiness);
+    return;
+  }
   const call = await readCall(request);
   api.calls.push(call);
   const disturbance = api.disturb(call);

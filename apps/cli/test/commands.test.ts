@@ -42,11 +42,29 @@ test("status shows states, dead letters, providers, processes and a loss of data
   ]) {
     expect(calm.stdout).toMatch(part);
   }
+  expect(calm.stdout).toContain("gateway  ready (redis ok)\n\n");
   expect(calm.stdout).not.toContain("\u001b");
   const before = api.stats;
   api.stats = { ...before, data_loss: { at: before.at, detail: "Redis was emptied" } };
   expect((await adrelay("status")).stdout).toContain("lost data");
   api.stats = before;
+});
+
+test("status tells of a gateway that isn't ready, also where it has no numbers", async () => {
+  const before = api.readiness;
+  api.readiness = {
+    status: "not_ready",
+    stopping: false,
+    checks: { redis: "failing" },
+    warnings: { redis_data: "data lost at 09:00" },
+  };
+  api.disturb = () => "unavailable";
+  const { exit, stdout } = await adrelay("status");
+  expect(exit).toBe(3);
+  expect(stdout).toBe("gateway  not ready (redis failing)\nwarning  redis_data: data lost at 09:00\n\n");
+  api.disturb = () => undefined;
+  expect((await adrelay("status", "--json")).stdout).toBe(`${JSON.stringify(api.stats)}\n`);
+  api.readiness = before;
 });
 
 test.each(["status", "doctor", "audit", "dead list", "replays list"])(

@@ -18,6 +18,7 @@ import type { Express } from "express";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { WorkerConfig } from "./config.ts";
+import type { Gatekeeper } from "./gates/gatekeeper.ts";
 import { openGates } from "./gates/open-gates.ts";
 import { makeDeliver } from "./jobs/deliver/deliver.ts";
 import { startJobs } from "./jobs/start-jobs.ts";
@@ -36,11 +37,14 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
   const gates = openGates(config, { ...base, ...adapters });
   const worker = makeWorker(base, adapters, gates);
   const pulse = startPulse(base, adapters.redis);
-  const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, worker, pulse }), {
-    name: "the worker's ops listener",
-    host: settings.WORKER_OPS_HOST,
-    port: settings.WORKER_OPS_PORT,
-  });
+  const opsServer = await startHttpServer(
+    makeOpsApp(base, { ...adapters, worker, pulse, gatekeeper: gates.gatekeeper }),
+    {
+      name: "the worker's ops listener",
+      host: settings.WORKER_OPS_HOST,
+      port: settings.WORKER_OPS_PORT,
+    },
+  );
   // Last, so that it can be seen how the stop goes.
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
   await gates.lookFirst();
@@ -127,7 +131,8 @@ function makeOpsApp(
     queue,
     worker,
     pulse,
-  }: Adapters & { readonly worker: DeliveryWorker; readonly pulse: Pulse },
+    gatekeeper,
+  }: Adapters & { readonly worker: DeliveryWorker; readonly pulse: Pulse; readonly gatekeeper: Gatekeeper },
 ): Express {
   return createOpsApp({
     collect: () =>
@@ -140,7 +145,7 @@ function makeOpsApp(
       { name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable },
       { name: "consuming", check: () => Promise.resolve(worker.isConsuming) },
     ],
-    warnings: () => pulse.warnings(),
+    warnings: () => ({ ...pulse.warnings(), ...gatekeeper.warnings() }),
     isStopping: () => lifecycle.isStopping,
     log,
   });

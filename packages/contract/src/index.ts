@@ -68,6 +68,7 @@ export {
   INJECTION_PATH,
   REQUEST_ID_HEADER,
 } from "./http/paths.ts";
+export { READINESS_PATH, type Readiness, readinessSchema } from "./http/readiness.ts";
 export {
   formatTraceparent,
   parseTraceContext,

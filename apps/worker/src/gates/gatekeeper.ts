@@ -115,6 +115,14 @@ export class Gatekeeper {
     }
   }
 
+  /** What a person should know of the providers, for `/readyz`: this process can do its work all the same. */
+  warnings(): Record<string, string> {
+    const open = this.#accounts.filter(({ phase }) => phase === "open");
+    return Object.fromEntries(
+      open.map(({ group }) => [`provider_${group.name}`, "its circuit is open: nothing but probes goes out"]),
+    );
+  }
+
   /** Makes probes due: this process may have better settings than the one that opened the circuit. */
   async retryNow(): Promise<void> {
     for (const account of this.#accounts) {
