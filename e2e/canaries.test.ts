@@ -14,12 +14,14 @@ import {
   dumpRedis,
   eventually,
   filled,
+  type OtlpCollector,
   type RelayCaller,
   type RelayStack,
   relayCaller,
   type ScriptedProvider,
   type SendOptions,
   startApp,
+  startOtlpCollector,
   startRelayStack,
   startScriptedProvider,
   startTestRedis,
@@ -39,10 +41,11 @@ const PASTED_KEY = "sk-canary-pasted-0123456789";
 const CALLER_KEY = "canary-key-of-a-caller";
 const PROVIDER_KEY = "canary-key-at-the-provider";
 const OPERATOR_TOKEN = "canary-token-of-an-operator";
+const COLLECTOR_KEY = "canary-key-at-the-collector";
 const TEXT = `Write to ${EMAIL}, pay with ${CARD} or ${SPACED_CARD}, my key is ${PASTED_KEY}.`;
 const USER_IP = "198.51.100.77";
 const WRITTEN = [EMAIL, CARD, SPACED_CARD, PASTED_KEY, USER_IP];
-const SECRETS = [CALLER_KEY, PROVIDER_KEY, OPERATOR_TOKEN, TEST_ADMIN_TOKEN];
+const SECRETS = [COLLECTOR_KEY, CALLER_KEY, PROVIDER_KEY, OPERATOR_TOKEN, TEST_ADMIN_TOKEN];
 const CANARIES = [...WRITTEN, ...SECRETS];
 
 /** Headers that a caller may send along, known to us or not. */
@@ -68,6 +71,7 @@ const ASYNC = { Prefer: `respond-async, ${PASTED_KEY}=${CARD}` };
 
 let redis: TestRedis;
 let provider: ScriptedProvider;
+let collector: OtlpCollector;
 let stack: RelayStack;
 let caller: RelayCaller;
 /** Every process that ever ran, killed ones too. */
@@ -76,7 +80,11 @@ let apps: AppProcess[];
 let refusals: string[];
 
 beforeEach(async () => {
-  [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
+  [redis, provider, collector] = await Promise.all([
+    startTestRedis(),
+    startScriptedProvider(),
+    startOtlpCollector(),
+  ]);
   stack = await startRelayStack({
     redis,
     providerUrl: provider.url,
@@ -87,6 +95,9 @@ beforeEach(async () => {
       ADMIN_TOKENS: `carol:${OPERATOR_TOKEN}`,
       BODY_LIMIT_BYTES: "20000",
       DELIVERY_TIMEOUT_MS: "300",
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_HEADERS: `x-tenant-key=${COLLECTOR_KEY}`,
+      OTEL_BSP_SCHEDULE_DELAY: "20",
     },
   });
   caller = relayCaller(stack.gatewayUrl, CALLER_KEY);
@@ -95,7 +106,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await stack.stop();
-  await provider.close();
+  await Promise.all([provider.close(), collector.close()]);
   await redis.dispose();
 });
 
@@ -140,11 +151,13 @@ async function expectSilence(): Promise<void> {
     const pages = ["/metrics", "/readyz"].map(async (path) => (await fetch(url + path)).text());
     return (await Promise.all(pages)).join("\n");
   });
+  await eventually(() => expect(collector.spans.length).toBeGreaterThan(0));
   const said = {
     logs: apps.map(({ logs }) => JSON.stringify(logs)).join("\n"),
     stderr: apps.map((app) => app.stderr()).join("\n"),
     metrics: (await Promise.all(metrics)).join("\n"),
     refusals: refusals.join("\n"),
+    traces: collector.requests.map(({ body }) => body).join("\n"),
   };
   expect(said.logs).toContain('"event":"request"');
   for (const [where, text] of Object.entries(said)) {
@@ -347,6 +360,7 @@ test("the ad server that is shipped tells nothing either", async () => {
   const url = `http://127.0.0.1:${adServer.listening["port"]}`;
   apps.push(adServer);
   const direct = relayCaller(url, PROVIDER_KEY);
+  await injected();
   const options = { headers: ODD_HEADERS };
   const answer = await direct.inject(options, INJECTION);
   expect(answer.status).toBeLessThan(300);
