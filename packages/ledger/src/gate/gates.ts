@@ -103,7 +103,7 @@ export class ProviderGates {
   /** Moves a circuit; answers its phases before and after. */
   async report(account: string, event: GateEvent): Promise<{ before: CircuitPhase; after: CircuitPhase }> {
     const reason = "reason" in event ? event.reason : "";
-    const waitMs = "reason" in event ? this.#waitOf(event) : 0;
+    const waitMs = "reason" in event ? this.#waitOf(event) : this.#intervalMs;
     const keys = this.#keys.forGate(account);
     const reply = await this.#run("gate-report", keys, [account, event.kind, reason, waitMs]);
     const [before, after] = z.tuple([phaseSchema, phaseSchema]).parse(reply);
