@@ -49,6 +49,7 @@ export interface Parking {
 
 export type GateEvent =
   | { readonly kind: "trip" | "probe_failed"; readonly reason: CircuitReason; readonly holdMs: number }
+  /** `probe_now`: a worker has come; the next probe is due, an interval after the latest one at the earliest. */
   | { readonly kind: "probe_succeeded" | "probe_now" };
 
 /** How much slower a refused key is tried again: haste doesn't mend it. */
@@ -103,7 +104,7 @@ export class ProviderGates {
   /** Moves a circuit; answers its phases before and after. */
   async report(account: string, event: GateEvent): Promise<{ before: CircuitPhase; after: CircuitPhase }> {
     const reason = "reason" in event ? event.reason : "";
-    const waitMs = "reason" in event ? this.#waitOf(event) : 0;
+    const waitMs = "reason" in event ? this.#waitOf(event) : this.#intervalMs;
     const keys = this.#keys.forGate(account);
     const reply = await this.#run("gate-report", keys, [account, event.kind, reason, waitMs]);
     const [before, after] = z.tuple([phaseSchema, phaseSchema]).parse(reply);
