@@ -49,6 +49,7 @@ export interface Parking {
 
 export type GateEvent =
   | { readonly kind: "trip" | "probe_failed"; readonly reason: CircuitReason; readonly holdMs: number }
+  /** `probe_now`: a worker has come; the next probe is due, an interval after the latest one at the earliest. */
   | { readonly kind: "probe_succeeded" | "probe_now" };
 
 /** How much slower a refused key is tried again: haste doesn't mend it. */
