@@ -45,8 +45,8 @@ function setup(options: { probeIntervalMs?: number } = {}) {
     publisher: publisher(of),
     id: adResponseIdSchema.parse(randomUUID()),
   });
-  const parkAt = (one: GateMember, queuedAtMs: number) =>
-    gates.park({ account: "alpha", member: one, place: { kind: "by_time", queuedAtMs }, notify: undefined });
+  const parkAt = (one: GateMember, dueAtMs: number) =>
+    gates.park({ account: "alpha", member: one, place: { kind: "by_time", dueAtMs }, notify: undefined });
   const parkMany = async (count: number, of = "alpha") => {
     const members = Array.from({ length: count }, () => member(of));
     await Promise.all(members.map((one, at) => parkAt(one, at + 1)));

@@ -41,8 +41,8 @@ export interface GateTick extends GateState {
 export interface Parking {
   readonly account: string;
   readonly member: GateMember;
-  /** Its place: by the time it was queued, or at the end. */
-  readonly place: { readonly kind: "by_time"; readonly queuedAtMs: number } | { readonly kind: "last" };
+  /** Its place: by the time since when its attempt is due, or at the end. */
+  readonly place: { readonly kind: "by_time"; readonly dueAtMs: number } | { readonly kind: "last" };
   /** Told in the same step to the gateway that waits there, if one does. */
   readonly notify: { readonly channel: string; readonly message: string } | undefined;
 }
@@ -96,7 +96,7 @@ export class ProviderGates {
   /** Puts an acknowledgment among those that wait; its job is about to be delayed in the queue. */
   async park({ account, member, place, notify }: Parking): Promise<void> {
     const keys = [...this.#keys.forGate(account), this.#keys.parked(member.publisher), this.#keys.due];
-    const at = place.kind === "by_time" ? place.queuedAtMs : "";
+    const at = place.kind === "by_time" ? place.dueAtMs : "";
     const told = [notify?.channel ?? "", notify?.message ?? ""];
     await this.#run("gate-park", keys, [account, memberOf(member.id), at, ...told]);
   }
