@@ -29,8 +29,16 @@ export function describeMoment(time: string | null, nowMs: number): string {
   if (Number.isNaN(atMs)) {
     return "-";
   }
-  const second = `${new Date(atMs).toISOString().slice(0, 19)}Z`;
-  return atMs <= nowMs ? `${second} (${ms(nowMs - atMs)} ago)` : `${second} (in ${ms(atMs - nowMs)})`;
+  return `${new Date(atMs).toISOString().slice(0, 19)}Z (${describeAge(time, nowMs)})`;
+}
+
+/** How long ago, or in how long. */
+export function describeAge(time: string | null, nowMs: number): string {
+  const agoMs = time === null ? Number.NaN : nowMs - Date.parse(time);
+  if (Number.isNaN(agoMs)) {
+    return "-";
+  }
+  return agoMs >= 0 ? `${ms(agoMs)} ago` : `in ${ms(-agoMs)}`;
 }
 
 export function describeSeconds(seconds: number | null): string {

@@ -21,7 +21,15 @@ export interface SeenCall {
 }
 
 /** What the double does in place of answering by its state. */
-export type Disturbance = "hang" | "cut" | "html" | "old_form" | "unavailable" | "redirect" | "no_admin_api";
+export type Disturbance =
+  | "hang"
+  | "cut"
+  | "html"
+  | "old_form"
+  | "unavailable"
+  | "redirect"
+  | "no_admin_api"
+  | "empty_page";
 
 export interface AdminApi {
   readonly url: string;
@@ -206,6 +214,9 @@ function carryOut(disturbance: Disturbance, request: IncomingMessage, response: 
       return;
     case "no_admin_api":
       sendProblem(response, "not_found");
+      return;
+    case "empty_page":
+      sendJson(response, 200, { acknowledgments: [], next_cursor: "next" });
       return;
     default:
       disturbance satisfies never;

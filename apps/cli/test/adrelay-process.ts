@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { PassThrough } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { runCli } from "../src/run-cli.ts";
+import { INSTALLED } from "../src/run-process.ts";
 import { TOKEN } from "./admin-api.ts";
 
 const MAIN = fileURLToPath(new URL("../src/main.ts", import.meta.url));
@@ -55,18 +56,20 @@ export function runAdrelay(words: readonly string[], options?: ProcessOptions): 
 export interface HereOptions extends ProcessOptions {
   /** What somebody types at the terminal; without it there is nobody, and no terminal. */
   readonly typed?: string;
+  /** How wide the terminal is. */
+  readonly columns?: number;
 }
 
 /** Runs the command in this process, which is quicker. */
 export async function runHere(
   words: readonly string[],
-  { typed, env = { ADRELAY_ADMIN_TOKEN: TOKEN } }: HereOptions = {},
+  { typed, columns = 120, env = { ADRELAY_ADMIN_TOKEN: TOKEN } }: HereOptions = {},
 ): Promise<Ended> {
-  const makeStream = () => Object.assign(new PassThrough(), { isTTY: typed !== undefined, columns: 120 });
+  const makeStream = () => Object.assign(new PassThrough(), { isTTY: typed !== undefined, columns });
   const [stdin, stdout, stderr] = [makeStream(), makeStream(), makeStream()];
   stdin.write(typed ?? "");
   const { signal } = new AbortController();
   const streams = { stdin, stdout, stderr };
-  const exit = await runCli({ words, env, cwd: tmpdir(), streams, stackHomes: [], signal });
+  const exit = await runCli({ words, env, cwd: tmpdir(), streams, place: INSTALLED, signal });
   return { exit, stdout: String(stdout.read() ?? ""), stderr: String(stderr.read() ?? "") };
 }

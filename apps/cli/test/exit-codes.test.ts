@@ -24,8 +24,10 @@ afterEach(() => rmSync(dir, { recursive: true }));
 
 test.each([
   [["stats"], "status"],
-  [[], "which command"],
-  [["dead"], "which of its commands"],
+  [[], "which command? status, dead,"],
+  [["dead"], "list, show, replay, discard"],
+  [["lookup"], "ids: 0 given"],
+  [["dead", "list", "--limit"], "--limit wants a value"],
   [["status", "--colour"], "colour"],
   [["lookup", "12"], "UUID"],
   [["dead", "list", "--limit", "0"], "1 to 500"],
@@ -33,7 +35,8 @@ test.each([
   [["dead", "replay"], "--all"],
   [["dead", "replay", unknownId(), "--all"], "not both"],
   [["dead", "replay", "--all", "--rate", "20000"], "10000"],
-  [["dead", "discard", unknownId()], "reason"],
+  [["dead", "discard", unknownId()], "--reason is missing"],
+  [["dead", "discard", unknownId(), "--reason", "--yes"], "--reason wants a value"],
   [["dead", "discard", unknownId(), "--reason", " "], "1 to 500"],
   [["dead", "list", "--publisher", "a", "--publisher", "b"], "more than once"],
   [["status", "--timeout", "5"], "500ms"],
@@ -75,6 +78,15 @@ test("a change whose answer never came is not called undone", async () => {
   const { exit, stderr } = await runHere(["dead", "replay", unknownId(), "--url", api.url]);
   expect(exit).toBe(3);
   expect(stderr).toContain("It may have been done all the same");
+});
+
+test("a change that was never sent, and a dry run, leave no doubt", async () => {
+  const away = `http://127.0.0.1:${await freePort()}`;
+  const unsent = await runHere(["dead", "replay", unknownId(), "--url", away]);
+  expect(unsent).toMatchObject({ exit: 3, stderr: expect.not.stringContaining("may have been done") });
+  api.disturb = () => "cut";
+  const dry = await runHere(["dead", "replay", "--all", "--dry-run", "--url", api.url]);
+  expect(dry).toMatchObject({ exit: 3, stderr: expect.not.stringContaining("may have been done") });
 });
 
 test("no token and a wrong token end it with 4, and the token is never shown", async () => {

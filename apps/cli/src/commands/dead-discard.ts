@@ -14,6 +14,7 @@ export const addDeadDiscard = defineCommand({
       .demandOption("ids")
       .option("reason", {
         type: "string",
+        requiresArg: true,
         demandOption: true,
         describe: "Why, for the audit log",
         coerce: checkReason,
