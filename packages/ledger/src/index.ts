@@ -22,7 +22,6 @@ export {
 } from "./ledger.ts";
 export {
   type DeadFilter,
-  LISTED_STATES,
   Listing,
   type ListPage,
   type ListPlace,

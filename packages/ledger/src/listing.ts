@@ -1,5 +1,5 @@
 /** What an operator looks through: pages of ad responses in one state. */
-import type { PublisherId } from "@adrelay/contract";
+import type { LISTED_STATES, PublisherId } from "@adrelay/contract";
 import type { DeadReason } from "@adrelay/core";
 import type { Redis } from "ioredis";
 import { z } from "zod";
@@ -9,7 +9,6 @@ import type { LedgerOptions } from "./ledger.ts";
 import { createScriptRunner, type RunScript } from "./scripts.ts";
 
 /** States whose ad responses are indexed by time: of death, of queueing, of the deadline. */
-export const LISTED_STATES = ["dead", "queued", "awaiting"] as const;
 export type ListedState = (typeof LISTED_STATES)[number];
 
 /** Where a page ended; a caller may keep it as text for as long as it likes. */

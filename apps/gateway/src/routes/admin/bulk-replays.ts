@@ -1,4 +1,5 @@
 /** Replays of many dead letters at once; workers carry them out. */
+import { REPLAY_RATE_DEFAULT, REPLAY_RATE_MAX } from "@adrelay/contract";
 import type { DeadFilter, ReplayOrder, Replays } from "@adrelay/ledger";
 import { OVERDUE, type ReadBody, sendProblem } from "@adrelay/service-kit";
 import type { RequestHandler, Response } from "express";
@@ -15,8 +16,6 @@ export interface BulkReplayDeps {
   readonly log: Logger;
 }
 
-const RATE_MAX = 10_000;
-const RATE_DEFAULT = 100;
 const LISTED_MAX = 100;
 
 const orderSchema = z.strictObject({
@@ -24,8 +23,8 @@ const orderSchema = z.strictObject({
   rate_per_second: z
     .int()
     .min(1, "must be at least 1")
-    .max(RATE_MAX, `must be at most ${RATE_MAX}`)
-    .default(RATE_DEFAULT),
+    .max(REPLAY_RATE_MAX, `must be at most ${REPLAY_RATE_MAX}`)
+    .default(REPLAY_RATE_DEFAULT),
   dry_run: z.boolean().default(false),
 });
 

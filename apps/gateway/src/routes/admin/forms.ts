@@ -1,5 +1,5 @@
 /** The forms of what operators send: query parameters, filters, places in a list. */
-import { faultsOf, publisherIdSchema } from "@adrelay/contract";
+import { faultsOf, PAGE_ROWS_MAX, publisherIdSchema } from "@adrelay/contract";
 import { DEAD_REASONS } from "@adrelay/core";
 import { AUDIT_PLACE, type ListPlace } from "@adrelay/ledger";
 import { sendProblem } from "@adrelay/service-kit";
@@ -18,12 +18,11 @@ export const FILTER_FIELDS = {
   until: timeSchema.optional(),
 } as const;
 
-const LIMIT_MAX = 500;
 export const limitSchema = z
   .string()
   .regex(/^\d+$/, "must be a whole number")
   .transform(Number)
-  .pipe(z.number().min(1, "must be at least 1").max(LIMIT_MAX, `must be at most ${LIMIT_MAX}`))
+  .pipe(z.number().min(1, "must be at least 1").max(PAGE_ROWS_MAX, `must be at most ${PAGE_ROWS_MAX}`))
   .prefault("50");
 
 /** Cursors are opaque to callers: base64url of where a page ended. */

@@ -1,5 +1,5 @@
 /** What an operator does to one dead letter: back on the queue, or ended for good. */
-import type { AdResponseId } from "@adrelay/contract";
+import { type AdResponseId, DISCARD_REASON_CHARS_MAX } from "@adrelay/contract";
 import type { DeadLetters, LeaveDeadResult, Ledger, PayloadWork } from "@adrelay/ledger";
 import type { DeliveryQueue } from "@adrelay/queue";
 import { OVERDUE, type ReadBody, sendProblem } from "@adrelay/service-kit";
@@ -36,7 +36,11 @@ export function makeReplayHandler(deps: LeaveDeadDeps): RequestHandler {
 }
 
 const discardSchema = z.strictObject({
-  reason: z.string().trim().min(1, "must not be empty").max(500, "must have at most 500 characters"),
+  reason: z
+    .string()
+    .trim()
+    .min(1, "must not be empty")
+    .max(DISCARD_REASON_CHARS_MAX, `must have at most ${DISCARD_REASON_CHARS_MAX} characters`),
 });
 
 /** POST /admin/v1/acknowledgments/{ad_response_id}/discard. The reason goes into the audit and nowhere else. */

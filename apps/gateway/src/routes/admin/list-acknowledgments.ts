@@ -1,4 +1,5 @@
-import { LISTED_STATES, type Listing } from "@adrelay/ledger";
+import { LISTED_STATES } from "@adrelay/contract";
+import type { Listing } from "@adrelay/ledger";
 import { OVERDUE } from "@adrelay/service-kit";
 import type { RequestHandler } from "express";
 import { z } from "zod";
