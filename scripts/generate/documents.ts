@@ -93,9 +93,9 @@ code tells how it went. Without a terminal there is no bar, no colour and no que
 anywhere. On a terminal too narrow for a table each of its rows is a paragraph. Every call is bounded by \`--timeout\`.
 
 **Bulk replays.** \`dead replay\` with a filter, or \`--all\`, tells how many match and asks; \`--yes\` answers. It then shows
-the progress; "replayed" means put back on the queue, and \`status\` shows what becomes of it. Ctrl-C ends the watching, not the replay: \`adrelay replays show ID --watch\` takes it up again, and
-\`adrelay replays cancel ID\` ends it. If an answer to a change doesn't come, the change may have been made: look before you
-repeat it.
+the progress. "Replayed" means put back on the queue; \`status\` shows what becomes of it. Ctrl-C ends the watching, not
+the replay: \`adrelay replays show ID --watch\` takes it up again, and \`adrelay replays cancel ID\` ends it. If an answer
+to a change doesn't come, the change may have been made: look before you repeat it.
 
 **Shell completion.** Where \`adrelay\` is on PATH: \`adrelay completion >> ~/.bashrc\`, or \`~/.zshrc\`.
 `;
