@@ -4,6 +4,9 @@ import { parseSpanMs } from "./moments.ts";
 
 const DEFAULT_TIMEOUT = "10s";
 
+/** Timers can't be set much further than three weeks. */
+const TIMEOUT_MAX_MS = 86_400_000;
+
 /** Options that every command has. */
 export const GLOBAL_OPTIONS = ["url", "token-file", "json", "timeout"] as const;
 
@@ -37,8 +40,8 @@ export function addGlobals(parser: Argv<object>): Argv<object> {
 
 function parseTimeout(text: string): number {
   const timeoutMs = parseSpanMs(text);
-  if (timeoutMs === undefined || timeoutMs < 1) {
-    throw new UsageError("--timeout wants a span such as 500ms or 30s");
+  if (timeoutMs === undefined || timeoutMs < 1 || timeoutMs > TIMEOUT_MAX_MS) {
+    throw new UsageError("--timeout wants a span such as 500ms or 30s, a day at most");
   }
   return timeoutMs;
 }

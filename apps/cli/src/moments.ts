@@ -5,7 +5,8 @@ import { UsageError } from "./exit-codes.ts";
 export function parseMoment(name: string, text: string, nowMs: number): string {
   const agoMs = parseSpanMs(text);
   if (agoMs !== undefined) {
-    return new Date(nowMs - agoMs).toISOString();
+    // Nothing is older than 1970, and dates end somewhere.
+    return new Date(Math.max(0, nowMs - agoMs)).toISOString();
   }
   // Other forms that Date takes differ from engine to engine.
   const atMs = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/.test(text)

@@ -40,6 +40,7 @@ test.each([
   [["dead", "discard", unknownId(), "--reason", " "], "1 to 500"],
   [["dead", "list", "--publisher", "a", "--publisher", "b"], "more than once"],
   [["status", "--timeout", "5"], "500ms"],
+  [["status", "--timeout", "60d"], "a day at most"],
   [["status", "--url", "ftp://relay"], "http://"],
   [["status", "--token-file", "/no/such"], "ENOENT"],
 ])("%j is a usage fault, and nothing is sent", async (words, hint) => {
