@@ -106,14 +106,14 @@ show in the list of processes.
 **For scripts.** \`--json\` prints what the API answers as it came, one line an answer (\`dead list --all\`: a page;
 \`dead replay ID ID\`: an id), and nothing else on standard output; what is for people goes to standard error. The exit
 code tells how it went. Without a terminal there is no bar, no colour and no question; \`NO_COLOR\` does without colour
-anywhere. Every call is bounded by \`--timeout\`.
+anywhere. On a terminal too narrow for a table each of its rows is a paragraph. Every call is bounded by \`--timeout\`.
 
 **Bulk replays.** \`dead replay\` with a filter, or \`--all\`, tells how many match and asks; \`--yes\` answers. It then shows
-the progress. Ctrl-C ends the watching, not the replay: \`adrelay replays show ID --watch\` takes it up again, and
-\`adrelay replays cancel ID\` ends it. If an answer to a change doesn't come, the change may have been made: look before you
-repeat it.
+the progress. "Replayed" means put back on the queue; \`status\` shows what becomes of it. Ctrl-C ends the watching, not
+the replay: \`adrelay replays show ID --watch\` takes it up again, and \`adrelay replays cancel ID\` ends it. If an answer
+to a change doesn't come, the change may have been made: look before you repeat it.
 
-**Shell completion.** \`adrelay completion >> ~/.bashrc\`, or \`~/.zshrc\`.
+**Shell completion.** Where \`adrelay\` is on PATH: \`adrelay completion >> ~/.bashrc\`, or \`~/.zshrc\`.
 `;
 
 /** The commands as they describe themselves; options of every command stand once. */

@@ -24,16 +24,9 @@ import type { Tracing } from "@adrelay/service-kit";
 import type { Logger } from "pino";
 import type { Gatekeeper } from "../../gates/gatekeeper.ts";
 import type { WorkerMetrics } from "../../worker-metrics.ts";
-import { describeAttempt, startAttemptSpan, traceIdsOf } from "./attempt-span.ts";
+import { describeAttempt, startAttemptSpan, type TracedAttempt, traceIdsOf } from "./attempt-span.ts";
 import { beginAttempt, type DueAttempt } from "./begin-attempt.ts";
-import {
-  decideSettlement,
-  type MadeAttempt,
-  noticeFor,
-  PARKED_MAX_MS,
-  type RetryRules,
-  waitsForProvider,
-} from "./settle-attempt.ts";
+import { decideSettlement, noticeFor, PARKED_MAX_MS, type RetryRules } from "./settle-attempt.ts";
 
 export interface DeliverDeps extends RetryRules {
   readonly ledger: Ledger;
@@ -83,9 +76,9 @@ async function attemptWhenAdmitted(
       ad_response_id: job.adResponseId,
       publisher,
     });
-    const queuedAtMs = begun.entry.queuedAtMs ?? begun.nowMs;
+    const { nextAttemptAtMs, queuedAtMs = begun.nowMs } = begun.entry;
     const notify = admission.why === "circuit" ? noticeOfWaiting(job) : undefined;
-    return park(deps, { job, place: { kind: "by_time", queuedAtMs }, notify });
+    return park(deps, { job, place: { kind: "by_time", dueAtMs: nextAttemptAtMs ?? queuedAtMs }, notify });
   }
   const span = startAttemptSpan(deps.tracing, job);
   const attempt = { job, begun, span, isProbe: admission.isProbe };
@@ -99,12 +92,9 @@ async function makeAttempt(
   attempt: BegunAttempt,
   { account, free }: { readonly account: ProviderAccount; readonly free: () => void },
 ): Promise<HandlerOutcome> {
-  const { job } = attempt;
   const call = await post(deps, attempt, account).finally(free);
   const judged = judgeCall(attempt, call);
-  const made = { ...judged, isProviderAway: await learn(deps, judged) };
-  const outcome = await settleAttempt(deps, made);
-  return waitsForProvider(made) ? park(deps, { job, place: placeAfter(made), notify: undefined }) : outcome;
+  return settleAttempt(deps, { ...judged, isProviderAway: await learn(deps, judged) });
 }
 
 /** Like a wrong key: the fault is in the settings, and the acknowledgment waits until they are mended. */
@@ -137,7 +127,7 @@ async function post(
   return { reply, durationMs };
 }
 
-type JudgedAttempt = Omit<MadeAttempt, "isProviderAway">;
+type JudgedAttempt = Omit<TracedAttempt, "isProviderAway">;
 type BegunAttempt = Omit<JudgedAttempt, "outcome" | "providerError" | "durationMs">;
 
 function judgeCall(begun: BegunAttempt, { reply, durationMs }: Call): JudgedAttempt {
@@ -149,11 +139,14 @@ function judgeCall(begun: BegunAttempt, { reply, durationMs }: Call): JudgedAtte
   };
 }
 
-async function settleAttempt(deps: DeliverDeps, made: MadeAttempt): Promise<HandlerOutcome> {
-  const settlement = decideSettlement(deps, made);
+async function settleAttempt(deps: DeliverDeps, made: TracedAttempt): Promise<HandlerOutcome> {
+  const { settlement, waitsForProvider } = decideSettlement(deps, made);
   const booked = await deps.ledger.settle(settlement);
   report(deps, { made, settlement, booked });
-  return toHandlerOutcome(settlement, booked);
+  // At the end, so that one that always fails doesn't keep its provider's circuit open.
+  return waitsForProvider
+    ? park(deps, { job: made.job, place: { kind: "last" }, notify: undefined })
+    : toHandlerOutcome(settlement, booked);
 }
 
 /** Whether its provider is known to be away now. The attempt is booked in any case. */
@@ -167,11 +160,6 @@ async function learn(
     log.warn({ event: "circuit_not_told", publisher: job.publisher, err });
     return isProbe;
   }
-}
-
-/** A probe's acknowledgment goes to the end, so that one that always fails doesn't keep its provider's circuit open. */
-function placeAfter({ isProbe, begun: { entry, nowMs } }: MadeAttempt): Parking["place"] {
-  return isProbe ? { kind: "last" } : { kind: "by_time", queuedAtMs: entry.queuedAtMs ?? nowMs };
 }
 
 /**
@@ -218,7 +206,7 @@ function toHandlerOutcome({ event, label, delayMs }: Settlement, booked: BookedC
 /** The one line of an attempt, its metrics and its span. */
 function report(
   { log, metrics }: DeliverDeps,
-  { made, settlement, booked }: { made: MadeAttempt; settlement: Settlement; booked: BookedCode },
+  { made, settlement, booked }: { made: TracedAttempt; settlement: Settlement; booked: BookedCode },
 ): void {
   const { event, label, code, durationMs, delayMs } = settlement;
   const { job, isProbe, begun } = made;
