@@ -20,7 +20,7 @@ import {
 import type { BookedCode, Ledger, Parking, Settlement } from "@adrelay/ledger";
 import type { ProviderAccount, ProviderClient } from "@adrelay/provider";
 import type { DeliveryQueue, HandlerOutcome } from "@adrelay/queue";
-import type { Tracing } from "@adrelay/service-kit";
+import { exemplarOf, type Tracing } from "@adrelay/service-kit";
 import type { Logger } from "pino";
 import type { Gatekeeper } from "../../gates/gatekeeper.ts";
 import type { WorkerMetrics } from "../../worker-metrics.ts";
@@ -214,7 +214,8 @@ function report(
   describeAttempt(made, settlement);
   metrics.attempts.inc({ outcome: event });
   if (event === "deliver" && booked === "booked" && entry.queuedAtMs !== undefined) {
-    metrics.lag.observe((nowMs + durationMs - entry.queuedAtMs) / 1000);
+    const value = (nowMs + durationMs - entry.queuedAtMs) / 1000;
+    metrics.lag.observe({ value, exemplarLabels: exemplarOf(made.span) });
   }
   const isDegraded = event === "retry" || event === "die";
   log[isDegraded ? "warn" : "info"]({
