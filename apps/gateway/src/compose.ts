@@ -11,6 +11,7 @@ import {
   Lifecycle,
   makeReadBody,
   type RunnableService,
+  reportDurability,
   startHttpServer,
 } from "@adrelay/service-kit";
 import type { Express } from "express";
@@ -76,10 +77,11 @@ interface Base {
 
 type Adapters = Awaited<ReturnType<typeof openAdapters>>;
 
-async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
+async function openAdapters({ config: { settings }, log, lifecycle, registry }: Base) {
   const redis = connectRedis(settings.REDIS_URL, "request", log);
   lifecycle.onStop("redis", () => redis.disconnect());
   const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
+  reportDurability(registry, guard);
   const subscriber = connectRedis(settings.REDIS_URL, "subscriber", log);
   lifecycle.onStop("redis subscriber", () => subscriber.disconnect());
   const ledger = new Ledger({ redis, recordRetentionMs: settings.RECORD_RETENTION });

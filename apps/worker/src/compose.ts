@@ -9,6 +9,7 @@ import {
   guardRedis,
   Lifecycle,
   type RunnableService,
+  reportDurability,
   startHttpServer,
 } from "@adrelay/service-kit";
 import type { Express } from "express";
@@ -55,10 +56,11 @@ interface Base {
 
 type Adapters = Awaited<ReturnType<typeof openAdapters>>;
 
-async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
+async function openAdapters({ config: { settings }, log, lifecycle, registry }: Base) {
   const redis = connectRedis(settings.REDIS_URL, "request", log);
   lifecycle.onStop("redis", () => redis.disconnect());
   const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
+  reportDurability(registry, guard);
   const workerRedis = connectRedis(settings.REDIS_URL, "worker", log);
   lifecycle.onStop("redis of the queue", () => workerRedis.disconnect());
   const ledgerOptions = { redis, recordRetentionMs: settings.RECORD_RETENTION };
