@@ -1,8 +1,9 @@
 /** The panels of the dashboards as Grafana reads them, and what they show now. */
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { PrometheusClient, Sample } from "@adrelay/local-prometheus";
 import { z } from "zod";
+import { buildDashboards } from "../../deploy/grafana/src/dashboards.ts";
 
 export interface PanelQuery {
   readonly dashboard: string;
@@ -33,9 +34,9 @@ const dashboardSchema = z.object({
 
 /** Every query of every panel of the committed dashboards. */
 export function loadPanelQueries(): readonly PanelQuery[] {
-  const files = readdirSync(DASHBOARDS).filter((file) => file.endsWith(".json"));
-  return files.flatMap((file) => {
-    const { title, panels } = dashboardSchema.parse(JSON.parse(readFileSync(DASHBOARDS + file, "utf8")));
+  return buildDashboards().flatMap(({ name }) => {
+    const text = readFileSync(`${DASHBOARDS}${name}.json`, "utf8");
+    const { title, panels } = dashboardSchema.parse(JSON.parse(text));
     return panels.flatMap((panel) =>
       panel.targets.map(({ expr, legendFormat }) => ({
         dashboard: title,

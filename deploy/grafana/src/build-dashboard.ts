@@ -83,6 +83,7 @@ function publisherChoice(): QueryVariableBuilder {
 function buildNumber(panel: PanelSpec): NumberBuilder {
   return dress(new NumberBuilder(), panel)
     .colorMode(BigValueColorMode.Value)
+    .decimals(panel.unit === "short" ? 0 : 1)
     .reduceOptions(new ReduceDataOptionsBuilder().calcs(["lastNotNull"]));
 }
 
