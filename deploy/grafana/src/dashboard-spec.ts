@@ -12,7 +12,7 @@ export interface Query {
 export interface PanelSpec {
   /** One number as of now, or lines over time. */
   readonly kind: "number" | "lines";
-  /** A question or a statement. */
+  /** A question, which the panel answers. */
   readonly title: string;
   /** What to do about it. */
   readonly description: string;

@@ -14,7 +14,7 @@ export const DELIVERY: DashboardSpec = {
   panels: [
     {
       kind: "number",
-      title: "Age of the oldest acknowledgment on the queue",
+      title: "How old is the oldest on the queue?",
       description: "Past half an hour: runbook oldest-queued-too-old. Past DELIVERY_MAX_AGE it dies.",
       unit: "s",
       queries: [{ expr: "max(adrelay_oldest_queued_age_seconds)", legend: "oldest" }],
@@ -22,7 +22,7 @@ export const DELIVERY: DashboardSpec = {
     },
     {
       kind: "number",
-      title: "Acknowledgments that wait for their provider",
+      title: "How many wait for their provider?",
       description: "Its circuit is open. They go out by themselves once it is back; runbook circuit-open.",
       unit: "short",
       queries: [
@@ -35,7 +35,7 @@ export const DELIVERY: DashboardSpec = {
     },
     {
       kind: "number",
-      title: "Provider accounts that refuse our key",
+      title: "How many accounts refuse our key?",
       description: "Nothing is delivered to them until the key is mended: runbook provider-refuses-key.",
       unit: "short",
       queries: [
@@ -48,7 +48,7 @@ export const DELIVERY: DashboardSpec = {
     },
     {
       kind: "number",
-      title: "Workers that run",
+      title: "How many workers run?",
       description: "0: nothing is delivered and no deadline swept. Runbook worker-absent.",
       unit: "short",
       queries: [{ expr: orZero('sum(up{job="adrelay-worker"})'), legend: "workers" }],
@@ -64,7 +64,7 @@ export const DELIVERY: DashboardSpec = {
     },
     {
       kind: "number",
-      title: "Times that Redis lost data in this time",
+      title: "How often did Redis lose data?",
       description: "Any: runbook redis-data-lost.",
       unit: "short",
       queries: [

@@ -18,7 +18,7 @@ export const GATEWAY: DashboardSpec = {
   panels: [
     {
       kind: "number",
-      title: "Calls a second",
+      title: "How many calls come in?",
       description: "0: nobody calls, or nothing reaches us. Look at what stands before the gateway.",
       unit: "reqps",
       queries: [{ expr: orZero(`sum(rate(${CALLS}_count[$__rate_interval]))`), legend: "calls" }],
@@ -48,15 +48,15 @@ export const GATEWAY: DashboardSpec = {
     },
     {
       kind: "number",
-      title: "99 % of injections are answered within",
+      title: "How long do 99 % of injections take at most?",
       description:
-        "Near INJECTION_TIMEOUT_MS most of it is the provider: compare How long does the provider take?",
+        "Near INJECTION_TIMEOUT_MS most of it is the provider: compare How long does the provider take for an ad?",
       unit: "s",
       queries: [{ expr: quantile(0.99, CALLS, { selector: INJECTIONS }), legend: "99 %" }],
     },
     {
       kind: "number",
-      title: "Gateways that run",
+      title: "How many gateways run?",
       description: "0: nothing is taken. Runbook gateway-absent.",
       unit: "short",
       queries: [{ expr: orZero('sum(up{job="adrelay-gateway"})'), legend: "gateways" }],
@@ -64,7 +64,7 @@ export const GATEWAY: DashboardSpec = {
     },
     {
       kind: "number",
-      title: "Injections without a record in this time",
+      title: "How many injections have no record?",
       description: "Redis didn't take them in time: they can't be followed. Runbook redis-not-durable.",
       unit: "short",
       queries: [

@@ -10,7 +10,7 @@ export const MONEY: DashboardSpec = {
   panels: [
     {
       kind: "number",
-      title: "Ads never acknowledged in this time",
+      title: "How many ads were never acknowledged?",
       description: "Their deadline passed. Find the publisher below, then runbook missed-ratio-high.",
       unit: "short",
       queries: [{ expr: ledgerIncrease("adrelay_acknowledgments_missed_total"), legend: "missed" }],
@@ -18,16 +18,16 @@ export const MONEY: DashboardSpec = {
     },
     {
       kind: "number",
-      title: "The worst publisher's share of missed ads, last hour",
+      title: "Which share of its ads does the worst publisher miss?",
       description:
-        "Above 2 % a code path leaks, above 14 % something broke: runbooks missed-ratio-high, missed-burn.",
+        "Of the last hour's ads. Above 2 % a code path leaks, above 14 % something broke: runbooks missed-ratio-high, missed-burn.",
       unit: "percentunit",
       queries: [{ expr: orZero("max(adrelay:ads_missed:ratio1h)"), legend: "worst" }],
       alarmFrom: 0.02,
     },
     {
       kind: "number",
-      title: "Dead letters that stand now",
+      title: "How many dead letters stand now?",
       description: "Each is an unpaid ad until it is replayed: `adrelay status`, then `adrelay dead replay`.",
       unit: "short",
       queries: [{ expr: orZero("sum(adrelay:dead_letters:sum)"), legend: "standing" }],
@@ -35,7 +35,7 @@ export const MONEY: DashboardSpec = {
     },
     {
       kind: "number",
-      title: "Acknowledgments refused by the provider in this time",
+      title: "How many acknowledgments did the provider refuse?",
       description:
         "A 406 is the provider's last word on an ad. If it grows, ask the provider what it objects to.",
       unit: "short",
@@ -52,7 +52,7 @@ export const MONEY: DashboardSpec = {
     },
     {
       kind: "number",
-      title: "Ads past their deadline that nobody has swept",
+      title: "How many ads are overdue and not swept?",
       description:
         "Above 0 for more than seconds: no worker sweeps, so missed ads don't show. Runbook worker-absent.",
       unit: "short",
@@ -131,7 +131,7 @@ export const MONEY: DashboardSpec = {
     },
     {
       kind: "lines",
-      title: "Ads that can't be paid from the start",
+      title: "Which ads can't be paid from the start?",
       description:
         "Abandoned: sold after the caller's time limit; raise it. Untracked: Redis was away; runbook redis-not-durable.",
       unit: "cpm",
@@ -148,7 +148,7 @@ export const MONEY: DashboardSpec = {
     },
     {
       kind: "lines",
-      title: "Acknowledgments of ads that nobody knows",
+      title: "How many acknowledgments are of ads that nobody knows?",
       description:
         "The relay never saw the injection: after a loss of data, after untracked ones, or ids made up by a caller.",
       unit: "cpm",

@@ -21,7 +21,7 @@ export const PUBLISHER: DashboardSpec = {
     },
     {
       kind: "number",
-      title: "Ads never acknowledged in this time",
+      title: "How many ads were never acknowledged?",
       description: "Nobody is paid for them. The publisher finds them in its logs by ad_response_id.",
       unit: "short",
       queries: [{ expr: ledgerIncrease("adrelay_acknowledgments_missed_total", CHOSEN), legend: "missed" }],
@@ -29,7 +29,7 @@ export const PUBLISHER: DashboardSpec = {
     },
     {
       kind: "number",
-      title: "Acknowledgments that came too late in this time",
+      title: "How many acknowledgments came too late?",
       description: "Delivered all the same. Many: have it send earlier, or raise ACK_DEADLINE_MS.",
       unit: "short",
       queries: [{ expr: ledgerIncrease("adrelay_acknowledgments_late_total", CHOSEN), legend: "late" }],
@@ -37,7 +37,7 @@ export const PUBLISHER: DashboardSpec = {
     },
     {
       kind: "number",
-      title: "Its dead letters that stand now",
+      title: "How many of its dead letters stand now?",
       description: "`adrelay dead list --publisher ID`, then replay once the cause is mended.",
       unit: "short",
       queries: [{ expr: orZero(`sum(adrelay:dead_letters:sum${CHOSEN})`), legend: "standing" }],
@@ -45,7 +45,7 @@ export const PUBLISHER: DashboardSpec = {
     },
     {
       kind: "number",
-      title: "Ads that await their acknowledgment",
+      title: "How many ads await their acknowledgment?",
       description: "More than it can answer within the deadline: soon they are missed.",
       unit: "short",
       queries: [
@@ -59,7 +59,7 @@ export const PUBLISHER: DashboardSpec = {
     },
     {
       kind: "number",
-      title: "Acknowledgments delivered in this time",
+      title: "How many acknowledgments were delivered?",
       description: "What it can be paid for.",
       unit: "short",
       queries: [
