@@ -6,4 +6,4 @@ const home = process.env["ADRELAY_HOME"] || fileURLToPath(new URL("../.adrelay",
 
 // npm itself goes to the folder of package.json.
 process.chdir(process.env["INIT_CWD"] || process.cwd());
-await runProcess(process, [home]);
+await runProcess(process, { calledAs: "npm run adrelay --", stackHomes: [home] });

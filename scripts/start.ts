@@ -148,5 +148,7 @@ An injection:
   curl -s ${gateway}${INJECTION_PATH} ${headers} -d '${JSON.stringify(DEMO_INJECTION)}'
 Its acknowledgment, with the ad_response_id of the answer:
   curl -s ${gateway}${ACKNOWLEDGE_PATH} ${headers} -d '{"ad_response_id": "...", "llm_response": "..."}'
+How all of it stands, from another terminal:
+  npm run adrelay -- status
 `);
 }

@@ -67,7 +67,7 @@ export async function gatherEvidence(
   return { ads, metrics };
 }
 
-const LAST_SCRAPE_TIMEOUT_MS = 30_000;
+const LAST_LOOK_TIMEOUT_MS = 30_000;
 
 /** A scrape may come without the ledger's counts while a connection is made anew, but not for ever. */
 async function scrapeInTheEnd(scraper: Scraper, app: AppId): Promise<Samples> {
@@ -78,12 +78,19 @@ async function scrapeInTheEnd(scraper: Scraper, app: AppId): Promise<Samples> {
     }
     return samples;
   };
-  return eventually(wanted, LAST_SCRAPE_TIMEOUT_MS).catch(() => new Map());
+  return eventually(wanted, LAST_LOOK_TIMEOUT_MS).catch(() => new Map());
 }
 
+/** A Redis that stalls for a moment is a 503, as callers are told; asked again, the answer is what counts. */
 async function lookUp({ gatewayUrls }: World, id: string, account: Account): Promise<View | undefined> {
   const [gateway = ""] = gatewayUrls;
-  const { status, body } = await relayCaller(gateway, CALLER_KEYS[account]).lookUp(id);
+  const { status, body } = await eventually(async () => {
+    const answer = await relayCaller(gateway, CALLER_KEYS[account]).lookUp(id);
+    if (answer.status === 503) {
+      throw new TypeError("the ledger could not be asked");
+    }
+    return answer;
+  }, LAST_LOOK_TIMEOUT_MS);
   return status === 404
     ? undefined
     : {

@@ -29,10 +29,11 @@ export interface PlanOptions {
 export const JOB_LOCK_MS = 11_000;
 const CLOCK_SKEWS_MS = [-300_000, -30_000, 30_000, 300_000];
 /**
- * Waits of jobs go by the clock of the worker that puts them off. One whose clock was ahead leaves jobs that
- * are due by so much later, once it is gone: runs that are short leave that out, and long ones wait for it.
+ * Waits of jobs go by the clock of the worker that puts them off. What one whose clock was ahead has left is
+ * brought back within seconds, in rare cases within two minutes: runs that are short leave that out.
  */
 const WORKER_AHEAD_FROM_MS = 120_000;
+const BROUGHT_BACK_WITHIN_MS = 120_000;
 const WARM_UP_MS = 1000;
 /** No fault begins later than this before the end. */
 const LEAST_MS = 200;
@@ -141,10 +142,10 @@ function drawOne(
   return undefined;
 }
 
-/** By how much jobs may be late in the end, since the clock of a worker that put them off was ahead. */
+/** By how much jobs may be late in the end, if the clock of a worker that put them off was ahead. */
 export function latenessMs(plan: readonly PlannedFault[]): number {
-  const skewsMs = plan.flatMap(({ fault }) =>
-    fault.kind === "clock_skew" && WORKER_IDS.includes(fault.app) ? [fault.skewMs] : [],
+  const wasAhead = plan.some(
+    ({ fault }) => fault.kind === "clock_skew" && fault.skewMs > 0 && WORKER_IDS.includes(fault.app),
   );
-  return Math.max(0, ...skewsMs);
+  return wasAhead ? BROUGHT_BACK_WITHIN_MS : 0;
 }

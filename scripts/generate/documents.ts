@@ -8,6 +8,7 @@ import { COMMAND_PATHS, renderHelp } from "../../apps/cli/src/command-line.ts";
 import { GATEWAY_SETTINGS } from "../../apps/gateway/src/config.ts";
 import { WORKER_SETTINGS } from "../../apps/worker/src/config.ts";
 import { buildDashboards } from "../../deploy/grafana/src/dashboards.ts";
+import { metricTables } from "./metrics-document.ts";
 
 export interface GeneratedDocument {
   /** Path from the root of the repository. */
@@ -22,6 +23,7 @@ export async function generateDocuments(): Promise<GeneratedDocument[]> {
     { path: ".env.example", text: envExample() },
     { path: "docs/errors.md", text: errors() },
     { path: "docs/state-table.md", text: stateTable() },
+    { path: "docs/metrics.md", text: await metrics() },
     { path: "docs/cli.md", text: await commandReference() },
     ...buildDashboards().map(({ name, json }) => ({
       path: `deploy/grafana/dashboards/${name}.json`,
@@ -81,6 +83,20 @@ function stateTable(): string {
   ].join("\n");
 }
 
+async function metrics(): Promise<string> {
+  return [
+    GENERATED,
+    "# Metrics",
+    "",
+    "Prometheus' text format, at `/metrics` of each ops listener; Node's own metrics stand beside these. Label values",
+    "are bounded: publishers are the configured ones and those that ever were, operations and outcomes are fixed sets,",
+    "an HTTP status is one that we answer. Series of configured publishers are there from the start, at zero. What is",
+    "worth an alarm: [operations.md](operations.md#what-to-watch).",
+    "",
+    ...(await metricTables()),
+  ].join("\n");
+}
+
 const CLI_INTRODUCTION = `# The command adrelay
 
 Looks after a relay through the admin API of its gateway. From a checkout: \`npm run adrelay -- <command>\`, or for
@@ -95,14 +111,14 @@ show in the list of processes.
 **For scripts.** \`--json\` prints what the API answers as it came, one line an answer (\`dead list --all\`: a page;
 \`dead replay ID ID\`: an id), and nothing else on standard output; what is for people goes to standard error. The exit
 code tells how it went. Without a terminal there is no bar, no colour and no question; \`NO_COLOR\` does without colour
-anywhere. Every call is bounded by \`--timeout\`.
+anywhere. On a terminal too narrow for a table each of its rows is a paragraph. Every call is bounded by \`--timeout\`.
 
 **Bulk replays.** \`dead replay\` with a filter, or \`--all\`, tells how many match and asks; \`--yes\` answers. It then shows
-the progress. Ctrl-C ends the watching, not the replay: \`adrelay replays show ID --watch\` takes it up again, and
-\`adrelay replays cancel ID\` ends it. If an answer to a change doesn't come, the change may have been made: look before you
-repeat it.
+the progress. "Replayed" means put back on the queue; \`status\` shows what becomes of it. Ctrl-C ends the watching, not
+the replay: \`adrelay replays show ID --watch\` takes it up again, and \`adrelay replays cancel ID\` ends it. If an answer
+to a change doesn't come, the change may have been made: look before you repeat it.
 
-**Shell completion.** \`adrelay completion >> ~/.bashrc\`, or \`~/.zshrc\`.
+**Shell completion.** Where \`adrelay\` is on PATH: \`adrelay completion >> ~/.bashrc\`, or \`~/.zshrc\`.
 `;
 
 /** The commands as they describe themselves; options of every command stand once. */

@@ -9,10 +9,6 @@ export function showDeadLetters(
   letters: readonly AcknowledgmentView[],
   nowMs: number,
 ): void {
-  if (letters.length === 0) {
-    terminal.note("No dead letters match.");
-    return;
-  }
   const rows = letters.map((letter) => [
     letter.ad_response_id,
     letter.publisher,
@@ -44,7 +40,8 @@ export function showAcknowledgment(terminal: Terminal, one: AcknowledgmentDetail
     queued: moment(one.queued_at),
     "next attempt": moment(one.next_attempt_at),
     ended: moment(one.ended_at),
-    attempts: `${one.attempts}, of which ${one.failed_attempts} failed since it was last queued`,
+    attempts: one.attempts,
+    retries: one.failed_attempts > 0 ? `${one.failed_attempts} since it was last queued` : null,
   });
   if (one.attempt_log.length > 0) {
     terminal.print("");

@@ -2,17 +2,9 @@
  * Calls the admin API. Each call is bounded as a whole, sends the token to the one address it was given for
  * (redirects are not followed), and believes an answer only if it has the form that was agreed.
  */
-import { ADMIN_PATH, type Problem, problemSchema } from "@adrelay/contract";
+import { ADMIN_PATH, problemSchema } from "@adrelay/contract";
 import type { z } from "zod";
-import { EXIT, type ExitCode } from "./exit-codes.ts";
-
-/** Why there is no result; `message` is for people and says what to do. */
-export interface Failure {
-  readonly kind: "refused" | "denied" | "unavailable" | "nonsense" | "interrupted";
-  readonly message: string;
-  /** The API's own answer, if it gave one. */
-  readonly text?: string;
-}
+import { explainRefusal, explainSilence, type Failure, type RawAnswer } from "./admin-failure.ts";
 
 export type Answer<T> =
   | { readonly kind: "ok"; readonly value: T /** The answer as it came. */; readonly text: string }
@@ -22,6 +14,8 @@ export interface AdminClientOptions {
   readonly url: string;
   readonly token: string;
   readonly timeoutMs: number;
+  /** How to call the command, for hints. */
+  readonly calledAs: string;
   /** Ends what runs when the operator wants to leave. */
   readonly signal: AbortSignal;
 }
@@ -34,18 +28,6 @@ export interface AdminCall<T> {
   readonly schema: z.ZodType<T>;
 }
 
-const EXIT_OF_FAILURE = {
-  refused: EXIT.refused,
-  denied: EXIT.denied,
-  unavailable: EXIT.unavailable,
-  nonsense: EXIT.unavailable,
-  interrupted: EXIT.interrupted,
-} as const satisfies Record<Failure["kind"], ExitCode>;
-
-export function exitOf({ kind }: Failure): ExitCode {
-  return EXIT_OF_FAILURE[kind];
-}
-
 export class AdminClient {
   readonly #options: AdminClientOptions;
 
@@ -54,7 +36,7 @@ export class AdminClient {
   }
 
   async call<T>(call: AdminCall<T>): Promise<Answer<T>> {
-    const { url, token, timeoutMs, signal } = this.#options;
+    const { url, token, timeoutMs, signal, calledAs } = this.#options;
     try {
       const response = await fetch(addressOf(url, call), {
         method: call.body === undefined ? "GET" : "POST",
@@ -67,24 +49,13 @@ export class AdminClient {
         redirect: "manual",
         signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), signal]),
       });
-      return readAnswer({ status: response.status, text: await response.text(), url }, call.schema);
+      const text = await response.text();
+      return readAnswer({ status: response.status, text, url, calledAs }, call.schema);
     } catch (error) {
-      return failed(this.#explain(error, call.body !== undefined));
+      return failed(
+        explainSilence(error, { url, timeoutMs, isInterrupted: signal.aborted, isChange: isChange(call) }),
+      );
     }
-  }
-
-  #explain(error: unknown, isChange: boolean): Failure {
-    const { url, timeoutMs, signal } = this.#options;
-    const doubt = isChange ? " It may have been done all the same: look before you repeat it." : "";
-    if (signal.aborted) {
-      return { kind: "interrupted", message: `Interrupted.${doubt}` };
-    }
-    const isLate = error instanceof Error && error.name === "TimeoutError";
-    const why = isLate ? `within ${timeoutMs} ms` : `(${codeOf(error)})`;
-    return {
-      kind: "unavailable",
-      message: `No answer from ${url} ${why}.${doubt} Is that the gateway's ops listener? --url or ADRELAY_URL names it.`,
-    };
   }
 }
 
@@ -94,16 +65,10 @@ function addressOf<T>(base: string, { path, query = {} }: AdminCall<T>): string 
   return `${base.replace(/\/+$/, "")}${ADMIN_PATH}${path}${search === "" ? "" : `?${search}`}`;
 }
 
-interface RawAnswer {
-  readonly status: number;
-  readonly text: string;
-  readonly url: string;
-}
-
 function readAnswer<T>(raw: RawAnswer, schema: z.ZodType<T>): Answer<T> {
   const json = parseJson(raw.text);
   if (raw.status < 200 || raw.status > 299) {
-    return failed(failureOf(raw, problemSchema.safeParse(json).data));
+    return failed(explainRefusal(raw, problemSchema.safeParse(json).data));
   }
   const parsed = schema.safeParse(json);
   if (parsed.success) {
@@ -114,31 +79,6 @@ function readAnswer<T>(raw: RawAnswer, schema: z.ZodType<T>): Answer<T> {
     kind: "nonsense",
     message: `${raw.url} answered something else than was agreed (${where}). Is it a gateway's ops listener, of this version?`,
   });
-}
-
-function failureOf({ status, text, url }: RawAnswer, problem: Problem | undefined): Failure {
-  const said = problem === undefined ? {} : { text: text.trim() };
-  if (status === 401 || status === 403) {
-    const message = `${url} does not take this token. Set ADRELAY_ADMIN_TOKEN to the gateway's ADMIN_TOKEN.`;
-    return { kind: "denied", message, ...said };
-  }
-  if (problem === undefined) {
-    const message = `${url} answered ${status}, not as the admin API does. Is it a gateway's ops listener?`;
-    return { kind: "nonsense", message };
-  }
-  if (problem.code === "not_found") {
-    const message = `${url} has no such admin call: its ADMIN_TOKEN is not set, or it is of another version.`;
-    return { kind: "unavailable", message, ...said };
-  }
-  const faults = (problem.errors ?? []).map(({ path, message }) => `${path}: ${message}`);
-  const message = [problem.title, problem.detail, ...faults].filter((part) => part !== undefined).join(". ");
-  return status >= 500
-    ? {
-        kind: "unavailable",
-        message: `${message}. Try again; \`adrelay doctor\` looks for the cause.`,
-        ...said,
-      }
-    : { kind: "refused", message, ...said };
 }
 
 function failed(failure: Failure): { readonly kind: "failed"; readonly failure: Failure } {
@@ -153,8 +93,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The system's name of a fault, which `fetch` hides in the cause. */
-function codeOf(error: unknown): string {
-  const cause = error instanceof Error ? (error.cause ?? error) : error;
-  return cause instanceof Error && "code" in cause ? String(cause.code) : "the connection broke";
+/** A dry run only counts. */
+function isChange<T>({ body }: AdminCall<T>): boolean {
+  return body !== undefined && body["dry_run"] !== true;
 }

@@ -43,7 +43,8 @@ export function findConnection(sources: ConnectionSources): ConnectionResult {
   const token =
     fromFile.token ?? filled(env["ADRELAY_ADMIN_TOKEN"]) ?? filled(env["ADMIN_TOKEN"]) ?? stack?.adminToken;
   if (token === undefined) {
-    const message = `No token for ${url}. Set ADRELAY_ADMIN_TOKEN to the gateway's ADMIN_TOKEN, or name a file with --token-file.`;
+    const where = named === undefined ? `${url}, and no \`npm start\` runs here` : url;
+    const message = `No token for ${where}. Set ADRELAY_ADMIN_TOKEN to the gateway's ADMIN_TOKEN, or name a file with --token-file.`;
     return { kind: "faulty", exit: EXIT.denied, message };
   }
   return headerKeySchema.safeParse(token).success

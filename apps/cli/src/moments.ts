@@ -5,7 +5,8 @@ import { UsageError } from "./exit-codes.ts";
 export function parseMoment(name: string, text: string, nowMs: number): string {
   const agoMs = parseSpanMs(text);
   if (agoMs !== undefined) {
-    return new Date(nowMs - agoMs).toISOString();
+    // Nothing is older than 1970, and dates end somewhere.
+    return new Date(Math.max(0, nowMs - agoMs)).toISOString();
   }
   // Other forms that Date takes differ from engine to engine.
   const atMs = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/.test(text)
@@ -29,8 +30,16 @@ export function describeMoment(time: string | null, nowMs: number): string {
   if (Number.isNaN(atMs)) {
     return "-";
   }
-  const second = `${new Date(atMs).toISOString().slice(0, 19)}Z`;
-  return atMs <= nowMs ? `${second} (${ms(nowMs - atMs)} ago)` : `${second} (in ${ms(atMs - nowMs)})`;
+  return `${new Date(atMs).toISOString().slice(0, 19)}Z (${describeAge(time, nowMs)})`;
+}
+
+/** How long ago, or in how long. */
+export function describeAge(time: string | null, nowMs: number): string {
+  const agoMs = time === null ? Number.NaN : nowMs - Date.parse(time);
+  if (Number.isNaN(agoMs)) {
+    return "-";
+  }
+  return agoMs >= 0 ? `${ms(agoMs)} ago` : `in ${ms(-agoMs)}`;
 }
 
 export function describeSeconds(seconds: number | null): string {

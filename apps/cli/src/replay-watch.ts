@@ -5,6 +5,7 @@ import type { Answer } from "./admin-client.ts";
 import { describeSeconds } from "./moments.ts";
 import { replayPath } from "./positionals.ts";
 import type { Session } from "./session.ts";
+import type { Streams } from "./terminal.ts";
 
 const POLL_MS = 500;
 /** A gateway that restarts meanwhile may be away for this long. */
@@ -52,9 +53,13 @@ function startProgress({ terminal, isJson }: Session): Progress {
   return terminal.canMove ? startBar(terminal.streams.stderr) : startLines((line) => terminal.note(line));
 }
 
-function startBar(stream: NodeJS.WritableStream): Progress {
+/** Columns that the figures beside a bar may take. */
+const FIGURES_COLUMNS = 40;
+
+function startBar(stream: Streams["stderr"]): Progress {
+  const barsize = Math.min(40, Math.max(10, (stream.columns ?? 80) - FIGURES_COLUMNS));
   const bar = new cliProgress.SingleBar(
-    { stream, format: "{bar} {percentage}% | {value} of {total} | {left} left", hideCursor: true },
+    { stream, format: "{bar} {percentage}% | {value} of {total} | {left} left", barsize, hideCursor: true },
     cliProgress.Presets.shades_classic,
   );
   let isStarted = false;

@@ -1,5 +1,5 @@
 import { EXIT } from "./exit-codes.ts";
-import { type CliProcess, runCli } from "./run-cli.ts";
+import { type CliProcess, type Place, runCli } from "./run-cli.ts";
 
 /** What of a process the command needs. */
 export interface HostProcess extends Pick<CliProcess, "env"> {
@@ -13,11 +13,14 @@ export interface HostProcess extends Pick<CliProcess, "env"> {
   on(signal: "SIGINT" | "SIGTERM", listener: () => void): unknown;
 }
 
+/** The command by itself, anywhere. */
+export const INSTALLED: Place = { calledAs: "adrelay", stackHomes: [] };
+
 /** Time for what is interrupted to say so. */
 const LEAVE_TIMEOUT_MS = 2000;
 
 /** The whole of a process; it ends by itself once its output is out. */
-export async function runProcess(host: HostProcess, stackHomes: readonly string[] = []): Promise<void> {
+export async function runProcess(host: HostProcess, place: Place = INSTALLED): Promise<void> {
   const { env, stdin, stdout, stderr } = host;
   const interruption = new AbortController();
   const interrupt = () => {
@@ -35,7 +38,7 @@ export async function runProcess(host: HostProcess, stackHomes: readonly string[
     env,
     cwd: host.cwd(),
     streams: { stdin, stdout, stderr },
-    stackHomes,
+    place,
     signal: interruption.signal,
   });
 }

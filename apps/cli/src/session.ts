@@ -1,5 +1,5 @@
-import type { AdminCall, AdminClient, Answer, Failure } from "./admin-client.ts";
-import { exitOf } from "./admin-client.ts";
+import type { AdminCall, AdminClient, Answer } from "./admin-client.ts";
+import { exitOf, type Failure } from "./admin-failure.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { printable, type Terminal } from "./terminal.ts";
 
@@ -7,6 +7,8 @@ import { printable, type Terminal } from "./terminal.ts";
 export interface Session {
   readonly client: AdminClient;
   readonly terminal: Terminal;
+  /** How to call the command, for hints. */
+  readonly calledAs: string;
   /** Print what the API answers, as it came. */
   readonly isJson: boolean;
   /** Fires at Ctrl-C. */

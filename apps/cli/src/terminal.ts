@@ -1,13 +1,14 @@
 import { createInterface } from "node:readline/promises";
 import type { Readable, Writable } from "node:stream";
+import { stripVTControlCharacters } from "node:util";
 import CliTable from "cli-table3";
 import pico from "picocolors";
 
 /** The three streams of a process; `isTTY` as Node sets it. */
 export interface Streams {
   readonly stdin: Readable & { readonly isTTY?: boolean };
-  readonly stdout: Writable & { readonly isTTY?: boolean };
-  readonly stderr: Writable & { readonly isTTY?: boolean };
+  readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number };
+  readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number };
 }
 
 /** Results go to standard output, everything else to standard error. */
@@ -30,6 +31,11 @@ export class Terminal {
     return this.streams.stderr.isTTY === true;
   }
 
+  /** Width of what results are shown on; undefined if that is no terminal. */
+  get columns(): number | undefined {
+    return this.streams.stdout.isTTY === true ? this.streams.stdout.columns : undefined;
+  }
+
   print(line: string): void {
     this.streams.stdout.write(`${line}\n`);
   }
@@ -38,18 +44,28 @@ export class Terminal {
     this.streams.stderr.write(`${line}\n`);
   }
 
-  /** Columns without lines between them, so that a table can be cut and searched. */
-  table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): void {
-    const table = new CliTable({
-      chars: NO_LINES,
-      style: { head: [], border: [], "padding-left": 0, "padding-right": 2 },
-      head: head.map((title) => this.color.bold(title)),
-    });
-    for (const row of rows) {
-      table.push(row.map((cell) => printable(String(cell))));
+  /**
+   * Columns without lines between them, so that a table can be cut and searched. On a terminal that is too
+   * narrow for it each row becomes a paragraph. Nothing at all without rows.
+   */
+  table(head: readonly string[], rows: readonly Row[]): void {
+    const titles = head.map((title) => this.color.bold(title));
+    const fitting = GAPS.map((gap) => layOut(titles, rows, gap)).find(
+      ({ width }) => width <= (this.columns ?? Number.POSITIVE_INFINITY),
+    );
+    if (fitting !== undefined && rows.length > 0) {
+      this.print(fitting.text);
+    } else {
+      this.#paragraphs(head, rows);
     }
-    for (const line of table.toString().split("\n")) {
-      this.print(line.trimEnd());
+  }
+
+  #paragraphs(head: readonly string[], rows: readonly Row[]): void {
+    for (const [at, row] of rows.entries()) {
+      if (at > 0) {
+        this.print("");
+      }
+      this.facts(Object.fromEntries(head.map((title, column) => [title.toLowerCase(), row[column]])));
     }
   }
 
@@ -81,6 +97,29 @@ export class Terminal {
       prompt.close();
     }
   }
+}
+
+type Row = readonly (string | number)[];
+
+/** Blanks between columns: better many than few. */
+const GAPS = [2, 1] as const;
+
+function layOut(
+  titles: readonly string[],
+  rows: readonly Row[],
+  gap: number,
+): { readonly text: string; readonly width: number } {
+  const style = { head: [], border: [], "padding-left": 0, "padding-right": gap };
+  const table = new CliTable({ chars: NO_LINES, style, head: [...titles] });
+  for (const row of rows) {
+    table.push(row.map((cell) => printable(String(cell))));
+  }
+  const lines = table
+    .toString()
+    .split("\n")
+    .map((line) => line.trimEnd());
+  const width = Math.max(...lines.map((line) => stripVTControlCharacters(line).length));
+  return { text: lines.join("\n"), width };
 }
 
 const NO_LINES = {

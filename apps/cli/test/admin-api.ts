@@ -1,9 +1,8 @@
-/** A test double of the admin API on a real socket: it answers in the contract's shapes, from a small state. */
+/** A double of the admin API on a real socket, for what a real gateway can't be made to answer. */
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import {
   type AcknowledgmentDetail,
-  type DoctorReport,
   type ErrorCode,
   makeProblem,
   type ReplayView,
@@ -21,7 +20,8 @@ export interface SeenCall {
 }
 
 /** What the double does in place of answering by its state. */
-export type Disturbance = "hang" | "cut" | "html" | "old_form" | "unavailable" | "redirect" | "no_admin_api";
+export type Disturbance = Oddity | { readonly raw: string };
+export type Oddity = "hang" | "cut" | "html" | "old_form" | "unavailable" | "redirect" | "no_admin_api";
 
 export interface AdminApi {
   readonly url: string;
@@ -29,7 +29,6 @@ export interface AdminApi {
   readonly letters: Map<string, AcknowledgmentDetail>;
   readonly replays: Map<string, ReplayView>;
   stats: Stats;
-  doctor: DoctorReport;
   /** Decides about the call to come; undefined answers by the state. */
   disturb: (call: SeenCall) => Disturbance | undefined;
   /** How many letters each look at a running replay moves on. */
@@ -145,7 +144,6 @@ export async function startAdminApi(): Promise<AdminApi> {
     letters: new Map(),
     replays: new Map(),
     stats: someStats(),
-    doctor: { at: AT, checks: [{ name: "redis", status: "ok", detail: "answers in 1 ms" }] },
     disturb: () => undefined,
     replayStep: 2,
     close: () =>
@@ -186,6 +184,10 @@ async function readCall(request: IncomingMessage): Promise<SeenCall> {
 }
 
 function carryOut(disturbance: Disturbance, request: IncomingMessage, response: ServerResponse): void {
+  if (typeof disturbance === "object") {
+    response.writeHead(200).end(disturbance.raw);
+    return;
+  }
   switch (disturbance) {
     case "hang":
       return;
@@ -212,103 +214,47 @@ function carryOut(disturbance: Disturbance, request: IncomingMessage, response: 
   }
 }
 
-function answer(api: AdminApi, call: SeenCall, response: ServerResponse): void {
-  const [, area = "", id = "", action = ""] = call.path.split("/");
-  switch (area) {
-    case "stats":
-      sendJson(response, 200, api.stats);
-      return;
-    case "doctor":
-      sendJson(response, 200, api.doctor);
-      return;
-    case "audit": {
-      const entry = { at: AT, by: "alice", ad_response_id: null, replay_id: "r-1", details: { matched: 4 } };
-      sendJson(response, 200, { entries: [{ ...entry, action: "replays_start" }], next_cursor: null });
-      return;
-    }
-    case "acknowledgments":
-      answerLetters(api, { ...call, id, action }, response);
-      return;
-    case "replays":
-      answerReplays(api, { ...call, id, action }, response);
-      return;
-    default:
-      sendProblem(response, "not_found");
-  }
-}
-
-interface RoutedCall extends SeenCall {
-  readonly id: string;
-  readonly action: string;
-}
-
-function answerLetters(api: AdminApi, { id, action, query }: RoutedCall, response: ServerResponse): void {
-  if (id === "") {
-    const all = [...api.letters.values()];
-    const from = Number(query["cursor"] ?? 0);
-    const to = from + Number(query["limit"]);
-    const page = { acknowledgments: all.slice(from, to), next_cursor: to < all.length ? String(to) : null };
-    sendJson(response, 200, page);
-    return;
-  }
-  const found = api.letters.get(id);
-  if (found === undefined) {
-    sendProblem(response, "unknown_ad_response");
-  } else if (action === "") {
+function answer(api: AdminApi, { method, path, body }: SeenCall, response: ServerResponse): void {
+  const [, area = "", id = ""] = path.split("/");
+  const dead = [...api.letters.values()].filter(({ state }) => state === "dead");
+  const [found, running] = [api.letters.get(id), api.replays.get(id)];
+  if (area === "stats") {
+    sendJson(response, 200, api.stats);
+  } else if (area === "acknowledgments" && id === "") {
+    sendJson(response, 200, { acknowledgments: dead, next_cursor: null });
+  } else if (area === "acknowledgments" && found !== undefined) {
     sendJson(response, 200, found);
-  } else if (found.state !== "dead") {
-    sendProblem(response, "not_dead", `This acknowledgment is ${found.state}.`);
-  } else {
-    const state = action === "replay" ? "queued" : "discarded";
-    api.letters.set(id, { ...found, state });
-    sendJson(response, 200, { ad_response_id: id, state });
-  }
-}
-
-function answerReplays(
-  api: AdminApi,
-  { method, id, action, body }: RoutedCall,
-  response: ServerResponse,
-): void {
-  const matched = [...api.letters.values()].filter(({ state }) => state === "dead").length;
-  if (id === "" && method === "GET") {
-    sendJson(response, 200, { replays: [...api.replays.values()] });
-  } else if (id === "" && Object(body).dry_run === true) {
-    sendJson(response, 200, { dry_run: true, matched });
-  } else if (id === "") {
-    const started = replay({ matched });
+  } else if (area === "replays" && running !== undefined) {
+    sendJson(response, 200, moveOn(api, running));
+  } else if (area === "replays" && method === "POST" && Object(body).dry_run === true) {
+    sendJson(response, 200, { dry_run: true, matched: dead.length });
+  } else if (area === "replays" && method === "POST") {
+    const started = replay({ matched: dead.length });
     api.replays.set(started.replay_id, started);
     sendJson(response, 202, started);
   } else {
-    answerReplay(api, { id, action }, response);
+    sendProblem(response, "not_found");
   }
 }
 
-function answerReplay(
-  api: AdminApi,
-  { id, action }: Pick<RoutedCall, "id" | "action">,
-  response: ServerResponse,
-): void {
-  const found = api.replays.get(id);
-  if (found === undefined) {
-    sendProblem(response, "unknown_ad_response");
-    return;
+/** What is looked at has gone on by a step. */
+function moveOn(api: AdminApi, found: ReplayView): ReplayView {
+  if (found.state !== "running") {
+    return found;
   }
-  const isRunning = found.state === "running";
-  const replayed = Math.min(found.replayed + (isRunning ? api.replayStep : 0), found.matched);
-  const next = action === "cancel" ? "cancelled" : replayed === found.matched ? "completed" : "running";
-  const state = isRunning ? next : found.state;
-  const moved = { ...found, replayed, state, ended_at: state === "running" ? null : AT };
-  api.replays.set(id, moved);
-  sendJson(response, 200, moved);
+  const replayed = Math.min(found.replayed + api.replayStep, found.matched);
+  const isDone = replayed === found.matched;
+  const moved = { ...found, replayed, ...(isDone ? { state: "completed" as const, ended_at: AT } : {}) };
+  api.replays.set(found.replay_id, moved);
+  return moved;
 }
 
 function sendJson(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 }
 
-function sendProblem(response: ServerResponse, code: ErrorCode, detail?: string): void {
-  const problem = makeProblem(code, "r", detail === undefined ? {} : { detail });
+function sendProblem(response: ServerResponse, code: ErrorCode): void {
+  const problem = makeProblem(code, "r", {});
   response
     .writeHead(problem.status, { "content-type": "application/problem+json" })
     .end(JSON.stringify(problem));

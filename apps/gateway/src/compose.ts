@@ -100,10 +100,20 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
 function makePublicApp({ config, log, registry, hurry }: Base, adapters: Adapters): Express {
   const { settings, publishers } = config;
   const { ledger, queue, provider, pending, waiters, guard } = adapters;
-  const metrics = createGatewayMetrics(registry);
+  const metrics = createGatewayMetrics(
+    registry,
+    publishers.map(({ id }) => id),
+  );
   const notes = new CallNotes();
   const takesUnknown = settings.UNKNOWN_ACK === "accept";
-  const intake = makeIntake({ ledger, queue, log, takesUnknown, isDurable: () => guard.isDurable });
+  const intake = makeIntake({
+    ledger,
+    queue,
+    log,
+    takesUnknown,
+    isDurable: () => guard.isDurable,
+    onAccepted: metrics.noteAccepted,
+  });
   const ackDeadlineMs = settings.ACK_DEADLINE_MS;
   return createPublicApp({
     authenticate: makeAuthenticate(publishers, settings.API_KEY_HEADERS),
@@ -142,7 +152,12 @@ function makeOpsApp(
   const { redis, guard, ledger, queue, pulse } = adapters;
   const routes = composeAdmin(config, { ...adapters, log });
   return createOpsApp({
-    collect: () => collectWithLedger(registry, { ledger, queueDepths: () => queue.counts() }),
+    collect: () =>
+      collectWithLedger(registry, {
+        ledger,
+        publishers: config.publishers.map(({ id }) => id),
+        queueDepths: () => queue.counts(),
+      }),
     checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable }],
     warnings: () => pulse.warnings(),
     isStopping: () => lifecycle.isStopping,

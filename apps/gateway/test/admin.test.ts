@@ -17,11 +17,14 @@ import {
 } from "@adrelay/testkit";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
+import { ADMIN_CALLS, callOf, expectAgreedForm } from "./admin-answers.ts";
 
 let redis: TestRedis;
 let provider: ScriptedProvider;
 let stack: RelayStack;
 let caller: RelayCaller;
+/** The calls that were answered with success. */
+const answered = new Set<string>();
 
 beforeAll(async () => {
   [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
@@ -75,6 +78,11 @@ async function admin(
   });
   const text = await response.text();
   const json: unknown = JSON.parse(text);
+  const call = callOf(method, path);
+  expectAgreedForm(call, response.status, json);
+  if (response.ok && call !== undefined) {
+    answered.add(call);
+  }
   return { status: response.status, headers: response.headers, text, json, body: bodySchema.parse(json) };
 }
 
@@ -343,6 +351,41 @@ test("a bulk replay that is not known is told so", async () => {
   expect((await admin("GET", `/replays/${unknownId()}`)).body).toMatchObject({ code: "unknown_replay" });
   expect((await admin("GET", "/replays/rubbish")).status).toBe(404);
   expect((await admin("POST", `/replays/${unknownId()}/cancel`)).status).toBe(404);
+});
+
+test("every call answers in the form that was agreed, in each state", async () => {
+  answered.clear();
+  const [dead, discarded] = [await deadLetter(), await deadLetter()];
+  const [waiting, decided] = [await injected(), await refused()];
+  await admin("POST", `/acknowledgments/${discarded}/discard`, { reason: "old" });
+  provider.onAcknowledge(() => ({ kind: "answer", status: 503 }));
+  const queued = await injected();
+  await caller.acknowledge(queued, "text", { headers: { Prefer: "respond-async" } });
+  const states = new Map([
+    [dead, "dead"],
+    [discarded, "discarded"],
+    [waiting, "awaiting"],
+    [queued, "queued"],
+    [decided, "refused"],
+  ]);
+  for (const [id, state] of states) {
+    expect((await admin("GET", `/acknowledgments/${id}`)).body).toMatchObject({ state });
+  }
+  provider.onAcknowledge(() => acknowledged());
+  for (const path of ["/acknowledgments?state=queued", "/acknowledgments?state=awaiting", "/doctor"]) {
+    expect((await admin("GET", path)).status).toBe(200);
+  }
+  await admin("POST", "/replays", { dry_run: true });
+  const started = await admin("POST", "/replays", { rate_per_second: 1, since: "2020-01-01T00:00:00+02:00" });
+  await admin("GET", `/replays/${started.body.replay_id}`);
+  await admin("POST", `/replays/${started.body.replay_id}/cancel`);
+  await admin("POST", `/acknowledgments/${dead}/replay`);
+  for (const path of ["/acknowledgments", "/replays", "/audit", "/stats"]) {
+    await admin("GET", path);
+  }
+  expect([...answered].toSorted()).toEqual(ADMIN_CALLS.toSorted());
+  await becomes(queued, "delivered");
+  await becomes(dead, "delivered");
 });
 
 test("stats show how all of it stands", async () => {

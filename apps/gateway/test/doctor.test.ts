@@ -144,6 +144,7 @@ test("a dead letter, another version and a wrong clock are warned of", async () 
   provider.onAcknowledge(() => ({ kind: "answer", status: 400 }));
   await caller.acknowledge(unknownId(), "text");
   const record = { role: "worker", host: "h", pid: 1, version: "0.0.9", startedAtMs: 1, clockSkewMs: -5000 };
+  expect((await examine()).get("dead_letters")?.detail).toMatch(/^\d+, the oldest for \d+ s$/);
   await redis.hset("{adrelay:0}:processes", "other", `1 ${Date.now()} ${JSON.stringify(record)}`);
   const checks = await examine();
   expect(statusesOf(checks, "dead_letters", "versions", "clocks")).toEqual(["warn", "warn", "warn"]);

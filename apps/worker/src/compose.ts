@@ -114,7 +114,7 @@ function makeWorker(
 }
 
 function makeOpsApp(
-  { log, lifecycle, registry }: Base,
+  { config: { publishers }, log, lifecycle, registry }: Base,
   {
     redis,
     guard,
@@ -125,7 +125,12 @@ function makeOpsApp(
   }: Adapters & { readonly worker: DeliveryWorker; readonly pulse: Pulse },
 ): Express {
   return createOpsApp({
-    collect: () => collectWithLedger(registry, { ledger, queueDepths: () => queue.counts() }),
+    collect: () =>
+      collectWithLedger(registry, {
+        ledger,
+        publishers: publishers.map(({ id }) => id),
+        queueDepths: () => queue.counts(),
+      }),
     checks: [
       { name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable },
       { name: "consuming", check: () => Promise.resolve(worker.isConsuming) },

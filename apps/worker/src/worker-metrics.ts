@@ -12,16 +12,20 @@ export interface WorkerMetrics {
 
 export function createWorkerMetrics(registry: Registry): WorkerMetrics {
   const registers = [registry];
+  const attempts = new Counter({
+    name: "adrelay_delivery_attempts_total",
+    help: "Attempts at delivery by this process, by what came of them: deliver, refuse, retry, die.",
+    labelNames: ["outcome"],
+    registers,
+  });
+  for (const outcome of ["deliver", "refuse", "retry", "die"]) {
+    attempts.inc({ outcome }, 0);
+  }
   return {
-    attempts: new Counter({
-      name: "adrelay_delivery_attempts_total",
-      help: "Attempts at delivery by this process, by what came of them.",
-      labelNames: ["outcome"],
-      registers,
-    }),
+    attempts,
     providerDuration: new Histogram({
       name: "adrelay_provider_request_duration_seconds",
-      help: "Time of a call to the ad service, body included.",
+      help: "Time of a call to the ad service, body included, by status class (2xx) or why there was no answer.",
       labelNames: ["operation", "outcome"],
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30],
       registers,

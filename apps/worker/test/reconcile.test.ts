@@ -90,3 +90,22 @@ test("rounds walk through more entries than one batch holds, and begin anew", as
   await reconcile();
   expect(await ledger.find(oldest)).toMatchObject({ state: "dead" });
 });
+
+test("a job that is put off though its attempt is overdue comes back", async () => {
+  const { queue, reconcile, queued, partition } = setup();
+  await queued(LONG_MS);
+  const worker = new DeliveryWorker({
+    redis,
+    partition,
+    concurrency: 1,
+    attemptTimeoutMs: 1000,
+    handle: async () => ({ kind: "again", delayMs: LONG_MS }),
+    onError: () => {},
+    onUnreadable: () => {},
+  });
+  worker.start();
+  await eventually(async () => expect((await queue.counts()).delayed).toBe(1));
+  await worker.close();
+  await reconcile();
+  expect(await queue.counts()).toMatchObject({ delayed: 0, waiting: 1 });
+});

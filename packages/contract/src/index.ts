@@ -14,6 +14,7 @@ export {
   type AcknowledgmentDetail,
   type AcknowledgmentView,
   ADMIN_PATH,
+  type AuditEntryView,
   acknowledgmentDetailSchema,
   acknowledgmentPageSchema,
   acknowledgmentViewSchema,

@@ -18,8 +18,10 @@ export {
   type InjectionRecord,
   Ledger,
   type LedgerOptions,
+  type QueuedEntry,
   type Settlement,
 } from "./ledger.ts";
+export { LEDGER_COUNTERS } from "./ledger-counters.ts";
 export {
   type DeadFilter,
   Listing,
@@ -27,7 +29,7 @@ export {
   type ListPlace,
   type ListQuestion,
 } from "./listing.ts";
-export { collectWithLedger, LEDGER_COUNTERS, type LedgerSources, type QueueDepths } from "./metrics.ts";
+export { collectWithLedger, type LedgerSources, type QueueDepths } from "./metrics.ts";
 export type { PayloadWork } from "./payload-work.ts";
 export {
   type DataLoss,

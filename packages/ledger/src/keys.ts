@@ -9,8 +9,8 @@ export interface LedgerKeys {
   forScript(member: string): string[];
   readonly entryPrefix: string;
   readonly payloadWork: string;
-  /** Sorted set: queued ids by the time they were queued. */
-  readonly queued: string;
+  /** Before a publisher's id: its acknowledgments that wait for their provider. */
+  readonly parkedPrefix: string;
   readonly audit: string;
   /** The keys of a script on bulk replays, in the order that scripts/includes/replay-keys.lua reads. */
   forReplay(replayId: string): string[];
@@ -36,7 +36,7 @@ export function ledgerKeys(partition: string): LedgerKeys {
     forScript,
     entryPrefix,
     payloadWork,
-    queued: `${base}queued`,
+    parkedPrefix: parkedPrefix(base),
     audit,
     forReplay: (id) => [...forScript(""), audit, replayPrefix + id, `${base}replays`, runningReplays],
     replayPrefix,
@@ -56,6 +56,8 @@ export interface GateKeys {
   /** Waiting acknowledgments of a publisher. */
   parked(publisher: string): string;
   readonly busy: string;
+  /** Sorted set: ids by the time of their next attempt; see scripts/includes/due.lua. */
+  readonly due: string;
 }
 
 export function gateKeys(partition: string): GateKeys {
@@ -63,9 +65,14 @@ export function gateKeys(partition: string): GateKeys {
   const busy = `${base}gates`;
   return {
     forGate: (account) => [`${base}gate:${account}`, `${base}gate:${account}:released`, busy],
-    parked: (publisher) => `${base}parked:${publisher}`,
+    parked: (publisher) => parkedPrefix(base) + publisher,
     busy,
+    due: `${base}queued:due`,
   };
+}
+
+function parkedPrefix(base: string): string {
+  return `${base}parked:`;
 }
 
 /** An id as it stands in keys and indexes: without its dashes, to save memory. */

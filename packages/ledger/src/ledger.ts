@@ -34,11 +34,14 @@ export interface LedgerOptions {
   readonly partition?: string;
 }
 
+/** What can come of an injection, as it is booked and counted. */
+export const RECORDED_OUTCOMES = ["ok", "rejected", "no_fill", "fallback", "abandoned"] as const;
+
 /** An injection's answer, as it is booked. */
 export interface InjectionRecord {
   readonly id: AdResponseId;
   readonly publisher: PublisherId;
-  readonly outcome: "ok" | "rejected" | "no_fill" | "fallback" | "abandoned";
+  readonly outcome: (typeof RECORDED_OUTCOMES)[number];
   /** Time until an acknowledgment counts as missed; for `ok` alone. */
   readonly deadlineMs: number;
 }
@@ -80,6 +83,12 @@ export interface Settlement {
 export interface QueuedQuestion {
   readonly limit: number;
   readonly ageMinMs: number;
+}
+
+export interface QueuedEntry {
+  readonly id: AdResponseId;
+  /** Its attempt should have been made by now, and it doesn't wait for its provider. */
+  readonly isOverdue: boolean;
 }
 
 export class Ledger {
@@ -168,13 +177,20 @@ export class Ledger {
     return decodeReply(BOOKED_CODES, reply);
   }
 
-  /** Queued ids in the order they were queued, from the `rank`-th on (0 is the oldest), of an age at the least. */
-  async queuedFrom(rank: number, { limit, ageMinMs }: QueuedQuestion): Promise<AdResponseId[]> {
-    const [seconds] = await this.#redis.time();
-    const untilMs = Number(seconds) * 1000 - ageMinMs;
-    const reply = await this.#redis.zrange(this.#keys.queued, rank, String(rank + limit - 1), "WITHSCORES");
-    const members = Object.entries(fieldsOf(reply)).filter(([, atMs]) => Number(atMs) <= untilMs);
-    return members.map(([member]) => idOf(member));
+  /** Queued entries from the `rank`-th on (0 is the oldest), of an age at the least; see scripts/queued-batch.lua. */
+  async queuedFrom(rank: number, { limit, ageMinMs }: QueuedQuestion): Promise<QueuedEntry[]> {
+    const args = [rank, limit, ageMinMs, this.#keys.entryPrefix, this.#keys.parkedPrefix];
+    const reply = await this.#run("queued-batch", this.#keys.forScript(""), args);
+    return Object.entries(fieldsOf(reply)).map(([member, isOverdue]) => {
+      return { id: idOf(member), isOverdue: isOverdue === 1 };
+    });
+  }
+
+  /** Ids whose attempt is overdue by `graceMs` or more by Redis' clock; see scripts/overdue-attempts.lua. */
+  async overdueAttempts(limit: number, graceMs: number): Promise<AdResponseId[]> {
+    const args = [limit, graceMs, this.#keys.entryPrefix];
+    const reply = await this.#run("overdue-attempts", this.#keys.forScript(""), args);
+    return z.array(z.string()).parse(reply).map(idOf);
   }
 
   /** Moves overdue ad responses to missed; answers how many were looked at, at most `limit`. */

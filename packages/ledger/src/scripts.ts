@@ -17,6 +17,8 @@ const NAMES = [
   "cancel-replay",
   "replay-batch",
   "latest-replays",
+  "overdue-attempts",
+  "queued-batch",
   "pulse",
   "gate-tick",
   "gate-claim",

@@ -45,8 +45,8 @@ function setup(options: { probeIntervalMs?: number } = {}) {
     publisher: publisher(of),
     id: adResponseIdSchema.parse(randomUUID()),
   });
-  const parkAt = (one: GateMember, queuedAtMs: number) =>
-    gates.park({ account: "alpha", member: one, place: { kind: "by_time", queuedAtMs }, notify: undefined });
+  const parkAt = (one: GateMember, dueAtMs: number) =>
+    gates.park({ account: "alpha", member: one, place: { kind: "by_time", dueAtMs }, notify: undefined });
   const parkMany = async (count: number, of = "alpha") => {
     const members = Array.from({ length: count }, () => member(of));
     await Promise.all(members.map((one, at) => parkAt(one, at + 1)));
@@ -189,6 +189,26 @@ test("a worker that comes anew makes a probe due at once", async () => {
   expect((await gates.tick(account, ROOM)).released).toEqual([]);
   await gates.report("alpha", { kind: "probe_now" });
   expect((await gates.tick(account, ROOM)).released).toEqual([first]);
+});
+
+test("workers that come one after another probe no more often for that", async () => {
+  const { gates, member, parkMany } = setup({ probeIntervalMs: 60_000 });
+  const [first = member()] = await parkMany(2);
+  await gates.report("alpha", { kind: "trip", reason: "outage", holdMs: 0 });
+  await gates.report("alpha", { kind: "probe_now" });
+  expect((await gates.tick(account, ROOM)).released).toEqual([first]);
+  expect((await gates.claim("alpha", first)).code).toBe("probe");
+  await gates.report("alpha", { kind: "probe_now" });
+  expect((await gates.tick(account, ROOM)).released).toEqual([]);
+});
+
+test("a worker that comes anew leaves a pause that the provider asked for alone", async () => {
+  const { gates, parkMany, stateOf } = setup();
+  await parkMany(1);
+  await gates.report("alpha", { kind: "trip", reason: "throttled", holdMs: 60_000 });
+  const { nextProbeAtMs } = await stateOf();
+  await gates.report("alpha", { kind: "probe_now" });
+  expect((await stateOf()).nextProbeAtMs).toBe(nextProbeAtMs);
 });
 
 async function redisTimeMs(): Promise<number> {

@@ -32,21 +32,19 @@ export type QueueCounts = Readonly<Record<QueueJobState, number>>;
 const ATTEMPTS_UNBOUNDED = 1_000_000_000;
 
 export class DeliveryQueue {
-  readonly #queue: Queue;
+  readonly #options: QueueOptions;
+  #queue: Queue;
+  #isClosed = false;
 
-  constructor({ redis, partition = "0" }: QueueOptions) {
-    this.#queue = new Queue(QUEUE_NAME, {
-      connection: redis,
-      prefix: queuePrefix(partition),
-      defaultJobOptions: { attempts: ATTEMPTS_UNBOUNDED, backoff: { type: "custom" }, stackTraceLimit: 0 },
-    });
-    // Errors reach the caller of each command; the connection logs its own.
-    this.#queue.on("error", () => {});
+  constructor(options: QueueOptions) {
+    this.#options = options;
+    this.#queue = openQueue(options);
   }
 
   /** Stores an acknowledgment. If one is stored for this ad response, that one stays as it is. */
   async enqueue(job: DeliveryJob, textHash: string): Promise<void> {
-    await this.#queue.add(textHash, job, { jobId: jobIdOf(job.adResponseId) });
+    const queue = await this.#ready();
+    await queue.add(textHash, job, { jobId: jobIdOf(job.adResponseId) });
   }
 
   /** BullMQ keeps a job's name in a field of its own: it holds the text's fingerprint. */
@@ -60,7 +58,7 @@ export class DeliveryQueue {
    */
   async requeue(id: AdResponseId): Promise<RequeueResult> {
     // The id is all that a retry needs: to load the job would fetch its whole text.
-    const job = new Job(this.#queue, "", {}, {}, jobIdOf(id));
+    const job = new Job(await this.#ready(), "", {}, {}, jobIdOf(id));
     const first = await retryFailed(job);
     if (first !== "not_failed") {
       return first;
@@ -85,7 +83,7 @@ export class DeliveryQueue {
    */
   async promote(id: AdResponseId): Promise<PromoteResult> {
     // Promoting needs the job's id alone, so the job isn't loaded.
-    const job = new Job(this.#queue, "", {}, {}, jobIdOf(id));
+    const job = new Job(await this.#ready(), "", {}, {}, jobIdOf(id));
     try {
       await job.promote();
       return "promoted";
@@ -100,20 +98,52 @@ export class DeliveryQueue {
 
   /** Removes a payload for good; fine if it is gone already. Rejects while an attempt runs. */
   async remove(id: AdResponseId): Promise<void> {
-    const job = await Job.fromId(this.#queue, jobIdOf(id));
+    const job = await Job.fromId(await this.#ready(), jobIdOf(id));
     await job?.remove();
   }
 
   async counts(): Promise<QueueCounts> {
-    const counts = await this.#queue.getJobCounts(...JOB_STATES);
+    const queue = await this.#ready();
+    const counts = await queue.getJobCounts(...JOB_STATES);
     const of = (state: QueueJobState) => counts[state] ?? 0;
     return { waiting: of("waiting"), active: of("active"), delayed: of("delayed"), failed: of("failed") };
   }
 
   /** Closes the queue; the connection is its owner's. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#queue.close();
   }
+
+  /**
+   * BullMQ asks Redis one question when a queue is made, and if the answer gets lost that queue rejects every
+   * call for ever. Then this call rejects, and the next one has a new queue.
+   */
+  async #ready(): Promise<Queue> {
+    const queue = this.#queue;
+    try {
+      await queue.waitUntilReady();
+      return queue;
+    } catch (error) {
+      if (this.#queue === queue && !this.#isClosed) {
+        this.#queue = openQueue(this.#options);
+        // It only takes its listeners off the connection, which is not its own.
+        queue.close().catch(() => {});
+      }
+      throw error;
+    }
+  }
+}
+
+function openQueue({ redis, partition = "0" }: QueueOptions): Queue {
+  const queue = new Queue(QUEUE_NAME, {
+    connection: redis,
+    prefix: queuePrefix(partition),
+    defaultJobOptions: { attempts: ATTEMPTS_UNBOUNDED, backoff: { type: "custom" }, stackTraceLimit: 0 },
+  });
+  // Errors reach the caller of each command; the connection logs its own.
+  queue.on("error", () => {});
+  return queue;
 }
 
 const LIVE_STATES: ReadonlySet<string> = new Set(["waiting", "active", "delayed"]);

@@ -1,7 +1,8 @@
 /** The queue on a real Redis: repeats, retries, dead letters, what can't be read. */
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { adAckIdSchema, adResponseIdSchema, type DeliveryJob, publisherIdSchema } from "@adrelay/contract";
-import { eventually, startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { eventually, startSocketProxy, startTestRedis, type TestRedis } from "@adrelay/testkit";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -215,4 +216,23 @@ test("a job is brought back early, also one that an attempt was about to put off
   await eventually(async () => expect(await queue.promote(job.adResponseId)).toBe("ended"));
   expect(whileActive).toEqual(["not_yet"]);
   expect(attempts).toBe(2);
+});
+
+test("a queue whose first question to Redis got no answer works once Redis answers", async () => {
+  const proxy = await startSocketProxy(server.port);
+  const client = new Redis(`redis://127.0.0.1:${proxy.port}`, {
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: 200,
+  });
+  await once(client, "ready");
+  proxy.setReplyDelay(600);
+  const queue = new DeliveryQueue({ redis: client, partition: randomUUID() });
+  await expect(queue.enqueue(newJob(), "hash")).rejects.toThrow("timed out");
+  proxy.setReplyDelay(0);
+  await eventually(() => queue.enqueue(newJob(), "hash"));
+  expect(await queue.counts()).toMatchObject({ waiting: 1 });
+  await queue.close();
+  client.disconnect();
+  await proxy.close();
 });

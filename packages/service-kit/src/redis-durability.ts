@@ -23,11 +23,22 @@ export async function loadRedisStanding(redis: Redis): Promise<RedisStanding> {
   };
 }
 
-/** When Redis syncs its append-only file: always, everysec or no; undefined where CONFIG is not allowed. */
+/**
+ * When Redis syncs its append-only file: always, everysec or no; undefined where CONFIG is not allowed. Rejects if
+ * Redis didn't answer: that says nothing of its settings.
+ */
 export async function loadSyncPolicy(redis: Redis): Promise<string | undefined> {
-  const reply: unknown = await redis.config("GET", "appendfsync").catch(() => undefined);
+  const reply: unknown = await redis.config("GET", "appendfsync").catch(undefinedIfForbidden);
   // A list or a map, by the version of the protocol.
   return /"(always|everysec|no)"/.exec(JSON.stringify(reply) ?? "")?.[1];
+}
+
+/** Redis names the kind of an error in its first words. */
+function undefinedIfForbidden(error: unknown): undefined {
+  const isForbidden = error instanceof Error && /^(NOPERM|ERR unknown command)/.test(error.message);
+  if (!isForbidden) {
+    throw error;
+  }
 }
 
 /**

@@ -2,7 +2,7 @@
 import { startTestRedis, type TestRedis } from "@adrelay/testkit";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { connectRedis, createRegistry, guardRedis, reportDurability } from "../src/index.ts";
+import { connectRedis, createRegistry, guardRedis, loadSyncPolicy, reportDurability } from "../src/index.ts";
 
 const log = pino({ level: "silent" });
 let server: TestRedis;
@@ -73,4 +73,22 @@ test("a request's connection fails fast while Redis is away and recovers within 
   } finally {
     redis.disconnect();
   }
+});
+
+test("a Redis that doesn't answer is not taken for one with other settings", async () => {
+  const redis = connectRedis(server.url, "request", log);
+  await guardRedis(redis, "strict", log);
+  await server.freeze();
+  await expect(loadSyncPolicy(redis)).rejects.toThrow();
+  await server.thaw();
+  redis.disconnect();
+});
+
+test("a Redis that forbids CONFIG tells no sync policy, and strict refuses it", async () => {
+  const redis = connectRedis(server.url, "request", log);
+  await guardRedis(redis, "strict", log);
+  await redis.acl("SETUSER", "default", "-config");
+  expect(await loadSyncPolicy(redis)).toBeUndefined();
+  await expect(guardRedis(redis, "strict", log)).rejects.toThrow("appendfsync");
+  redis.disconnect();
 });

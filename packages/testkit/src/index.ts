@@ -1,6 +1,12 @@
 /** Real parts for tests: a Redis, processes, a scripted provider. Imported by tests alone. */
 export { type AdServerProcess, startAdServer } from "./ad-server-process.ts";
 export {
+  type CommandOptions,
+  type EndedCommand,
+  type RunningCommand,
+  startAdrelay,
+} from "./adrelay-command.ts";
+export {
   type AppName,
   type AppOptions,
   type AppProcess,

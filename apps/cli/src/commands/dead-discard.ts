@@ -14,6 +14,7 @@ export const addDeadDiscard = defineCommand({
       .demandOption("ids")
       .option("reason", {
         type: "string",
+        requiresArg: true,
         demandOption: true,
         describe: "Why, for the audit log",
         coerce: checkReason,
@@ -35,7 +36,7 @@ export const addDeadDiscard = defineCommand({
 
 function checkReason(reason: string): string {
   const text = reason.trim();
-  if (text === "" || [...text].length > DISCARD_REASON_CHARS_MAX) {
+  if (text === "" || text.length > DISCARD_REASON_CHARS_MAX) {
     throw new UsageError(`--reason wants 1 to ${DISCARD_REASON_CHARS_MAX} characters`);
   }
   return text;

@@ -1,6 +1,6 @@
 import { BOOKED_STATES, type Stats, statsSchema } from "@adrelay/contract";
 import { defineCommand } from "../command.ts";
-import { describeMoment, describeSeconds } from "../moments.ts";
+import { describeAge, describeMoment, describeSeconds } from "../moments.ts";
 import { showCall } from "../session.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -71,8 +71,8 @@ function showProcesses(terminal: Terminal, { processes }: Stats, nowMs: number):
     one.host,
     one.pid,
     one.version,
-    describeMoment(one.started_at, nowMs),
-    describeMoment(one.seen_at, nowMs),
+    describeAge(one.started_at, nowMs),
+    describeAge(one.seen_at, nowMs),
     one.clock_skew_ms === null ? "-" : `${one.clock_skew_ms} ms`,
   ]);
   showSection(terminal, ["PROCESS", "HOST", "PID", "VERSION", "STARTED", "SEEN", "CLOCK SKEW"], rows);

@@ -22,6 +22,8 @@ export interface IntakeDeps {
   readonly takesUnknown: boolean;
   /** Whether Redis may be trusted with an acknowledgment right now. */
   isDurable(): boolean;
+  /** Told of each one that was not on the books before. */
+  onAccepted(entry: LedgerEntry): void;
 }
 
 export interface IntakeInput {
@@ -67,7 +69,8 @@ export function makeIntake(deps: IntakeDeps): Intake {
   };
 }
 
-async function take({ ledger, queue, takesUnknown }: IntakeDeps, input: IntakeInput): Promise<IntakeResult> {
+async function take(deps: IntakeDeps, input: IntakeInput): Promise<IntakeResult> {
+  const { ledger, queue, takesUnknown } = deps;
   const { id, publisher, textHash } = input;
   const entry = await ledger.find(id);
   const decision = decideIntake({ entry, publisher, textHash, takesUnknown });
@@ -78,7 +81,11 @@ async function take({ ledger, queue, takesUnknown }: IntakeDeps, input: IntakeIn
     return { kind: "repeat", entry };
   }
   await queue.enqueue(toJob(input), textHash);
-  return fromAccept(await ledger.accept({ id, publisher, textHash, payload: queue.payloadRef(id) }));
+  const accepted = await ledger.accept({ id, publisher, textHash, payload: queue.payloadRef(id) });
+  if ("entry" in accepted) {
+    deps.onAccepted(accepted.entry);
+  }
+  return fromAccept(accepted);
 }
 
 function toJob({ id, ackId, publisher, body, requestId, replyTo }: IntakeInput): DeliveryJob {

@@ -1,3 +1,5 @@
+import type { PublisherId } from "@adrelay/contract";
+import type { LedgerEntry } from "@adrelay/ledger";
 import { Counter, Histogram, type Registry } from "prom-client";
 
 /** This process' own metrics; those of the ledger are the same on every replica. */
@@ -9,34 +11,61 @@ export interface GatewayMetrics {
   /** outcome: ok, rejected, no_fill, callers_fault, fallback, abandoned. */
   readonly injections: Counter<"publisher" | "outcome">;
   readonly untracked: Counter;
+  /** Notes how long after its injection an acknowledgment came; nothing of one whose injection isn't known. */
+  noteAccepted(entry: LedgerEntry): void;
 }
 
 /** Doubling steps from 1 ms up to the longest time limit. */
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30];
 
-export function createGatewayMetrics(registry: Registry): GatewayMetrics {
+/** From an answer that was quick up to one that came the day after. */
+const DELAY_BUCKETS_SECONDS = [0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 900, 1800, 3600, 21_600, 86_400];
+
+/** What callers are told: every value of the label `outcome` of adrelay_injections_total. */
+const INJECTION_LABELS = ["ok", "rejected", "no_fill", "callers_fault", "fallback", "abandoned"] as const;
+
+export function createGatewayMetrics(registry: Registry, publishers: readonly PublisherId[]): GatewayMetrics {
   const registers = [registry];
+  const delay = new Histogram({
+    name: "adrelay_acknowledgment_delay_seconds",
+    help: "Time from an injection to its acknowledgment, of those that this process took.",
+    labelNames: ["publisher"],
+    buckets: DELAY_BUCKETS_SECONDS,
+    registers,
+  });
+  const injections = new Counter({
+    name: "adrelay_injections_total",
+    help: "Injections answered by this process, by outcome: ok, rejected, no_fill, callers_fault, fallback, abandoned.",
+    labelNames: ["publisher", "outcome"],
+    registers,
+  });
+  for (const publisher of publishers) {
+    delay.zero({ publisher });
+    for (const outcome of INJECTION_LABELS) {
+      injections.inc({ publisher, outcome }, 0);
+    }
+  }
   return {
+    noteAccepted: ({ publisher, recordedAtMs, acceptedAtMs }) => {
+      if (recordedAtMs !== undefined && acceptedAtMs !== undefined) {
+        delay.observe({ publisher }, (acceptedAtMs - recordedAtMs) / 1000);
+      }
+    },
     requestDuration: new Histogram({
       name: "adrelay_http_request_duration_seconds",
-      help: "Time from a request's arrival to the end of its answer.",
+      help: "Time from a request's arrival to the end of its answer. Operations: start_injection, acknowledge, look_up, other.",
       labelNames: ["operation", "status"],
       buckets: BUCKETS_SECONDS,
       registers,
     }),
     providerDuration: new Histogram({
       name: "adrelay_provider_request_duration_seconds",
-      help: "Time of a call to the ad service, body included.",
+      help: "Time of a call to the ad service, body included, by status class (2xx) or why there was no answer.",
       labelNames: ["operation", "outcome"],
       buckets: BUCKETS_SECONDS,
       registers,
     }),
-    injections: new Counter({
-      name: "adrelay_injections_total",
-      help: "Injections answered by this process.",
-      labelNames: ["publisher", "outcome"],
-      registers,
-    }),
+    injections,
     untracked: new Counter({
       name: "adrelay_injections_untracked_total",
       help: "Injections answered without being on the books, because Redis did not take them in time.",

@@ -36,3 +36,19 @@ test("after a wait in vain nobody waits until a slot is freed", async () => {
   free?.();
   expect(await slots.take()).toBeDefined();
 });
+
+test("nobody waits for slots that a slow provider holds for longer than the wait", async () => {
+  let nowMs = 0;
+  const slots = new AccountSlots(2, () => nowMs);
+  await slots.take();
+  for (let held = 0; held < 3; held += 1) {
+    const free = await slots.take();
+    nowMs += 1000;
+    free?.();
+  }
+  await slots.take();
+  // Two slots, each held for about half a second by now: the next one is free in time, the one after it isn't.
+  const first = slots.take();
+  expect(await Promise.race([slots.take(), Promise.resolve("waits")])).toBeUndefined();
+  expect(await Promise.race([first, Promise.resolve("waits")])).toBe("waits");
+});

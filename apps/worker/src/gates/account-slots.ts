@@ -3,19 +3,26 @@ export type FreeSlot = () => void;
 
 /** How long an attempt waits for a slot before it goes back to the queue: quick providers free one by then. */
 const SLOT_WAIT_MS = 250;
+/** How much the slot freed last counts in the mean time that slots are held. */
+const LATEST_SHARE = 0.2;
 
 /**
  * Bounds how many attempts run at once at one provider account, so that a slow one can't take every place
- * of a worker. Whoever finds no slot waits a moment; once that was in vain, nobody waits until a slot is freed.
+ * of a worker. Whoever finds no slot waits a moment, if one will be free by then as slots go; once that was in
+ * vain, nobody waits until a slot is freed.
  */
 export class AccountSlots {
   readonly #limit: number;
+  readonly #now: () => number;
   readonly #waiting = new Set<(free: FreeSlot | undefined) => void>();
   #taken = 0;
   #isCongested = false;
+  #meanHeldMs = 0;
 
-  constructor(limit: number) {
+  /** `now`: a clock in milliseconds that never goes back. */
+  constructor(limit: number, now: () => number = () => performance.now()) {
     this.#limit = limit;
+    this.#now = now;
   }
 
   /** How many attempts could begin at once. */
@@ -28,7 +35,9 @@ export class AccountSlots {
     if (this.#taken < this.#limit) {
       return this.#give();
     }
-    if (this.#isCongested) {
+    // All that wait hold a place of the worker: behind a slow provider's backlog others would wait for them.
+    const expectedMs = ((this.#waiting.size + 1) * this.#meanHeldMs) / this.#limit;
+    if (this.#isCongested || expectedMs > SLOT_WAIT_MS) {
       return undefined;
     }
     return new Promise((resolve) => {
@@ -47,12 +56,14 @@ export class AccountSlots {
 
   #give(): FreeSlot {
     this.#taken += 1;
+    const takenAtMs = this.#now();
     let isFreed = false;
     return () => {
       if (!isFreed) {
         isFreed = true;
         this.#taken -= 1;
         this.#isCongested = false;
+        this.#meanHeldMs += LATEST_SHARE * (this.#now() - takenAtMs - this.#meanHeldMs);
         const [next] = this.#waiting;
         next?.(this.#give());
       }

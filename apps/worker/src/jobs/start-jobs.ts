@@ -3,6 +3,7 @@ import type { DeliveryQueue } from "@adrelay/queue";
 import { type Lifecycle, Periodic } from "@adrelay/service-kit";
 import type { Logger } from "pino";
 import type { WorkerSettings } from "../config.ts";
+import { bringBackOverdue } from "./overdue/overdue.ts";
 import { makeReconcile } from "./reconcile/reconcile.ts";
 import { IDLE_PAUSE_MS, replayOnce } from "./replay/replay.ts";
 import { makeSweep } from "./sweep/sweep.ts";
@@ -22,6 +23,7 @@ interface JobParts {
 /** How often the gates are looked at. */
 const RELEASE_INTERVAL_MS = 100;
 const RECONCILE_INTERVAL_MS = 1000;
+const OVERDUE_INTERVAL_MS = 1000;
 const LOG_AGAIN_MS = 30_000;
 
 /** Starts what a worker does besides deliveries, again and again; each is safe to run in many workers at once. */
@@ -38,6 +40,7 @@ export function startJobs({ settings, log, lifecycle, release, ...parts }: JobPa
   run("sweep", sweep, settings.SWEEP_INTERVAL_MS);
   run("replay", () => replayOnce({ ...parts, log, isStopping }), IDLE_PAUSE_MS);
   run("reconcile", reconcile, RECONCILE_INTERVAL_MS);
+  run("overdue", () => bringBackOverdue(parts), OVERDUE_INTERVAL_MS);
   run("release", release, RELEASE_INTERVAL_MS);
 }
 

@@ -8,7 +8,7 @@ export const ADMIN_PATH = "/admin/v1";
 
 /** Most rows of one page of a list. */
 export const PAGE_ROWS_MAX = 500;
-/** Most letters of the reason for a discard. */
+/** Most characters of the reason for a discard, as JavaScript counts them. */
 export const DISCARD_REASON_CHARS_MAX = 500;
 /** Bounds of a bulk replay's speed. */
 export const REPLAY_RATE_MAX = 10_000;
@@ -162,6 +162,8 @@ export const auditEntrySchema = z.object({
   replay_id: textOrNull,
   details: z.unknown(),
 });
+export type AuditEntryView = z.infer<typeof auditEntrySchema>;
+
 export const auditPageSchema = z.object({ entries: z.array(auditEntrySchema), next_cursor: textOrNull });
 
 export const CHECK_STATUSES = ["ok", "warn", "fail"] as const;

@@ -41,14 +41,15 @@ export interface GateTick extends GateState {
 export interface Parking {
   readonly account: string;
   readonly member: GateMember;
-  /** Its place: by the time it was queued, or at the end. */
-  readonly place: { readonly kind: "by_time"; readonly queuedAtMs: number } | { readonly kind: "last" };
+  /** Its place: by the time since when its attempt is due, or at the end. */
+  readonly place: { readonly kind: "by_time"; readonly dueAtMs: number } | { readonly kind: "last" };
   /** Told in the same step to the gateway that waits there, if one does. */
   readonly notify: { readonly channel: string; readonly message: string } | undefined;
 }
 
 export type GateEvent =
   | { readonly kind: "trip" | "probe_failed"; readonly reason: CircuitReason; readonly holdMs: number }
+  /** `probe_now`: a worker has come; the next probe is due, an interval after the latest one at the earliest. */
   | { readonly kind: "probe_succeeded" | "probe_now" };
 
 /** How much slower a refused key is tried again: haste doesn't mend it. */
@@ -94,8 +95,8 @@ export class ProviderGates {
 
   /** Puts an acknowledgment among those that wait; its job is about to be delayed in the queue. */
   async park({ account, member, place, notify }: Parking): Promise<void> {
-    const keys = [...this.#keys.forGate(account), this.#keys.parked(member.publisher)];
-    const at = place.kind === "by_time" ? place.queuedAtMs : "";
+    const keys = [...this.#keys.forGate(account), this.#keys.parked(member.publisher), this.#keys.due];
+    const at = place.kind === "by_time" ? place.dueAtMs : "";
     const told = [notify?.channel ?? "", notify?.message ?? ""];
     await this.#run("gate-park", keys, [account, memberOf(member.id), at, ...told]);
   }
@@ -103,7 +104,7 @@ export class ProviderGates {
   /** Moves a circuit; answers its phases before and after. */
   async report(account: string, event: GateEvent): Promise<{ before: CircuitPhase; after: CircuitPhase }> {
     const reason = "reason" in event ? event.reason : "";
-    const waitMs = "reason" in event ? this.#waitOf(event) : 0;
+    const waitMs = "reason" in event ? this.#waitOf(event) : this.#intervalMs;
     const keys = this.#keys.forGate(account);
     const reply = await this.#run("gate-report", keys, [account, event.kind, reason, waitMs]);
     const [before, after] = z.tuple([phaseSchema, phaseSchema]).parse(reply);

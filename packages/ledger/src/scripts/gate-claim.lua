@@ -20,7 +20,7 @@ if phase == 'open' then
   if now < (tonumber(nextProbe) or 0) then
     return {0, phase}
   end
-  redis.call('HSET', gateKey, 'next', now + intervalMs)
+  redis.call('HSET', gateKey, 'next', now + intervalMs, 'probed', now)
   return {2, phase}
 end
 local rate = rateOf(tonumber(since), now, bound)

@@ -12,9 +12,10 @@
 -- Returns 1 if booked, 0 if it was so before, -1 if the state doesn't allow it.
 -- @include books
 -- @include dead-letters
+-- @include due
 local id, event, label, code = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local state, publisher, log, attempts, reason =
-  unpack(redis.call('HMGET', entryKey, 's', 'p', 'l', 'n', 'x'))
+local state, publisher, log, attempts, reason, wait =
+  unpack(redis.call('HMGET', entryKey, 's', 'p', 'l', 'n', 'x', 'w'))
 local now = clockMs()
 
 local ends = {deliver = 'delivered', refuse = 'refused', die = 'dead', retry = 'queued'}
@@ -36,11 +37,18 @@ if lines > tonumber(ARGV[11]) then
   log = string.gsub(log, '^[^\n]*\n', '', 1)
 end
 redis.call('HSET', entryKey, 'l', log, 'c', code)
+if wait then
+  redis.call('ZREM', dueKey, id)
+end
 redis.call('HINCRBY', entryKey, 'n', 1)
 
 if event == 'retry' then
   redis.call('HINCRBY', entryKey, 'f', ARGV[15])
   redis.call('HSET', entryKey, 'w', now + ARGV[7])
+  -- Without a wait of its own it waits for its provider, and that isn't this index' business.
+  if tonumber(ARGV[7]) > 0 then
+    redis.call('ZADD', dueKey, now + ARGV[7], id)
+  end
 else
   move(entryKey, publisher, state, to)
   redis.call('ZREM', queuedKey, id)

@@ -1,10 +1,11 @@
+import type { AcknowledgmentDetail, AcknowledgmentView } from "@adrelay/contract";
 import { DEAD_REASON_TEXTS, DEAD_REASONS } from "@adrelay/core";
 import type { LedgerEntry } from "@adrelay/ledger";
 import { ackIdOf } from "../../intake/fingerprints.ts";
 import { isoTime } from "../iso-time.ts";
 
 /** One ad response as operators see it: everything but what a user wrote. Null for what isn't there. */
-export function entryView(entry: LedgerEntry) {
+export function entryView(entry: LedgerEntry): AcknowledgmentView {
   const reason = reasonOf(entry);
   return {
     ad_response_id: entry.id,
@@ -31,7 +32,7 @@ export function entryView(entry: LedgerEntry) {
 }
 
 /** With its latest attempts, oldest first. */
-export function entryViewWithAttempts(entry: LedgerEntry) {
+export function entryViewWithAttempts(entry: LedgerEntry): AcknowledgmentDetail {
   const attempts = entry.attemptLog.map(({ atMs, outcome, code, durationMs }) => {
     return { at: isoTime(atMs), outcome, code, duration_ms: durationMs };
   });

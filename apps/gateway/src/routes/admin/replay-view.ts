@@ -1,8 +1,9 @@
+import type { ReplayView } from "@adrelay/contract";
 import type { BulkReplay } from "@adrelay/ledger";
 import { isoTime } from "../iso-time.ts";
 
 /** A bulk replay as operators see it. Null for what isn't there. */
-export function replayView({ id, filter, ...replay }: BulkReplay) {
+export function replayView({ id, filter, ...replay }: BulkReplay): ReplayView {
   return {
     replay_id: id,
     state: replay.state,

@@ -1,4 +1,4 @@
-import type { DataLossView, ProcessView, ProviderStanding } from "@adrelay/contract";
+import type { DataLossView, ProcessView, ProviderStanding, StateCounts, Stats } from "@adrelay/contract";
 import type { LabelledCount, Ledger } from "@adrelay/ledger";
 import type { DeliveryQueue } from "@adrelay/queue";
 import { OVERDUE } from "@adrelay/service-kit";
@@ -27,7 +27,7 @@ export function makeStatsHandler(deps: StatsDeps): RequestHandler {
   };
 }
 
-async function gatherStats({ ledger, queue, version, ...others }: StatsDeps) {
+async function gatherStats({ ledger, queue, version, ...others }: StatsDeps): Promise<Stats> {
   const [snapshot, depths, providers, processes, dataLoss] = await Promise.all([
     ledger.snapshot(),
     queue.counts(),
@@ -49,8 +49,8 @@ async function gatherStats({ ledger, queue, version, ...others }: StatsDeps) {
     dead_letters: snapshot.deadLetters.map(({ publisher, label: reason, value: count }) => {
       return { publisher, reason, count };
     }),
-    providers,
-    processes,
+    providers: [...providers],
+    processes: [...processes],
     data_loss: dataLoss,
   };
 }
@@ -64,8 +64,7 @@ const NO_COUNTS = {
   missed: 0,
   discarded: 0,
   expired: 0,
-} as const;
-type StateCounts = Record<keyof typeof NO_COUNTS, number>;
+} as const satisfies StateCounts;
 
 function sumByState(counts: readonly LabelledCount[]): StateCounts {
   const sum: StateCounts = { ...NO_COUNTS };

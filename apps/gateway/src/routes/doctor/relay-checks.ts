@@ -24,7 +24,7 @@ export async function checkDataLoss(pulse: Pick<Pulse, "loadLoss">): Promise<Doc
 export async function checkBooks(ledger: Pick<Ledger, "snapshot">): Promise<DoctorCheck[]> {
   const snapshot = await ledger.snapshot();
   const [queued, dead] = [countOf(snapshot, "queued"), countOf(snapshot, "dead")];
-  const age = (ageMs: number) => `the oldest for ${Math.round(ageMs / 1000)} s`;
+  const age = (ageMs: number) => `the oldest for ${describeAge(ageMs)}`;
   return [
     {
       name: "queued",
@@ -36,6 +36,19 @@ export async function checkBooks(ledger: Pick<Ledger, "snapshot">): Promise<Doct
       : { name: "dead_letters", status: "warn", detail: `${dead}, ${age(snapshot.oldestDeadAgeMs)}` },
   ];
 }
+
+/** In the unit that a person would choose. */
+function describeAge(ageMs: number): string {
+  const unit = AGE_UNITS.find(({ unitMs }) => ageMs >= 2 * unitMs) ?? SECOND;
+  return `${Math.round(ageMs / unit.unitMs)} ${unit.name}`;
+}
+
+const SECOND = { name: "s", unitMs: 1000 } as const;
+const AGE_UNITS = [
+  { name: "days", unitMs: 86_400_000 },
+  { name: "h", unitMs: 3_600_000 },
+  { name: "min", unitMs: 60_000 },
+] as const;
 
 function checkWorkers(processes: readonly RelayProcess[]): DoctorCheck {
   const count = processes.filter(({ role }) => role === "worker").length;

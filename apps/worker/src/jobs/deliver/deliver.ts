@@ -30,7 +30,6 @@ import {
   noticeFor,
   PARKED_MAX_MS,
   type RetryRules,
-  waitsForProvider,
 } from "./settle-attempt.ts";
 
 export interface DeliverDeps extends RetryRules {
@@ -79,16 +78,14 @@ async function attemptWhenAdmitted(
       ad_response_id: job.adResponseId,
       publisher,
     });
-    const queuedAtMs = begun.entry.queuedAtMs ?? begun.nowMs;
+    const { nextAttemptAtMs, queuedAtMs = begun.nowMs } = begun.entry;
     const notify = admission.why === "circuit" ? noticeOfWaiting(job) : undefined;
-    return park(deps, { job, place: { kind: "by_time", queuedAtMs }, notify });
+    return park(deps, { job, place: { kind: "by_time", dueAtMs: nextAttemptAtMs ?? queuedAtMs }, notify });
   }
   const { isProbe, free } = admission;
   const call = await post(deps, job, group.account).finally(free);
   const judged = judgeCall({ job, begun, isProbe }, call);
-  const made = { ...judged, isProviderAway: await learn(deps, judged) };
-  const outcome = await settleAttempt(deps, made);
-  return waitsForProvider(made) ? park(deps, { job, place: placeAfter(made), notify: undefined }) : outcome;
+  return settleAttempt(deps, { ...judged, isProviderAway: await learn(deps, judged) });
 }
 
 /** Like a wrong key: the fault is in the settings, and the acknowledgment waits until they are mended. */
@@ -132,10 +129,13 @@ function judgeCall(
 }
 
 async function settleAttempt(deps: DeliverDeps, made: MadeAttempt): Promise<HandlerOutcome> {
-  const settlement = decideSettlement(deps, made);
+  const { settlement, waitsForProvider } = decideSettlement(deps, made);
   const booked = await deps.ledger.settle(settlement);
   report(deps, { made, settlement, booked });
-  return toHandlerOutcome(settlement, booked);
+  // At the end, so that one that always fails doesn't keep its provider's circuit open.
+  return waitsForProvider
+    ? park(deps, { job: made.job, place: { kind: "last" }, notify: undefined })
+    : toHandlerOutcome(settlement, booked);
 }
 
 /** Whether its provider is known to be away now. The attempt is booked in any case. */
@@ -149,11 +149,6 @@ async function learn(
     log.warn({ event: "circuit_not_told", publisher: job.publisher, err });
     return isProbe;
   }
-}
-
-/** A probe's acknowledgment goes to the end, so that one that always fails doesn't keep its provider's circuit open. */
-function placeAfter({ isProbe, begun: { entry, nowMs } }: MadeAttempt): Parking["place"] {
-  return isProbe ? { kind: "last" } : { kind: "by_time", queuedAtMs: entry.queuedAtMs ?? nowMs };
 }
 
 /**

@@ -25,17 +25,18 @@ export interface MadeAttempt {
   readonly isProviderAway: boolean;
 }
 
-/** Whether what comes next is up to the provider, and not to a schedule or an age limit. */
-export function waitsForProvider({ outcome, isProviderAway }: MadeAttempt): boolean {
-  return outcome.kind === "retry" && isProviderAway;
-}
-
 /** How long an acknowledgment waits for its provider before it asks by itself whether it may go. */
 export const PARKED_MAX_MS = 600_000;
 
-export function decideSettlement(rules: RetryRules, made: MadeAttempt): Settlement {
+export interface Decision {
+  readonly settlement: Settlement;
+  /** What comes next is up to the provider, and not to a schedule or an age limit. */
+  readonly waitsForProvider: boolean;
+}
+
+export function decideSettlement(rules: RetryRules, made: MadeAttempt): Decision {
   const { job, begun, outcome, durationMs } = made;
-  const decided = withRetryPlan(rules, made);
+  const { waitsForProvider = false, ...decided } = withRetryPlan(rules, made);
   const settled = {
     id: job.adResponseId,
     code: outcome.code,
@@ -48,8 +49,8 @@ export function decideSettlement(rules: RetryRules, made: MadeAttempt): Settleme
     ...(decided.event === "die" ? deathOf(made) : {}),
   };
   // Nobody can tell how long a provider stays away.
-  const told = waitsForProvider(made) ? { ...settled, delayMs: PARKED_MAX_MS } : settled;
-  return { ...settled, notify: noticeFor(job, told) };
+  const told = waitsForProvider ? { ...settled, delayMs: PARKED_MAX_MS } : settled;
+  return { settlement: { ...settled, notify: noticeFor(job, told) }, waitsForProvider };
 }
 
 /** What operators are shown of a dead letter besides its reason. */
@@ -58,7 +59,8 @@ function deathOf({ job, providerError }: MadeAttempt): Pick<Settlement, "death">
 }
 
 type Decided = Pick<Settlement, "event" | "label"> &
-  Partial<Pick<Settlement, "providerAckId" | "delayMs" | "isCounted">>;
+  Partial<Pick<Settlement, "providerAckId" | "delayMs" | "isCounted">> &
+  Partial<Pick<Decision, "waitsForProvider">>;
 
 function withRetryPlan(rules: RetryRules, made: MadeAttempt): Decided {
   const { outcome } = made;
@@ -70,18 +72,32 @@ function withRetryPlan(rules: RetryRules, made: MadeAttempt): Decided {
     case "dead":
       return { event: "die", label: outcome.reason };
     case "retry":
-      return waitsForProvider(made)
-        ? { event: "retry", label: "", isCounted: !made.isProbe }
-        : planOf(rules, made, outcome);
+      return decideRetry(rules, made, outcome);
     default:
       return outcome satisfies never;
   }
 }
 
+type RetryOutcome = Extract<DeliveryOutcome, { kind: "retry" }>;
+
+/**
+ * A failed attempt waits by its schedule even if its provider is away: what fails may be its own fault, and
+ * then it must neither come again at once nor stand before others. It waits for the provider if it was a probe,
+ * if the key is refused, or if it would die of an outage.
+ */
+function decideRetry(rules: RetryRules, made: MadeAttempt, outcome: RetryOutcome): Decided {
+  const { isProbe, isProviderAway } = made;
+  const planned = planOf(rules, made, outcome);
+  const isBlameless = outcome.pace === "slow" || planned.event === "die";
+  return isProbe || (isProviderAway && isBlameless)
+    ? { event: "retry", label: "", isCounted: !isProbe, waitsForProvider: true }
+    : planned;
+}
+
 function planOf(
   { scheduleMs, ageMaxMs, random }: RetryRules,
   { begun: { entry, nowMs }, durationMs }: MadeAttempt,
-  { pace, retryAfterMs }: Extract<DeliveryOutcome, { kind: "retry" }>,
+  { pace, retryAfterMs }: RetryOutcome,
 ): Decided {
   const plan = planRetry({
     scheduleMs,

@@ -10,16 +10,23 @@ export interface ReleaseDeps {
   readonly queue: DeliveryQueue;
 }
 
+/** Every so many looks are at all accounts: with the pause between looks, some seconds. */
+const LOOKS_PER_WIDE_ONE = 50;
+
 /**
  * One look at the gates: brings back from the queue's delay what may go out now. Accounts that were busy at the
- * last look are looked at once more, so that this process learns that they aren't. The first look is at all:
- * under other settings an account may have had another name.
+ * last look are looked at once more, so that this process learns that they aren't. The first look and one every
+ * few seconds are at all: for a worker with other settings, before this one or beside it, an account may have
+ * another name, and what it left waiting is under that.
  */
 export function makeRelease({ gates, gatekeeper, groups, queue }: ReleaseDeps): () => Promise<void> {
   let busyBefore: ReadonlySet<string> = new Set(groups.map(({ name }) => name));
+  let looks = 0;
   return async () => {
     const busy = await gates.busy();
-    for (const group of groups.filter(({ name }) => busy.has(name) || busyBefore.has(name))) {
+    looks += 1;
+    const isWide = looks % LOOKS_PER_WIDE_ONE === 0;
+    for (const group of groups.filter(({ name }) => isWide || busy.has(name) || busyBefore.has(name))) {
       const tick = await gates.tick(group, gatekeeper.roomOf(group));
       gatekeeper.see(group, tick);
       const results = await Promise.all(tick.released.map(({ id }) => queue.promote(id)));

@@ -1,5 +1,5 @@
 -- Keys and steps shared by the scripts of a provider account's gate. All keys share a partition's hash tag.
-local gateKey = KEYS[1]     -- hash: phase, reason, since, next (probe), tokens, at (of the tokens)
+local gateKey = KEYS[1]     -- hash: phase, reason, since, next and last (probed) probe, tokens, at (of the tokens)
 local releasedKey = KEYS[2] -- zset: publisher|id let through and not yet taken, by the end of its lease
 local busyKey = KEYS[3]     -- set: accounts that aren't closed, or for which something waits
 -- @include clock

@@ -1,0 +1,50 @@
+/** The form of each answer of the admin API, as callers of it read them. */
+import {
+  acknowledgmentDetailSchema,
+  acknowledgmentPageSchema,
+  auditPageSchema,
+  doctorReportSchema,
+  dryRunSchema,
+  movedSchema,
+  problemSchema,
+  replayListSchema,
+  replaySchema,
+  statsSchema,
+} from "@adrelay/contract";
+import { expect } from "vitest";
+import { z } from "zod";
+
+/** A call's method and path, a colon before what varies, and what it answers. */
+const FORMS = {
+  "GET /stats": statsSchema,
+  "GET /acknowledgments": acknowledgmentPageSchema,
+  "GET /acknowledgments/:id": acknowledgmentDetailSchema,
+  "POST /acknowledgments/:id/replay": movedSchema,
+  "POST /acknowledgments/:id/discard": movedSchema,
+  "GET /replays": replayListSchema,
+  "POST /replays": z.union([replaySchema, dryRunSchema]),
+  "GET /replays/:id": replaySchema,
+  "POST /replays/:id/cancel": replaySchema,
+  "GET /audit": auditPageSchema,
+  "GET /doctor": doctorReportSchema,
+} as const satisfies Record<string, z.ZodType>;
+
+/** Every call that there is. */
+export const ADMIN_CALLS = Object.keys(FORMS);
+
+/** Which of the calls this is; undefined if it is none. */
+export function callOf(method: string, path: string): string | undefined {
+  const [bare = ""] = path.split("?");
+  const patterns = ADMIN_CALLS.map(
+    (call) => [call, new RegExp(`^${call.replace(":id", "[^/]+")}$`)] as const,
+  );
+  return patterns.find(([, pattern]) => pattern.test(`${method} ${bare}`))?.[0];
+}
+
+/** Fails unless an answer has the agreed form, with no member more: one that the contract lacks is lost on readers. */
+export function expectAgreedForm(call: string | undefined, status: number, json: unknown): void {
+  const form = Object.entries(FORMS).find(([name]) => name === call)?.[1];
+  const schema = status < 300 ? form : problemSchema;
+  expect(schema, `an answer ${status} of ${call}`).toBeDefined();
+  expect(schema?.parse(json)).toEqual(json);
+}

@@ -1,0 +1,76 @@
+/** Guards against one acknowledgment that always fails and keeps its whole provider account waiting. */
+import {
+  acknowledged,
+  eventually,
+  fetchMetrics,
+  type RelayCaller,
+  type RelayStack,
+  relayCaller,
+  type ScriptedProvider,
+  startRelayStack,
+  startScriptedProvider,
+  startTestRedis,
+  sumOf,
+  type TestRedis,
+  unknownId,
+} from "@adrelay/testkit";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+const MAX_AGE_MS = 30_000;
+const ASYNC = { headers: { Prefer: "respond-async" } };
+
+let redis: TestRedis;
+let provider: ScriptedProvider;
+let stack: RelayStack;
+let caller: RelayCaller;
+
+beforeEach(async () => {
+  redis = await startTestRedis();
+  provider = await startScriptedProvider();
+  stack = await startRelayStack({
+    redis,
+    providerUrl: provider.url,
+    env: {
+      RETRY_SCHEDULE: "100ms,1m",
+      DELIVERY_MAX_AGE: `${MAX_AGE_MS}ms`,
+      BREAKER_PROBE_INTERVAL_MS: "300",
+      DELIVERY_TIMEOUT_MS: "3000",
+    },
+  });
+  caller = relayCaller(stack.gatewayUrl);
+});
+afterEach(async () => {
+  await stack.stop();
+  await provider.close();
+  await redis.dispose();
+});
+
+const openCircuits = async () =>
+  sumOf(await fetchMetrics(stack.workerOpsUrl), "adrelay_provider_circuit_open");
+const countOf = async (state: string) =>
+  sumOf(await fetchMetrics(stack.gatewayOpsUrl), "adrelay_acknowledgments", { state });
+
+test("an acknowledgment that is always throttled comes again by its schedule, behind the others", async () => {
+  const poison = unknownId();
+  provider.onAcknowledge(({ fields }) =>
+    fields["ad_response_id"] === poison
+      ? { kind: "answer", status: 429, headers: { "Retry-After": "2" } }
+      : acknowledged(),
+  );
+  await caller.acknowledge(poison, "text", ASYNC);
+  await eventually(async () => expect(await openCircuits()).toBe(1));
+  const healthy = Array.from({ length: 3 }, unknownId);
+  for (const id of healthy) {
+    await caller.acknowledge(id, "text", ASYNC);
+  }
+  await eventually(async () => expect(await countOf("delivered")).toBe(3), 10_000);
+  await eventually(() => expect(provider.acknowledgmentsOf(poison)).toHaveLength(2), 10_000);
+  await eventually(async () => expect(await openCircuits()).toBe(1));
+  // The second pause is for the others as well; the poison itself waits for its schedule after that.
+  await caller.acknowledge(unknownId(), "text", ASYNC);
+  await eventually(async () => expect(await countOf("delivered")).toBe(4), 10_000);
+  await eventually(async () => expect(await openCircuits()).toBe(0));
+  const ids = provider.posts.map(({ fields }) => fields["ad_response_id"]);
+  expect(ids.indexOf(poison, 1)).toBeGreaterThan(ids.indexOf(healthy[0]));
+  expect(ids.filter((id) => id === poison)).toHaveLength(2);
+});
