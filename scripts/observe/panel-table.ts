@@ -7,7 +7,7 @@ export interface ShownQuery {
 }
 
 /** Of a panel with many lines in it, so many are printed. */
-const SERIES_MAX = 6;
+const SERIES_MAX = 9;
 
 /** A heading for each dashboard and a line for each of its panels. */
 export function formatPanels(shown: readonly ShownQuery[]): string {
