@@ -146,6 +146,27 @@ test.each([
   },
 );
 
+test("a worker stays ready while a provider is away, and names it", async () => {
+  const ids = await injectMany(alpha, 20);
+  providers.alpha.onAcknowledge(() => ({ kind: "answer", status: 401 }));
+  await acknowledgeAll(alpha, ids);
+  const readiness = async () => {
+    const response = await fetch(`${stack.workerOpsUrl}/readyz`);
+    return { status: response.status, body: await response.json() };
+  };
+  await eventually(async () =>
+    expect(await readiness()).toMatchObject({
+      status: 200,
+      body: { status: "ready", warnings: { provider_alpha: expect.stringContaining("circuit is open") } },
+    }),
+  );
+  providers.alpha.onAcknowledge(() => acknowledged());
+  await stack.apps.get("worker")?.stop();
+  await stack.start("worker", FAST_RECOVERY);
+  await allDelivered(20, 60_000);
+  await eventually(async () => expect((await readiness()).body).not.toHaveProperty("warnings"));
+});
+
 test("once a refused key is mended and the workers restarted, everything flows", async () => {
   const ids = await injectMany(alpha, 40);
   providers.alpha.onAcknowledge(({ headers }) =>

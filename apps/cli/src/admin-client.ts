@@ -2,7 +2,13 @@
  * Calls the admin API. Each call is bounded as a whole, sends the token to the one address it was given for
  * (redirects are not followed), and believes an answer only if it has the form that was agreed.
  */
-import { ADMIN_PATH, problemSchema } from "@adrelay/contract";
+import {
+  ADMIN_PATH,
+  problemSchema,
+  READINESS_PATH,
+  type Readiness,
+  readinessSchema,
+} from "@adrelay/contract";
 import type { z } from "zod";
 import { explainRefusal, explainSilence, type Failure, type RawAnswer } from "./admin-failure.ts";
 
@@ -57,12 +63,30 @@ export class AdminClient {
       );
     }
   }
+
+  /** Whether the gateway can do its work, whatever the status of its answer; undefined if it doesn't tell. */
+  async readiness(): Promise<Readiness | undefined> {
+    const { url, timeoutMs, signal } = this.#options;
+    try {
+      const response = await fetch(baseOf(url) + READINESS_PATH, {
+        redirect: "manual",
+        signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), signal]),
+      });
+      return readinessSchema.safeParse(parseJson(await response.text())).data;
+    } catch {
+      return undefined;
+    }
+  }
 }
 
 function addressOf<T>(base: string, { path, query = {} }: AdminCall<T>): string {
   const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
   const search = new URLSearchParams(given).toString();
-  return `${base.replace(/\/+$/, "")}${ADMIN_PATH}${path}${search === "" ? "" : `?${search}`}`;
+  return `${baseOf(base)}${ADMIN_PATH}${path}${search === "" ? "" : `?${search}`}`;
+}
+
+function baseOf(url: string): string {
+  return url.replace(/\/+$/, "");
 }
 
 function readAnswer<T>(raw: RawAnswer, schema: z.ZodType<T>): Answer<T> {

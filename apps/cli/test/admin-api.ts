@@ -5,6 +5,8 @@ import {
   type AcknowledgmentDetail,
   type ErrorCode,
   makeProblem,
+  READINESS_PATH,
+  type Readiness,
   type ReplayView,
   type Stats,
 } from "@adrelay/contract";
@@ -29,6 +31,7 @@ export interface AdminApi {
   readonly letters: Map<string, AcknowledgmentDetail>;
   readonly replays: Map<string, ReplayView>;
   stats: Stats;
+  readiness: Readiness;
   /** Decides about the call to come; undefined answers by the state. */
   disturb: (call: SeenCall) => Disturbance | undefined;
   /** How many letters each look at a running replay moves on. */
@@ -144,6 +147,7 @@ export async function startAdminApi(): Promise<AdminApi> {
     letters: new Map(),
     replays: new Map(),
     stats: someStats(),
+    readiness: { status: "ready", stopping: false, checks: { redis: "ok" } },
     disturb: () => undefined,
     replayStep: 2,
     close: () =>
@@ -156,6 +160,10 @@ export async function startAdminApi(): Promise<AdminApi> {
 }
 
 async function serve(api: AdminApi, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  if (request.url === READINESS_PATH) {
+    sendJson(response, api.readiness.status === "ready" ? 200 : 503, api.readiness);
+    return;
+  }
   const call = await readCall(request);
   api.calls.push(call);
   const disturbance = api.disturb(call);

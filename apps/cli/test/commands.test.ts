@@ -42,6 +42,7 @@ test("status shows states, dead letters, providers, processes and a loss of data
   ]) {
     expect(calm.stdout).toMatch(part);
   }
+  expect(calm.stdout).toContain("gateway  ready (redis ok)\n\n");
   expect(calm.stdout).not.toContain("\u001b");
   const before = api.stats;
   api.stats = { ...before, data_loss: { at: before.at, detail: "Redis was emptied" } };
@@ -57,6 +58,23 @@ test("on a narrow terminal a row that doesn't fit becomes a paragraph", async ()
   expect(stripVTControlCharacters(narrow.stdout)).toMatch(
     new RegExp(`^ad response  ${id}\npublisher    acme\n[^]*\n\nad response  `),
   );
+});
+
+test("status tells of a gateway that isn't ready, also where it has no numbers", async () => {
+  const before = api.readiness;
+  api.readiness = {
+    status: "not_ready",
+    stopping: false,
+    checks: { redis: "failing" },
+    warnings: { redis_data: "data lost at 09:00" },
+  };
+  api.disturb = () => "unavailable";
+  const { exit, stdout } = await adrelay("status");
+  expect(exit).toBe(3);
+  expect(stdout).toBe("gateway  not ready (redis failing)\nwarning  redis_data: data lost at 09:00\n\n");
+  api.disturb = () => undefined;
+  expect((await adrelay("status", "--json")).stdout).toBe(`${JSON.stringify(api.stats)}\n`);
+  api.readiness = before;
 });
 
 test("an empty page that others follow is not called the end", async () => {

@@ -7,12 +7,15 @@ import {
   createLogger,
   createOpsApp,
   createRegistry,
+  type Environment,
   guardRedis,
   Lifecycle,
   makeReadBody,
+  openTracing,
   type RunnableService,
   reportDurability,
   startHttpServer,
+  type Tracing,
 } from "@adrelay/service-kit";
 import type { Express } from "express";
 import type { Logger } from "pino";
@@ -36,11 +39,13 @@ import { makeStartInjection } from "./routes/start-injection/start-injection.ts"
 const HURRY_SHARE = 0.4;
 
 /** Makes every part of the gateway and starts it. */
-export async function compose(config: GatewayConfig): Promise<RunnableService> {
+export async function compose(config: GatewayConfig, env: Environment): Promise<RunnableService> {
   const { settings } = config;
   const log = createLogger("gateway", settings.LOG_LEVEL);
   const lifecycle = new Lifecycle(log);
-  const base = { config, log, lifecycle, registry: createRegistry(), hurry: new AbortController() };
+  const tracing = await openTracing({ service: "adrelay-gateway", env, log });
+  lifecycle.onStopLast("traces", () => tracing.stop());
+  const base = { config, log, lifecycle, tracing, registry: createRegistry(), hurry: new AbortController() };
   const adapters = await openAdapters(base);
   const app = makePublicApp(base, adapters);
   const pulse = startPulse(base, adapters.redis);
@@ -70,6 +75,7 @@ interface Base {
   readonly config: GatewayConfig;
   readonly log: Logger;
   readonly lifecycle: Lifecycle;
+  readonly tracing: Tracing;
   readonly registry: Registry;
   /** Fires when injections that still run must end. */
   readonly hurry: AbortController;
@@ -97,7 +103,7 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
   return { redis, guard, ledger, queue, provider, pending, waiters };
 }
 
-function makePublicApp({ config, log, registry, hurry }: Base, adapters: Adapters): Express {
+function makePublicApp({ config, log, tracing, registry, hurry }: Base, adapters: Adapters): Express {
   const { settings, publishers } = config;
   const { ledger, queue, provider, pending, waiters, guard } = adapters;
   const metrics = createGatewayMetrics(
@@ -110,6 +116,7 @@ function makePublicApp({ config, log, registry, hurry }: Base, adapters: Adapter
     ledger,
     queue,
     log,
+    tracing,
     takesUnknown,
     isDurable: () => guard.isDurable,
     onAccepted: metrics.noteAccepted,
@@ -126,6 +133,7 @@ function makePublicApp({ config, log, registry, hurry }: Base, adapters: Adapter
         provider,
         metrics,
         log,
+        tracing,
         pending,
         hurry: hurry.signal,
         ackDeadlineMs,
@@ -141,6 +149,7 @@ function makePublicApp({ config, log, registry, hurry }: Base, adapters: Adapter
     }),
     lookUp: makeLookUpHandler(ledger, notes),
     metrics,
+    tracing,
     log,
   });
 }

@@ -5,5 +5,5 @@ import { loadGatewayConfig } from "./config.ts";
 const loaded = loadGatewayConfig(process.env);
 await startService(
   "gateway",
-  loaded.kind === "ok" ? { kind: "ok", compose: () => compose(loaded.config) } : loaded,
+  loaded.kind === "ok" ? { kind: "ok", compose: () => compose(loaded.config, process.env) } : loaded,
 );

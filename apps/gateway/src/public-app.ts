@@ -4,7 +4,11 @@ import {
   createApp,
   type FinishedRequest,
   methodNotAllowed,
+  type Notes,
   notFound,
+  requestSpanOf,
+  type Span,
+  type Tracing,
 } from "@adrelay/service-kit";
 import type { Express } from "express";
 import type { Logger } from "pino";
@@ -16,12 +20,13 @@ export interface PublicAppDeps extends EndpointDeps {
   readonly acknowledge: (call: JsonCall) => Promise<void>;
   readonly lookUp: (call: Call) => Promise<void>;
   readonly metrics: GatewayMetrics;
+  readonly tracing: Tracing;
   readonly log: Logger;
 }
 
 /** The public listener's app. Express serves each path with and without its last slash. */
 export function createPublicApp(deps: PublicAppDeps): Express {
-  const app = createApp((finished) => reportRequest(deps, finished));
+  const app = createApp((finished) => reportRequest(deps, finished), deps.tracing);
   app
     .route(INJECTION_PATH)
     .post(makeJsonEndpoint(deps, "start_injection", deps.startInjection))
@@ -39,11 +44,13 @@ export function createPublicApp(deps: PublicAppDeps): Express {
   return app;
 }
 
-/** The one line and the one observation of a request. */
+/** The one line, the one observation and the span of a request. */
 function reportRequest({ metrics, log, notes }: PublicAppDeps, finished: FinishedRequest): void {
   const { method, requestId, status, durationMs, response } = finished;
   const fields = notes.of(response);
   const operation = String(fields["operation"] ?? "other");
+  const span = requestSpanOf(response);
+  describeSpan(span, { operation, ...fields });
   metrics.requestDuration.observe({ operation, status: String(status) }, durationMs / 1000);
   log.info({
     event: "request",
@@ -53,5 +60,15 @@ function reportRequest({ metrics, log, notes }: PublicAppDeps, finished: Finishe
     status,
     duration_ms: Math.round(durationMs * 100) / 100,
     request_id: requestId,
+    trace_id: span.context?.traceId,
+  });
+}
+
+function describeSpan(span: Span, { operation, publisher, outcome, ad_response_id }: Notes): void {
+  span.set({
+    "adrelay.operation": operation,
+    "adrelay.publisher": publisher,
+    "adrelay.outcome": outcome,
+    "adrelay.ad_response_id": ad_response_id,
   });
 }

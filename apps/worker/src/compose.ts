@@ -6,16 +6,20 @@ import {
   createLogger,
   createOpsApp,
   createRegistry,
+  type Environment,
   guardRedis,
   Lifecycle,
+  openTracing,
   type RunnableService,
   reportDurability,
   startHttpServer,
+  type Tracing,
 } from "@adrelay/service-kit";
 import type { Express } from "express";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { WorkerConfig } from "./config.ts";
+import type { Gatekeeper } from "./gates/gatekeeper.ts";
 import { openGates } from "./gates/open-gates.ts";
 import { makeDeliver } from "./jobs/deliver/deliver.ts";
 import { startJobs } from "./jobs/start-jobs.ts";
@@ -23,20 +27,25 @@ import { startPulse } from "./pulse.ts";
 import { createWorkerMetrics } from "./worker-metrics.ts";
 
 /** Makes every part of the worker and starts it. */
-export async function compose(config: WorkerConfig): Promise<RunnableService> {
+export async function compose(config: WorkerConfig, env: Environment): Promise<RunnableService> {
   const { settings } = config;
   const log = createLogger("worker", settings.LOG_LEVEL);
   const lifecycle = new Lifecycle(log);
-  const base = { config, log, lifecycle, registry: createRegistry() };
+  const tracing = await openTracing({ service: "adrelay-worker", env, log });
+  lifecycle.onStopLast("traces", () => tracing.stop());
+  const base = { config, log, lifecycle, tracing, registry: createRegistry() };
   const adapters = await openAdapters(base);
   const gates = openGates(config, { ...base, ...adapters });
   const worker = makeWorker(base, adapters, gates);
   const pulse = startPulse(base, adapters.redis);
-  const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, worker, pulse }), {
-    name: "the worker's ops listener",
-    host: settings.WORKER_OPS_HOST,
-    port: settings.WORKER_OPS_PORT,
-  });
+  const opsServer = await startHttpServer(
+    makeOpsApp(base, { ...adapters, worker, pulse, gatekeeper: gates.gatekeeper }),
+    {
+      name: "the worker's ops listener",
+      host: settings.WORKER_OPS_HOST,
+      port: settings.WORKER_OPS_PORT,
+    },
+  );
   // Last, so that it can be seen how the stop goes.
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
   await gates.lookFirst();
@@ -51,6 +60,7 @@ interface Base {
   readonly config: WorkerConfig;
   readonly log: Logger;
   readonly lifecycle: Lifecycle;
+  readonly tracing: Tracing;
   readonly registry: Registry;
 }
 
@@ -75,7 +85,7 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
 }
 
 function makeWorker(
-  { config: { settings }, log, lifecycle, registry }: Base,
+  { config: { settings }, log, lifecycle, tracing, registry }: Base,
   { workerRedis, queue, provider }: Adapters,
   { gatekeeper, places }: ReturnType<typeof openGates>,
 ): DeliveryWorker {
@@ -91,6 +101,7 @@ function makeWorker(
       gatekeeper,
       metrics: createWorkerMetrics(registry),
       log,
+      tracing,
       timeoutMs: settings.DELIVERY_TIMEOUT_MS,
       scheduleMs: settings.RETRY_SCHEDULE,
       ageMaxMs: settings.DELIVERY_MAX_AGE,
@@ -122,7 +133,8 @@ function makeOpsApp(
     queue,
     worker,
     pulse,
-  }: Adapters & { readonly worker: DeliveryWorker; readonly pulse: Pulse },
+    gatekeeper,
+  }: Adapters & { readonly worker: DeliveryWorker; readonly pulse: Pulse; readonly gatekeeper: Gatekeeper },
 ): Express {
   return createOpsApp({
     collect: () =>
@@ -135,7 +147,7 @@ function makeOpsApp(
       { name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable },
       { name: "consuming", check: () => Promise.resolve(worker.isConsuming) },
     ],
-    warnings: () => pulse.warnings(),
+    warnings: () => ({ ...pulse.warnings(), ...gatekeeper.warnings() }),
     isStopping: () => lifecycle.isStopping,
     log,
   });

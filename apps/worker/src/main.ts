@@ -5,5 +5,5 @@ import { loadWorkerConfig } from "./config.ts";
 const loaded = loadWorkerConfig(process.env);
 await startService(
   "worker",
-  loaded.kind === "ok" ? { kind: "ok", compose: () => compose(loaded.config) } : loaded,
+  loaded.kind === "ok" ? { kind: "ok", compose: () => compose(loaded.config, process.env) } : loaded,
 );

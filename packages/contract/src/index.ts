@@ -69,6 +69,15 @@ export {
   INJECTION_PATH,
   REQUEST_ID_HEADER,
 } from "./http/paths.ts";
+export { READINESS_PATH, type Readiness, readinessSchema } from "./http/readiness.ts";
+export {
+  formatTraceparent,
+  parseTraceContext,
+  TRACEPARENT_HEADER,
+  TRACESTATE_HEADER,
+  type TraceContext,
+  traceHeadersOf,
+} from "./http/trace-context.ts";
 export {
   type AdAckId,
   type AdResponseId,

@@ -44,5 +44,13 @@ export function makeProblem(code: ErrorCode, requestId: string, details: Problem
 
 /** Turns zod's issues into field faults, in the order in which zod found them. */
 export function faultsOf(error: z.ZodError): FieldFault[] {
-  return error.issues.map((issue) => ({ path: issue.path.map(String).join("."), message: issue.message }));
+  return error.issues.map((issue) => ({ path: issue.path.map(String).join("."), message: messageOf(issue) }));
+}
+
+/** What a member's name looks like; everything else that stands in its place may be what a user wrote (invariant 6). */
+const MEMBER_NAME = /^[a-z_]{1,32}$/;
+
+function messageOf(issue: z.core.$ZodIssue): string {
+  const isPlain = issue.code !== "unrecognized_keys" || issue.keys.every((key) => MEMBER_NAME.test(key));
+  return isPlain ? issue.message : "has members that are not known";
 }

@@ -18,6 +18,8 @@ export interface ProviderCall {
   /** Sent as it is. */
   readonly body: string | Buffer;
   readonly requestId: string;
+  /** Pass the trace on, if there is one. */
+  readonly traceHeaders?: Readonly<Record<string, string>>;
   /** Bound of the whole call, from connecting to the last byte of the answer. */
   readonly timeoutMs: number;
   /** Ends the call early. */
@@ -96,6 +98,7 @@ export class ProviderClient {
           "user-agent": "adrelay",
           [call.account.apiKeyHeader]: call.account.apiKey,
           [REQUEST_ID_HEADER]: call.requestId,
+          ...call.traceHeaders,
           ...headers,
         },
       });

@@ -32,6 +32,7 @@ export {
 export { createOpsApp, type OpsOptions, type ReadinessCheck } from "./http/ops-app.ts";
 export { answerErrors, methodNotAllowed, notFound, sendProblem } from "./http/problems.ts";
 export { requestIdOf } from "./http/request-id.ts";
+export { requestSpanOf } from "./http/request-span.ts";
 export { createLogger, LOG_LEVELS, type LogLevel } from "./logger.ts";
 export { createRegistry } from "./metrics.ts";
 export { ADRELAY_VERSION, describeProcess } from "./process/describe-process.ts";
@@ -51,3 +52,11 @@ export {
   loadSyncPolicy,
   type RedisStanding,
 } from "./redis-durability.ts";
+export { openTracing } from "./tracing/open-tracing.ts";
+export {
+  NO_TRACING,
+  type Span,
+  type SpanAttributes,
+  type SpanOptions,
+  type Tracing,
+} from "./tracing/tracing.ts";

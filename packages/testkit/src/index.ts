@@ -18,6 +18,7 @@ export { chooseTestRedis, type TestRedisKind } from "./choose-test-redis.ts";
 export { dumpRedis } from "./dump-redis.ts";
 export { eventually, pause } from "./eventually.ts";
 export { fetchMetrics, parseMetrics, type Samples, sumOf } from "./metrics-text.ts";
+export { type CollectedSpan, type OtlpCollector, startOtlpCollector } from "./otlp-collector.ts";
 export {
   type Answer,
   type RelayCaller,

@@ -1,18 +1,37 @@
-import { BOOKED_STATES, type Stats, statsSchema } from "@adrelay/contract";
+import { BOOKED_STATES, type Readiness, type Stats, statsSchema } from "@adrelay/contract";
 import { defineCommand } from "../command.ts";
 import { describeAge, describeMoment, describeSeconds } from "../moments.ts";
-import { showCall } from "../session.ts";
-import type { Terminal } from "../terminal.ts";
+import { showAnswer } from "../session.ts";
+import { printable, type Terminal } from "../terminal.ts";
 
 export const addStatus = defineCommand({
   words: "status",
-  describe: "How the relay stands: states, dead letters, providers, processes",
+  describe: "How the relay stands: readiness, states, dead letters, providers, processes",
   options: (yargs) => yargs,
-  run: (_args, session) =>
-    showCall(session, { path: "/stats", schema: statsSchema }, (stats) =>
-      showStats(session.terminal, stats, session.now()),
-    ),
+  run: async (_args, session) => {
+    const { client, terminal, isJson } = session;
+    const [stats, readiness] = await Promise.all([
+      client.call({ path: "/stats", schema: statsSchema }),
+      isJson ? undefined : client.readiness(),
+    ]);
+    if (readiness !== undefined) {
+      // Also where there are no numbers: then it says why.
+      showReadiness(terminal, readiness);
+    }
+    return showAnswer(session, stats, (value) => showStats(terminal, value, session.now()));
+  },
 });
+
+function showReadiness(terminal: Terminal, { status, stopping, checks, warnings }: Readiness): void {
+  const { red, green, yellow } = terminal.color;
+  const state = status === "ready" ? green("ready") : red(stopping ? "stopping" : "not ready");
+  const each = Object.entries(checks).map(([name, found]) => `${name} ${found}`);
+  terminal.print(`${terminal.color.bold("gateway")}  ${state} (${printable(each.join(", "))})`);
+  for (const [name, text] of Object.entries(warnings ?? {})) {
+    terminal.print(yellow(`warning  ${printable(`${name}: ${text}`)}`));
+  }
+  terminal.print("");
+}
 
 function showStats(terminal: Terminal, stats: Stats, nowMs: number): void {
   if (stats.data_loss !== null) {

@@ -7,18 +7,21 @@ import {
   type AdResponseId,
   DELIVERY_JOB_VERSION,
   type DeliveryJob,
+  formatTraceparent,
   type PublisherId,
+  type TraceContext,
 } from "@adrelay/contract";
 import { decideIntake } from "@adrelay/core";
 import type { AcceptResult, Ledger, LedgerEntry } from "@adrelay/ledger";
 import type { DeliveryQueue } from "@adrelay/queue";
-import { OVERDUE, withDeadline } from "@adrelay/service-kit";
+import { OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
 import type { Logger } from "pino";
 
 export interface IntakeDeps {
   readonly ledger: Ledger;
   readonly queue: DeliveryQueue;
   readonly log: Logger;
+  readonly tracing: Tracing;
   readonly takesUnknown: boolean;
   /** Whether Redis may be trusted with an acknowledgment right now. */
   isDurable(): boolean;
@@ -34,6 +37,8 @@ export interface IntakeInput {
   /** The caller's body as text, exactly. */
   readonly body: string;
   readonly requestId: string;
+  /** The trace of its request: attempts link there. */
+  readonly trace: TraceContext | undefined;
   readonly replyTo: string | undefined;
 }
 
@@ -57,16 +62,25 @@ export type Intake = (input: IntakeInput) => Promise<IntakeResult>;
 
 export function makeIntake(deps: IntakeDeps): Intake {
   return async (input) => {
-    if (!deps.isDurable()) {
-      return { kind: "refused", code: "queue_unavailable" };
-    }
-    const taken = take(deps, input).catch((err: unknown): IntakeResult => {
-      deps.log.warn({ event: "intake_failed", request_id: input.requestId, ad_response_id: input.id, err });
-      return { kind: "refused", code: "queue_unavailable" };
-    });
-    const result = await withDeadline(taken, INTAKE_TIMEOUT_MS);
-    return result === OVERDUE ? { kind: "refused", code: "queue_unavailable" } : result;
+    const span = deps.tracing.startSpan({ name: "intake", kind: "internal", parent: input.trace });
+    const result = await takeInTime(deps, input);
+    const isFault = result.kind === "refused" && result.code === "queue_unavailable";
+    span.set({ "adrelay.outcome": result.kind === "refused" ? result.code : result.kind });
+    span.end({ isFault });
+    return result;
   };
+}
+
+async function takeInTime(deps: IntakeDeps, input: IntakeInput): Promise<IntakeResult> {
+  if (!deps.isDurable()) {
+    return { kind: "refused", code: "queue_unavailable" };
+  }
+  const taken = take(deps, input).catch((err: unknown): IntakeResult => {
+    deps.log.warn({ event: "intake_failed", request_id: input.requestId, ad_response_id: input.id, err });
+    return { kind: "refused", code: "queue_unavailable" };
+  });
+  const result = await withDeadline(taken, INTAKE_TIMEOUT_MS);
+  return result === OVERDUE ? { kind: "refused", code: "queue_unavailable" } : result;
 }
 
 async function take(deps: IntakeDeps, input: IntakeInput): Promise<IntakeResult> {
@@ -88,7 +102,7 @@ async function take(deps: IntakeDeps, input: IntakeInput): Promise<IntakeResult>
   return fromAccept(accepted);
 }
 
-function toJob({ id, ackId, publisher, body, requestId, replyTo }: IntakeInput): DeliveryJob {
+function toJob({ id, ackId, publisher, body, requestId, trace, replyTo }: IntakeInput): DeliveryJob {
   return {
     v: DELIVERY_JOB_VERSION,
     adResponseId: id,
@@ -97,6 +111,7 @@ function toJob({ id, ackId, publisher, body, requestId, replyTo }: IntakeInput):
     body,
     requestId,
     ...(replyTo === undefined ? {} : { replyTo }),
+    ...(trace === undefined ? {} : { traceparent: formatTraceparent(trace) }),
   };
 }
 

@@ -115,6 +115,14 @@ export class Gatekeeper {
     }
   }
 
+  /** What a person should know of the providers, for `/readyz`: this process can do its work all the same. */
+  warnings(): Record<string, string> {
+    const open = this.#accounts.filter(({ phase }) => phase === "open");
+    return Object.fromEntries(
+      open.map(({ group }) => [`provider_${group.name}`, "its circuit is open: nothing but probes goes out"]),
+    );
+  }
+
   /** Makes probes due: this process may have better settings than the one that opened the circuit. */
   async retryNow(): Promise<void> {
     for (const account of this.#accounts) {
@@ -158,8 +166,27 @@ export class Gatekeeper {
     this.#enter(account, after);
     if (before !== after) {
       const reason = "reason" in event ? event.reason : undefined;
-      const level = after === "open" ? "error" : "info";
-      this.#options.log[level]({ event: `circuit_${after}`, provider: account.group.name, reason });
+      this.#tell(after, { provider: account.group.name, reason });
+    }
+  }
+
+  #tell(
+    phase: CircuitPhase,
+    fields: { readonly provider: string; readonly reason: string | undefined },
+  ): void {
+    const { log } = this.#options;
+    switch (phase) {
+      case "open":
+        log.error({ event: "circuit_open", ...fields });
+        return;
+      case "recovering":
+        log.info({ event: "circuit_recovering", ...fields });
+        return;
+      case "closed":
+        log.info({ event: "circuit_closed", ...fields });
+        return;
+      default:
+        phase satisfies never;
     }
   }
 

@@ -32,25 +32,63 @@ export function startJobs({ settings, log, lifecycle, release, ...parts }: JobPa
   const deadLetterRetentionMs = settings.DEAD_LETTER_RETENTION;
   const sweep = makeSweep({ ...parts, log, deadLetterRetentionMs, isStopping });
   const reconcile = makeReconcile({ ...parts, log });
-  const run = (name: string, task: () => Promise<unknown>, intervalMs: number) => {
-    const periodic = new Periodic(task, intervalMs, logFirst(log, `${name}_failed`));
-    lifecycle.onStop(name, () => periodic.stop());
-    periodic.start();
-  };
-  run("sweep", sweep, settings.SWEEP_INTERVAL_MS);
-  run("replay", () => replayOnce({ ...parts, log, isStopping }), IDLE_PAUSE_MS);
-  run("reconcile", reconcile, RECONCILE_INTERVAL_MS);
-  run("overdue", () => bringBackOverdue(parts), OVERDUE_INTERVAL_MS);
-  run("release", release, RELEASE_INTERVAL_MS);
+  const jobs: readonly PeriodicJob[] = [
+    {
+      name: "sweep",
+      task: sweep,
+      intervalMs: settings.SWEEP_INTERVAL_MS,
+      onFailure: (err) => log.warn({ event: "sweep_failed", err }),
+    },
+    {
+      name: "replay",
+      task: () => replayOnce({ ...parts, log, isStopping }),
+      intervalMs: IDLE_PAUSE_MS,
+      onFailure: (err) => log.warn({ event: "replay_failed", err }),
+    },
+    {
+      name: "reconcile",
+      task: reconcile,
+      intervalMs: RECONCILE_INTERVAL_MS,
+      onFailure: (err) => log.warn({ event: "reconcile_failed", err }),
+    },
+    {
+      name: "overdue",
+      task: () => bringBackOverdue(parts),
+      intervalMs: OVERDUE_INTERVAL_MS,
+      onFailure: (err) => log.warn({ event: "overdue_failed", err }),
+    },
+    {
+      name: "release",
+      task: release,
+      intervalMs: RELEASE_INTERVAL_MS,
+      onFailure: (err) => log.warn({ event: "release_failed", err }),
+    },
+  ];
+  for (const job of jobs) {
+    run(lifecycle, job);
+  }
 }
 
-/** Logs a failure that repeats itself, as many a second while Redis is away, once in a while only. */
-function logFirst(log: Logger, event: string): (err: unknown) => void {
+interface PeriodicJob {
+  readonly name: string;
+  task(): Promise<unknown>;
+  readonly intervalMs: number;
+  onFailure(error: unknown): void;
+}
+
+function run(lifecycle: Lifecycle, { name, task, intervalMs, onFailure }: PeriodicJob): void {
+  const periodic = new Periodic(task, intervalMs, onceInAWhile(onFailure));
+  lifecycle.onStop(name, () => periodic.stop());
+  periodic.start();
+}
+
+/** Tells of a failure that repeats itself, as many a second while Redis is away, once in a while only. */
+function onceInAWhile(tell: (error: unknown) => void): (error: unknown) => void {
   let toldAtMs = Number.NEGATIVE_INFINITY;
-  return (err) => {
+  return (error) => {
     if (performance.now() - toldAtMs > LOG_AGAIN_MS) {
       toldAtMs = performance.now();
-      log.warn({ event, err });
+      tell(error);
     }
   };
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jobTraceparentSchema } from "../http/trace-context.ts";
 import { adAckIdSchema, adResponseIdSchema, publisherIdSchema } from "../ids.ts";
 
 /** Raised when the fields below change their meaning; workers refuse jobs of a version they don't know. */
@@ -18,5 +19,7 @@ export const deliveryJobSchema = z.object({
   requestId: z.string(),
   /** Channel on which the accepting gateway waits for the outcome; absent if nobody waits. */
   replyTo: z.string().optional(),
+  /** The trace of the request that brought it; absent if there was none, and in jobs of older versions. */
+  traceparent: jobTraceparentSchema,
 });
 export type DeliveryJob = z.infer<typeof deliveryJobSchema>;

@@ -1,5 +1,7 @@
 import express, { type Express, type Request, type Response } from "express";
+import { NO_TRACING, type Tracing } from "../tracing/tracing.ts";
 import { assignRequestId, requestIdOf } from "./request-id.ts";
+import { openRequestSpan, requestSpanOf } from "./request-span.ts";
 
 /** What is known of a request once its answer is out or its caller has gone. */
 export interface FinishedRequest {
@@ -13,23 +15,27 @@ export interface FinishedRequest {
 
 export const CALLER_GONE_STATUS = 499;
 
-/** An Express app of the house: request ids, exact paths' case, no fingerprint, one report a request. */
-export function createApp(onFinished: (finished: FinishedRequest) => void): Express {
+/** An Express app of the house: request ids, exact paths' case, no fingerprint, one span and one report a request. */
+export function createApp(
+  onFinished: (finished: FinishedRequest) => void,
+  tracing: Tracing = NO_TRACING,
+): Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
   app.enable("case sensitive routing");
   app.use(assignRequestId);
+  app.use(openRequestSpan(tracing));
   app.use((request: Request, response: Response, next) => {
     const startedAtMs = performance.now();
     response.once("close", () => {
-      onFinished({
-        method: request.method,
-        requestId: requestIdOf(response),
-        status: response.writableFinished ? response.statusCode : CALLER_GONE_STATUS,
-        durationMs: performance.now() - startedAtMs,
-        response,
-      });
+      const status = response.writableFinished ? response.statusCode : CALLER_GONE_STATUS;
+      const requestId = requestIdOf(response);
+      const durationMs = performance.now() - startedAtMs;
+      onFinished({ method: request.method, requestId, status, durationMs, response });
+      const span = requestSpanOf(response);
+      span.set({ "http.response.status_code": status, "adrelay.request_id": requestId });
+      span.end({ isFault: status >= 500 });
     });
     next();
   });

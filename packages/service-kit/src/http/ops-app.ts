@@ -1,3 +1,4 @@
+import { READINESS_PATH, type Readiness } from "@adrelay/contract";
 import express, { type Express, type RequestHandler, type Router } from "express";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
@@ -35,7 +36,7 @@ export function createOpsApp(options: OpsOptions): Express {
   app.get("/healthz", (_request, response) => {
     response.json({ status: "ok" });
   });
-  app.get("/readyz", makeReadinessHandler(options));
+  app.get(READINESS_PATH, makeReadinessHandler(options));
   app.get("/metrics", async (_request, response) => {
     const registry = await collect();
     response.set("Content-Type", registry.contentType).send(await registry.metrics());
@@ -53,12 +54,13 @@ function makeReadinessHandler({ checks, warnings, isStopping }: OpsOptions): Req
     const results = await Promise.all(checks.map(runCheck));
     const isReady = !isStopping() && results.every(([, ok]) => ok);
     const warned = warnings?.() ?? {};
-    response.status(isReady ? 200 : 503).json({
+    const readiness: Readiness = {
       status: isReady ? "ready" : "not_ready",
       stopping: isStopping(),
       checks: Object.fromEntries(results.map(([name, ok]) => [name, ok ? "ok" : "failing"])),
-      ...(Object.keys(warned).length === 0 ? {} : { warnings: warned }),
-    });
+      ...(Object.keys(warned).length === 0 ? {} : { warnings: { ...warned } }),
+    };
+    response.status(isReady ? 200 : 503).json(readiness);
   };
 }
 

@@ -34,12 +34,14 @@ export function runService({ log, lifecycle, shutdownTimeoutMs, listening }: Run
   process.on("SIGTERM", () => stop("SIGTERM", 0));
   process.on("SIGINT", () => stop("SIGINT", 0));
   process.on("disconnect", () => stop("parent_gone", 0));
-  const onFault = (event: string) => (err: unknown) => {
-    log.fatal({ event, err });
-    stop(event, 1);
-  };
-  process.on("uncaughtException", onFault("uncaught_exception"));
-  process.on("unhandledRejection", onFault("unhandled_rejection"));
+  process.on("uncaughtException", (err) => {
+    log.fatal({ event: "uncaught_exception", err });
+    stop("uncaught_exception", 1);
+  });
+  process.on("unhandledRejection", (err) => {
+    log.fatal({ event: "unhandled_rejection", err });
+    stop("unhandled_rejection", 1);
+  });
   // Ready only now: whoever reads this may send a signal at once.
   log.info({ event: "listening", ...listening });
   if (process.send !== undefined && !process.connected) {

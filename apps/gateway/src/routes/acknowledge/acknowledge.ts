@@ -1,4 +1,4 @@
-import type { AdResponseId, PublisherId } from "@adrelay/contract";
+import type { AdResponseId, PublisherId, TraceContext } from "@adrelay/contract";
 import type { Ledger } from "@adrelay/ledger";
 import { OVERDUE, withDeadline } from "@adrelay/service-kit";
 import { ackIdOf, textHashOf } from "../../intake/fingerprints.ts";
@@ -18,6 +18,8 @@ export interface AcknowledgeInput {
   readonly text: string;
   readonly body: string;
   readonly requestId: string;
+  /** The trace of its request. */
+  readonly trace: TraceContext | undefined;
   readonly waitMs: number;
 }
 
@@ -30,7 +32,7 @@ export function makeAcknowledge(deps: AcknowledgeDeps): Acknowledge {
   return async (input) => {
     const wait = input.waitMs > 0 ? deps.waiters.wait(input.id) : undefined;
     try {
-      const { publisher, id, body, requestId, text } = input;
+      const { publisher, id, body, requestId, trace, text } = input;
       const textHash = textHashOf(publisher, text);
       const replyTo = wait?.channel;
       const taken = await deps.intake({
@@ -40,6 +42,7 @@ export function makeAcknowledge(deps: AcknowledgeDeps): Acknowledge {
         textHash,
         body,
         requestId,
+        trace,
         replyTo,
       });
       switch (taken.kind) {

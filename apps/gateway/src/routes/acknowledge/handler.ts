@@ -7,7 +7,7 @@ import {
   type FieldFault,
   faultsOf,
 } from "@adrelay/contract";
-import { type CallNotes, requestIdOf, sendProblem } from "@adrelay/service-kit";
+import { type CallNotes, requestIdOf, requestSpanOf, sendProblem } from "@adrelay/service-kit";
 import type { Response } from "express";
 import type { JsonCall } from "../../endpoint.ts";
 import { ackIdOf } from "../../intake/fingerprints.ts";
@@ -45,6 +45,7 @@ export function makeAcknowledgeHandler(route: AcknowledgeRoute): (call: JsonCall
       text: llm_response,
       body: text,
       requestId,
+      trace: requestSpanOf(response).context,
       waitMs,
     });
     sendStanding(route.notes, response, { id, standing });

@@ -1,4 +1,4 @@
-import { type CallNotes, requestIdOf, sendProblem } from "@adrelay/service-kit";
+import { type CallNotes, requestIdOf, requestSpanOf, sendProblem } from "@adrelay/service-kit";
 import type { Response } from "express";
 import type { JsonCall } from "../../endpoint.ts";
 import { fallbackError } from "./fallback.ts";
@@ -29,6 +29,7 @@ export function makeStartInjectionHandler(route: StartInjectionRoute): (call: Js
       publisher,
       body: bytes,
       requestId: requestIdOf(response),
+      trace: requestSpanOf(response).context,
       timeoutMs,
       callerGone: hangUpSignal(response),
     });

@@ -5,10 +5,11 @@
  * After a time-out, or once the caller has hung up, the call to the provider runs on for a bounded time:
  * a 200 that nobody gets any more is an ad that was sold, and goes on the books as abandoned.
  */
+import { type TraceContext, traceHeadersOf } from "@adrelay/contract";
 import { classifyInjection, type FallbackReason, type InjectionVerdict, outcomeLabelOf } from "@adrelay/core";
 import type { InjectionRecord, Ledger } from "@adrelay/ledger";
 import type { ProviderClient, Publisher, RawReply } from "@adrelay/provider";
-import { OVERDUE, withDeadline } from "@adrelay/service-kit";
+import { OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
 import type { Logger } from "pino";
 import type { GatewayMetrics } from "../../metrics/gateway-metrics.ts";
 import type { PendingWork } from "../../pending-work.ts";
@@ -19,6 +20,7 @@ export interface StartInjectionDeps {
   readonly provider: ProviderClient;
   readonly metrics: GatewayMetrics;
   readonly log: Logger;
+  readonly tracing: Tracing;
   readonly pending: PendingWork;
   /** Fires when the process must end soon: callers that still wait get a fallback. */
   readonly hurry: AbortSignal;
@@ -29,6 +31,8 @@ export interface InjectionInput {
   readonly publisher: Publisher;
   readonly body: Buffer;
   readonly requestId: string;
+  /** The trace of its request. */
+  readonly trace: TraceContext | undefined;
   readonly timeoutMs: number;
   /** Fires when the caller hangs up. */
   readonly callerGone: AbortSignal;
@@ -124,20 +128,24 @@ function callProvider(deps: StartInjectionDeps, input: InjectionInput): RunningC
 }
 
 async function timedCall(
-  { provider, metrics }: StartInjectionDeps,
+  { provider, metrics, tracing }: StartInjectionDeps,
   input: InjectionInput,
   { signal, onSent }: { signal: AbortSignal; onSent: () => void },
 ): Promise<RawReply> {
   const startedAtMs = performance.now();
+  const span = tracing.startSpan({ name: "provider start_injection", kind: "client", parent: input.trace });
   const raw = await provider.startInjection({
     account: input.publisher.account,
     body: input.body,
     requestId: input.requestId,
+    traceHeaders: traceHeadersOf(span.context),
     timeoutMs: input.timeoutMs + LATE_ANSWER_MS,
     signal,
     onSent,
   });
   const outcome = outcomeLabelOf(raw.reply);
+  span.set({ "adrelay.outcome": outcome });
+  span.end({ isFault: raw.reply.kind === "failed" || raw.reply.status >= 500 });
   metrics.providerDuration.observe(
     { operation: "start_injection", outcome },
     (performance.now() - startedAtMs) / 1000,

@@ -9,7 +9,7 @@
  * - An attempt that comes before its time (its process died between booking and telling the queue) goes
  *   back to wait.
  */
-import type { DeliveryJob } from "@adrelay/contract";
+import { type DeliveryJob, traceHeadersOf } from "@adrelay/contract";
 import {
   classifyDelivery,
   judgeProvider,
@@ -20,9 +20,11 @@ import {
 import type { BookedCode, Ledger, Parking, Settlement } from "@adrelay/ledger";
 import type { ProviderAccount, ProviderClient } from "@adrelay/provider";
 import type { DeliveryQueue, HandlerOutcome } from "@adrelay/queue";
+import type { Tracing } from "@adrelay/service-kit";
 import type { Logger } from "pino";
 import type { Gatekeeper } from "../../gates/gatekeeper.ts";
 import type { WorkerMetrics } from "../../worker-metrics.ts";
+import { describeAttempt, startAttemptSpan, traceIdsOf } from "./attempt-span.ts";
 import { beginAttempt, type DueAttempt } from "./begin-attempt.ts";
 import {
   decideSettlement,
@@ -39,6 +41,7 @@ export interface DeliverDeps extends RetryRules {
   readonly gatekeeper: Gatekeeper;
   readonly metrics: WorkerMetrics;
   readonly log: Logger;
+  readonly tracing: Tracing;
   readonly timeoutMs: number;
 }
 
@@ -67,8 +70,9 @@ async function attemptWhenAdmitted(
   const { publisher } = job;
   const group = deps.gatekeeper.groupOf(publisher);
   if (group === undefined) {
-    const judged = judgeCall({ job, begun, isProbe: false }, { reply: UNCONFIGURED, durationMs: 0 });
-    return settleAttempt(deps, { ...judged, isProviderAway: false });
+    const span = startAttemptSpan(deps.tracing, job);
+    const judged = judgeCall({ job, begun, span, isProbe: false }, { reply: UNCONFIGURED, durationMs: 0 });
+    return settleAttempt(deps, { ...judged, isProviderAway: false }).finally(() => span.end());
   }
   const admission = await deps.gatekeeper.admit({ publisher, id: job.adResponseId });
   if (admission.kind === "wait") {
@@ -82,9 +86,20 @@ async function attemptWhenAdmitted(
     const notify = admission.why === "circuit" ? noticeOfWaiting(job) : undefined;
     return park(deps, { job, place: { kind: "by_time", dueAtMs: nextAttemptAtMs ?? queuedAtMs }, notify });
   }
-  const { isProbe, free } = admission;
-  const call = await post(deps, job, group.account).finally(free);
-  const judged = judgeCall({ job, begun, isProbe }, call);
+  const span = startAttemptSpan(deps.tracing, job);
+  const attempt = { job, begun, span, isProbe: admission.isProbe };
+  return makeAttempt(deps, attempt, { account: group.account, free: admission.free }).finally(() =>
+    span.end(),
+  );
+}
+
+async function makeAttempt(
+  deps: DeliverDeps,
+  attempt: BegunAttempt,
+  { account, free }: { readonly account: ProviderAccount; readonly free: () => void },
+): Promise<HandlerOutcome> {
+  const call = await post(deps, attempt, account).finally(free);
+  const judged = judgeCall(attempt, call);
   return settleAttempt(deps, { ...judged, isProviderAway: await learn(deps, judged) });
 }
 
@@ -102,24 +117,26 @@ interface Call {
 }
 
 async function post(
-  { provider, metrics, timeoutMs }: DeliverDeps,
-  { body, requestId, adAckId }: DeliveryJob,
+  { provider, metrics, tracing, timeoutMs }: DeliverDeps,
+  { job: { body, requestId, adAckId }, span: { context } }: BegunAttempt,
   account: ProviderAccount,
 ): Promise<Call> {
   const startedAtMs = performance.now();
-  const reply = await provider.acknowledge({ account, body, requestId, adAckId, timeoutMs });
+  const span = tracing.startSpan({ name: "provider acknowledge", kind: "client", parent: context });
+  const traceHeaders = traceHeadersOf(span.context);
+  const reply = await provider.acknowledge({ account, body, requestId, traceHeaders, adAckId, timeoutMs });
   const durationMs = performance.now() - startedAtMs;
   const outcome = outcomeLabelOf(reply);
   metrics.providerDuration.observe({ operation: "acknowledge", outcome }, durationMs / 1000);
+  span.set({ "adrelay.outcome": outcome });
+  span.end({ isFault: reply.kind === "failed" || reply.status >= 500 });
   return { reply, durationMs };
 }
 
 type JudgedAttempt = Omit<MadeAttempt, "isProviderAway">;
+type BegunAttempt = Omit<JudgedAttempt, "outcome" | "providerError" | "durationMs">;
 
-function judgeCall(
-  begun: Omit<JudgedAttempt, "outcome" | "providerError" | "durationMs">,
-  { reply, durationMs }: Call,
-): JudgedAttempt {
+function judgeCall(begun: BegunAttempt, { reply, durationMs }: Call): JudgedAttempt {
   return {
     ...begun,
     outcome: classifyDelivery(reply, Date.now()),
@@ -192,7 +209,7 @@ function toHandlerOutcome({ event, label, delayMs }: Settlement, booked: BookedC
   }
 }
 
-/** The one line of an attempt, and its metrics. */
+/** The one line of an attempt, its metrics and its span. */
 function report(
   { log, metrics }: DeliverDeps,
   { made, settlement, booked }: { made: MadeAttempt; settlement: Settlement; booked: BookedCode },
@@ -200,6 +217,7 @@ function report(
   const { event, label, code, durationMs, delayMs } = settlement;
   const { job, isProbe, begun } = made;
   const { entry, nowMs } = begun;
+  describeAttempt(made, settlement);
   metrics.attempts.inc({ outcome: event });
   if (event === "deliver" && booked === "booked" && entry.queuedAtMs !== undefined) {
     metrics.lag.observe((nowMs + durationMs - entry.queuedAtMs) / 1000);
@@ -215,6 +233,7 @@ function report(
     ad_ack_id: job.adAckId,
     publisher: job.publisher,
     request_id: job.requestId,
+    ...traceIdsOf(made),
     attempt: entry.attempts + 1,
     probe: isProbe,
     duration_ms: Math.round(durationMs),

@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import {
+  formatTraceparent,
+  jobTraceparentSchema,
+  parseTraceContext,
+  traceHeadersOf,
+} from "./trace-context.ts";
+
+const TRACE = "0af7651916cd43dd8448eb211c80319c";
+const SPAN = "b7ad6b7169203331";
+
+test("a traceparent is read and written as it came", () => {
+  const context = parseTraceContext(`00-${TRACE}-${SPAN}-01`, "vendor=1");
+  expect(context).toEqual({ traceId: TRACE, spanId: SPAN, isSampled: true, state: "vendor=1" });
+  expect(traceHeadersOf(context)).toEqual({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: "vendor=1" });
+});
+
+test("a later version's traceparent is read as far as it is known", () => {
+  const context = parseTraceContext(`cc-${TRACE}-${SPAN}-00-what-comes`);
+  expect(context && formatTraceparent(context)).toBe(`00-${TRACE}-${SPAN}-00`);
+});
+
+test.each([
+  undefined,
+  "",
+  "nonsense",
+  `00-${TRACE}-${SPAN}`,
+  `ff-${TRACE}-${SPAN}-01`,
+  `00-${TRACE}-${SPAN}-01-more`,
+  `00-${TRACE.toUpperCase()}-${SPAN}-01`,
+  `00-${"0".repeat(32)}-${SPAN}-01`,
+  `00-${TRACE}-${"0".repeat(16)}-01`,
+  `00-${TRACE}-${SPAN}-01\n`,
+  `00-${TRACE}-${SPAN}-01, 00-${TRACE}-${SPAN}-01`,
+])("%j is no traceparent and passes nothing on", (header) => {
+  expect(traceHeadersOf(parseTraceContext(header, "vendor=1"))).toEqual({});
+});
+
+test.each(["", "x".repeat(513), "a=b\u00e9"])("a tracestate like %j is left out", (state) => {
+  expect(parseTraceContext(`00-${TRACE}-${SPAN}-01`, state)).not.toHaveProperty("state");
+});
+
+test("nonsense in a job counts as no traceparent", () => {
+  expect(jobTraceparentSchema.parse("nonsense")).toBeUndefined();
+  expect(jobTraceparentSchema.parse(7)).toBeUndefined();
+});
