@@ -178,19 +178,20 @@ test("hundreds are listed with --all, counted, and replayed in bulk once it is m
 });
 
 test("Ctrl-C leaves a bulk replay running, and replays cancel ends it", async () => {
-  await deadLetters(3, 400);
+  // At one a second it outlasts a few commands on a busy machine.
+  await deadLetters(120, 400);
   const { child, output, ended } = start("dead", "replay", "--reason", "http_400", "--rate", "1", "--yes");
-  await eventually(() => expect(output.stderr).toContain("of 3 replayed"), 10_000);
+  await eventually(() => expect(output.stderr).toContain("of 120 replayed"), 20_000);
   child.kill("SIGINT");
   const { exit, stdout, stderr } = await ended;
   expect({ exit, stdout }).toEqual({ exit: 130, stdout: "" });
   const id = /^Cancel it: adrelay replays cancel (\S+)$/m.exec(stderr)?.[1] ?? "";
   const running = await adrelay("replays", "show", id, "--json");
-  expect(replaySchema.parse(JSON.parse(running.stdout))).toMatchObject({ state: "running", matched: 3 });
+  expect(replaySchema.parse(JSON.parse(running.stdout))).toMatchObject({ state: "running", matched: 120 });
   const cancelled = await adrelay("replays", "cancel", id);
   expect(cancelled).toMatchObject({ exit: 0, stdout: expect.stringMatching(/^state +cancelled$/m) });
   expect((await adrelay("replays", "list")).stdout).toMatch(
-    new RegExp(`^${id}  cancelled +\\d of 3 +reason=http_400 +alice `, "m"),
+    new RegExp(`^${id}  cancelled +\\d+ of 120 +reason=http_400 +alice `, "m"),
   );
   const refused = await Promise.all([
     adrelay("replays", "cancel", id),
@@ -209,7 +210,7 @@ test("a discard wants a yes, and stands in the audit with its operator and reaso
   const audit = await adrelay("audit", "--limit", "1");
   expect(audit.stdout).toMatch(new RegExp(`  alice  discard +${id}  reason="test data, gone"$`, "m"));
   const cursor = /--cursor (\S+)$/m.exec(audit.stderr)?.[1] ?? "";
-  expect((await adrelay("audit", "--cursor", cursor)).stdout).toContain("replays_cancel");
+  expect((await adrelay("audit", "--cursor", cursor)).stdout).not.toContain(id);
 });
 
 test("--json prints what the API answers, as it came", async () => {

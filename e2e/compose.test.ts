@@ -1,5 +1,5 @@
 /** docker-compose.yml against the settings that the apps really have. No Docker is needed: nothing is built here. */
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
@@ -13,7 +13,9 @@ const read = (path: string) => readFileSync(fileURLToPath(new URL(path, ROOT)), 
 
 const serviceSchema = z.object({
   image: z.string(),
-  command: z.array(z.string()),
+  command: z.array(z.string()).default([]),
+  profiles: z.array(z.string()).default([]),
+  volumes: z.array(z.string()).default([]),
   environment: z.record(z.string(), z.union([z.string(), z.number(), z.null()])).default({}),
   ports: z.array(z.string()).default([]),
   user: z.string().optional(),
@@ -83,8 +85,13 @@ describe.each(apps)("docker-compose.yml and the $name", ({ name, settings, load 
   });
 });
 
-test("every variable that docker-compose.yml asks for is a setting of some app", () => {
-  const known = new Set(apps.flatMap(({ settings }) => Object.keys(settings)));
+/** Those of Prometheus and Grafana. */
+const OBSERVE_VARIABLES = ["PROMETHEUS_PORT", "GRAFANA_PORT", "GRAFANA_ADMIN_PASSWORD"];
+
+test("every variable that docker-compose.yml asks for is a setting of some app, or documented", () => {
+  const known = new Set([...apps.flatMap(({ settings }) => Object.keys(settings)), ...OBSERVE_VARIABLES]);
+  const readme = read("deploy/README.md");
+  expect(OBSERVE_VARIABLES.filter((name) => !readme.includes(`\`${name}\``))).toEqual([]);
   const asked = [...composeText.matchAll(/\$\{(\w+)/g)].map(([, name]) => name ?? "");
   expect(asked.length).toBeGreaterThan(0);
   expect(asked.filter((name) => !known.has(name))).toEqual([]);
@@ -109,6 +116,51 @@ test("its Redis loses no write and evicts nothing, which the apps insist on", ()
   for (const { name } of apps) {
     expect(environmentOf(name)["REDIS_DURABILITY"]).toBe("strict");
   }
+});
+
+test("Prometheus and Grafana come with the profile observe alone, on 127.0.0.1 alone", () => {
+  const inProfile = Object.entries(services).filter(([, { profiles }]) => profiles.length > 0);
+  expect(inProfile.map(([name, { profiles }]) => [name, profiles])).toEqual([
+    ["prometheus", ["observe"]],
+    ["grafana", ["observe"]],
+  ]);
+  const published = inProfile.flatMap(([, { ports }]) => ports.map(withDefaults));
+  expect(published).toEqual(["127.0.0.1:9090:9090", "127.0.0.1:3000:3000"]);
+});
+
+test("what Prometheus and Grafana mount exists, and they find it and each other where they look", () => {
+  const mounts = ["prometheus", "grafana"].flatMap((name) => serviceOf(name).volumes);
+  const ours = mounts.filter((mount) => mount.startsWith("./")).map((mount) => mount.split(":"));
+  expect(ours.map(([path = ""]) => path).filter((path) => !existsSync(new URL(path, ROOT)))).toEqual([]);
+  expect(ours.every(([, , mode]) => mode === "ro")).toBe(true);
+  const provider = read("deploy/grafana/provisioning/dashboards/adrelay.yml");
+  expect(provider).toContain(`path: ${ours.find(([path]) => path?.endsWith("/dashboards"))?.[1]} `);
+  expect(read("deploy/grafana/provisioning/datasources/prometheus.yml")).toContain("http://prometheus:9090");
+  const home = environmentOf("grafana")["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"] ?? "";
+  const files = readdirSync(new URL("deploy/grafana/dashboards/", ROOT));
+  expect(files).toContain(home.split("/").at(-1));
+});
+
+test("Prometheus scrapes each app where its ops listener is", () => {
+  const configSchema = z.object({
+    scrape_configs: z.array(
+      z.object({
+        job_name: z.string(),
+        static_configs: z.array(z.object({ targets: z.array(z.string()) })),
+      }),
+    ),
+  });
+  const { scrape_configs } = configSchema.parse(parseYaml(read("deploy/prometheus/prometheus.yml")));
+  const scraped = scrape_configs.map(({ job_name, static_configs }) => [
+    job_name,
+    ...static_configs.flatMap(({ targets }) => targets),
+  ]);
+  const portOf = (name: string, setting: string) => `${name}:${environmentOf(name)[setting]}`;
+  expect(scraped).toEqual([
+    ["adrelay-gateway", portOf("gateway", "GATEWAY_OPS_PORT")],
+    ["adrelay-worker", portOf("worker", "WORKER_OPS_PORT")],
+    ["adrelay-ad-server", portOf("ad-server", "AD_SERVER_PORT")],
+  ]);
 });
 
 test("the image is installed by the pnpm that the workspace names", () => {

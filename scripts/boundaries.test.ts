@@ -18,6 +18,7 @@ const FORBIDDEN = [
   ["packages/provider", "@adrelay/ledger"],
   ["packages/service-kit", "@adrelay/core"],
   ["packages/local-redis", "@adrelay/contract"],
+  ["packages/local-prometheus", "@adrelay/testkit"],
   ["apps/gateway", "@adrelay/testkit"],
   ["apps/gateway", "@adrelay/app-worker"],
   ["apps/worker", "bullmq"],
@@ -27,6 +28,7 @@ const FORBIDDEN = [
 const ALLOWED = [
   ["packages/core", "@adrelay/contract"],
   ["packages/ledger", "@adrelay/core"],
+  ["packages/local-prometheus", "@adrelay/local-redis"],
   ["apps/gateway", "@adrelay/ledger"],
   ["apps/cli", "@adrelay/contract"],
 ] as const;

@@ -1,5 +1,5 @@
 /** `npm run chaos`: runs under faults, and the table of what held. Started by the bootstrap. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,13 +9,12 @@ import { formatChecks, hasHeld } from "../e2e/chaos/report.ts";
 import { runChaos } from "../e2e/chaos/run-chaos.ts";
 import type { ChaosOptions } from "./bootstrap/chaos-options.mjs";
 import { parseChaosOptions } from "./bootstrap/command-line.mjs";
-import { stopDescendants } from "./test/process-tree.ts";
+import { leaveOnSignals, makeLeave } from "./leave.ts";
 import { provideRedis } from "./test/redis-choice.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const EXIT_BROKEN = 1;
 const EXIT_USAGE = 2;
-const EXIT_ON = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 const SEED_MAX = 1_000_000;
 /** A run is longer than the age limit of deliveries, so that outages of it make dead letters too. */
 const DELIVERY_AGE_MAX_MS = 30_000;
@@ -41,7 +40,7 @@ async function main(args: readonly string[]): Promise<void> {
   // All folders of the run, Redis' data among them, go with this one.
   process.env["TMPDIR"] = folder;
   const leave = makeLeave(folder);
-  handleSignals(leave);
+  leaveOnSignals("npm run chaos", leave);
   if (!(await provideRedis(join(ROOT, ".adrelay", "redis-server"), say))) {
     return leave(EXIT_BROKEN);
   }
@@ -89,33 +88,4 @@ async function runOne({ durationMs, faults, logsDir }: ChaosOptions, seed: numbe
   const { checks, summary } = await runChaos({ seed, durationMs, faults, ...traffic, logsDir: logsOf, say });
   say(`\nseed ${seed}: ${summary}\n\n${formatChecks(checks)}`);
   return hasHeld(checks);
-}
-
-/**
- * Ends everything below this process, frozen or not, removes the folder, and exits. The first call decides the
- * code: what breaks since everything is being ended says nothing.
- */
-function makeLeave(folder: string): (code: number) => Promise<void> {
-  let leaving: Promise<void> | undefined;
-  const leaveOnce = async (code: number) => {
-    await stopDescendants(process.pid);
-    rmSync(folder, { recursive: true, force: true });
-    process.exit(code);
-  };
-  return (code) => {
-    leaving ??= leaveOnce(code);
-    return leaving;
-  };
-}
-
-/** A dead parent counts as SIGTERM. */
-function handleSignals(leave: (code: number) => Promise<void>): void {
-  const stopOn = (signal: keyof typeof EXIT_ON) => {
-    console.error(`\nnpm run chaos: stopping (${signal})`);
-    void leave(EXIT_ON[signal]);
-  };
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-    process.on(signal, () => stopOn(signal));
-  }
-  process.on("disconnect", () => stopOn("SIGTERM"));
 }

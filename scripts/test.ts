@@ -1,9 +1,10 @@
-/** `npm test`: every check, with a real Redis; the last line counts what passed and what failed. */
+/** `npm test`: every check, with a real Redis and Prometheus; the last line counts what passed and what failed. */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseTestOptions } from "./bootstrap/command-line.mjs";
 import { type Check, planChecks } from "./test/checks.ts";
 import { stopDescendants } from "./test/process-tree.ts";
+import { providePrometheus } from "./test/prometheus-choice.ts";
 import { provideRedis } from "./test/redis-choice.ts";
 import { runCheck } from "./test/run-check.ts";
 import { addTallies, formatTally, NOTHING, type Tally } from "./test/tally.ts";
@@ -28,7 +29,8 @@ async function main(args: readonly string[]): Promise<void> {
   const needsRedis = checks.some((check) => check.needsRedis);
   const hasRedis =
     !needsRedis || (await unlessStopped(provideRedis(join(ROOT, ".adrelay", "redis-server"), say)));
-  let total = NOTHING;
+  const hasPrometheus = !needsRedis || (await unlessStopped(providePrometheus(say)));
+  let total = hasPrometheus ? NOTHING : { ...NOTHING, failed: 1 };
   for (const check of checks) {
     total = addTallies(total, await runOne(check, { hasRedis, unlessStopped }));
   }

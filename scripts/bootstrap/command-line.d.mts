@@ -1,4 +1,5 @@
 import type { ChaosOptions } from "./chaos-options.mjs";
+import type { ObserveOptions } from "./observe-options.mjs";
 
 export type TestStage = "static" | "unit" | "integration" | "e2e";
 
@@ -7,7 +8,7 @@ type NotRun = { readonly kind: "help" } | { readonly kind: "faulty"; readonly wh
 export type CommandLine =
   | {
       readonly kind: "run";
-      readonly command: "start" | "test" | "chaos" | "adrelay" | "pack-cli";
+      readonly command: "start" | "test" | "chaos" | "observe" | "adrelay" | "pack-cli";
       readonly args: readonly string[];
     }
   | { readonly kind: "help"; readonly text: string }
@@ -22,3 +23,4 @@ export declare function parseChaosOptions(
   args: readonly string[],
   seedDefault?: number,
 ): ChaosOptions | NotRun;
+export declare function parseObserveOptions(args: readonly string[]): ObserveOptions | NotRun;

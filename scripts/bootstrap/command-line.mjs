@@ -1,12 +1,13 @@
 import { parseArgs } from "node:util";
 import { CHAOS_HELP, readChaosOptions } from "./chaos-options.mjs";
+import { OBSERVE_HELP, readObserveOptions } from "./observe-options.mjs";
 
 /** The stages of a test run, in their order. */
 const TEST_STAGES = ["static", "unit", "integration", "e2e"];
 const PORT_MAX = 65_535;
 
 const USAGE =
-  "Usage: npm start -- [options], npm test -- [options], npm run chaos -- [options], or npm run adrelay -- [command]; --help tells more.\n";
+  "Usage: npm start -- [options], npm test -- [options], npm run chaos -- [options], npm run observe -- [options], or npm run adrelay -- [command]; --help tells more.\n";
 /** Commands that read all their words themselves, --help too. */
 const PASSED_ON = ["adrelay", "pack-cli"];
 const HELP = {
@@ -31,11 +32,17 @@ What it needs is fetched the first time, and kept under .adrelay/. The last line
   --help       this text
 `,
   chaos: CHAOS_HELP,
+  observe: OBSERVE_HELP,
 };
-const PARSERS = { start: parseStartOptions, test: parseTestOptions, chaos: parseChaosOptions };
+const PARSERS = {
+  start: parseStartOptions,
+  test: parseTestOptions,
+  chaos: parseChaosOptions,
+  observe: parseObserveOptions,
+};
 
 /**
- * Pure: what a command line asks for. Options of start, test and chaos are checked here, before anything is fetched;
+ * Pure: what a command line asks for. Options of start, test, chaos and observe are checked here, before anything is fetched;
  * the scripts get them as they are.
  */
 export function parseCommandLine([command, ...args]) {
@@ -86,6 +93,12 @@ export function parseChaosOptions(args, seedDefault = 0) {
   const options = { minutes: text, seconds: text, seed: text, seeds: text, faults: text, logs: text };
   const parsed = parse(args, { ...options, plan: { type: "boolean" } });
   return parsed.kind === "run" ? readChaosOptions(parsed, seedDefault) : parsed;
+}
+
+/** Pure: how long, and whether it goes on after that. */
+export function parseObserveOptions(args) {
+  const parsed = parse(args, { seconds: { type: "string" }, keep: { type: "boolean" } });
+  return parsed.kind === "run" ? readObserveOptions(parsed) : parsed;
 }
 
 /** Node's parser throws for an unknown option, with a message fit for people. */

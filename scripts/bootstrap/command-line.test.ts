@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { FAULT_NAMES } from "./chaos-options.mjs";
-import { parseChaosOptions, parseCommandLine, parseTestOptions } from "./command-line.mjs";
+import {
+  parseChaosOptions,
+  parseCommandLine,
+  parseObserveOptions,
+  parseTestOptions,
+} from "./command-line.mjs";
 
 describe("the bootstrap's command line", () => {
   it.each([
@@ -22,6 +27,7 @@ describe("the bootstrap's command line", () => {
     [["start", "--port", "9000", "-h"], "--no-demo"],
     [["test", "--help"], "--only static|unit|integration|e2e"],
     [["chaos", "--help"], "--seeds K"],
+    [["observe", "--help"], "--keep"],
   ])("%j gets help", (words, text) => {
     expect(parseCommandLine(words)).toEqual({ kind: "help", text: expect.stringContaining(text) });
   });
@@ -43,6 +49,8 @@ describe("the bootstrap's command line", () => {
     [["chaos", "--seeds", "0"], "from 1 to 1000, not 0"],
     [["chaos", "--faults", "kill,earthquake"], "--faults knows no earthquake"],
     [["chaos", "now"], "now"],
+    [["observe", "--seconds", "5"], "from 15 to 86400, not 5"],
+    [["observe", "now"], "now"],
   ])("%j is refused, naming what is wrong", (words, why) => {
     expect(parseCommandLine(words)).toMatchObject({ kind: "faulty", why: expect.stringContaining(why) });
   });
@@ -61,6 +69,12 @@ describe("the bootstrap's command line", () => {
       faults: ["kill", "freeze"],
       isPlanOnly: true,
     });
+  });
+
+  it("observes for a minute and ends unless told else", () => {
+    expect(parseObserveOptions([])).toEqual({ kind: "run", durationMs: 60_000, isKept: false });
+    const args = ["--seconds=20", "--keep"];
+    expect(parseObserveOptions(args)).toEqual({ kind: "run", durationMs: 20_000, isKept: true });
   });
 
   it("has all stages in a test run unless one is chosen", () => {

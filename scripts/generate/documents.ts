@@ -7,6 +7,7 @@ import { AD_SERVER_SETTINGS } from "../../apps/ad-server/src/config.ts";
 import { COMMAND_PATHS, renderHelp } from "../../apps/cli/src/command-line.ts";
 import { GATEWAY_SETTINGS } from "../../apps/gateway/src/config.ts";
 import { WORKER_SETTINGS } from "../../apps/worker/src/config.ts";
+import { buildDashboards } from "../../deploy/grafana/src/dashboards.ts";
 import { metricTables } from "./metrics-document.ts";
 
 export interface GeneratedDocument {
@@ -24,6 +25,10 @@ export async function generateDocuments(): Promise<GeneratedDocument[]> {
     { path: "docs/state-table.md", text: stateTable() },
     { path: "docs/metrics.md", text: await metrics() },
     { path: "docs/cli.md", text: await commandReference() },
+    ...buildDashboards().map(({ name, json }) => ({
+      path: `deploy/grafana/dashboards/${name}.json`,
+      text: json,
+    })),
   ];
 }
 

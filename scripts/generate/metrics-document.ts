@@ -1,6 +1,7 @@
 /** The document of all metrics, made from registries that the apps' own code fills. */
 import { publisherIdSchema } from "@adrelay/contract";
 import { collectWithLedger, type LedgerSnapshot, Pulse } from "@adrelay/ledger";
+import { reportDurability } from "@adrelay/service-kit";
 import { Redis } from "ioredis";
 import { Registry } from "prom-client";
 import { AdServerMetrics } from "../../apps/ad-server/src/metrics.ts";
@@ -35,6 +36,7 @@ export async function metricTables(): Promise<string[]> {
   createGateMetrics(worker, [PUBLISHER]);
   const each = new Registry();
   addPulse(each);
+  reportDurability(each, { isDurable: true });
   const noCounts = () => Promise.resolve({ kind: "unavailable", reason: "none" } as const);
   const adServer = await new AdServerMetrics({ loadCounts: noCounts }).collect();
   return [

@@ -14,6 +14,8 @@ import { absentRedis, settingFaults } from "./settings-check.ts";
 export interface StackOptions {
   /** `.adrelay/` of this checkout. */
   readonly home: string;
+  /** Where a fetched Redis is kept; below `home` if not given. */
+  readonly redisCacheDir?: string;
   readonly env: NodeJS.ProcessEnv;
   readonly gatewayPort: number | undefined;
   readonly say: (line: string) => void;
@@ -31,7 +33,8 @@ export interface Stack {
 const READY_TIMEOUT_MS = 30_000;
 
 /** Starts everything and waits until it is ready. Rejects with a PartError, with nothing left running. */
-export async function startStack({ home, env, gatewayPort, say, signal }: StackOptions): Promise<Stack> {
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const { home, env, gatewayPort, say, signal, redisCacheDir = join(home, "redis-server") } = options;
   mkdirSync(join(home, "logs"), { recursive: true });
   const keys = loadLocalKeys(join(home, "keys.json"));
   const ports = wantedPorts(env, gatewayPort);
@@ -52,7 +55,9 @@ export async function startStack({ home, env, gatewayPort, say, signal }: StackO
   const runFile = join(home, "run.json");
   let save = () => {};
   try {
-    const redisUrl = env["REDIS_URL"] || (await ownRedis({ home, env, say, parts, onStarted: () => save() }));
+    const redisUrl =
+      env["REDIS_URL"] ||
+      (await ownRedis({ home, cacheDir: redisCacheDir, env, say, parts, onStarted: () => save() }));
     const settings = appSettings(env, { keys, ports, redisUrl });
     const run = () => describeRun({ ports, redisUrl, settings, parts });
     save = () => writeRunFile(runFile, run());
@@ -99,17 +104,14 @@ function wantedPorts(env: NodeJS.ProcessEnv, gatewayPort: number | undefined): P
 
 async function ownRedis(options: {
   home: string;
+  cacheDir: string;
   env: NodeJS.ProcessEnv;
   say: (line: string) => void;
   parts: Part[];
   onStarted: () => void;
 }): Promise<string> {
   const { home, parts, ...rest } = options;
-  const redis = await startOwnRedis({
-    ...rest,
-    dataDir: join(home, "redis"),
-    cacheDir: join(home, "redis-server"),
-  });
+  const redis = await startOwnRedis({ ...rest, dataDir: join(home, "redis") });
   parts.push(redis);
   return redis.url;
 }

@@ -50,6 +50,16 @@ test("status shows states, dead letters, providers, processes and a loss of data
   api.stats = before;
 });
 
+test("on a narrow terminal a row that doesn't fit becomes a paragraph", async () => {
+  const [id = ""] = addLetters(2);
+  const wide = await runHere(["--url", api.url, "dead", "list"], { typed: "" });
+  expect(wide.stdout).toMatch(new RegExp(`^${id} +acme +http_400`, "m"));
+  const narrow = await runHere(["--url", api.url, "dead", "list"], { typed: "", columns: 60 });
+  expect(stripVTControlCharacters(narrow.stdout)).toMatch(
+    new RegExp(`^ad response  ${id}\npublisher    acme\n[^]*\n\nad response  `),
+  );
+});
+
 test("status tells of a gateway that isn't ready, also where it has no numbers", async () => {
   const before = api.readiness;
   api.readiness = {
@@ -65,16 +75,6 @@ test("status tells of a gateway that isn't ready, also where it has no numbers",
   api.disturb = () => undefined;
   expect((await adrelay("status", "--json")).stdout).toBe(`${JSON.stringify(api.stats)}\n`);
   api.readiness = before;
-});
-
-test("on a narrow terminal a row that doesn't fit becomes a paragraph", async () => {
-  const [id = ""] = addLetters(2);
-  const wide = await runHere(["--url", api.url, "dead", "list"], { typed: "" });
-  expect(wide.stdout).toMatch(new RegExp(`^${id} +acme +http_400`, "m"));
-  const narrow = await runHere(["--url", api.url, "dead", "list"], { typed: "", columns: 60 });
-  expect(stripVTControlCharacters(narrow.stdout)).toMatch(
-    new RegExp(`^ad response  ${id}\npublisher    acme\n[^]*\n\nad response  `),
-  );
 });
 
 test("an empty page that others follow is not called the end", async () => {

@@ -13,6 +13,7 @@ import {
   makeReadBody,
   openTracing,
   type RunnableService,
+  reportDurability,
   startHttpServer,
   type Tracing,
 } from "@adrelay/service-kit";
@@ -82,10 +83,11 @@ interface Base {
 
 type Adapters = Awaited<ReturnType<typeof openAdapters>>;
 
-async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
+async function openAdapters({ config: { settings }, log, lifecycle, registry }: Base) {
   const redis = connectRedis(settings.REDIS_URL, "request", log);
   lifecycle.onStop("redis", () => redis.disconnect());
   const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
+  reportDurability(registry, guard);
   const subscriber = connectRedis(settings.REDIS_URL, "subscriber", log);
   lifecycle.onStop("redis subscriber", () => subscriber.disconnect());
   const ledger = new Ledger({ redis, recordRetentionMs: settings.RECORD_RETENTION });

@@ -333,6 +333,11 @@ test("a cancelled bulk replay leaves the rest dead and is in the audit", async (
   expect(next.body.entries).toHaveLength(1);
 });
 
+test("a place before all of the audit is no cursor of it", async () => {
+  const cursor = Buffer.from("0-0").toString("base64url");
+  expect(await admin("GET", `/audit?cursor=${cursor}`)).toMatchObject({ status: 422 });
+});
+
 test.each([
   { rate_per_second: 0 },
   { rate_per_second: 10_001 },

@@ -11,6 +11,7 @@ import {
   Lifecycle,
   openTracing,
   type RunnableService,
+  reportDurability,
   startHttpServer,
   type Tracing,
 } from "@adrelay/service-kit";
@@ -65,10 +66,11 @@ interface Base {
 
 type Adapters = Awaited<ReturnType<typeof openAdapters>>;
 
-async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
+async function openAdapters({ config: { settings }, log, lifecycle, registry }: Base) {
   const redis = connectRedis(settings.REDIS_URL, "request", log);
   lifecycle.onStop("redis", () => redis.disconnect());
   const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
+  reportDurability(registry, guard);
   const workerRedis = connectRedis(settings.REDIS_URL, "worker", log);
   lifecycle.onStop("redis of the queue", () => workerRedis.disconnect());
   const ledgerOptions = { redis, recordRetentionMs: settings.RECORD_RETENTION };

@@ -24,8 +24,8 @@ export interface AuditPage {
   readonly next: string | undefined;
 }
 
-/** Places in the audit: ids of a Redis stream. */
-export const AUDIT_PLACE = /^\d{1,19}-\d{1,19}$/;
+/** Places in the audit: ids of a Redis stream, which has none before 0-1. */
+export const AUDIT_PLACE = /^(?!0+-0+$)\d{1,19}-\d{1,19}$/;
 
 export class Audit {
   readonly #redis: Redis;

@@ -17,6 +17,7 @@ export {
 } from "./config/settings.ts";
 export { COMMON_SETTINGS, PROVIDER_SETTINGS } from "./config/shared-settings.ts";
 export { DurabilityGuard } from "./durability-guard.ts";
+export { reportDurability } from "./durability-metric.ts";
 export { CallNotes, type Notes } from "./http/call-notes.ts";
 export { CALLER_GONE_STATUS, createApp, type FinishedRequest } from "./http/http-app.ts";
 export { type HttpServer, ListenError, type ListenOptions, startHttpServer } from "./http/http-server.ts";

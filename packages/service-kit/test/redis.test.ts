@@ -2,7 +2,7 @@
 import { startTestRedis, type TestRedis } from "@adrelay/testkit";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { connectRedis, guardRedis, loadSyncPolicy } from "../src/index.ts";
+import { connectRedis, createRegistry, guardRedis, loadSyncPolicy, reportDurability } from "../src/index.ts";
 
 const log = pino({ level: "silent" });
 let server: TestRedis;
@@ -39,6 +39,22 @@ test("a Redis that lost its durability is noticed on reconnection", async () => 
     redis.disconnect(true);
     await isChecked;
     await expect.poll(() => guard.isDurable).toBe(false);
+  } finally {
+    redis.disconnect();
+  }
+});
+
+test("the metric of durability follows Redis as it goes and comes back", async () => {
+  const redis = connectRedis(server.url, "request", log);
+  try {
+    const registry = createRegistry();
+    reportDurability(registry, await guardRedis(redis, "require", log));
+    const shown = () => registry.getSingleMetricAsString("adrelay_redis_durable");
+    expect(await shown()).toMatch(/ 1$/);
+    await server.crash();
+    await expect.poll(shown).toMatch(/ 0$/);
+    await server.restart();
+    await expect.poll(shown, { timeout: 5000 }).toMatch(/ 1$/);
   } finally {
     redis.disconnect();
   }

@@ -46,4 +46,5 @@ export {
   unfilled,
 } from "./scripted-provider.ts";
 export { type SocketProxy, startSocketProxy } from "./socket-proxy.ts";
+export { findTestPrometheus, PrometheusMissingError, type TestPrometheus } from "./test-prometheus.ts";
 export { startTestRedis, type TestRedis } from "./test-redis.ts";

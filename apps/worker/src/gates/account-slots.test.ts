@@ -20,7 +20,7 @@ test("no more slots are given than the limit, and a freed one goes to who waits 
 });
 
 test("a slot that is freed twice is freed once", async () => {
-  const slots = new AccountSlots(1);
+  const slots = new AccountSlots(1, () => 0);
   const free = await slots.take();
   free?.();
   free?.();
@@ -51,4 +51,24 @@ test("nobody waits for slots that a slow provider holds for longer than the wait
   const first = slots.take();
   expect(await Promise.race([slots.take(), Promise.resolve("waits")])).toBeUndefined();
   expect(await Promise.race([first, Promise.resolve("waits")])).toBe("waits");
+});
+
+test("there is room for what a quick provider's slots will take soon, within a bound", async () => {
+  let nowMs = 0;
+  const slots = new AccountSlots(2, () => nowMs);
+  const holdFor = async (heldMs: number) => {
+    const free = await slots.take();
+    nowMs += heldMs;
+    free?.();
+  };
+  expect(slots.room).toBe(2);
+  // A slot is held for 40 ms on average from now on, so each takes two and a half attempts in 100 ms.
+  await holdFor(200);
+  expect(slots.room).toBe(5);
+  await slots.take();
+  expect(slots.room).toBe(4);
+  for (let quick = 0; quick < 20; quick += 1) {
+    await holdFor(1);
+  }
+  expect(slots.room).toBe(2 * 5 - 1);
 });

@@ -3,6 +3,10 @@ export type FreeSlot = () => void;
 
 /** How long an attempt waits for a slot before it goes back to the queue: quick providers free one by then. */
 const SLOT_WAIT_MS = 250;
+/** Who comes within this time counts as coming now: about the time until the gates are looked at again. */
+const SOON_MS = 100;
+/** Most attempts that a slot is expected to take within that time. */
+const SOON_PER_SLOT_MAX = 5;
 /** How much the slot freed last counts in the mean time that slots are held. */
 const LATEST_SHARE = 0.2;
 
@@ -25,9 +29,11 @@ export class AccountSlots {
     this.#now = now;
   }
 
-  /** How many attempts could begin at once. */
+  /** How many more attempts could begin now or soon: a quick provider must not stand idle until the next look. */
   get room(): number {
-    return Math.max(this.#limit - this.#taken - this.#waiting.size, 0);
+    const perSlot = this.#meanHeldMs === 0 ? 1 : Math.min(SOON_MS / this.#meanHeldMs, SOON_PER_SLOT_MAX);
+    const soon = Math.floor(this.#limit * Math.max(perSlot, 1));
+    return Math.max(soon - this.#taken - this.#waiting.size, 0);
   }
 
   /** A slot, or undefined if there is none for the time being. */

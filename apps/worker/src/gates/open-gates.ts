@@ -7,6 +7,7 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { WorkerConfig } from "../config.ts";
 import { makeRelease } from "../jobs/release/release.ts";
+import { countPlaces } from "./count-places.ts";
 import { createGateMetrics } from "./gate-metrics.ts";
 import { Gatekeeper } from "./gatekeeper.ts";
 
@@ -21,8 +22,6 @@ interface GateParts {
 }
 
 const FIRST_LOOK_TIMEOUT_MS = 1000;
-/** Enough for each provider to have its share; a bound on what one process holds at once. */
-const PLACES_MAX = 1000;
 
 /** The gates of the providers, and what brings waiting acknowledgments back. */
 export function openGates(
@@ -44,7 +43,7 @@ export function openGates(
     gatekeeper,
     release,
     /** How many acknowledgments the worker may hold at once. */
-    places: Math.max(attemptsMax, Math.min(attemptsMax * groups.length, PLACES_MAX)),
+    places: countPlaces(attemptsMax, groups.length),
     /** To be done before the first attempt, which must know what other workers have found out; bounded. */
     lookFirst: () => withDeadline(lookFirst(gatekeeper, release, log), FIRST_LOOK_TIMEOUT_MS),
   };

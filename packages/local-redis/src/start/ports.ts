@@ -9,12 +9,22 @@ const LOWEST = 20_000;
 const HIGHEST = 32_000;
 const TRIES = 20;
 
-/** A port of 127.0.0.1 that was free a moment ago, and that no outgoing connection will take. */
+/** What this process has been given: until it listens there, a port looks free to the next who asks. */
+const given = new Set<number>();
+
+/**
+ * A port of 127.0.0.1 that was free a moment ago, that no outgoing connection will take, and that nobody else
+ * in this process is given.
+ */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < TRIES; attempt += 1) {
     const port = randomInt(LOWEST, HIGHEST);
-    if (await isPortFree(port)) {
-      return port;
+    if (!given.has(port)) {
+      // Before the look, which takes a moment.
+      given.add(port);
+      if (await isPortFree(port)) {
+        return port;
+      }
     }
   }
   return listenBriefly(0);

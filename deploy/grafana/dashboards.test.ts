@@ -1,0 +1,52 @@
+/** What every panel owes to the one who looks at it at night. That its queries work, e2e/observe.test.ts shows. */
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { loadPanelQueries } from "../../e2e/observe/panels.ts";
+import { buildDashboards } from "./src/dashboards.ts";
+
+const queries = loadPanelQueries();
+
+test("every file of a dashboard is made from the code", () => {
+  const files = readdirSync(fileURLToPath(new URL("./dashboards/", import.meta.url)));
+  expect(files.sort()).toEqual(
+    buildDashboards()
+      .map(({ name }) => `${name}.json`)
+      .sort(),
+  );
+});
+
+test("each panel answers a question of its own, has a unit, and says what to do", () => {
+  const panels = new Map(queries.map((query) => [`${query.dashboard} ${query.panel}`, query]));
+  expect(panels.size).toBeGreaterThan(50);
+  for (const { panel, description, unit } of panels.values()) {
+    expect(panel).toMatch(/^[A-Z].* .* .*\?$/);
+    expect(description.length, panel).toBeGreaterThan(15);
+    expect(unit, panel).not.toBe("");
+  }
+});
+
+test("no dashboard knows the datasource of anybody", () => {
+  expect(new Set(queries.map(({ datasource }) => datasource))).toEqual(new Set(["$datasource"]));
+});
+
+test("every metric that a panel or a rule names is one that the code has, or a rule makes", () => {
+  const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8");
+  const rules = read("../prometheus/rules.yml");
+  const asked = [...queries.map(({ expr }) => expr), rules].join("\n").match(/\badrelay[_:][\w:]+/g) ?? [];
+  const names = new Set(asked.map((name) => name.replace(/_seconds_(bucket|count|sum)$/, "_seconds")));
+  expect(names.size).toBeGreaterThan(25);
+  // What is made from the code itself: a zero in place of a metric that is gone would hide that.
+  const known = read("../../docs/metrics.md");
+  const isKnown = (name: string) =>
+    new RegExp(`\`${name}[{\`]`).test(known) || rules.includes(`record: ${name}\n`);
+  expect([...names].filter((name) => !isKnown(name))).toEqual([]);
+});
+
+test("metrics of the ledger are never summed over replicas", () => {
+  const ofLedger =
+    /adrelay_(acknowledgments|dead_letters|injections_recorded|oldest|queue)[a-z_]*(?<!seconds_bucket)/;
+  const taken = queries.filter(({ expr }) => ofLedger.test(expr));
+  expect(taken.length).toBeGreaterThan(15);
+  expect(taken.filter(({ expr }) => !expr.includes("max")).map(({ expr }) => expr)).toEqual([]);
+});

@@ -1,0 +1,175 @@
+import type { DashboardSpec } from "./dashboard-spec.ts";
+import { ledgerPerMinute, orOneZero, orZero, quantile, ratePerSecond } from "./promql.ts";
+
+const ATTEMPTS = "adrelay_delivery_attempts_total";
+const PROVIDER_CALLS = "adrelay_provider_request_duration_seconds";
+const ACKNOWLEDGE = '{operation="acknowledge"}';
+
+/** From the queue to the provider. */
+export const DELIVERY: DashboardSpec = {
+  name: "delivery",
+  title: "Adrelay: Delivery",
+  description: "From the queue to the provider: attempts, circuits, what waits, and how old it is.",
+  hasPublisherChoice: false,
+  panels: [
+    {
+      kind: "number",
+      title: "How old is the oldest on the queue?",
+      description: "Past half an hour: runbook oldest-queued-too-old. Past DELIVERY_MAX_AGE it dies.",
+      unit: "s",
+      queries: [{ expr: "max(adrelay_oldest_queued_age_seconds)", legend: "oldest" }],
+      alarmFrom: 1800,
+    },
+    {
+      kind: "number",
+      title: "How many wait for their provider?",
+      description: "Its circuit is open. They go out by themselves once it is back; runbook circuit-open.",
+      unit: "short",
+      queries: [
+        {
+          expr: orZero("sum(max by (provider) (adrelay_provider_waiting_acknowledgments))"),
+          legend: "waiting",
+        },
+      ],
+      alarmFrom: 1,
+    },
+    {
+      kind: "number",
+      title: "How many accounts refuse our key?",
+      description: "Nothing is delivered to them until the key is mended: runbook provider-refuses-key.",
+      unit: "short",
+      queries: [
+        {
+          expr: orZero('sum(max by (provider) (adrelay_provider_circuit_open{reason="auth"}))'),
+          legend: "refusing",
+        },
+      ],
+      alarmFrom: 1,
+    },
+    {
+      kind: "number",
+      title: "How many workers run?",
+      description: "0: nothing is delivered and no deadline swept. Runbook worker-absent.",
+      unit: "short",
+      queries: [{ expr: orZero('sum(up{job="adrelay-worker"})'), legend: "workers" }],
+      alarmBelow: 1,
+    },
+    {
+      kind: "number",
+      title: "Is Redis there, and does it keep what it gets?",
+      description: "1: for every process. 0: some take no acknowledgments. Runbook redis-not-durable.",
+      unit: "short",
+      queries: [{ expr: "min(adrelay_redis_durable)", legend: "durable" }],
+      alarmBelow: 1,
+    },
+    {
+      kind: "number",
+      title: "How often did Redis lose data?",
+      description: "Any: runbook redis-data-lost.",
+      unit: "short",
+      queries: [
+        { expr: orZero("max(increase(adrelay_redis_data_losses_total[$__range]))"), legend: "losses" },
+      ],
+      alarmFrom: 1,
+    },
+    {
+      kind: "lines",
+      title: "How do attempts end?",
+      description:
+        "`retry` growing while `deliver` stands still is an outage. `die`: see Why do acknowledgments die?",
+      unit: "reqps",
+      queries: [{ expr: ratePerSecond(ATTEMPTS, "outcome"), legend: "{{outcome}}" }],
+    },
+    {
+      kind: "lines",
+      title: "Which circuits are open, and why?",
+      description:
+        "outage, throttled: wait. auth: mend the key. The name is that of one of the account's publishers.",
+      unit: "short",
+      queries: [
+        {
+          expr: orOneZero("max by (provider, reason) (adrelay_provider_circuit_open)"),
+          legend: "{{provider}} {{reason}}",
+        },
+      ],
+      alarmFrom: 1,
+    },
+    {
+      kind: "lines",
+      title: "Who waits for a provider?",
+      description:
+        "Grows during an outage and empties after it at RECOVERY_RATE_PER_SECOND, doubling each minute.",
+      unit: "short",
+      queries: [
+        {
+          expr: orOneZero("max by (provider) (adrelay_provider_waiting_acknowledgments)"),
+          legend: "{{provider}}",
+        },
+      ],
+    },
+    {
+      kind: "lines",
+      title: "Which share of attempts has to be made again?",
+      description:
+        "Some is normal. Near all: an outage. A steady share: the provider answers some with errors; ask it.",
+      unit: "percentunit",
+      queries: [
+        {
+          expr: `(${orZero(`sum(rate(${ATTEMPTS}{outcome="retry"}[$__rate_interval]))`)}) / clamp_min(${orZero(`sum(rate(${ATTEMPTS}[$__rate_interval]))`)}, 0.001)`,
+          legend: "retried",
+        },
+      ],
+    },
+    {
+      kind: "lines",
+      title: "How full is the queue?",
+      description:
+        "delayed: waits for its next attempt. waiting growing: the workers don't keep up; add some.",
+      unit: "short",
+      queries: [{ expr: orOneZero("max by (state) (adrelay_queue_jobs)"), legend: "{{state}}" }],
+    },
+    {
+      kind: "lines",
+      title: "How old is the oldest?",
+      description: "A straight line up is one that nobody takes: `adrelay status`, then `adrelay lookup`.",
+      unit: "s",
+      queries: [
+        { expr: "max(adrelay_oldest_queued_age_seconds)", legend: "on the queue" },
+        { expr: "max(adrelay_oldest_dead_letter_age_seconds)", legend: "dead letter" },
+      ],
+    },
+    {
+      kind: "lines",
+      title: "What does the provider answer to acknowledgments?",
+      description:
+        "4xx: it finds a fault in them, see their reasons. 5xx, timeout, unreachable: it is in trouble.",
+      unit: "reqps",
+      queries: [
+        { expr: ratePerSecond(`${PROVIDER_CALLS}_count${ACKNOWLEDGE}`, "outcome"), legend: "{{outcome}}" },
+      ],
+    },
+    {
+      kind: "lines",
+      title: "How long does the provider take to answer?",
+      description: "Near DELIVERY_TIMEOUT_MS attempts fail. Slow but sound: raise WORKER_CONCURRENCY.",
+      unit: "s",
+      queries: [
+        { expr: quantile(0.5, PROVIDER_CALLS, { selector: ACKNOWLEDGE }), legend: "half" },
+        { expr: quantile(0.99, PROVIDER_CALLS, { selector: ACKNOWLEDGE }), legend: "99 %" },
+      ],
+    },
+    {
+      kind: "lines",
+      title: "What becomes of dead letters?",
+      description:
+        "Dead without replayed: nobody has looked. expired: lost for good after DEAD_LETTER_RETENTION.",
+      unit: "cpm",
+      queries: [
+        { expr: ledgerPerMinute("adrelay_acknowledgments_dead_total"), legend: "died" },
+        { expr: ledgerPerMinute("adrelay_acknowledgments_replayed_total"), legend: "replayed" },
+        { expr: ledgerPerMinute("adrelay_acknowledgments_discarded_total"), legend: "discarded" },
+        { expr: ledgerPerMinute("adrelay_acknowledgments_expired_total"), legend: "expired" },
+      ],
+    },
+  ],
+};

@@ -1,0 +1,88 @@
+/** The alerts: promtool runs rules.test.yml; here, that none is left without a test, a runbook or words. */
+import { execFile } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { findTestPrometheus } from "@adrelay/testkit";
+import { describe, expect, test } from "vitest";
+import { parse as parseYaml } from "yaml";
+import { z } from "zod";
+
+const HERE = fileURLToPath(new URL("./", import.meta.url));
+const ROOT = new URL("../../", import.meta.url);
+const RUNBOOKS = "docs/runbooks/";
+
+const alertSchema = z.object({
+  alert: z.string(),
+  labels: z.object({ severity: z.enum(["warning", "critical"]) }),
+  annotations: z.object({
+    summary: z.string().min(10),
+    description: z.string().min(40),
+    runbook_url: z.string().startsWith(RUNBOOKS),
+  }),
+});
+const recordSchema = z.object({ record: z.string() });
+const rulesSchema = z.object({
+  groups: z.array(z.object({ rules: z.array(z.union([alertSchema, recordSchema])) })),
+});
+const testsSchema = z.object({
+  tests: z.array(
+    z.object({
+      alert_rule_test: z
+        .array(z.object({ alertname: z.string(), exp_alerts: z.array(z.unknown()).default([]) }))
+        .default([]),
+    }),
+  ),
+});
+
+const read = (path: string) => readFileSync(new URL(path, ROOT), "utf8");
+const rules = rulesSchema
+  .parse(parseYaml(read("deploy/prometheus/rules.yml")))
+  .groups.flatMap((group) => group.rules);
+const alerts = rules.filter((rule) => "alert" in rule);
+const tried = testsSchema
+  .parse(parseYaml(read("deploy/prometheus/rules.test.yml")))
+  .tests.flatMap((one) => one.alert_rule_test);
+
+/** AdrelayNoData: no-data. */
+const fileOf = (alert: string) =>
+  alert
+    .replace("Adrelay", "")
+    .replaceAll(/(?<=.)([A-Z])/g, "-$1")
+    .toLowerCase();
+
+test.for([
+  ["check", "config", "prometheus.yml"],
+  ["check", "rules", "rules.yml"],
+  ["test", "rules", "rules.test.yml"],
+])("promtool %s %s passes for %s", async (words, { skip }) => {
+  const prometheus = await findTestPrometheus();
+  if (prometheus.kind === "skip") {
+    return skip(prometheus.why);
+  }
+  const run = promisify(execFile)(prometheus.programs.promtool, words, { cwd: HERE });
+  await expect(run).resolves.toMatchObject({ stdout: expect.stringContaining("SUCCESS") });
+});
+
+describe.each(alerts)("$alert", ({ alert, annotations }) => {
+  test("it is shown to fire once, and shown to be silent", () => {
+    const own = tried.filter(({ alertname }) => alertname === alert);
+    expect(own.map(({ exp_alerts }) => exp_alerts.length)).toEqual(expect.arrayContaining([0, 1]));
+    expect(own.every(({ exp_alerts }) => exp_alerts.length <= 1)).toBe(true);
+  });
+
+  test("its runbook tells what it means, what to look at and what to do", () => {
+    expect(annotations.runbook_url).toBe(`${RUNBOOKS}${fileOf(alert)}.md`);
+    const runbook = read(annotations.runbook_url);
+    expect(runbook.split("\n")[0]).toBe(`# ${alert}`);
+    expect(runbook.match(/^## .*$/gm)).toEqual(["## What it means", "## What to look at", "## What to do"]);
+    expect(runbook).toContain("npm run adrelay -- ");
+  });
+});
+
+test("every runbook belongs to an alert and stands in the list", () => {
+  const files = readdirSync(new URL(RUNBOOKS, ROOT)).filter((file) => file !== "README.md");
+  expect(files.sort()).toEqual(alerts.map(({ alert }) => `${fileOf(alert)}.md`).sort());
+  const list = read(`${RUNBOOKS}README.md`);
+  expect(files.filter((file) => !list.includes(`(${file})`))).toEqual([]);
+});

@@ -1,0 +1,163 @@
+/** Dashboards and rules on a real Prometheus that watches a real stack: nothing that they ask may be empty or fail. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PrometheusClient, type RunningPrometheus, startPrometheus } from "@adrelay/local-prometheus";
+import {
+  acknowledged,
+  eventually,
+  filled,
+  findTestPrometheus,
+  pause,
+  type RelayStack,
+  type Script,
+  type ScriptedProvider,
+  startRelayStack,
+  startScriptedProvider,
+  startTestRedis,
+  TEST_API_KEY,
+  type TestRedis,
+} from "@adrelay/testkit";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { evaluate, loadPanelQueries } from "./observe/panels.ts";
+import { writeScrapeConfig } from "./observe/scrape-config.ts";
+import { QUICK_SETTINGS, runTraffic } from "./observe/traffic.ts";
+
+/** Windows of a rate need two scrapes, and the late ones their time. */
+const SETTLE_TIMEOUT_MS = 30_000;
+const LOOK_INTERVAL_MS = 1000;
+
+const found = await findTestPrometheus();
+const folder = mkdtempSync(join(tmpdir(), "adrelay-observe-"));
+const ending = new AbortController();
+let redis: TestRedis;
+let provider: ScriptedProvider;
+let stack: RelayStack;
+let prometheus: RunningPrometheus | undefined;
+let client: PrometheusClient;
+let traffic: Promise<void> = Promise.resolve();
+
+beforeAll(async () => {
+  if (found.kind === "skip") {
+    return;
+  }
+  [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
+  makeFaulty(provider);
+  stack = await startRelayStack({ redis, providerUrl: provider.url, env: QUICK_SETTINGS });
+  const jobs = { "adrelay-gateway": stack.gatewayOpsUrl, "adrelay-worker": stack.workerOpsUrl };
+  const configFile = writeScrapeConfig(folder, jobs);
+  prometheus = await startPrometheus({ program: found.programs.prometheus, dir: folder, configFile });
+  client = new PrometheusClient(prometheus.url);
+  traffic = runTraffic({
+    gatewayUrl: stack.gatewayUrl,
+    apiKey: TEST_API_KEY,
+    deadlineMs: Number(QUICK_SETTINGS.ACK_DEADLINE_MS),
+    signal: ending.signal,
+  });
+});
+afterAll(async () => {
+  ending.abort();
+  await traffic;
+  await prometheus?.stop();
+  if (found.kind === "found") {
+    await stack.stop();
+    await provider.close();
+    await redis.dispose();
+  }
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A key that is refused at first, an outage after it, then a bit of everything. */
+function makeFaulty({ onStart, onAcknowledge }: ScriptedProvider): void {
+  let starts = 0;
+  let acknowledgments = 0;
+  onStart(() => {
+    starts += 1;
+    return starts % 15 === 0 ? { kind: "hang" } : filled();
+  });
+  const script: Script = () => {
+    acknowledgments += 1;
+    const isOutage = acknowledgments > 1 && acknowledgments < 30;
+    const faults = { 5: 404, 11: 406, 17: 500 } as const;
+    const status = acknowledgments === 1 ? 401 : isOutage ? 503 : Object(faults)[acknowledgments % 20];
+    return status === undefined ? acknowledged() : { kind: "answer", status };
+  };
+  onAcknowledge(script);
+}
+
+/** Looks each second, since each look asks everything. */
+const settled = (check: () => Promise<void>) =>
+  eventually(async () => {
+    await pause(LOOK_INTERVAL_MS);
+    await check();
+  }, SETTLE_TIMEOUT_MS);
+
+test.skipIf(found.kind === "skip")("every target of the shipped configuration is up", async () => {
+  await settled(async () => {
+    const targets = await client.targets();
+    expect(targets.map(({ job, isUp }) => [job, isUp]).sort()).toEqual([
+      ["adrelay-gateway", true],
+      ["adrelay-worker", true],
+    ]);
+  });
+});
+
+test.skipIf(found.kind === "skip")("no query of any panel is empty or fails", async () => {
+  const queries = loadPanelQueries();
+  expect(queries.length).toBeGreaterThan(60);
+  await settled(async () => {
+    const problems: string[] = [];
+    for (const query of queries) {
+      const value = await evaluate(client, query);
+      if (value.kind !== "shown") {
+        problems.push(`${query.dashboard}, ${query.panel}: ${value.kind}: ${query.expr}`);
+      }
+    }
+    expect(problems).toEqual([]);
+  });
+});
+
+test.skipIf(found.kind === "skip")("each rule is evaluated, and all that it asks for is there", async () => {
+  await settled(async () => {
+    const rules = await client.rules();
+    expect(rules.length).toBeGreaterThan(15);
+    expect(rules.filter(({ isKnown, lastError }) => !isKnown || lastError !== "")).toEqual([]);
+    const missing: string[] = [];
+    for (const { kind, name, expr } of rules) {
+      // An alert is empty when all is well; what it looks at is not.
+      for (const asked of kind === "recording" ? [expr] : selectorsOf(expr)) {
+        const answer = await client.query(asked);
+        const isThere = answer.kind === "ok" && answer.samples.length > 0;
+        if (!isThere) {
+          missing.push(`${name}: ${asked}`);
+        }
+      }
+    }
+    expect(missing).toEqual([]);
+  });
+});
+
+test.skipIf(found.kind === "skip")(
+  "missed ads, dead letters and a killed worker raise their alerts",
+  async () => {
+    await settled(async () =>
+      expect(await raised()).toEqual(["AdrelayDeadLettersGrowing", "AdrelayMissedBurn"]),
+    );
+    await stack.crash("worker");
+    await settled(async () => expect(await raised()).toContain("AdrelayWorkerAbsent"));
+  },
+);
+
+const raised = async () => {
+  const wanted = ["AdrelayDeadLettersGrowing", "AdrelayMissedBurn", "AdrelayWorkerAbsent", "AdrelayNoData"];
+  const rules = await client.rules();
+  return rules
+    .filter(({ name, state }) => wanted.includes(name) && state !== "inactive")
+    .map(({ name }) => name)
+    .sort();
+};
+
+/** The series that an expression asks for. */
+function selectorsOf(expr: string): readonly string[] {
+  return expr.match(/\b(?:adrelay[\w:]*|up)(?:\{[^}]*\})?/g) ?? [];
+}

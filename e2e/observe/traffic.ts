@@ -1,0 +1,80 @@
+/** A publisher that does everything that shows in a panel: most of it right, some of it wrong. */
+import { pause, type RelayCaller, relayCaller, unknownId } from "@adrelay/testkit";
+
+export interface TrafficOptions {
+  readonly gatewayUrl: string;
+  readonly apiKey: string;
+  /** After this an ad counts as missed: the gateway's ACK_DEADLINE_MS. */
+  readonly deadlineMs: number;
+  /** Ends the traffic. */
+  readonly signal: AbortSignal;
+}
+
+/** Limits of a stack on which a minute shows what elsewhere takes days. */
+export const QUICK_SETTINGS = {
+  ACK_DEADLINE_MS: "1500",
+  ACK_WAIT_MS: "300",
+  INJECTION_TIMEOUT_MS: "500",
+  DELIVERY_TIMEOUT_MS: "1000",
+  RETRY_SCHEDULE: "200ms,500ms,1s",
+  SWEEP_INTERVAL_MS: "200",
+  BREAKER_PROBE_INTERVAL_MS: "200",
+  RECOVERY_RATE_PER_SECOND: "1000",
+  SHUTDOWN_TIMEOUT_MS: "3000",
+} as const;
+
+const LANES = 4;
+const PAUSE_MS = 120;
+/** Beyond the deadline and the sweep after it. */
+const LATE_BY_MS = 700;
+/** Of so many ads of a lane, one each is treated as `treat` says. */
+const ROUND = 12;
+
+/** Runs until the signal fires; what a fault does to a call is the faults' business. */
+export async function runTraffic(options: TrafficOptions): Promise<void> {
+  const caller = relayCaller(options.gatewayUrl, options.apiKey);
+  const stranger = relayCaller(options.gatewayUrl, "key-of-nobody");
+  const late: Promise<unknown>[] = [];
+  const lanes = Array.from({ length: LANES }, async (_, lane) => {
+    for (let at = lane; !options.signal.aborted; at += 1) {
+      const { body } = await caller.inject();
+      if (body["status"] === "ok") {
+        await treat(at % ROUND, String(body["ad_response_id"]), { options, caller, stranger, late });
+      }
+      await pause(PAUSE_MS);
+    }
+  });
+  await Promise.all(lanes);
+  await Promise.all(late);
+}
+
+interface Cast {
+  readonly options: TrafficOptions;
+  readonly caller: RelayCaller;
+  readonly stranger: RelayCaller;
+  readonly late: Promise<unknown>[];
+}
+
+const TEXT = "For a first marathon I'd look at the Velmora Drift (sponsored).";
+
+async function treat(turn: number, id: string, { options, caller, stranger, late }: Cast): Promise<void> {
+  switch (turn) {
+    case 0:
+    case 1:
+      // Never acknowledged.
+      return;
+    case 2:
+      late.push(pause(options.deadlineMs + LATE_BY_MS).then(() => caller.acknowledge(id, TEXT)));
+      return;
+    case 3:
+      await stranger.acknowledge(id, TEXT);
+      await caller.acknowledge(unknownId(), TEXT);
+      break;
+    case 4:
+      await caller.acknowledge(id, "");
+      break;
+    default:
+  }
+  const isAsync = turn % 2 === 0;
+  await caller.acknowledge(id, TEXT, isAsync ? { headers: { Prefer: "respond-async" } } : {});
+}
