@@ -84,6 +84,14 @@ function spanWith(
 const lines = ({ running }: Relay, event: string) =>
   [...running.apps.values()].flatMap(({ logs }) => logs).filter((line) => line["event"] === event);
 
+/** Trace ids beside a metric's samples, for a scraper that asks for OpenMetrics. */
+async function exemplars(opsUrl: string, metric: string): Promise<string[]> {
+  const accept = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.2";
+  const text = await (await fetch(`${opsUrl}/metrics`, { headers: { accept } })).text();
+  const found = text.matchAll(new RegExp(`^${metric}_bucket.* # \\{trace_id="([0-9a-f]{32})"\\}`, "gm"));
+  return [...found].map(([, traceId = ""]) => traceId);
+}
+
 test("an injection is one trace, from its caller's span to the provider", async () => {
   const relay = await traced();
   await injected(relay);
@@ -131,6 +139,12 @@ test("each attempt links to the request that it comes from, after a retry and a 
     tracestate: `adrelay=${TRACE}-${request.spanId}`,
   });
   expect(lines(relay, "attempt").at(-1)).toMatchObject({ trace_id: TRACE, attempt_trace_id: last.traceId });
+  expect(await exemplars(relay.running.gatewayOpsUrl, "adrelay_http_request_duration_seconds")).toContain(
+    TRACE,
+  );
+  expect(await exemplars(relay.running.workerOpsUrl, "adrelay_acknowledgment_delivery_lag_seconds")).toEqual([
+    last.traceId,
+  ]);
 });
 
 /** A module that lets no part of the SDK be loaded; the metrics library has its API. */

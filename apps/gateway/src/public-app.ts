@@ -2,6 +2,7 @@ import { ACKNOWLEDGE_PATH, ACKNOWLEDGMENTS_PATH, INJECTION_PATH } from "@adrelay
 import {
   answerErrors,
   createApp,
+  exemplarOf,
   type FinishedRequest,
   methodNotAllowed,
   type Notes,
@@ -51,7 +52,11 @@ function reportRequest({ metrics, log, notes }: PublicAppDeps, finished: Finishe
   const operation = String(fields["operation"] ?? "other");
   const span = requestSpanOf(response);
   describeSpan(span, { operation, ...fields });
-  metrics.requestDuration.observe({ operation, status: String(status) }, durationMs / 1000);
+  metrics.requestDuration.observe({
+    labels: { operation, status: String(status) },
+    value: durationMs / 1000,
+    exemplarLabels: exemplarOf(span),
+  });
   log.info({
     event: "request",
     ...fields,

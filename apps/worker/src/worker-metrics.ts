@@ -1,3 +1,4 @@
+import { createHistogramWithExemplars } from "@adrelay/service-kit";
 import { Counter, Histogram, type Registry } from "prom-client";
 
 /** This process' own metrics; those of the ledger are the same on every replica. */
@@ -30,11 +31,10 @@ export function createWorkerMetrics(registry: Registry): WorkerMetrics {
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30],
       registers,
     }),
-    lag: new Histogram({
+    lag: createHistogramWithExemplars(registry, {
       name: "adrelay_acknowledgment_delivery_lag_seconds",
       help: "Time from an acknowledgment's acceptance, or replay, to its delivery.",
       buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 30, 120, 600, 3600, 14_400, 86_400, 259_200],
-      registers,
     }),
   };
 }

@@ -1,5 +1,6 @@
 import type { PublisherId } from "@adrelay/contract";
 import type { LedgerEntry } from "@adrelay/ledger";
+import { createHistogramWithExemplars } from "@adrelay/service-kit";
 import { Counter, Histogram, type Registry } from "prom-client";
 
 /** This process' own metrics; those of the ledger are the same on every replica. */
@@ -51,12 +52,11 @@ export function createGatewayMetrics(registry: Registry, publishers: readonly Pu
         delay.observe({ publisher }, (acceptedAtMs - recordedAtMs) / 1000);
       }
     },
-    requestDuration: new Histogram({
+    requestDuration: createHistogramWithExemplars(registry, {
       name: "adrelay_http_request_duration_seconds",
       help: "Time from a request's arrival to the end of its answer. Operations: start_injection, acknowledge, look_up, other.",
       labelNames: ["operation", "status"],
       buckets: BUCKETS_SECONDS,
-      registers,
     }),
     providerDuration: new Histogram({
       name: "adrelay_provider_request_duration_seconds",

@@ -2,6 +2,7 @@ import { READINESS_PATH, type Readiness } from "@adrelay/contract";
 import express, { type Express, type RequestHandler, type Router } from "express";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
+import { renderMetrics } from "../metrics.ts";
 import { OVERDUE, withDeadline } from "../process/with-deadline.ts";
 import { answerErrors, notFound } from "./problems.ts";
 import { assignRequestId } from "./request-id.ts";
@@ -37,9 +38,9 @@ export function createOpsApp(options: OpsOptions): Express {
     response.json({ status: "ok" });
   });
   app.get(READINESS_PATH, makeReadinessHandler(options));
-  app.get("/metrics", async (_request, response) => {
-    const registry = await collect();
-    response.set("Content-Type", registry.contentType).send(await registry.metrics());
+  app.get("/metrics", async (request, response) => {
+    const { contentType, text } = await renderMetrics(await collect(), request.get("Accept"));
+    response.set("Content-Type", contentType).send(text);
   });
   if (routes !== undefined) {
     app.use(routes);

@@ -4,6 +4,11 @@ import type { Settlement } from "@adrelay/ledger";
 import type { Span, Tracing } from "@adrelay/service-kit";
 import type { MadeAttempt } from "./settle-attempt.ts";
 
+/** An attempt with its span. */
+export interface TracedAttempt extends MadeAttempt {
+  readonly span: Span;
+}
+
 /** Each attempt is a trace of its own: retries go on for days, and the request's trace is long over by then. */
 export function startAttemptSpan(tracing: Tracing, { traceparent }: DeliveryJob): Span {
   return tracing.startSpan({
@@ -15,7 +20,7 @@ export function startAttemptSpan(tracing: Tracing, { traceparent }: DeliveryJob)
 
 /** What came of it; ends the span. */
 export function describeAttempt(
-  { span, job, begun, isProbe }: MadeAttempt,
+  { span, job, begun, isProbe }: TracedAttempt,
   { event, code }: Settlement,
 ): void {
   span.set({
@@ -31,7 +36,7 @@ export function describeAttempt(
 }
 
 /** The request's trace, and the attempt's own where it has one. */
-export function traceIdsOf({ job, span }: MadeAttempt) {
+export function traceIdsOf({ job, span }: TracedAttempt) {
   const traceId = parseTraceContext(job.traceparent)?.traceId;
   const own = span.context?.traceId;
   return { trace_id: traceId, attempt_trace_id: own === traceId ? undefined : own };

@@ -20,19 +20,13 @@ import {
 import type { BookedCode, Ledger, Parking, Settlement } from "@adrelay/ledger";
 import type { ProviderAccount, ProviderClient } from "@adrelay/provider";
 import type { DeliveryQueue, HandlerOutcome } from "@adrelay/queue";
-import type { Tracing } from "@adrelay/service-kit";
+import { exemplarOf, type Tracing } from "@adrelay/service-kit";
 import type { Logger } from "pino";
 import type { Gatekeeper } from "../../gates/gatekeeper.ts";
 import type { WorkerMetrics } from "../../worker-metrics.ts";
-import { describeAttempt, startAttemptSpan, traceIdsOf } from "./attempt-span.ts";
+import { describeAttempt, startAttemptSpan, type TracedAttempt, traceIdsOf } from "./attempt-span.ts";
 import { beginAttempt, type DueAttempt } from "./begin-attempt.ts";
-import {
-  decideSettlement,
-  type MadeAttempt,
-  noticeFor,
-  PARKED_MAX_MS,
-  type RetryRules,
-} from "./settle-attempt.ts";
+import { decideSettlement, noticeFor, PARKED_MAX_MS, type RetryRules } from "./settle-attempt.ts";
 
 export interface DeliverDeps extends RetryRules {
   readonly ledger: Ledger;
@@ -133,7 +127,7 @@ async function post(
   return { reply, durationMs };
 }
 
-type JudgedAttempt = Omit<MadeAttempt, "isProviderAway">;
+type JudgedAttempt = Omit<TracedAttempt, "isProviderAway">;
 type BegunAttempt = Omit<JudgedAttempt, "outcome" | "providerError" | "durationMs">;
 
 function judgeCall(begun: BegunAttempt, { reply, durationMs }: Call): JudgedAttempt {
@@ -145,7 +139,7 @@ function judgeCall(begun: BegunAttempt, { reply, durationMs }: Call): JudgedAtte
   };
 }
 
-async function settleAttempt(deps: DeliverDeps, made: MadeAttempt): Promise<HandlerOutcome> {
+async function settleAttempt(deps: DeliverDeps, made: TracedAttempt): Promise<HandlerOutcome> {
   const { settlement, waitsForProvider } = decideSettlement(deps, made);
   const booked = await deps.ledger.settle(settlement);
   report(deps, { made, settlement, booked });
@@ -212,7 +206,7 @@ function toHandlerOutcome({ event, label, delayMs }: Settlement, booked: BookedC
 /** The one line of an attempt, its metrics and its span. */
 function report(
   { log, metrics }: DeliverDeps,
-  { made, settlement, booked }: { made: MadeAttempt; settlement: Settlement; booked: BookedCode },
+  { made, settlement, booked }: { made: TracedAttempt; settlement: Settlement; booked: BookedCode },
 ): void {
   const { event, label, code, durationMs, delayMs } = settlement;
   const { job, isProbe, begun } = made;
@@ -220,7 +214,8 @@ function report(
   describeAttempt(made, settlement);
   metrics.attempts.inc({ outcome: event });
   if (event === "deliver" && booked === "booked" && entry.queuedAtMs !== undefined) {
-    metrics.lag.observe((nowMs + durationMs - entry.queuedAtMs) / 1000);
+    const value = (nowMs + durationMs - entry.queuedAtMs) / 1000;
+    metrics.lag.observe({ value, exemplarLabels: exemplarOf(made.span) });
   }
   const isDegraded = event === "retry" || event === "die";
   log[isDegraded ? "warn" : "info"]({

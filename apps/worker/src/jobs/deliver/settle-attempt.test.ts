@@ -1,6 +1,5 @@
 import { adAckIdSchema, adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
 import { classifyDelivery, type ProviderReply } from "@adrelay/core";
-import { NO_TRACING } from "@adrelay/service-kit";
 import { expect, test } from "vitest";
 import { decideSettlement, type MadeAttempt } from "./settle-attempt.ts";
 
@@ -50,7 +49,6 @@ function decide(reply: ProviderReply, more: Partial<MadeAttempt> & { readonly ag
     begun: { kind: "due", entry, nowMs: NOW_MS },
     outcome: classifyDelivery(reply, NOW_MS),
     providerError: undefined,
-    span: NO_TRACING.startSpan({ name: "attempt", kind: "consumer" }),
     durationMs: 0,
     isProbe: false,
     isProviderAway: false,

@@ -2,7 +2,6 @@
 import type { DeliveryJob, OutcomeNotice } from "@adrelay/contract";
 import { type DeliveryOutcome, planRetry } from "@adrelay/core";
 import type { Settlement } from "@adrelay/ledger";
-import type { Span } from "@adrelay/service-kit";
 import type { DueAttempt } from "./begin-attempt.ts";
 
 export interface RetryRules {
@@ -16,7 +15,6 @@ export interface RetryRules {
 export interface MadeAttempt {
   readonly job: DeliveryJob;
   readonly begun: DueAttempt;
-  readonly span: Span;
   readonly outcome: DeliveryOutcome;
   /** The provider's own code for what went wrong, if it told one. */
   readonly providerError: string | undefined;

@@ -1,0 +1,61 @@
+import { Counter, Registry } from "prom-client";
+import { expect, test } from "vitest";
+import { createHistogramWithExemplars, exemplarOf, renderMetrics } from "./metrics.ts";
+import { NO_TRACING, type Span } from "./tracing/tracing.ts";
+
+const OPEN_METRICS = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3";
+const TRACE = "0af7651916cd43dd8448eb211c80319c";
+
+function someRegistry() {
+  const registry = new Registry();
+  const calls = new Counter({ name: "calls_total", help: "Calls.", registers: [registry] });
+  const time = createHistogramWithExemplars(registry, {
+    name: "time_seconds",
+    help: "Time.",
+    labelNames: ["operation"],
+    buckets: [1],
+  });
+  return { registry, calls, time };
+}
+
+function spanIn(recordedTraceId: string | undefined): Span {
+  return { ...NO_TRACING.startSpan({ name: "x", kind: "server" }), recordedTraceId };
+}
+
+test("a scraper that asks for OpenMetrics gets exemplars of kept traces alone", async () => {
+  const { registry, time } = someRegistry();
+  const observe = (operation: string, traceId: string | undefined) =>
+    time.observe({ labels: { operation }, value: 0.5, exemplarLabels: exemplarOf(spanIn(traceId)) });
+  observe("kept", TRACE);
+  observe("not_kept", undefined);
+  const { contentType, text } = await renderMetrics(registry, OPEN_METRICS);
+  expect(contentType).toMatch(/^application\/openmetrics-text/);
+  expect(text).toMatch(
+    new RegExp(`^time_seconds_bucket\\{le="1",operation="kept"\\} 1 # \\{trace_id="${TRACE}"\\} 0.5 `, "m"),
+  );
+  expect(text).toMatch(/^time_seconds_bucket\{le="1",operation="not_kept"\} 1$/m);
+  expect(text).toMatch(/\n# EOF\n$/);
+});
+
+test("both forms count under the same names, in whatever order they are asked for", async () => {
+  const { registry, calls } = someRegistry();
+  for (const [accept, count] of [
+    [OPEN_METRICS, 1],
+    [undefined, 2],
+    ["*/*", 3],
+    [OPEN_METRICS, 4],
+  ] as const) {
+    calls.inc();
+    const { text } = await renderMetrics(registry, accept);
+    expect(text).toMatch(new RegExp(`^calls_total ${count}$`, "m"));
+    expect(text).not.toContain("total_total");
+  }
+});
+
+test("who doesn't ask for OpenMetrics gets Prometheus' text without exemplars", async () => {
+  const { registry, time } = someRegistry();
+  time.observe({ labels: { operation: "x" }, value: 0.5, exemplarLabels: exemplarOf(spanIn(TRACE)) });
+  const { contentType, text } = await renderMetrics(registry, "*/*");
+  expect(contentType).toMatch(/^text\/plain/);
+  expect(text).not.toContain(TRACE);
+});
