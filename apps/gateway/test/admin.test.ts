@@ -347,9 +347,20 @@ test.each([
   { since: "now" },
   { dry_run: "yes" },
   { everything: true },
+  { since: "2026-11-28T10:00:00Z", until: "2026-11-28T10:00:00Z" },
 ])("the bulk replay %j is refused with its faults", async (order) => {
   const answer = await admin("POST", "/replays", order);
   expect(answer.body).toMatchObject({ status: 422, code: "validation_failed" });
+});
+
+test("a bulk replay whose member stands twice is refused, since nobody can tell which one is meant", async () => {
+  const response = await fetch(`${stack.gatewayOpsUrl}/admin/v1/replays`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${TEST_ADMIN_TOKEN}`, "Content-Type": "application/json" },
+    body: '{"dry_run":true,"dry_run":false}',
+  });
+  expect(response.status).toBe(422);
+  expect(await response.json()).toMatchObject({ errors: [{ path: "dry_run", message: "must stand once" }] });
 });
 
 test("a bulk replay that is not known is told so", async () => {

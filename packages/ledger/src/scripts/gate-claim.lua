@@ -24,7 +24,8 @@ if phase == 'open' then
   return {2, phase}
 end
 local rate = rateOf(tonumber(since), now, bound)
-tokens = math.min(burstOf(rate), tonumber(tokens) + (now - tonumber(at)) / 1000 * rate)
+local elapsedMs = math.max(now - tonumber(at), 0)
+tokens = math.min(burstOf(rate), tonumber(tokens) + elapsedMs / 1000 * rate)
 local granted = tokens >= 1
 redis.call('HSET', gateKey, 'tokens', tostring(granted and tokens - 1 or tokens), 'at', now)
 return {granted and 3 or 0, phase}

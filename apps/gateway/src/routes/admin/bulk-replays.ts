@@ -8,7 +8,7 @@ import { z } from "zod";
 import { operatorOf } from "../../auth/operators.ts";
 import { readJson } from "../../json-request.ts";
 import { askLedger, sendUnavailable } from "../ledger-answers.ts";
-import { FILTER_FIELDS, parseForm } from "./forms.ts";
+import { EMPTY_SPAN, FILTER_FIELDS, isSpan, parseForm, refuseRepeats } from "./forms.ts";
 import { replayView } from "./replay-view.ts";
 
 export interface BulkReplayDeps {
@@ -18,21 +18,24 @@ export interface BulkReplayDeps {
 
 const LISTED_MAX = 100;
 
-const orderSchema = z.strictObject({
-  ...FILTER_FIELDS,
-  rate_per_second: z
-    .int()
-    .min(1, "must be at least 1")
-    .max(REPLAY_RATE_MAX, `must be at most ${REPLAY_RATE_MAX}`)
-    .default(REPLAY_RATE_DEFAULT),
-  dry_run: z.boolean().default(false),
-});
+const orderSchema = z
+  .strictObject({
+    ...FILTER_FIELDS,
+    rate_per_second: z
+      .int()
+      .min(1, "must be at least 1")
+      .max(REPLAY_RATE_MAX, `must be at most ${REPLAY_RATE_MAX}`)
+      .default(REPLAY_RATE_DEFAULT),
+    dry_run: z.boolean().default(false),
+  })
+  .refine(isSpan, EMPTY_SPAN);
 
 /** POST /admin/v1/replays: begins one, or counts what one would cover. */
 export function makeStartReplayHandler(deps: BulkReplayDeps, readBody: ReadBody): RequestHandler {
   return async (request, response) => {
     const body = await readJson(readBody, request, response);
-    const form = body === undefined ? undefined : parseForm(orderSchema, body.value, response);
+    const isClear = body !== undefined && refuseRepeats(body, response);
+    const form = isClear ? parseForm(orderSchema, body.value, response) : undefined;
     if (form === undefined) {
       return;
     }

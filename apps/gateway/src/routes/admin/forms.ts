@@ -1,10 +1,11 @@
 /** The forms of what operators send: query parameters, filters, places in a list. */
-import { faultsOf, PAGE_ROWS_MAX, publisherIdSchema } from "@adrelay/contract";
+import { duplicateKeys, faultsOf, PAGE_ROWS_MAX, publisherIdSchema } from "@adrelay/contract";
 import { DEAD_REASONS } from "@adrelay/core";
 import { AUDIT_PLACE, type ListPlace } from "@adrelay/ledger";
 import { sendProblem } from "@adrelay/service-kit";
 import type { Response } from "express";
 import { z } from "zod";
+import type { JsonBody } from "../../json-request.ts";
 
 const timeSchema = z.iso
   .datetime({ offset: true, error: "must be a time in ISO 8601, such as 2026-01-31T12:00:00Z" })
@@ -24,6 +25,17 @@ export const limitSchema = z
   .transform(Number)
   .pipe(z.number().min(1, "must be at least 1").max(PAGE_ROWS_MAX, `must be at most ${PAGE_ROWS_MAX}`))
   .prefault("50");
+
+interface TimeSpan {
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+}
+
+/** A span that holds nothing is a slip, not a wish; for a schema's `refine`. */
+export function isSpan({ since, until }: TimeSpan): boolean {
+  return since === undefined || until === undefined || since < until;
+}
+export const EMPTY_SPAN = { path: ["until"], error: "must be later than since" };
 
 /** Cursors are opaque to callers: base64url of where a page ended. */
 const cursorSchema = (place: RegExp) =>
@@ -45,6 +57,16 @@ export function entryCursor({ timeMs, member }: ListPlace): string {
 }
 export function auditCursor(place: string): string {
   return Buffer.from(place, "latin1").toString("base64url");
+}
+
+/** Whether each member stands once: of two, nobody could tell which one is meant. False if it has been refused. */
+export function refuseRepeats({ text, value }: JsonBody, response: Response): boolean {
+  const repeated = duplicateKeys(text, Object.keys(value));
+  if (repeated.length > 0) {
+    const errors = repeated.map((path) => ({ path, message: "must stand once" }));
+    sendProblem(response, "validation_failed", { errors });
+  }
+  return repeated.length === 0;
 }
 
 /** What was sent, if it has its form; undefined if the refusal has been sent. */

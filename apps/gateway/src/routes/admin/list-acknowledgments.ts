@@ -5,7 +5,15 @@ import type { RequestHandler } from "express";
 import { z } from "zod";
 import { askLedger, sendUnavailable } from "../ledger-answers.ts";
 import { entryView } from "./entry-view.ts";
-import { entryCursor, entryCursorSchema, FILTER_FIELDS, limitSchema, parseForm } from "./forms.ts";
+import {
+  EMPTY_SPAN,
+  entryCursor,
+  entryCursorSchema,
+  FILTER_FIELDS,
+  isSpan,
+  limitSchema,
+  parseForm,
+} from "./forms.ts";
 
 const querySchema = z
   .strictObject({
@@ -14,6 +22,7 @@ const querySchema = z
     limit: limitSchema,
     cursor: entryCursorSchema.optional(),
   })
+  .refine(isSpan, EMPTY_SPAN)
   .refine(({ state, reason }) => reason === undefined || state === "dead", {
     path: ["reason"],
     error: "only dead letters have a reason",

@@ -15,7 +15,8 @@ end
 -- Attempts a second that a recovering account gets: growing through the first minute up to its bound
 -- (less the burst that `burstOf` adds), then twice as many with each further minute.
 local function rateOf(since, now, bound)
-  local minutes = (now - since) / 60000
+  -- A clock that was set back makes no negative rate.
+  local minutes = math.max(now - since, 0) / 60000
   local top = bound / 1.2
   if minutes < 1 then
     return top * (0.1 + 0.9 * minutes)
