@@ -5,8 +5,10 @@ const CALLS = "adrelay_http_request_duration_seconds";
 const PROVIDER_CALLS = "adrelay_provider_request_duration_seconds";
 const INJECTIONS = '{operation="start_injection"}';
 
-const shareOf = (part: string, whole: string) =>
-  `(${orZero(`sum(rate(${part}[$__rate_interval]))`)}) / clamp_min(${orZero(`sum(rate(${whole}[$__rate_interval]))`)}, 0.001)`;
+function shareOf(part: string, whole: string): string {
+  const rateOf = (series: string) => orZero(`sum(rate(${series}[$__rate_interval]))`);
+  return `(${rateOf(part)}) / clamp_min(${rateOf(whole)}, 0.001)`;
+}
 
 /** What publishers see of the relay. */
 export const GATEWAY: DashboardSpec = {
