@@ -100,7 +100,8 @@ test("each kind of failure has its exit code", async () => {
     adrelay("lookup", "12"),
   ]);
   expect(codes.map(({ exit }) => exit)).toEqual([4, 4, 3, 3, 1, 2]);
-  expect(codes.map(({ stdout }) => stdout).join("")).toBe("");
+  // Its readiness a gateway tells without a token.
+  expect(codes.map(({ stdout }) => stdout).join("")).toBe("gateway  ready (redis ok)\n\n");
   expect(codes.map(({ stderr }) => stderr).join("")).not.toContain("guess");
   expect(JSON.parse((await adrelayIn(wrong, "status", "--json")).stdout)).toMatchObject({ status: 401 });
 });
@@ -109,7 +110,7 @@ test("with Redis away status ends with 3, and the doctor tells why", async () =>
   await redis.stop();
   expect(await adrelay("status")).toMatchObject({
     exit: 3,
-    stdout: "",
+    stdout: "gateway  not ready (redis failing)\n\n",
     stderr: expect.stringContaining("`adrelay doctor` looks for the cause"),
   });
   expect(await adrelay("doctor")).toMatchObject({
