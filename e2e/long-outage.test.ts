@@ -1,6 +1,6 @@
 /**
  * Guards against an outage of hours that ends in dead letters or in a flood: 10,000 acknowledgments, a provider
- * away for three hours, the schedule scaled to 1:360 (30 s here), every setting of time with it. The recovery is not
+ * away for three hours, the schedule scaled to 1:480 (22.5 s here), every setting of time with it. The recovery is not
  * scaled: its rate is what an operator would set.
  */
 import {
@@ -19,11 +19,11 @@ import {
 } from "@adrelay/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-const SCALE = 360;
+const SCALE = 480;
 const ACKNOWLEDGMENTS = 10_000;
 const LANES = 64;
 const OUTAGE_MS = (3 * 3_600_000) / SCALE;
-const RATE = 1000;
+const RATE = 2000;
 const SECOND_MS = 1000;
 const HOUR_MS = 3_600_000;
 /** The defaults of RETRY_SCHEDULE, DELIVERY_MAX_AGE and BREAKER_PROBE_INTERVAL_MS. */
