@@ -2,6 +2,7 @@ import type { DataLossView, ProcessView, ProviderStanding } from "@adrelay/contr
 import { type DataLoss, type GateState, loadGateState, type Pulse, type RelayProcess } from "@adrelay/ledger";
 import { groupByProvider, type ProviderGroup, type Publisher } from "@adrelay/provider";
 import type { Redis } from "ioredis";
+import { isoTime } from "./iso-time.ts";
 
 export interface RelayViewDeps {
   readonly redis: Redis;
@@ -27,8 +28,8 @@ function viewOfProvider({ name, publishers }: ProviderGroup, state: GateState): 
     publishers: [...publishers],
     circuit: phase,
     reason: phase === "closed" ? null : (reason ?? null),
-    since: sinceMs === 0 ? null : new Date(sinceMs).toISOString(),
-    next_probe_at: phase === "open" ? new Date(nextProbeAtMs).toISOString() : null,
+    since: sinceMs === 0 ? null : isoTime(sinceMs),
+    next_probe_at: phase === "open" ? isoTime(nextProbeAtMs) : null,
     parked: waiting,
   };
 }
@@ -39,13 +40,13 @@ function viewOfProcess(one: RelayProcess): ProcessView {
     host: one.host,
     pid: one.pid,
     version: one.version,
-    started_at: new Date(one.startedAtMs).toISOString(),
-    seen_at: new Date(one.seenAtMs).toISOString(),
+    started_at: isoTime(one.startedAtMs),
+    seen_at: isoTime(one.seenAtMs),
     clock_skew_ms: one.clockSkewMs,
   };
 }
 
 /** The latest loss of data; null for none. */
 function viewOfLoss(loss: DataLoss | undefined): DataLossView | null {
-  return loss === undefined ? null : { at: new Date(loss.atMs).toISOString(), detail: loss.detail };
+  return loss === undefined ? null : { at: isoTime(loss.atMs), detail: loss.detail };
 }

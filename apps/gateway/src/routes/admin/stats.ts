@@ -3,6 +3,7 @@ import type { LabelledCount, Ledger } from "@adrelay/ledger";
 import type { DeliveryQueue } from "@adrelay/queue";
 import { OVERDUE } from "@adrelay/service-kit";
 import type { RequestHandler } from "express";
+import { isoTime } from "../iso-time.ts";
 import { askLedger, sendUnavailable } from "../ledger-answers.ts";
 
 export interface StatsDeps {
@@ -38,7 +39,7 @@ async function gatherStats({ ledger, queue, version, ...others }: StatsDeps): Pr
   const states = sumByState(snapshot.states);
   const secondsIf = (some: number, ageMs: number) => (some > 0 ? ageMs / 1000 : null);
   return {
-    at: new Date(snapshot.nowMs).toISOString(),
+    at: isoTime(snapshot.nowMs),
     version,
     states,
     publishers: byPublisher(snapshot.states),
