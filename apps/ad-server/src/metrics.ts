@@ -9,6 +9,7 @@ export type OperationLabel = "start" | "acknowledge" | "look_up" | "other";
 /**
  * - `adserver_injections_total{outcome}`: ok, rejected, no_fill. From Redis: exact, and a restart keeps it.
  * - `adserver_acknowledgments_total{status}`: ok, no_ad_used; those recorded, each response once. From Redis.
+ * - `adserver_disclosures_total{disclosed}`: true, false; of acknowledgments with ok. From Redis.
  * - `adserver_http_request_duration_seconds{operation,status}`: of this process.
  */
 export class AdServerMetrics {
@@ -24,6 +25,12 @@ export class AdServerMetrics {
     name: "adserver_acknowledgments_total",
     help: "Acknowledgments recorded, by status.",
     labelNames: ["status"],
+    registers: [this.#registry],
+  });
+  readonly #disclosures = new Counter({
+    name: "adserver_disclosures_total",
+    help: "Acknowledgments recorded as ok, by whether the answer marks the ad as one.",
+    labelNames: ["disclosed"],
     registers: [this.#registry],
   });
   readonly #durations = new Histogram({
@@ -48,12 +55,16 @@ export class AdServerMetrics {
     const counts = await this.#store.loadCounts();
     this.#injections.reset();
     this.#acknowledgments.reset();
+    this.#disclosures.reset();
     if (counts.kind === "ok") {
       for (const outcome of Object.values(INJECTION_OUTCOMES)) {
         this.#injections.inc({ outcome }, counts.value.get(`injections:${outcome}`) ?? 0);
       }
       for (const status of VERDICTS) {
         this.#acknowledgments.inc({ status }, counts.value.get(`acknowledgments:${status}`) ?? 0);
+      }
+      for (const disclosed of ["true", "false"]) {
+        this.#disclosures.inc({ disclosed }, counts.value.get(`disclosures:${disclosed}`) ?? 0);
       }
     }
     return this.#registry;

@@ -3,10 +3,13 @@ import type { AdResponseId } from "@adrelay/contract";
 /** Every key of the ad server shares this hash tag, so that a Redis Cluster takes scripts over two keys. */
 const TAG = "{adserver}";
 
-/** Hash of one ad response: outcome, publisher, product, ad, served_at_ms, posts, ack_id, verdict. */
+/**
+ * Hash of one ad response: outcome, publisher, product, advertiser, landing_url, ad, served_at_ms, posts, ack_id,
+ * verdict, disclosed (1 or 0, of those used).
+ */
 export function responseKey(id: AdResponseId): string {
   return `${TAG}:response:${id}`;
 }
 
-/** Hash of counts since the first start: `injections:<outcome>` and `acknowledgments:<verdict>`. */
+/** Hash of counts since the first start: `injections:<outcome>`, `acknowledgments:<verdict>` and `disclosures:<true|false>`. */
 export const COUNTS_KEY = `${TAG}:counts`;

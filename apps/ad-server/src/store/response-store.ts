@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
-import type { AdAckId, AdResponseId, InjectionOutcome, Verdict } from "@adrelay/contract";
+import type { AdAckId, AdResponseId, InjectionOutcome } from "@adrelay/contract";
 import { OVERDUE, withDeadline } from "@adrelay/service-kit";
 import type { Redis } from "ioredis";
+import type { AdvertisedProduct, Judgment } from "../verdict/judge-answer.ts";
 import { COUNTS_KEY, responseKey } from "./keys.ts";
 import {
   type AcknowledgeOutcome,
@@ -19,7 +20,8 @@ export interface InjectionRecord {
   readonly id: AdResponseId;
   readonly outcome: InjectionOutcome;
   readonly publisher: string;
-  readonly productName: string;
+  /** Empty texts unless an ad was served. */
+  readonly product: AdvertisedProduct;
   readonly adId: string;
 }
 
@@ -27,7 +29,7 @@ export interface NewAcknowledgment {
   readonly id: AdResponseId;
   readonly publisher: string;
   readonly adAckId: AdAckId;
-  readonly verdict: Verdict;
+  readonly judgment: Judgment;
 }
 
 /** Responses can be acknowledged and looked up for 30 days; then their ids are unknown. */
@@ -53,7 +55,7 @@ export class ResponseStore {
 
   /** Books an injection before its answer goes out. */
   async recordInjection(record: InjectionRecord): Promise<Stored<void>> {
-    const { id, outcome, publisher, productName, adId } = record;
+    const { id, outcome, publisher, product, adId } = record;
     const stored = await this.#ask((redis) =>
       redis.eval(
         this.#recordInjection,
@@ -62,25 +64,49 @@ export class ResponseStore {
         COUNTS_KEY,
         outcome,
         publisher,
-        productName,
+        product.productName,
         adId,
         RESPONSE_LIFETIME_MS,
+        product.advertiser,
+        product.landingUrl,
       ),
     );
     return stored.kind === "ok" ? { kind: "ok", value: undefined } : stored;
   }
 
   /** The product that a response advertised; undefined if it is unknown or had none. It never changes. */
-  async loadProductName(id: AdResponseId): Promise<Stored<string | undefined>> {
-    const stored = await this.#ask((redis) => redis.hget(responseKey(id), "product"));
-    return stored.kind === "ok" ? { kind: "ok", value: stored.value || undefined } : stored;
+  async loadProduct(id: AdResponseId): Promise<Stored<AdvertisedProduct | undefined>> {
+    const stored = await this.#ask((redis) =>
+      redis.hmget(responseKey(id), "product", "advertiser", "landing_url"),
+    );
+    if (stored.kind !== "ok") {
+      return stored;
+    }
+    // Responses that an older version served have the name alone.
+    const [productName, advertiser, landingUrl] = stored.value.map((text) => text ?? "");
+    return {
+      kind: "ok",
+      value: productName
+        ? { productName, advertiser: advertiser ?? "", landingUrl: landingUrl ?? "" }
+        : undefined,
+    };
   }
 
   /** Records an acknowledgment, or says why it can't be. */
   async acknowledge(acknowledgment: NewAcknowledgment): Promise<Stored<AcknowledgeOutcome>> {
-    const { id, publisher, adAckId, verdict } = acknowledgment;
+    const { id, publisher, adAckId, judgment } = acknowledgment;
+    const disclosed = judgment.verdict === "ok" ? Number(judgment.disclosed) : "";
     const stored = await this.#ask<unknown>((redis) =>
-      redis.eval(this.#acknowledge, 2, responseKey(id), COUNTS_KEY, publisher, adAckId, verdict),
+      redis.eval(
+        this.#acknowledge,
+        2,
+        responseKey(id),
+        COUNTS_KEY,
+        publisher,
+        adAckId,
+        judgment.verdict,
+        disclosed,
+      ),
     );
     return stored.kind === "ok" ? { kind: "ok", value: parseAcknowledgeReply(stored.value) } : stored;
   }

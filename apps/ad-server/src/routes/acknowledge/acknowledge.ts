@@ -9,12 +9,12 @@ import { type CallNotes, sendProblem } from "@adrelay/service-kit";
 import type { Response } from "express";
 import type { AcknowledgeOutcome } from "../../store/replies.ts";
 import type { ResponseStore, Stored } from "../../store/response-store.ts";
-import { judgeAnswer } from "../../verdict/product-mention.ts";
+import { type Judgment, judgeAnswer } from "../../verdict/judge-answer.ts";
 import { sendStorageUnavailable } from "../answers.ts";
 import type { Call, Operation } from "../endpoint.ts";
 
 export interface AcknowledgeDeps {
-  readonly store: Pick<ResponseStore, "loadProductName" | "acknowledge">;
+  readonly store: Pick<ResponseStore, "loadProduct" | "acknowledge">;
   readonly notes: CallNotes;
 }
 
@@ -39,17 +39,33 @@ export function acknowledgeOperation(deps: AcknowledgeDeps): Operation<Acknowled
 }
 
 async function acknowledge(
-  { store }: AcknowledgeDeps,
-  { body, publisher }: Call<AcknowledgmentRequest>,
+  { store, notes }: AcknowledgeDeps,
+  { body, publisher, response }: Call<AcknowledgmentRequest>,
 ): Promise<Stored<AcknowledgeOutcome>> {
   const { ad_response_id: id, llm_response: answer } = body;
-  const product = await store.loadProductName(id);
+  const product = await store.loadProduct(id);
   if (product.kind === "unavailable") {
     return product;
   }
   // Without a product the store refuses it, whatever the verdict.
-  const verdict = product.value === undefined ? "no_ad_used" : judgeAnswer(answer, product.value);
-  return store.acknowledge({ id, publisher, adAckId: adAckIdSchema.parse(randomUUID()), verdict });
+  const judgment: Judgment =
+    product.value === undefined ? { verdict: "no_ad_used" } : judgeAnswer(answer, product.value);
+  const outcome = await store.acknowledge({
+    id,
+    publisher,
+    adAckId: adAckIdSchema.parse(randomUUID()),
+    judgment,
+  });
+  if (outcome.kind === "ok" && outcome.value.kind === "recorded") {
+    notes.add(response, noteOf(judgment));
+  }
+  return outcome;
+}
+
+function noteOf(judgment: Judgment) {
+  return judgment.verdict === "ok"
+    ? { verdict: judgment.verdict, disclosed: String(judgment.disclosed) }
+    : { verdict: judgment.verdict };
 }
 
 function sendOutcome(response: Response, outcome: AcknowledgeOutcome): void {

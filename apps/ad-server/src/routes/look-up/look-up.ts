@@ -37,12 +37,13 @@ export function lookUpEndpoint({ keys, store, notes }: LookUpDeps): RequestHandl
     } else if (stored.value.publisher !== publisher) {
       sendProblem(response, "other_publisher");
     } else {
-      const { acknowledgment, posts } = stored.value;
+      const { acknowledgment, posts, disclosed } = stored.value;
       response.json({
         ad_response_id: id.data,
         acknowledged: acknowledgment !== undefined,
         ad_ack_id: acknowledgment?.adAckId ?? null,
         status: acknowledgment?.verdict ?? null,
+        disclosed: disclosed ?? null,
         posts,
       });
     }

@@ -30,6 +30,7 @@ const STATUS_OF = { ok: 200, rejected: 201, no_fill: 202 } as const satisfies {
   [O in InjectionOutcome]: keyof typeof INJECTION_OUTCOMES;
 };
 const NONCE_BYTES = 16;
+const NO_AD = { product_name: "", advertiser: "", landing_url: "", id: "" } as const;
 
 /** POST /api/ad-injection/start/: an ad for a prompt, or none. It is in the books before the answer goes out. */
 export function startOperation(deps: StartDeps): Operation<InjectionRequest> {
@@ -49,9 +50,7 @@ async function start({ rules, store, notes, now }: StartDeps, call: Call<Injecti
     id,
     publisher,
     outcome: decision.outcome,
-    ...(decision.outcome === "ok"
-      ? { productName: decision.ad.product_name, adId: decision.ad.id }
-      : { productName: "", adId: "" }),
+    ...servedIn(decision),
   });
   notes.add(response, { ad_response_id: id, ...noteOf(decision) });
   if (recorded.kind === "unavailable") {
@@ -66,6 +65,17 @@ async function start({ rules, store, notes, now }: StartDeps, call: Call<Injecti
     ...contentOf(decision, request),
     execution_time_ms: performance.now() - startedAtMs,
   } satisfies EnhancementResponse);
+}
+
+/** What the books keep of the ad: an answer is judged by the product as it was served. */
+function servedIn(decision: InjectionDecision) {
+  const {
+    product_name: productName,
+    advertiser,
+    landing_url: landingUrl,
+    id,
+  } = decision.outcome === "ok" ? decision.ad : NO_AD;
+  return { product: { productName, advertiser, landingUrl }, adId: id };
 }
 
 function contentOf(decision: InjectionDecision, request: InjectionRequest) {

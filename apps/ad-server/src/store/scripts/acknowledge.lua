@@ -1,6 +1,7 @@
 -- Records the first acknowledgment of an ad response and counts it, at once; every later one is refused.
 -- KEYS[1] response hash   KEYS[2] counts hash
 -- ARGV[1] publisher   ARGV[2] id for the acknowledgment   ARGV[3] verdict (ok | no_ad_used)
+-- ARGV[4] whether an ad that was used is marked as one: 1, 0, or empty for no_ad_used
 -- Returns {code, ack id, verdict}; the last two are those of the first acknowledgment, else empty:
 --   0 recorded   1 unknown response   2 other publisher   3 not acknowledgeable   4 already acknowledged
 -- Invariant: ack_id is written once, and `acknowledgments:<verdict>` grows in the same step.
@@ -21,4 +22,8 @@ if known[3] then
 end
 redis.call('HSET', KEYS[1], 'ack_id', ARGV[2], 'verdict', ARGV[3])
 redis.call('HINCRBY', KEYS[2], 'acknowledgments:' .. ARGV[3], 1)
+if ARGV[4] ~= '' then
+  redis.call('HSET', KEYS[1], 'disclosed', ARGV[4])
+  redis.call('HINCRBY', KEYS[2], ARGV[4] == '1' and 'disclosures:true' or 'disclosures:false', 1)
+end
 return {0, ARGV[2], ARGV[3]}
