@@ -1,25 +1,20 @@
 import { readFileSync } from "node:fs";
 import { type FieldFault, faultsOf } from "@adrelay/contract";
-import { parse as parseYaml } from "yaml";
+import { CORE_SCHEMA, load as parseYaml } from "js-yaml";
 import { z } from "zod";
 import { type Ad, adSchema } from "./ad.ts";
+import { screenCreative } from "./creative-screening.ts";
 
 export type CatalogResult =
   | { readonly kind: "ok"; readonly ads: readonly Ad[] }
   | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
 
-const catalogSchema = z
-  .array(adSchema)
-  .min(1, "must hold at least one ad")
-  .superRefine((ads, context) => {
-    const seen = new Set<string>();
-    ads.forEach((ad, index) => {
-      if (seen.has(ad.id)) {
-        context.addIssue({ code: "custom", path: [index, "id"], message: "is the id of an earlier ad too" });
-      }
-      seen.add(ad.id);
-    });
-  });
+const screenedAdSchema = adSchema.superRefine((ad, context) => {
+  for (const { path, message } of screenCreative(ad)) {
+    context.addIssue({ code: "custom", path: path.split("."), message });
+  }
+});
+const catalogSchema = z.array(screenedAdSchema).min(1, "must hold at least one ad");
 
 /** Reads the ads of a YAML file, once, at start; every fault is reported by its place in the file (`3.id` is the id of the fourth ad). */
 export function loadCatalog(file: string): CatalogResult {
@@ -27,12 +22,24 @@ export function loadCatalog(file: string): CatalogResult {
   return read.kind === "ok" ? parseCatalog(read.value) : read;
 }
 
-/** Checks what a catalogue file holds. */
+/** Checks what a catalogue file holds; all of its faults come at once. */
 export function parseCatalog(value: unknown): CatalogResult {
   const parsed = catalogSchema.safeParse(value);
-  return parsed.success
+  const faults = [...(parsed.success ? [] : faultsOf(parsed.error)), ...repeatedIds(value)];
+  return parsed.success && faults.length === 0
     ? { kind: "ok", ads: parsed.data }
-    : { kind: "faulty", faults: faultsOf(parsed.error).map(inCatalogue) };
+    : { kind: "faulty", faults: faults.map(inCatalogue) };
+}
+
+/** Ids that stand twice, also among ads that have other faults. */
+function repeatedIds(value: unknown): FieldFault[] {
+  const ids = Array.isArray(value) ? value.map((ad: unknown) => Object(ad)["id"]) : [];
+  const seen = new Set<unknown>();
+  return ids.flatMap((id, index) => {
+    const isRepeated = typeof id === "string" && seen.has(id);
+    seen.add(id);
+    return isRepeated ? [{ path: `${index}.id`, message: "is the id of an earlier ad too" }] : [];
+  });
 }
 
 function inCatalogue({ path, message }: FieldFault): FieldFault {
@@ -45,7 +52,7 @@ type YamlResult =
 
 function readYaml(file: string): YamlResult {
   try {
-    return { kind: "ok", value: parseYaml(readFileSync(file, "utf8")) };
+    return { kind: "ok", value: parseYaml(readFileSync(file, "utf8"), { schema: CORE_SCHEMA }) };
   } catch (error) {
     const message = error instanceof Error ? error.message : "can't be read";
     return { kind: "faulty", faults: [inCatalogue({ path: "", message })] };
