@@ -35,13 +35,16 @@ export function screenCreative(creative: Creative): FieldFault[] {
   const { product_name, advertiser, description, keywords, landing_url } = creative;
   const landing = URL.parse(landing_url);
   const fault = (text: string) => textFault(screenedText(text), landing?.hostname ?? "");
-  // Together first: keywords are many, and hardly ever at fault.
-  const suspects = fault(keywords.join(";\n")) === undefined ? [] : keywords;
+  const texts = [
+    ["product_name", product_name],
+    ["advertiser", advertiser],
+    ["description", description],
+    ...keywords.map((keyword, index) => [`keywords.${index}`, keyword] as const),
+  ] as const;
+  // All together first: hardly any creative is at fault, and catalogues are long.
+  const isClean = fault(texts.map(([, text]) => text).join(";\n")) === undefined;
   return [
-    ...asFault("product_name", fault(product_name)),
-    ...asFault("advertiser", fault(advertiser)),
-    ...asFault("description", fault(description)),
-    ...suspects.flatMap((keyword, index) => asFault(`keywords.${index}`, fault(keyword))),
+    ...(isClean ? [] : texts.flatMap(([path, text]) => asFault(path, fault(text)))),
     ...asFault(
       "product_name",
       /[\p{L}\p{N}]/u.test(product_name) ? undefined : "must have a letter or a digit",

@@ -15,10 +15,10 @@ const NAMES = new Set(["asp.net", "ado.net", "vb.net", "socket.io"]);
 /** A link to somewhere else than the landing page's domain; undefined if there is none. */
 export function foreignLink(plain: string, landingHost: string): string | undefined {
   // Without a sign of one there is no need to look closely.
-  if (!/[.:@]|dot/i.test(plain)) {
+  if (!/[.:]\S|\bdot\b/i.test(plain)) {
     return undefined;
   }
-  if (ADDRESS.test(plain) || HIDDEN.test(plain)) {
+  if (ADDRESS.test(plain) || (/\bdot\b|[.][\])}]/i.test(plain) && HIDDEN.test(plain))) {
     return "has an address off the landing domain";
   }
   for (const [, withScheme, withWww, bare] of plain.matchAll(LINK)) {

@@ -35,7 +35,7 @@ export const INSTRUCTION_PHRASES: Readonly<Record<string, readonly string[]>> = 
     "\\byou(?:'re| are) (?:chatgpt|claude|gemini|copilot|gpt\\S*|an? (?:llm|ai)\\b)|\\b(?:language model|llm|chatbot|ai assistant)s?\\b.{0,30}\\b(?:must|should|please|always|never|only)\\b",
     "\\b(?:speak|talk|write) (?:only|exclusively|just) (?:of|about)\\b|\\bbring (?:this|our|the) (?:product|brand|name|app) (?:up|into)\\b|\\b(?:say|state|claim|write) (?:that )?(?:all |the )?(?:others?|rivals|competitors?|alternatives?|everyone else|no other)\\b",
     "\\bwhen(?:ever)? (?:you are |the user is |they are |the user |users |someone |anyone |they |you )?(?:asks?|asked)\\b.{0,60}\\b(?:answer|say|reply|respond|mention|recommend|tell|name)\\b",
-    "\\b(?:system|safety|policy) override\\b|^override ?:|\\bno matter what (?:you|the user|they|anyone) \\w+|\\b(?:after|before|in) every (?:mention|line)\\b",
+    "\\b(?:system|safety|policy) override\\b|(?:^|[.!?;] ?)override ?:|\\bno matter what (?:you|the user|they|anyone) \\w+|\\b(?:after|before|in) every (?:mention|line)\\b",
     "\\bregardless of (?:what|the) (?:the )?(?:user|question|prompt|they) ?(?:asks?|says?|wants?)?\\b",
     "\\b(?:send|forward|post|leak|append|include) (?:the |all |this )?(?:user'?s? |chat |conversation ?)(?:data|messages?|prompt|history|conversation)?\\b.{0,20}\\bto\\b",
   ],
