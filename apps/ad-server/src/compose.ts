@@ -14,6 +14,7 @@ import type { AdServerConfig } from "./config.ts";
 import { FaultInjector } from "./faults/fault-injector.ts";
 import { FaultPlan } from "./faults/fault-plan.ts";
 import { AdServerMetrics } from "./metrics.ts";
+import { RateLimits } from "./rate-limits.ts";
 import { Bm25Relevance } from "./relevance/bm25-relevance.ts";
 import { loadVocabulary } from "./relevance/load-vocabulary.ts";
 import { loadTopics } from "./safety/load-topics.ts";
@@ -39,7 +40,8 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
     store,
     metrics,
     faults,
-    keys: new ApiKeys(config.apiKeys),
+    keys: new ApiKeys(config.apiKeys, config.revokedKeys),
+    rates: new RateLimits(redis, config.rateLimits),
     notes: new CallNotes(),
     rules: {
       topics: loadTopics(SHIPPED_TOPICS_FILE),

@@ -3,6 +3,7 @@ import {
   COMMON_SETTINGS,
   type ConfigResult,
   type Environment,
+  integerType,
   listType,
   loadConfig,
   optionalSetting,
@@ -41,6 +42,20 @@ export const AD_SERVER_SETTINGS = {
     .meta({
       description: "Keys that may call the ad server, separated by commas; each is a publisher. Required.",
     }),
+  AD_SERVER_REVOKED_KEYS: optionalSetting(
+    listType,
+    "Keys that may call no more, separated by commas: they get 403 instead of 401.",
+  ),
+  RATE_LIMIT_PER_SECOND: setting(
+    integerType(0, 1_000_000),
+    "0",
+    "Calls of each operation that a publisher has a second, over all processes; 0 is no limit.",
+  ),
+  RATE_LIMIT_BURST: setting(
+    integerType(0, 1_000_000),
+    "0",
+    "Calls on top of RATE_LIMIT_PER_SECOND in any ten seconds.",
+  ),
   CATALOG_FILE: optionalSetting(textType, "YAML file of ads. Default: the catalogue that is shipped."),
   AD_SERVER_FAULTS: optionalSetting(
     faultsType,
@@ -53,6 +68,8 @@ const adServerConfigSchema = z.object(AD_SERVER_SETTINGS).transform((settings) =
   host: settings.AD_SERVER_HOST,
   port: settings.AD_SERVER_PORT,
   apiKeys: settings.AD_SERVER_API_KEYS,
+  revokedKeys: settings.AD_SERVER_REVOKED_KEYS ?? [],
+  rateLimits: { perSecond: settings.RATE_LIMIT_PER_SECOND, burst: settings.RATE_LIMIT_BURST },
   faultRules: settings.AD_SERVER_FAULTS ?? [],
   redisUrl: settings.REDIS_URL,
   redisDurability: settings.REDIS_DURABILITY,

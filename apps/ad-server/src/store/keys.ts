@@ -11,5 +11,8 @@ export function responseKey(id: AdResponseId): string {
   return `${TAG}:response:${id}`;
 }
 
+/** Counts of calls, for rate limits; each lives for its window. */
+export const RATE_PREFIX = { steady: `${TAG}:rate`, burst: `${TAG}:burst` } as const;
+
 /** Hash of counts since the first start: `injections:<outcome>`, `acknowledgments:<verdict>` and `disclosures:<true|false>`. */
 export const COUNTS_KEY = `${TAG}:counts`;

@@ -1,8 +1,9 @@
-import { API_KEY_HEADER, adResponseIdSchema } from "@adrelay/contract";
+import { adResponseIdSchema } from "@adrelay/contract";
 import { type CallNotes, sendProblem } from "@adrelay/service-kit";
 import type { RequestHandler } from "express";
 import type { ApiKeys } from "../../api-keys.ts";
 import type { ResponseStore } from "../../store/response-store.ts";
+import { admitKey } from "../admission.ts";
 import { sendStorageUnavailable } from "../answers.ts";
 
 export interface LookUpDeps {
@@ -18,9 +19,8 @@ export const LOOK_UP_PATH = "/acknowledgments/:ad_response_id";
 export function lookUpEndpoint({ keys, store, notes }: LookUpDeps): RequestHandler {
   return async (request, response) => {
     notes.add(response, { operation: "look_up" });
-    const publisher = keys.publisherOf(request.get(API_KEY_HEADER));
+    const publisher = admitKey(keys, request, response);
     if (publisher === undefined) {
-      sendProblem(response, "unauthenticated");
       return;
     }
     const id = adResponseIdSchema.safeParse(request.params["ad_response_id"]);
