@@ -10,6 +10,11 @@ import {
 } from "@adrelay/service-kit";
 import { ApiKeys } from "./api-keys.ts";
 import { createAdServerApp } from "./app.ts";
+import type { Ad } from "./catalog/ad.ts";
+import { CatalogMetrics } from "./catalog/catalog-metrics.ts";
+import { CatalogWatch } from "./catalog/catalog-watch.ts";
+import { CurrentCatalog } from "./catalog/current-catalog.ts";
+import { readCatalog } from "./catalog/read-catalog.ts";
 import type { AdServerConfig } from "./config.ts";
 import { FaultInjector } from "./faults/fault-injector.ts";
 import { FaultPlan } from "./faults/fault-plan.ts";
@@ -32,6 +37,7 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
   lifecycle.onStop("redis", () => redis.disconnect());
   const durability = await guardRedis(redis, config.redisDurability, log);
 
+  const catalog = await openCatalog(config.ads);
   const store = new ResponseStore(redis, durability);
   const metrics = new AdServerMetrics(store);
   const faults = new FaultInjector(new FaultPlan(config.faultRules));
@@ -43,18 +49,56 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
     keys: new ApiKeys(config.apiKeys, config.revokedKeys),
     rates: new RateLimits(redis, config.rateLimits),
     notes: new CallNotes(),
-    rules: {
-      topics: loadTopics(SHIPPED_TOPICS_FILE),
-      relevance: new Bm25Relevance(config.ads, loadVocabulary(SHIPPED_VOCABULARY_FILE)),
+    // Read once a call: a request keeps the rules that it began with.
+    get rules() {
+      return catalog.now.rules;
     },
     now: Date.now,
     isStopping: () => lifecycle.isStopping,
     checkRedis: async () => durability.isDurable && (await redis.ping()) === "PONG",
   });
 
+  const catalogMetrics = new CatalogMetrics(metrics.registry);
+  catalogMetrics.inForce(catalog.now);
+  const watch = await CatalogWatch.start({
+    file: config.catalogFile,
+    intervalMs: config.catalogReloadIntervalMs,
+    current: catalog,
+    log,
+    read: readCatalog,
+    onOutcome: (outcome) => {
+      catalogMetrics.count(outcome);
+      catalogMetrics.inForce(catalog.now);
+    },
+  });
+  lifecycle.onStop("catalog watch", () => watch.stop());
+  lifecycle.onStop(
+    "hang-up",
+    onHangUp(() => watch.reload()),
+  );
+
   const server = await startHttpServer(app, { name: "ad-server", host: config.host, port: config.port });
   lifecycle.onStop("http", (signal) => server.stop(signal));
   lifecycle.onStop("faults", () => faults.stop());
   const listening = { port: server.port, ads: config.ads.length, faults: config.faultRules.length };
   return { log, lifecycle, shutdownTimeoutMs: config.shutdownTimeoutMs, listening };
+}
+
+function openCatalog(ads: readonly Ad[]): Promise<CurrentCatalog> {
+  const topics = loadTopics(SHIPPED_TOPICS_FILE);
+  const vocabulary = loadVocabulary(SHIPPED_VOCABULARY_FILE);
+  return CurrentCatalog.open(ads, {
+    now: Date.now,
+    buildRules: async (current) => ({ topics, relevance: new Bm25Relevance(current, vocabulary) }),
+  });
+}
+
+/** SIGHUP reloads, as of other servers; on a terminal it still means that the terminal is gone. */
+function onHangUp(reload: () => Promise<void>): () => void {
+  const handle = () => void reload();
+  if (process.stdout.isTTY) {
+    return () => {};
+  }
+  process.on("SIGHUP", handle);
+  return () => void process.off("SIGHUP", handle);
 }

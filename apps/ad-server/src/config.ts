@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import {
   COMMON_SETTINGS,
   type ConfigResult,
+  durationType,
   type Environment,
   integerType,
   listType,
@@ -57,6 +58,11 @@ export const AD_SERVER_SETTINGS = {
     "Calls on top of RATE_LIMIT_PER_SECOND in any ten seconds.",
   ),
   CATALOG_FILE: optionalSetting(textType, "YAML file of ads. Default: the catalogue that is shipped."),
+  CATALOG_RELOAD_INTERVAL: setting(
+    durationType,
+    "2s",
+    "How often the ad server looks whether its catalogue file has changed; it takes a change at the second look.",
+  ),
   AD_SERVER_FAULTS: optionalSetting(
     faultsType,
     "Faults on purpose, for tests: see apps/ad-server/README.md. Off by default.",
@@ -70,6 +76,7 @@ const adServerConfigSchema = z.object(AD_SERVER_SETTINGS).transform((settings) =
   apiKeys: settings.AD_SERVER_API_KEYS,
   revokedKeys: settings.AD_SERVER_REVOKED_KEYS ?? [],
   rateLimits: { perSecond: settings.RATE_LIMIT_PER_SECOND, burst: settings.RATE_LIMIT_BURST },
+  catalogReloadIntervalMs: settings.CATALOG_RELOAD_INTERVAL,
   faultRules: settings.AD_SERVER_FAULTS ?? [],
   redisUrl: settings.REDIS_URL,
   redisDurability: settings.REDIS_DURABILITY,
@@ -78,15 +85,17 @@ const adServerConfigSchema = z.object(AD_SERVER_SETTINGS).transform((settings) =
 }));
 
 export interface AdServerConfig extends Readonly<z.infer<typeof adServerConfigSchema>> {
+  readonly catalogFile: string;
   readonly ads: readonly Ad[];
 }
 
 /** Reads the settings and the catalogue that they name; the faults of both come at once. */
 export function loadAdServerConfig(env: Environment): ConfigResult<AdServerConfig> {
   const settings = loadConfig(adServerConfigSchema, env);
-  const catalog = loadCatalog(env["CATALOG_FILE"]?.trim() || SHIPPED_CATALOG_FILE);
+  const catalogFile = env["CATALOG_FILE"]?.trim() || SHIPPED_CATALOG_FILE;
+  const catalog = loadCatalog(catalogFile);
   if (settings.kind === "ok" && catalog.kind === "ok") {
-    return { kind: "ok", config: { ...settings.config, ads: catalog.ads } };
+    return { kind: "ok", config: { ...settings.config, catalogFile, ads: catalog.ads } };
   }
   const faults = [settings, catalog].flatMap((result) => (result.kind === "faulty" ? result.faults : []));
   return { kind: "faulty", faults };

@@ -45,6 +45,11 @@ export class AdServerMetrics {
     this.#store = store;
   }
 
+  /** Where other parts put theirs. */
+  get registry(): Registry {
+    return this.#registry;
+  }
+
   /** Notes one finished request. */
   observe(operation: OperationLabel, status: number, durationMs: number): void {
     this.#durations.observe({ operation, status }, durationMs / 1000);

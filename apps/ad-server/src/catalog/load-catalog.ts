@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { type FieldFault, faultsOf } from "@adrelay/contract";
 import { CORE_SCHEMA, load as parseYaml } from "js-yaml";
 import { z } from "zod";
@@ -9,6 +9,9 @@ export type CatalogResult =
   | { readonly kind: "ok"; readonly ads: readonly Ad[] }
   | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
 
+/** Far more than a catalogue needs, and what can still be read in seconds. */
+const FILE_BYTES_MAX = 64 * 1024 * 1024;
+
 const screenedAdSchema = adSchema.superRefine((ad, context) => {
   for (const { path, message } of screenCreative(ad)) {
     context.addIssue({ code: "custom", path: path.split("."), message });
@@ -16,7 +19,7 @@ const screenedAdSchema = adSchema.superRefine((ad, context) => {
 });
 const catalogSchema = z.array(screenedAdSchema).min(1, "must hold at least one ad");
 
-/** Reads the ads of a YAML file, once, at start; every fault is reported by its place in the file (`3.id` is the id of the fourth ad). */
+/** Reads the ads of a YAML file; every fault is reported by its place in the file (`3.id` is the id of the fourth ad). */
 export function loadCatalog(file: string): CatalogResult {
   const read = readYaml(file);
   return read.kind === "ok" ? parseCatalog(read.value) : read;
@@ -52,6 +55,9 @@ type YamlResult =
 
 function readYaml(file: string): YamlResult {
   try {
+    if (statSync(file).size > FILE_BYTES_MAX) {
+      return { kind: "faulty", faults: [inCatalogue({ path: "", message: "must be at most 64 MiB" })] };
+    }
     return { kind: "ok", value: parseYaml(readFileSync(file, "utf8"), { schema: CORE_SCHEMA }) };
   } catch (error) {
     const message = error instanceof Error ? error.message : "can't be read";
