@@ -14,7 +14,7 @@ const LONG_WORD_CHARS = 60;
 const LONG_WORD =
   /[^\s\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]{61,}/u;
 const SPACED_LETTERS = /(?:^|\P{L})(?:\p{L}[ .\-_·]){5}\p{L}(?:$|\P{L})/u;
-const INSTRUCTION = new RegExp(Object.values(INSTRUCTION_PHRASES).flat().join("|"), "u");
+const INSTRUCTION = anyOf(Object.values(INSTRUCTION_PHRASES).flat());
 const DIGIT_LETTERS: Readonly<Record<string, string>> = {
   "0": "o",
   "1": "i",
@@ -65,6 +65,17 @@ function textFault(text: ScreenedText, landingHost: string): string | undefined 
     (hasLongWord(text.plain) ? "has a word of more than 60 characters" : undefined) ??
     (SPACED_LETTERS.test(text.plain) ? "has letters with blanks in between" : undefined) ??
     (isInstruction(text.folded) ? "reads like an instruction to a model" : undefined)
+  );
+}
+
+/** One pattern of many. Most begin at a word: that is looked at once a character, and not once a phrase. */
+function anyOf(sources: readonly string[]): RegExp {
+  const [atWords, others] = [true, false].map((isAtWord) =>
+    sources.filter((source) => source.startsWith("\\b") === isAtWord),
+  );
+  return new RegExp(
+    `\\b(?:${atWords?.map((source) => source.slice(2)).join("|")})|${others?.join("|")}`,
+    "u",
   );
 }
 
