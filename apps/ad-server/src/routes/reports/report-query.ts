@@ -17,12 +17,19 @@ export type ReportQueryResult =
   | { readonly kind: "ok"; readonly query: ReportQuery }
   | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
 
-/** Reads the query of a report; days that aren't given are today, in UTC. */
+// Aborting: what isn't a day can't be compared with one.
+const dayType = z.iso.date({ error: "must be a day as YYYY-MM-DD", abort: true });
+
+/** Reads the query of a report. Without `to` it ends today, in UTC; without `from` it is of one day. */
 export function parseReportQuery(query: unknown, nowMs: number): ReportQueryResult {
   const today = new Date(nowMs).toISOString().slice(0, 10);
-  const day = z.iso.date("must be a day as YYYY-MM-DD").default(today);
   const parsed = z
-    .strictObject({ from: day, to: day, group_by: z.enum(GROUPINGS).default("ad") })
+    .strictObject({
+      from: dayType.optional(),
+      to: dayType.default(today),
+      group_by: z.enum(GROUPINGS).default("ad"),
+    })
+    .transform(({ from, to, group_by }) => ({ from: from ?? to, to, group_by }))
     .refine(({ from, to }) => from <= to, { path: ["from"], message: "must not be after to" })
     .refine(({ from, to }) => dayNumberOf(to) - dayNumberOf(from) < REPORT_DAYS_MAX, {
       path: ["to"],
