@@ -15,7 +15,7 @@ import { type Answer, injectionOf, KEY, OTHER_KEY, PROMPTS, post } from "./ad-se
 export const OPERATOR_KEY = "key-of-the-operator";
 const FLOOR_MICROS = 1000;
 /** Short, so that reservations also end, and acknowledgments also come too late, while the callers go on. */
-const ACK_WINDOW = "300ms";
+const ACK_WINDOW_MS = 300;
 const CALLERS = 12;
 const INJECTIONS = 240;
 
@@ -72,7 +72,7 @@ export async function startUnderFire() {
         REDIS_URL: server.url,
         CATALOG_FILE: catalog,
         FLOOR_CPM_MICROS: String(FLOOR_MICROS * 1000),
-        ACK_WINDOW,
+        ACK_WINDOW: `${ACK_WINDOW_MS}ms`,
       },
       { onLogText: () => {} },
     );
@@ -117,16 +117,24 @@ async function runRound(round: Round): Promise<RoundResult> {
   const callers = new Callers(round.url, random);
   const killAt = [random.integer(10, INJECTIONS / 2), random.integer(INJECTIONS / 2 + 1, INJECTIONS - 10)];
   let restarts = Promise.resolve();
+  let pendingRestarts = 0;
   let injections = 0;
+  const restart = async (which: number) => {
+    pendingRestarts += 1;
+    // One process at a time: what is under test is the books, not an outage.
+    restarts = restarts.then(() => round.crash(which));
+    await restarts;
+    pendingRestarts -= 1;
+  };
   const call = async () => {
-    while (injections < INJECTIONS) {
+    while (injections < INJECTIONS || pendingRestarts > 0) {
       injections += 1;
       const kill = killAt.indexOf(injections);
       if (kill >= 0) {
-        // One process at a time: what is under test is the books, not an outage.
-        restarts = restarts.then(() => round.crash(kill));
+        void restart(kill);
       }
       await callers.injectAndAcknowledge();
+      await callers.acknowledgeLate();
     }
   };
   await Promise.all(Array.from({ length: CALLERS }, call));
@@ -134,11 +142,12 @@ async function runRound(round: Round): Promise<RoundResult> {
   return { ...callers.tally, ...(await watch.stop()) };
 }
 
-/** Publishers' users: some answers name the product, some don't, some never come, and some come twice. */
+/** Publishers' users: some answers name the product, some don't, some never come, some come twice or late. */
 class Callers {
   readonly tally = { served: 0, failedCalls: 0, acknowledged: new Map<string, number>() };
   readonly #url: Round["url"];
   readonly #random: Random;
+  readonly #late: { readonly sinceMs: number; acknowledge(): Promise<void> }[] = [];
 
   constructor(url: Round["url"], random: Random) {
     this.#url = url;
@@ -156,12 +165,28 @@ class Callers {
     }
     this.tally.served += 1;
     const fate = random.next();
-    const posts = fate < 0.75 ? (random.chance(0.3) ? 2 : 1) : 0;
+    if (fate > 0.75) {
+      return;
+    }
     const body = {
       ad_response_id: served.body["ad_response_id"],
       llm_response: fate < 0.45 ? String(served.body["product_name"]) : "Any pair will do.",
     };
+    if (random.chance(0.3)) {
+      this.#late.push({ sinceMs: performance.now(), acknowledge: () => this.#acknowledge(key, body) });
+      return;
+    }
+    const posts = random.chance(0.3) ? 2 : 1;
     await Promise.all(Array.from({ length: posts }, () => this.#acknowledge(key, body)));
+  }
+
+  /** Sends one that was held back, once its window has passed: its budget may be sold again by then. */
+  async acknowledgeLate(): Promise<void> {
+    const [oldest] = this.#late;
+    if (oldest !== undefined && performance.now() - oldest.sinceMs > 2 * ACK_WINDOW_MS) {
+      this.#late.shift();
+      await oldest.acknowledge();
+    }
   }
 
   async #acknowledge(key: string, body: object): Promise<void> {
