@@ -23,10 +23,10 @@ export function sweepReservations(books: Books, log: Logger): Periodic {
         // While Redis is away readiness says so; it needs no second line a second.
         return INTERVAL_MS;
       }
-      log.info({ event: "reservations.expired", count: expired.value });
+      log.info({ event: "reservations_expired", count: expired.value });
       return expired.value < BATCH_MAX ? INTERVAL_MS : 0;
     },
     INTERVAL_MS,
-    (error) => log.error({ event: "reservation_sweep.failed", err: error }),
+    (error) => log.error({ event: "reservation_sweep_failed", err: error }),
   );
 }
