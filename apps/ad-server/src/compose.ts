@@ -8,6 +8,7 @@ import {
   type RunnableService,
   startHttpServer,
 } from "@adrelay/service-kit";
+import type { Logger } from "pino";
 import { ApiKeys } from "./api-keys.ts";
 import { createAdServerApp } from "./app.ts";
 import type { Ad } from "./catalog/ad.ts";
@@ -23,6 +24,9 @@ import { RateLimits } from "./rate-limits.ts";
 import { Bm25Relevance } from "./relevance/bm25-relevance.ts";
 import { loadVocabulary } from "./relevance/load-vocabulary.ts";
 import { loadTopics } from "./safety/load-topics.ts";
+import { Books } from "./store/books.ts";
+import { ReportStore } from "./store/report-store.ts";
+import { sweepReservations } from "./store/reservation-sweep.ts";
 import { ResponseStore } from "./store/response-store.ts";
 
 const SHIPPED_TOPICS_FILE = fileURLToPath(new URL("../catalog/sensitive-topics.yaml", import.meta.url));
@@ -37,8 +41,11 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
   lifecycle.onStop("redis", () => redis.disconnect());
   const durability = await guardRedis(redis, config.redisDurability, log);
 
-  const catalog = await openCatalog(config.ads);
-  const store = new ResponseStore(redis, durability);
+  const catalog = await openCatalog(config);
+  const books = new Books(redis, durability);
+  const store = new ResponseStore(books, config.ackWindowMs);
+  const sweep = sweepReservations(books, log);
+  lifecycle.onStop("reservations", () => sweep.stop());
   const metrics = new AdServerMetrics(store);
   const faults = new FaultInjector(new FaultPlan(config.faultRules));
   const app = createAdServerApp({
@@ -48,6 +55,10 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
     faults,
     keys: new ApiKeys(config.apiKeys, config.revokedKeys),
     rates: new RateLimits(redis, config.rateLimits),
+    operatorKeys: new ApiKeys(config.reportKeys),
+    reports: new ReportStore(books),
+    pacing: config.pacing,
+    budgetMicrosOf: (adId) => catalog.now.adsById.get(adId)?.budget_micros ?? 0,
     notes: new CallNotes(),
     // Read once a call: a request keeps the rules that it began with.
     get rules() {
@@ -58,6 +69,35 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
     checkRedis: async () => durability.isDurable && (await redis.ping()) === "PONG",
   });
 
+  await watchCatalog({ config, catalog, metrics, log, lifecycle });
+  sweep.start();
+  const server = await startHttpServer(app, { name: "ad-server", host: config.host, port: config.port });
+  lifecycle.onStop("http", (signal) => server.stop(signal));
+  lifecycle.onStop("faults", () => faults.stop());
+  const listening = { port: server.port, ads: config.ads.length, faults: config.faultRules.length };
+  return { log, lifecycle, shutdownTimeoutMs: config.shutdownTimeoutMs, listening };
+}
+
+function openCatalog({ ads, floorCpmMicros }: AdServerConfig): Promise<CurrentCatalog> {
+  const topics = loadTopics(SHIPPED_TOPICS_FILE);
+  const vocabulary = loadVocabulary(SHIPPED_VOCABULARY_FILE);
+  const buildRules = async (current: readonly Ad[]) => ({
+    topics,
+    relevance: new Bm25Relevance(current, vocabulary),
+    floorCpmMicros,
+  });
+  return CurrentCatalog.open(ads, { now: Date.now, buildRules });
+}
+
+interface WatchParts {
+  readonly config: AdServerConfig;
+  readonly catalog: CurrentCatalog;
+  readonly metrics: AdServerMetrics;
+  readonly log: Logger;
+  readonly lifecycle: Lifecycle;
+}
+
+async function watchCatalog({ config, catalog, metrics, log, lifecycle }: WatchParts): Promise<void> {
   const catalogMetrics = new CatalogMetrics(metrics.registry);
   catalogMetrics.inForce(catalog.now);
   const watch = await CatalogWatch.start({
@@ -72,33 +112,16 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
     },
   });
   lifecycle.onStop("catalog watch", () => watch.stop());
-  lifecycle.onStop(
-    "hang-up",
-    onHangUp(() => watch.reload()),
-  );
-
-  const server = await startHttpServer(app, { name: "ad-server", host: config.host, port: config.port });
-  lifecycle.onStop("http", (signal) => server.stop(signal));
-  lifecycle.onStop("faults", () => faults.stop());
-  const listening = { port: server.port, ads: config.ads.length, faults: config.faultRules.length };
-  return { log, lifecycle, shutdownTimeoutMs: config.shutdownTimeoutMs, listening };
-}
-
-function openCatalog(ads: readonly Ad[]): Promise<CurrentCatalog> {
-  const topics = loadTopics(SHIPPED_TOPICS_FILE);
-  const vocabulary = loadVocabulary(SHIPPED_VOCABULARY_FILE);
-  return CurrentCatalog.open(ads, {
-    now: Date.now,
-    buildRules: async (current) => ({ topics, relevance: new Bm25Relevance(current, vocabulary) }),
-  });
+  const ignoreHangUps = onHangUp(() => watch.reload());
+  lifecycle.onStop("hang-up", ignoreHangUps);
 }
 
 /** SIGHUP reloads, as of other servers; on a terminal it still means that the terminal is gone. */
 function onHangUp(reload: () => Promise<void>): () => void {
-  const handle = () => void reload();
   if (process.stdout.isTTY) {
     return () => {};
   }
+  const handle = () => void reload();
   process.on("SIGHUP", handle);
   return () => void process.off("SIGHUP", handle);
 }

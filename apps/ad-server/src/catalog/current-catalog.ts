@@ -7,6 +7,7 @@ export type BuildRules = (ads: readonly Ad[]) => Promise<DecisionRules>;
 /** A catalogue that can be decided by: its ads and what was built of them. Never changed, only replaced. */
 export interface Catalog {
   readonly ads: readonly Ad[];
+  readonly adsById: ReadonlyMap<string, Ad>;
   readonly rules: DecisionRules;
   readonly loadedAtMs: number;
 }
@@ -45,5 +46,6 @@ export class CurrentCatalog {
 }
 
 async function build(ads: readonly Ad[], { buildRules, now }: CatalogDeps): Promise<Catalog> {
-  return { ads, rules: await buildRules(ads), loadedAtMs: now() };
+  const adsById = new Map(ads.map((ad) => [ad.id, ad]));
+  return { ads, adsById, rules: await buildRules(ads), loadedAtMs: now() };
 }

@@ -7,14 +7,17 @@ import {
 } from "@adrelay/contract";
 import { type CallNotes, sendProblem } from "@adrelay/service-kit";
 import type { Response } from "express";
+import type { Stored } from "../../store/books.ts";
 import type { AcknowledgeOutcome } from "../../store/replies.ts";
-import type { ResponseStore, Stored } from "../../store/response-store.ts";
+import type { ResponseStore } from "../../store/response-store.ts";
 import { type Judgment, judgeAnswer } from "../../verdict/judge-answer.ts";
 import { sendStorageUnavailable } from "../answers.ts";
 import type { Call, Operation } from "../endpoint.ts";
 
 export interface AcknowledgeDeps {
-  readonly store: Pick<ResponseStore, "loadProduct" | "acknowledge">;
+  readonly store: Pick<ResponseStore, "loadShownAd" | "acknowledge">;
+  /** The budget of an ad as of now; 0 for one that the catalogue doesn't hold. */
+  budgetMicrosOf(adId: string): number;
   readonly notes: CallNotes;
 }
 
@@ -39,23 +42,20 @@ export function acknowledgeOperation(deps: AcknowledgeDeps): Operation<Acknowled
 }
 
 async function acknowledge(
-  { store, notes }: AcknowledgeDeps,
+  { store, budgetMicrosOf, notes }: AcknowledgeDeps,
   { body, publisher, response }: Call<AcknowledgmentRequest>,
 ): Promise<Stored<AcknowledgeOutcome>> {
   const { ad_response_id: id, llm_response: answer } = body;
-  const product = await store.loadProduct(id);
-  if (product.kind === "unavailable") {
-    return product;
+  const shown = await store.loadShownAd(id);
+  if (shown.kind === "unavailable") {
+    return shown;
   }
-  // Without a product the store refuses it, whatever the verdict.
-  const judgment: Judgment =
-    product.value === undefined ? { verdict: "no_ad_used" } : judgeAnswer(answer, product.value);
-  const outcome = await store.acknowledge({
-    id,
-    publisher,
-    adAckId: adAckIdSchema.parse(randomUUID()),
-    judgment,
-  });
+  const { value: ad } = shown;
+  // Without an ad the store refuses it, whatever the verdict.
+  const judgment: Judgment = ad === undefined ? { verdict: "no_ad_used" } : judgeAnswer(answer, ad.product);
+  const budgetMicros = ad === undefined ? 0 : budgetMicrosOf(ad.ad);
+  const adAckId = adAckIdSchema.parse(randomUUID());
+  const outcome = await store.acknowledge({ id, publisher, adAckId, judgment, budgetMicros });
   if (outcome.kind === "ok" && outcome.value.kind === "recorded") {
     notes.add(response, noteOf(judgment));
   }
