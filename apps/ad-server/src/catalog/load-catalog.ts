@@ -17,6 +17,8 @@ const screenedAdSchema = adSchema.superRefine((ad, context) => {
     context.addIssue({ code: "custom", path: path.split("."), message });
   }
 });
+/** What the file must hold, but for the screening of texts and ids that stand twice. */
+export const catalogFormSchema = z.array(adSchema).min(1, "must hold at least one ad");
 const catalogSchema = z.array(screenedAdSchema).min(1, "must hold at least one ad");
 
 /** Reads the ads of a YAML file; every fault is reported by its place in the file (`3.id` is the id of the fourth ad). */
