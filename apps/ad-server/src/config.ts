@@ -20,7 +20,7 @@ import { PACING_MODES } from "./money/offer-terms.ts";
 import { RESPONSE_LIFETIME_MS } from "./store/response-store.ts";
 
 /** The catalogue that comes with the ad server. */
-const SHIPPED_CATALOG_FILE = fileURLToPath(new URL("../catalog/catalog.yaml", import.meta.url));
+export const SHIPPED_CATALOG_FILE = fileURLToPath(new URL("../catalog/catalog.yaml", import.meta.url));
 
 const keysType = listType.pipe(z.array(z.string()).min(1, "must hold at least one key"));
 
@@ -37,6 +37,13 @@ const faultsType = z.string().transform((text, context) => {
 
 const ackWindowType = durationType.pipe(
   z.number().max(RESPONSE_LIFETIME_MS, "must be at most 30d, for then the response is forgotten"),
+);
+
+/** It also serves those who check a catalogue beforehand. */
+export const FLOOR_CPM_MICROS_SETTING = setting(
+  integerType(1, BID_CPM_MICROS_MAX),
+  "100000",
+  "Least price of a thousand impressions, in micros; ads that bid less aren't shown.",
 );
 
 /** Every setting of the ad server, by the name of its environment variable. */
@@ -69,11 +76,7 @@ export const AD_SERVER_SETTINGS = {
     "2s",
     "How often the ad server looks whether its catalogue file has changed; it takes a change at the second look.",
   ),
-  FLOOR_CPM_MICROS: setting(
-    integerType(1, BID_CPM_MICROS_MAX),
-    "100000",
-    "Least price of a thousand impressions, in micros; ads that bid less aren't shown.",
-  ),
+  FLOOR_CPM_MICROS: FLOOR_CPM_MICROS_SETTING,
   PACING: setting(
     z.enum(PACING_MODES),
     "even",

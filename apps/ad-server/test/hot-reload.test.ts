@@ -64,7 +64,7 @@ test("a faulty catalogue is refused whole with all its faults, and the old one s
   await eventually(() => expect(linesOf("catalog_refused")).toHaveLength(1));
   const [line] = linesOf("catalog_refused");
   expect(line).toMatchObject({ level: "error" });
-  for (const place of ["1.bid_cpm_micros", "2.id", "2.landing_url"]) {
+  for (const place of ["1.bid_cpm_micros", "2.id", "2.description", "2.landing_url"]) {
     expect(JSON.stringify(line?.["faults"])).toContain(`CATALOG_FILE ${place}`);
   }
   expect(await productNow()).toBe("Velmora Swift");

@@ -45,9 +45,10 @@ export function screenCreative(creative: Creative): FieldFault[] {
   const isClean = fault(texts.map(([, text]) => text).join(";\n")) === undefined;
   return [
     ...(isClean ? [] : texts.flatMap(([path, text]) => asFault(path, fault(text)))),
+    // An absent name is a fault of the form.
     ...asFault(
       "product_name",
-      /[\p{L}\p{N}]/u.test(product_name) ? undefined : "must have a letter or a digit",
+      /^$|[\p{L}\p{N}]/u.test(product_name) ? undefined : "must have a letter or a digit",
     ),
     ...asFault("landing_url", landing === null ? undefined : urlFault(landing_url, landing)),
   ];

@@ -12,14 +12,8 @@ export type CatalogResult =
 /** Far more than a catalogue needs, and what can still be read in seconds. */
 const FILE_BYTES_MAX = 64 * 1024 * 1024;
 
-const screenedAdSchema = adSchema.superRefine((ad, context) => {
-  for (const { path, message } of screenCreative(ad)) {
-    context.addIssue({ code: "custom", path: path.split("."), message });
-  }
-});
-/** What the file must hold, but for the screening of texts and ids that stand twice. */
+/** The form of the file; texts are screened and ids compared besides. */
 export const catalogFormSchema = z.array(adSchema).min(1, "must hold at least one ad");
-const catalogSchema = z.array(screenedAdSchema).min(1, "must hold at least one ad");
 
 /** Reads the ads of a YAML file; every fault is reported by its place in the file (`3.id` is the id of the fourth ad). */
 export function loadCatalog(file: string): CatalogResult {
@@ -29,16 +23,38 @@ export function loadCatalog(file: string): CatalogResult {
 
 /** Checks what a catalogue file holds; all of its faults come at once. */
 export function parseCatalog(value: unknown): CatalogResult {
-  const parsed = catalogSchema.safeParse(value);
-  const faults = [...(parsed.success ? [] : faultsOf(parsed.error)), ...repeatedIds(value)];
+  const parsed = catalogFormSchema.safeParse(value);
+  const faults = [
+    ...(parsed.success ? [] : faultsOf(parsed.error)),
+    ...(Array.isArray(value) ? [...screenedFaults(value), ...repeatedIds(value)] : []),
+  ];
   return parsed.success && faults.length === 0
     ? { kind: "ok", ads: parsed.data }
     : { kind: "faulty", faults: faults.map(inCatalogue) };
 }
 
+const text = z.string().catch("");
+/** What can be screened of an ad, also where the rest of it has faults. */
+const creativeSchema = z.object({
+  product_name: text,
+  advertiser: text,
+  description: text,
+  keywords: z.array(text).catch([]),
+  landing_url: text,
+});
+
+function screenedFaults(ads: readonly unknown[]): FieldFault[] {
+  return ads.flatMap((ad, index) => {
+    const creative = creativeSchema.safeParse(ad);
+    return creative.success
+      ? screenCreative(creative.data).map(({ path, message }) => ({ path: `${index}.${path}`, message }))
+      : [];
+  });
+}
+
 /** Ids that stand twice, also among ads that have other faults. */
-function repeatedIds(value: unknown): FieldFault[] {
-  const ids = Array.isArray(value) ? value.map((ad: unknown) => Object(ad)["id"]) : [];
+function repeatedIds(ads: readonly unknown[]): FieldFault[] {
+  const ids = ads.map((ad): unknown => Object(ad)["id"]);
   const seen = new Set<unknown>();
   return ids.flatMap((id, index) => {
     const isRepeated = typeof id === "string" && seen.has(id);
