@@ -36,7 +36,10 @@ function flightWarnings({ end }: Ad, nowMs: number): FieldFault[] {
 }
 
 function moneyWarnings({ bid_cpm_micros, budget_micros }: Ad, floorCpmMicros: number): FieldFault[] {
-  const impressionMicros = Math.ceil(Math.max(bid_cpm_micros, floorCpmMicros) / IMPRESSIONS_OF_A_BID);
+  const impressionMicros = Math.max(
+    Math.floor(bid_cpm_micros / IMPRESSIONS_OF_A_BID),
+    Math.ceil(floorCpmMicros / IMPRESSIONS_OF_A_BID),
+  );
   return [
     ...(bid_cpm_micros < floorCpmMicros
       ? [
@@ -47,7 +50,12 @@ function moneyWarnings({ bid_cpm_micros, budget_micros }: Ad, floorCpmMicros: nu
         ]
       : []),
     ...(budget_micros < impressionMicros
-      ? [{ path: "budget_micros", message: `doesn't buy one impression at ${impressionMicros}` }]
+      ? [
+          {
+            path: "budget_micros",
+            message: `doesn't buy one impression at its bid, which is ${impressionMicros}`,
+          },
+        ]
       : []),
   ];
 }
