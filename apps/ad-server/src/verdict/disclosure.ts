@@ -5,7 +5,7 @@ export const NEAR_CHARS = 600;
 
 /** Labels of paid content, without accents. Those that are also everyday words want a capital or an article. */
 const LATIN_LABELS = [
-  "(?i:sponsored?|sponsors|sponsoring|promoted|paid (?:partnership|placement|promotion|content)|advert|advertise(?:ment|r|d)s?|advertising)",
+  "(?i:sponsored?|sponsors|sponsoring|promoted|paid (?:partnership|placement|promotion|content)|advert|advertis(?:ements?|ed|ing)|advertorial|an advertiser)",
   "(?i:gesponsert\\p{L}{0,2}|werbung|werbeanzeige|werbehinweis|werblich\\p{L}{0,2}|anzeigenhinweis|bezahlte (?:partnerschaft|empfehlung|werbung))",
   "(?i:sponsorise\\p{L}{0,2}|publicite|publicitaire|partenariat remunere|contenu commercial)",
   "(?i:patrocin(?:ad[oa]s?|io)|anuncio|publicidad|publicidade|publicitari[oa]|promocionad[oa]|contenido pagado|conteudo pago|parceria paga|publi)",

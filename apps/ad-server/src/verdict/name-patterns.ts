@@ -36,7 +36,8 @@ const ENDING = "(?:e?s)?";
 /** One word of what stands between a name's parts. A list of things isn't one thing. */
 const GAP_WORD =
   "(?!(?:and|or|und|oder|et|ou|y|o|e|vs|versus|not|nicht|pas|no) )[^ .,;:!?|\\u2029\\u3001\\u3002\\u0964]{1,30}";
-const LINK_WORD = "(?:from|by|of|at|von|vom|aus|bei|de|du|des|d|par|chez|da|do|del|por|का|की|के|से|ने)";
+const LINK_WORD =
+  "(?i:from|by|of|at|von|vom|aus|bei|de|du|des|d|par|chez|da|do|del|por|brand|maker|company|marke|marque|marca|firma|hersteller|का|की|के|से|ने)";
 const POSSESSIVE = " ?(?:の|社の|製の?) ?";
 const ARTICLE =
   "[Tt]he|[Tt]his|[Tt]heir|[Ii]ts|[Dd]er|[Dd]ie|[Dd]as|[Dd]en|[Dd]em|[Ll]e|[Ll]a|[Ee]l|[Uu]n|[Uu]ne|[Ee]in|[Ee]ine|[Oo]|[Aa]|[Yy]our|यह";
@@ -128,8 +129,10 @@ function tiedPattern(rest: readonly string[], maker: readonly string[]): RegExp 
   const named = isTelling(rest) ? free : `${rest.map(capitalised).join(" ?")}${ENDING}${RIGHT}`;
   const possessive = `${LEFT}${sequence(maker)}(?: s |s |${POSSESSIVE})${free}`;
   const makerFirst = `${by}(?:${POSSESSIVE}| (?:${GAP_WORD} ){1,3})${named}`;
-  const makerLast = `${LEFT}${named},? ?(?:${GAP_WORD},? ){0,4}${LINK_WORD} (?:${GAP_WORD} ){0,2}${by}`;
-  return new RegExp(`${possessive}|${makerFirst}|${makerLast}`, "gu");
+  const makerLast = `${LEFT}${named},? ?(?:${GAP_WORD},? ){0,5}${LINK_WORD} (?:${GAP_WORD} ){0,2}${by}`;
+  // "Tempo 3 (Stridewell)". One common word beside a maker may be a word.
+  const beside = isTelling(rest) ? `|${LEFT}${named} ${by}` : "";
+  return new RegExp(`${possessive}|${makerFirst}|${makerLast}${beside}`, "gu");
 }
 
 /** Whether the rest of a name says more than one common word does. */

@@ -14,7 +14,7 @@ const CITATION = /\[\^?\d{1,3}\]/g;
 /** Trademarks, footnotes and the emoji selector are no part of a name; NFKD would make letters and digits of them. */
 const MARKS = /[\u2122\u2120\u00ae\u00a9\u00b9\u00b2\u00b3\u2070-\u209f]|\ufe0e|\ufe0f/gu;
 const LABEL =
-  /#(?:ad|anzeige|publi|pub|pr)\b|[([（【［]\s{0,3}(?:ad|ads|anzeige|annonce|publi|pub|pr)\s{0,3}[)\]）】］]/giu;
+  /#(?:ad|anzeige|publi|pub|pr)\b|[([（【［]\s{0,3}(?:ad|ads|anz\.?|anzeige|annonce|publi|pub|pr)\s{0,3}[)\]）】］]/giu;
 /** A mail address names its host, not what the host is known for. */
 const MAIL = /(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}/g;
 const HEADING = /^([ \t]{0,3}#{1,6} [^\n]{0,500})\n/gm;
@@ -28,7 +28,7 @@ const ITEM_START = /\n[ \t>]*(?=(?:[-*+•–]|\d{1,3}[.)]|#{1,6})[ \t])/g;
 export function readable(text: string): string {
   return plainCharacters(withBreaks(withoutMarkup(text)))
     .replace(/(\p{L})[-\u2010]\n[ \t>]*(?=\p{L})/gu, "$1")
-    .replace(/&+/g, " and ")
+    .replace(/&+| \+ /g, " and ")
     .replace(/[^\p{L}\p{M}\p{N}.,;:!?|\u2029\u3001\u3002\u0964]+/gu, " ");
 }
 
