@@ -1,7 +1,8 @@
 import { decodeHTML } from "entities";
 
 /** NFKD can make a text 18 times as long; no answer that a body has room for needs more than this. */
-const READ_CHARS_MAX = 3_000_000;
+const READ_CHARS_MAX = 2_200_000;
+const PORTION_CHARS = 65_536;
 
 /** The end of a paragraph, a heading or a list's item in a readable text: no name goes across it. */
 export const BREAK = "\u2029";
@@ -49,12 +50,19 @@ function withBreaks(text: string): string {
 }
 
 function plainCharacters(text: string): string {
-  return text
-    .normalize("NFKD")
-    .slice(0, READ_CHARS_MAX)
+  return decomposed(text)
     .replace(/(\p{Script=Latin})\p{M}+/gu, "$1")
     .normalize("NFC")
     .replace(/[\p{Cf}*_~`\\]/gu, "")
     .replace(/[\u0966-\u096f]/g, (digit) => String(digit.charCodeAt(0) - 0x966))
     .replace(/[\u0660-\u0669]/g, (digit) => String(digit.charCodeAt(0) - 0x660));
+}
+
+/** Portion by portion, so that a text that would grow beyond all bounds is left where it does. */
+function decomposed(text: string): string {
+  let result = "";
+  for (let from = 0; from < text.length && result.length < READ_CHARS_MAX; from += PORTION_CHARS) {
+    result += text.slice(from, from + PORTION_CHARS).normalize("NFKD");
+  }
+  return result.slice(0, READ_CHARS_MAX);
 }
