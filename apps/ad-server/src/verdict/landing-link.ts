@@ -1,4 +1,5 @@
 import { decodeHTML } from "entities";
+import { normalized } from "./readable-text.ts";
 
 const PATH = "(?::\\d{1,5})?(/[^\\s<>\"'()[\\]|\\u3001\\u3002]{0,2048})?";
 
@@ -24,9 +25,7 @@ export function findLinks(text: string, landingUrl: string): { start: number; en
 
 /** A text with its links as they lead. */
 export function linkText(text: string): string {
-  return decodeHTML(text)
-    .normalize("NFKC")
-    .replace(/[\p{Cf}*`\\]/gu, "");
+  return normalized(decodeHTML(text), "NFKC").replace(/[\p{Cf}*`\\]/gu, "");
 }
 
 function leadsTo(path: string, landingPath: string): boolean {

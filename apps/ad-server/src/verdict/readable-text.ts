@@ -50,7 +50,7 @@ function withBreaks(text: string): string {
 }
 
 function plainCharacters(text: string): string {
-  return decomposed(text)
+  return normalized(text, "NFKD")
     .replace(/(\p{Script=Latin})\p{M}+/gu, "$1")
     .normalize("NFC")
     .replace(/[\p{Cf}*_~`\\]/gu, "")
@@ -59,10 +59,10 @@ function plainCharacters(text: string): string {
 }
 
 /** Portion by portion, so that a text that would grow beyond all bounds is left where it does. */
-function decomposed(text: string): string {
+export function normalized(text: string, form: "NFKC" | "NFKD"): string {
   let result = "";
   for (let from = 0; from < text.length && result.length < READ_CHARS_MAX; from += PORTION_CHARS) {
-    result += text.slice(from, from + PORTION_CHARS).normalize("NFKD");
+    result += text.slice(from, from + PORTION_CHARS).normalize(form);
   }
   return result.slice(0, READ_CHARS_MAX);
 }
