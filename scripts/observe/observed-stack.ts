@@ -73,6 +73,8 @@ async function makeSettings(): Promise<NodeJS.ProcessEnv> {
     ...QUICK_SETTINGS,
     REDIS_DURABILITY: "strict",
     AD_SERVER_FAULTS: FAULTS,
+    // All traffic is for two ads: their plan for a day would last a minute.
+    PACING: "asap",
     GATEWAY_PORT: await port(),
     GATEWAY_OPS_PORT: await port(),
     WORKER_OPS_PORT: await port(),

@@ -9,13 +9,15 @@ import {
 import type { Express } from "express";
 import type { Logger } from "pino";
 import type { AdServerMetrics, OperationLabel } from "./metrics.ts";
-import { acknowledgeOperation } from "./routes/acknowledge/acknowledge.ts";
+import { type AcknowledgeDeps, acknowledgeOperation } from "./routes/acknowledge/acknowledge.ts";
 import { type EndpointDeps, makeEndpoint } from "./routes/endpoint.ts";
 import { LOOK_UP_PATH, lookUpEndpoint } from "./routes/look-up/look-up.ts";
+import { BUDGETS_PATH, type BudgetsDeps, budgetsEndpoint } from "./routes/reports/budgets.ts";
+import { SPEND_PATHS, type SpendDeps, spendEndpoint } from "./routes/reports/spend.ts";
 import { type StartDeps, startOperation } from "./routes/start/start.ts";
 import type { ResponseStore } from "./store/response-store.ts";
 
-export interface AppDeps extends EndpointDeps, StartDeps {
+export interface AppDeps extends EndpointDeps, StartDeps, AcknowledgeDeps, SpendDeps, BudgetsDeps {
   readonly log: Logger;
   readonly metrics: AdServerMetrics;
   readonly store: ResponseStore;
@@ -36,6 +38,8 @@ export function createAdServerApp(deps: AppDeps): Express {
     .post(makeEndpoint(deps, acknowledgeOperation(deps)))
     .all(methodNotAllowed("POST"));
   app.route(LOOK_UP_PATH).get(lookUpEndpoint(deps)).all(methodNotAllowed("GET"));
+  app.route(SPEND_PATHS).get(spendEndpoint(deps)).all(methodNotAllowed("GET"));
+  app.route(BUDGETS_PATH).get(budgetsEndpoint(deps)).all(methodNotAllowed("GET"));
   app.use(
     createOpsApp({
       collect: () => deps.metrics.collect(),
@@ -65,7 +69,15 @@ function report({ log, metrics, notes }: AppDeps, finished: FinishedRequest): vo
 }
 
 function operationOf(noted: string | number | undefined): OperationLabel {
-  return noted === "start" || noted === "acknowledge" || noted === "look_up" ? noted : "other";
+  switch (noted) {
+    case "start":
+    case "acknowledge":
+    case "look_up":
+    case "report":
+      return noted;
+    default:
+      return "other";
+  }
 }
 
 function levelOf(operation: OperationLabel, status: number): "debug" | "info" | "warn" {

@@ -17,6 +17,9 @@ import { AdServerMetrics } from "./metrics.ts";
 import { Bm25Relevance } from "./relevance/bm25-relevance.ts";
 import { loadVocabulary } from "./relevance/load-vocabulary.ts";
 import { loadTopics } from "./safety/load-topics.ts";
+import { Books } from "./store/books.ts";
+import { ReportStore } from "./store/report-store.ts";
+import { sweepReservations } from "./store/reservation-sweep.ts";
 import { ResponseStore } from "./store/response-store.ts";
 
 const SHIPPED_TOPICS_FILE = fileURLToPath(new URL("../catalog/sensitive-topics.yaml", import.meta.url));
@@ -31,7 +34,11 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
   lifecycle.onStop("redis", () => redis.disconnect());
   const durability = await guardRedis(redis, config.redisDurability, log);
 
-  const store = new ResponseStore(redis, durability);
+  const books = new Books(redis, durability);
+  const store = new ResponseStore(books, config.ackWindowMs);
+  const sweep = sweepReservations(books, log);
+  lifecycle.onStop("reservations", () => sweep.stop());
+  const budgets = new Map(config.ads.map((ad) => [ad.id, ad.budget_micros]));
   const metrics = new AdServerMetrics(store);
   const faults = new FaultInjector(new FaultPlan(config.faultRules));
   const app = createAdServerApp({
@@ -40,16 +47,22 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
     metrics,
     faults,
     keys: new ApiKeys(config.apiKeys),
+    operatorKeys: new ApiKeys(config.reportKeys),
+    reports: new ReportStore(books),
+    pacing: config.pacing,
+    budgetMicrosOf: (adId) => budgets.get(adId) ?? 0,
     notes: new CallNotes(),
     rules: {
       topics: loadTopics(SHIPPED_TOPICS_FILE),
       relevance: new Bm25Relevance(config.ads, loadVocabulary(SHIPPED_VOCABULARY_FILE)),
+      floorCpmMicros: config.floorCpmMicros,
     },
     now: Date.now,
     isStopping: () => lifecycle.isStopping,
     checkRedis: async () => durability.isDurable && (await redis.ping()) === "PONG",
   });
 
+  sweep.start();
   const server = await startHttpServer(app, { name: "ad-server", host: config.host, port: config.port });
   lifecycle.onStop("http", (signal) => server.stop(signal));
   lifecycle.onStop("faults", () => faults.stop());

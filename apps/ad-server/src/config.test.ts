@@ -14,3 +14,16 @@ test("keys alone are enough, and the rest has defaults", () => {
     config: { apiKeys: ["a", "b"], host: "127.0.0.1", port: 8090, faultRules: [], ads: { length: 64 } },
   });
 });
+
+test.each([
+  ["AD_SERVER_REPORT_KEY", "b"],
+  ["ACK_WINDOW", "31d"],
+  ["FLOOR_CPM_MICROS", "0"],
+  ["PACING", "fast"],
+  ["PACING_DAYS", "0"],
+])("a %s of %s is a fault of that setting", (name, value) => {
+  expect(loadAdServerConfig({ AD_SERVER_API_KEYS: "a, b", [name]: value })).toMatchObject({
+    kind: "faulty",
+    faults: [{ path: name }],
+  });
+});

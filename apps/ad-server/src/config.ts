@@ -2,7 +2,9 @@ import { fileURLToPath } from "node:url";
 import {
   COMMON_SETTINGS,
   type ConfigResult,
+  durationType,
   type Environment,
+  integerType,
   listType,
   loadConfig,
   optionalSetting,
@@ -11,9 +13,11 @@ import {
   textType,
 } from "@adrelay/service-kit";
 import { z } from "zod";
-import type { Ad } from "./catalog/ad.ts";
+import { type Ad, BID_CPM_MICROS_MAX } from "./catalog/ad.ts";
 import { loadCatalog } from "./catalog/load-catalog.ts";
 import { parseFaultRules } from "./faults/fault-rules.ts";
+import { PACING_MODES } from "./money/offer-terms.ts";
+import { RESPONSE_LIFETIME_MS } from "./store/response-store.ts";
 
 /** The catalogue that comes with the ad server. */
 const SHIPPED_CATALOG_FILE = fileURLToPath(new URL("../catalog/catalog.yaml", import.meta.url));
@@ -31,6 +35,10 @@ const faultsType = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+const ackWindowType = durationType.pipe(
+  z.number().max(RESPONSE_LIFETIME_MS, "must be at most 30d, for then the response is forgotten"),
+);
+
 /** Every setting of the ad server, by the name of its environment variable. */
 export const AD_SERVER_SETTINGS = {
   AD_SERVER_HOST: setting(textType, "127.0.0.1", "Address that the ad server listens on."),
@@ -42,6 +50,26 @@ export const AD_SERVER_SETTINGS = {
       description: "Keys that may call the ad server, separated by commas; each is a publisher. Required.",
     }),
   CATALOG_FILE: optionalSetting(textType, "YAML file of ads. Default: the catalogue that is shipped."),
+  FLOOR_CPM_MICROS: setting(
+    integerType(1, BID_CPM_MICROS_MAX),
+    "100000",
+    "Least price of a thousand impressions, in micros; ads that bid less aren't shown.",
+  ),
+  PACING: setting(
+    z.enum(PACING_MODES),
+    "even",
+    "even: an ad's budget is spread over its flight; asap: it is sold as fast as it goes.",
+  ),
+  PACING_DAYS: setting(integerType(1, 3650), "30", "Days over which a budget is spread whose ad has no end."),
+  ACK_WINDOW: setting(
+    ackWindowType,
+    "4d",
+    "How long an injection's price stays reserved for its acknowledgment; longer than a relay goes on trying.",
+  ),
+  AD_SERVER_REPORT_KEY: optionalSetting(
+    textType,
+    "Key of the operator, for reports on all publishers. Without it there are only publishers' own.",
+  ),
   AD_SERVER_FAULTS: optionalSetting(
     faultsType,
     "Faults on purpose, for tests: see apps/ad-server/README.md. Off by default.",
@@ -49,16 +77,26 @@ export const AD_SERVER_SETTINGS = {
   ...COMMON_SETTINGS,
 } as const;
 
-const adServerConfigSchema = z.object(AD_SERVER_SETTINGS).transform((settings) => ({
-  host: settings.AD_SERVER_HOST,
-  port: settings.AD_SERVER_PORT,
-  apiKeys: settings.AD_SERVER_API_KEYS,
-  faultRules: settings.AD_SERVER_FAULTS ?? [],
-  redisUrl: settings.REDIS_URL,
-  redisDurability: settings.REDIS_DURABILITY,
-  logLevel: settings.LOG_LEVEL,
-  shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
-}));
+const adServerConfigSchema = z
+  .object(AD_SERVER_SETTINGS)
+  .refine((settings) => !settings.AD_SERVER_API_KEYS.includes(settings.AD_SERVER_REPORT_KEY ?? ""), {
+    path: ["AD_SERVER_REPORT_KEY"],
+    message: "must not be a publisher's key",
+  })
+  .transform((settings) => ({
+    host: settings.AD_SERVER_HOST,
+    port: settings.AD_SERVER_PORT,
+    apiKeys: settings.AD_SERVER_API_KEYS,
+    reportKeys: settings.AD_SERVER_REPORT_KEY === undefined ? [] : [settings.AD_SERVER_REPORT_KEY],
+    floorCpmMicros: settings.FLOOR_CPM_MICROS,
+    pacing: { mode: settings.PACING, days: settings.PACING_DAYS },
+    ackWindowMs: settings.ACK_WINDOW,
+    faultRules: settings.AD_SERVER_FAULTS ?? [],
+    redisUrl: settings.REDIS_URL,
+    redisDurability: settings.REDIS_DURABILITY,
+    logLevel: settings.LOG_LEVEL,
+    shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
+  }));
 
 export interface AdServerConfig extends Readonly<z.infer<typeof adServerConfigSchema>> {
   readonly ads: readonly Ad[];

@@ -3,6 +3,10 @@ import { z } from "zod";
 
 /** Text that ends up in a prompt: short, so that an ad can't crowd out the question. */
 const adText = (maxLength: number) => z.string().min(1).max(maxLength);
+/** Bound of a bid, so that bid × relevance stays below 2^53: a million of the currency per mille. */
+export const BID_CPM_MICROS_MAX = 1_000_000_000_000;
+/** Longest window of a frequency cap: a year. */
+const CAP_HOURS_MAX = 8784;
 const ages = z.int().min(0).max(AGE_MAX);
 
 /** Whom an ad may be shown to. An absent key means no restriction; names are those of the request's context. */
@@ -23,10 +27,7 @@ export type Targeting = z.infer<typeof targetingSchema>;
 
 const instant = z.iso.datetime().transform((text) => Date.parse(text));
 
-/**
- * One ad as the catalogue file writes it. What the file says of money and caps is checked here, so that
- * a slip shows at start, and not used yet.
- */
+/** One ad as the catalogue file writes it. */
 export const adSchema = z
   .strictObject({
     id: z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/, "must be 1 to 64 small letters, digits or -"),
@@ -36,11 +37,14 @@ export const adSchema = z
     description: adText(400),
     keywords: z.array(adText(80)).min(1).max(50),
     landing_url: z.url({ protocol: /^https$/ }),
-    bid_cpm_micros: z.int().min(0),
+    /** What is bid for a thousand impressions. */
+    bid_cpm_micros: z.int().min(0).max(BID_CPM_MICROS_MAX),
     budget_micros: z.int().min(0),
+    /** Only for people known to be 18 or older, whatever the targeting says. */
+    adult: z.boolean().optional(),
     targeting: targetingSchema.default({}),
     frequency_cap: z
-      .strictObject({ per_session: z.int().min(1), per_hours: z.number().positive() })
+      .strictObject({ per_session: z.int().min(1), per_hours: z.number().positive().max(CAP_HOURS_MAX) })
       .optional(),
     /** The flight, both ends included, as milliseconds since 1970; an absent end is open. */
     start: instant.optional(),

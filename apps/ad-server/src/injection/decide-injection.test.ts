@@ -39,19 +39,19 @@ function requestOf(prompt: string, context: object = {}): InjectionRequest {
 }
 
 const decide = (prompt: string, context?: object) =>
-  decideInjection(requestOf(prompt, context), { topics, relevance }, NOW_MS);
+  decideInjection(requestOf(prompt, context), { topics, relevance, floorCpmMicros: 100_000 }, NOW_MS);
 
 test("a wish to buy gets an ad of its category", () => {
   const decision = decide("Which running shoes should I buy for my first marathon?", {
     country: "US",
     age: 34,
   });
-  expect(decision).toMatchObject({ outcome: "ok", ad: { category: "running-shoes" } });
+  expect(decision).toMatchObject({ outcome: "auction", offers: [{ ad: { category: "running-shoes" } }, {}] });
 });
 
 test("without a country only ads for everywhere are left", () => {
   const decision = decide("Which running shoes should I buy for my first marathon?");
-  expect(decision).toMatchObject({ outcome: "ok", ad: { id: "velmora-drift" } });
+  expect(decision).toMatchObject({ outcome: "auction", offers: [{ ad: { id: "velmora-drift" } }] });
 });
 
 test("a question with nothing to sell gets no ad", () => {
@@ -67,7 +67,7 @@ test.each([undefined, 16])("an age of %s gets no ad for adults", (age) => {
   const prompt = "which index fund or etf should i start investing in with my brokerage?";
   const context = { country: "US", ...(age === undefined ? {} : { age }) };
   expect(decide(prompt, context)).toEqual({ outcome: "no_fill" });
-  expect(decide(prompt, { country: "US", age: 34 })).toMatchObject({ outcome: "ok" });
+  expect(decide(prompt, { country: "US", age: 34 })).toMatchObject({ outcome: "auction" });
 });
 
 test("the labelled prompts come out as well as they did: a floor, not a goal", () => {
@@ -83,9 +83,9 @@ test("the labelled prompts come out as well as they did: a floor, not a goal", (
       gender,
     } = labelledSchema.parse(JSON.parse(line));
     const decision = decide(prompt, { country, age, gender });
-    if (decision.outcome === "ok") {
-      tally.fill += categories.includes(decision.ad.category) ? 1 : 0;
-      tally.wrongAd += categories.includes(decision.ad.category) ? 0 : 1;
+    if (decision.outcome === "auction") {
+      tally.fill += categories.includes(decision.offers[0].ad.category) ? 1 : 0;
+      tally.wrongAd += categories.includes(decision.offers[0].ad.category) ? 0 : 1;
       tally.adInsteadOfReject += expected === "reject" ? 1 : 0;
     } else if (decision.outcome === (expected === "reject" ? "rejected" : expected)) {
       tally[expected] += 1;

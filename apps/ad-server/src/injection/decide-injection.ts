@@ -1,5 +1,5 @@
 import type { InjectionRequest } from "@adrelay/contract";
-import type { Ad } from "../catalog/ad.ts";
+import { holdAuction, type Offer } from "../money/auction.ts";
 import type { Relevance } from "../relevance/relevance.ts";
 import type { SensitiveTopics } from "../safety/sensitive-topics.ts";
 import { guessLanguage } from "../targeting/prompt-language.ts";
@@ -8,21 +8,22 @@ import { audienceOf, isEligible } from "../targeting/targeting.ts";
 export type InjectionDecision =
   | { readonly outcome: "rejected"; readonly topic: string }
   | { readonly outcome: "no_fill" }
-  | { readonly outcome: "ok"; readonly ad: Ad };
+  | { readonly outcome: "auction"; readonly offers: readonly [Offer, ...Offer[]] };
 
 /** What decisions rest on. */
 export interface DecisionRules {
   readonly topics: Pick<SensitiveTopics, "find">;
   readonly relevance: Relevance;
+  readonly floorCpmMicros: number;
 }
 
 /**
- * What a request gets: safety before relevance before targeting, and of the ads that are left the most
- * relevant one. Money plays no part.
+ * What a request gets: safety before relevance before targeting, and of the ads that are left offers in the
+ * order of an auction. Which of them is served depends on budgets and caps, and they are the store's.
  */
 export function decideInjection(
   request: InjectionRequest,
-  { topics, relevance }: DecisionRules,
+  { topics, relevance, floorCpmMicros }: DecisionRules,
   nowMs: number,
 ): InjectionDecision {
   const topic = topics.find(request.prompt);
@@ -30,6 +31,10 @@ export function decideInjection(
     return { outcome: "rejected", topic };
   }
   const audience = audienceOf(request, guessLanguage(request.prompt));
-  const best = relevance.rank(request.prompt).find(({ ad }) => isEligible(ad, audience, nowMs));
-  return best === undefined ? { outcome: "no_fill" } : { outcome: "ok", ad: best.ad };
+  const candidates = relevance
+    .rank(request.prompt)
+    .filter(({ ad }) => isEligible(ad, audience, nowMs))
+    .map(({ ad, score }) => ({ ad, relevance: score }));
+  const [best, ...others] = holdAuction(candidates, floorCpmMicros);
+  return best === undefined ? { outcome: "no_fill" } : { outcome: "auction", offers: [best, ...others] };
 }

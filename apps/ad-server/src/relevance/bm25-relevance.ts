@@ -69,9 +69,9 @@ export class Bm25Relevance implements Relevance {
         : [];
     });
     const [best] = found;
-    return found.filter(
-      ({ ad, score }) => ad.category === best?.ad.category || score >= (best?.score ?? 0) * SHARE_OF_BEST_MIN,
-    );
+    return found
+      .map(({ ad, score }) => ({ ad, score: score / (best?.score ?? score) }))
+      .filter(({ ad, score }) => ad.category === best?.ad.category || score >= SHARE_OF_BEST_MIN);
   }
 }
 

@@ -2,7 +2,7 @@ import type { Ad } from "../catalog/ad.ts";
 
 export interface ScoredAd {
   readonly ad: Ad;
-  /** Comparable within one ranking only. */
+  /** In (0, 1]: the auction weighs bids by it. */
   readonly score: number;
 }
 

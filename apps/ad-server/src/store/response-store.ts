@@ -1,8 +1,8 @@
-import { readFileSync } from "node:fs";
-import type { AdAckId, AdResponseId, InjectionOutcome, Verdict } from "@adrelay/contract";
-import { OVERDUE, withDeadline } from "@adrelay/service-kit";
-import type { Redis } from "ioredis";
-import { COUNTS_KEY, responseKey } from "./keys.ts";
+import type { AdAckId, AdResponseId, Verdict } from "@adrelay/contract";
+import { z } from "zod";
+import type { OfferTerms } from "../money/offer-terms.ts";
+import type { Books, Stored } from "./books.ts";
+import { BOOK_KEYS, COUNTS_KEY, responseKey } from "./keys.ts";
 import {
   type AcknowledgeOutcome,
   parseAcknowledgeReply,
@@ -10,17 +10,14 @@ import {
   type ServedResponse,
 } from "./replies.ts";
 
-/** A result of the store. `unavailable` leaves open whether a write took effect; `reason` is for the log. */
-export type Stored<T> =
-  | { readonly kind: "ok"; readonly value: T }
-  | { readonly kind: "unavailable"; readonly reason: string };
-
 export interface InjectionRecord {
   readonly id: AdResponseId;
-  readonly outcome: InjectionOutcome;
   readonly publisher: string;
-  readonly productName: string;
-  readonly adId: string;
+  /** See sessionMarkOf. */
+  readonly session: string;
+  readonly decision: "auction" | "rejected" | "no_fill";
+  /** Best first; none unless there is an auction. */
+  readonly offers: readonly OfferTerms[];
 }
 
 export interface NewAcknowledgment {
@@ -28,72 +25,84 @@ export interface NewAcknowledgment {
   readonly publisher: string;
   readonly adAckId: AdAckId;
   readonly verdict: Verdict;
+  /** The ad's budget as of now; 0 for an ad that isn't sold any more. */
+  readonly budgetMicros: number;
+}
+
+/** What a response showed. It never changes. */
+export interface ShownAd {
+  readonly ad: string;
+  readonly productName: string;
 }
 
 /** Responses can be acknowledged and looked up for 30 days; then their ids are unknown. */
-const RESPONSE_LIFETIME_MS = 30 * 24 * 3_600_000;
-/** Bound of one call of the store, so that a caller has its answer within a second. */
-const STORE_TIMEOUT_MS = 900;
+export const RESPONSE_LIFETIME_MS = 30 * 86_400_000;
+/** Reports are kept for 400 days: a year, and time to write it up. */
+const REPORT_LIFETIME_MS = 400 * 86_400_000;
+
+const placeReply = z.int().min(0);
 
 /**
- * The ad server's books in Redis. Each change is one script, so that a crash leaves no half of it and of
- * two concurrent acknowledgments exactly one is recorded. While Redis is away or isn't durable nothing is
- * taken.
+ * What was answered, what was acknowledged, and the money in between. Of two concurrent acknowledgments exactly
+ * one is recorded, and of any number of concurrent injections only as many are sold as the budget pays.
  */
 export class ResponseStore {
-  readonly #redis: Redis;
-  readonly #durability: { readonly isDurable: boolean };
-  readonly #recordInjection = readScript("record-injection.lua");
-  readonly #acknowledge = readScript("acknowledge.lua");
+  readonly #books: Books;
+  readonly #ackWindowMs: number;
 
-  constructor(redis: Redis, durability: { readonly isDurable: boolean }) {
-    this.#redis = redis;
-    this.#durability = durability;
+  constructor(books: Books, ackWindowMs: number) {
+    this.#books = books;
+    this.#ackWindowMs = ackWindowMs;
   }
 
-  /** Books an injection before its answer goes out. */
-  async recordInjection(record: InjectionRecord): Promise<Stored<void>> {
-    const { id, outcome, publisher, productName, adId } = record;
-    const stored = await this.#ask((redis) =>
-      redis.eval(
-        this.#recordInjection,
-        2,
-        responseKey(id),
-        COUNTS_KEY,
-        outcome,
-        publisher,
-        productName,
-        adId,
-        RESPONSE_LIFETIME_MS,
-      ),
+  /** Books an injection before its answer goes out; answers with the index of the offer that was taken. */
+  async recordInjection(record: InjectionRecord): Promise<Stored<number | undefined>> {
+    const { id, publisher, session, decision, offers } = record;
+    const stored = await this.#books.run(
+      "record-injection",
+      [...BOOK_KEYS, responseKey(id)],
+      [
+        ...[id, publisher, session, decision, JSON.stringify(offers)],
+        ...[RESPONSE_LIFETIME_MS, this.#ackWindowMs, REPORT_LIFETIME_MS],
+      ],
     );
-    return stored.kind === "ok" ? { kind: "ok", value: undefined } : stored;
+    if (stored.kind === "unavailable") {
+      return stored;
+    }
+    const place = placeReply.parse(stored.value);
+    return { kind: "ok", value: place === 0 ? undefined : place - 1 };
   }
 
-  /** The product that a response advertised; undefined if it is unknown or had none. It never changes. */
-  async loadProductName(id: AdResponseId): Promise<Stored<string | undefined>> {
-    const stored = await this.#ask((redis) => redis.hget(responseKey(id), "product"));
-    return stored.kind === "ok" ? { kind: "ok", value: stored.value || undefined } : stored;
+  /** What a response advertised; undefined if it is unknown or advertised nothing. */
+  async loadShownAd(id: AdResponseId): Promise<Stored<ShownAd | undefined>> {
+    const stored = await this.#books.ask((redis) => redis.hmget(responseKey(id), "ad", "product"));
+    if (stored.kind === "unavailable") {
+      return stored;
+    }
+    const [ad, productName] = stored.value;
+    return { kind: "ok", value: ad && productName ? { ad, productName } : undefined };
   }
 
-  /** Records an acknowledgment, or says why it can't be. */
+  /** Records an acknowledgment and settles its money, or says why it can't be. */
   async acknowledge(acknowledgment: NewAcknowledgment): Promise<Stored<AcknowledgeOutcome>> {
-    const { id, publisher, adAckId, verdict } = acknowledgment;
-    const stored = await this.#ask<unknown>((redis) =>
-      redis.eval(this.#acknowledge, 2, responseKey(id), COUNTS_KEY, publisher, adAckId, verdict),
+    const { id, publisher, adAckId, verdict, budgetMicros } = acknowledgment;
+    const stored = await this.#books.run(
+      "acknowledge",
+      [...BOOK_KEYS, responseKey(id)],
+      [publisher, adAckId, verdict, budgetMicros],
     );
     return stored.kind === "ok" ? { kind: "ok", value: parseAcknowledgeReply(stored.value) } : stored;
   }
 
   /** One response; undefined if it is unknown. */
   async load(id: AdResponseId): Promise<Stored<ServedResponse | undefined>> {
-    const stored = await this.#ask((redis) => redis.hgetall(responseKey(id)));
+    const stored = await this.#books.ask((redis) => redis.hgetall(responseKey(id)));
     return stored.kind === "ok" ? { kind: "ok", value: parseServedResponse(stored.value) } : stored;
   }
 
   /** Counts since the first start, by name (see COUNTS_KEY); one that is still 0 may be absent. */
   async loadCounts(): Promise<Stored<ReadonlyMap<string, number>>> {
-    const stored = await this.#ask((redis) => redis.hgetall(COUNTS_KEY));
+    const stored = await this.#books.ask((redis) => redis.hgetall(COUNTS_KEY));
     return stored.kind === "ok"
       ? {
           kind: "ok",
@@ -101,20 +110,4 @@ export class ResponseStore {
         }
       : stored;
   }
-
-  async #ask<T>(command: (redis: Redis) => Promise<T>): Promise<Stored<T>> {
-    if (!this.#durability.isDurable) {
-      return { kind: "unavailable", reason: "Redis is away or not durable" };
-    }
-    try {
-      const value = await withDeadline(command(this.#redis), STORE_TIMEOUT_MS);
-      return value === OVERDUE ? { kind: "unavailable", reason: "Redis is slow" } : { kind: "ok", value };
-    } catch (error) {
-      return { kind: "unavailable", reason: error instanceof Error ? error.message : "unknown" };
-    }
-  }
-}
-
-function readScript(name: string): string {
-  return readFileSync(new URL(`./scripts/${name}`, import.meta.url), "utf8");
 }

@@ -46,6 +46,46 @@ test.each<[targeting: object, matching: Partial<Audience>, other: Partial<Audien
   expect(isEligible(ad, NOBODY, NOW_MS)).toBe(false);
 });
 
+/** A match, a mismatch and an unknown value for each attribute that can be targeted. */
+const ATTRIBUTES = {
+  country: [{ countries: ["US"] }, { country: "US" }, { country: "DE" }],
+  region: [{ regions: ["US-CA"] }, { region: "US-CA" }, { region: "US-NY" }],
+  city: [{ cities: ["Porto"] }, { city: "porto" }, { city: "Lisboa" }],
+  asn: [{ asns: [64500] }, { asn: 64500 }, { asn: 64501 }],
+  age: [{ age_min: 21, age_max: 60 }, { age: 60 }, { age: 20 }],
+  gender: [{ genders: ["other"] }, { gender: "other" }, { gender: "female" }],
+  language: [{ languages: ["fr"] }, { language: "fr" }, { language: "en" }],
+} as const satisfies Record<keyof Audience, readonly [object, Partial<Audience>, Partial<Audience>]>;
+
+const EVERYTHING_TARGETED = Object.assign({}, ...Object.values(ATTRIBUTES).map(([targeting]) => targeting));
+const EVERYTHING_MATCHING = Object.assign(
+  { ...NOBODY },
+  ...Object.values(ATTRIBUTES).map(([, match]) => match),
+);
+
+test.each(Object.entries(ATTRIBUTES).map(([attribute, [, , mismatch]]) => [attribute, mismatch] as const))(
+  "of seven targeted attributes the %s alone decides too",
+  (attribute, mismatch) => {
+    const ad = makeAd({ targeting: EVERYTHING_TARGETED });
+    expect(isEligible(ad, EVERYTHING_MATCHING, NOW_MS)).toBe(true);
+    expect(isEligible(ad, { ...EVERYTHING_MATCHING, ...mismatch }, NOW_MS)).toBe(false);
+    expect(isEligible(ad, { ...EVERYTHING_MATCHING, [attribute]: undefined }, NOW_MS)).toBe(false);
+  },
+);
+
+test.each<[what: string, ad: object]>([
+  ["marked as for adults", { adult: true }],
+  ["of a category for adults", { category: "dating" }],
+  ["of a category with a word for adults", { category: "online-casino" }],
+  ["of such a category, with a lower least age", { category: "dating", targeting: { age_min: 16 } }],
+  ["of such a category, with only a greatest age", { category: "wine-clubs", targeting: { age_max: 99 } }],
+  ["of such a category, said not to be for adults", { category: "dating", adult: false }],
+  ["with a least age of 18", { targeting: { age_min: 18 } }],
+])("an ad %s is for a known age of 18 or more", (_what, fields) => {
+  const shown = (age: number | undefined) => isEligible(makeAd(fields), { ...NOBODY, age }, NOW_MS);
+  expect([undefined, 0, 17, 18, 99].map(shown)).toEqual([false, false, false, true, true]);
+});
+
 test("an ad without targeting is for everybody", () => {
   expect(isEligible(makeAd({}), NOBODY, NOW_MS)).toBe(true);
 });

@@ -1,5 +1,6 @@
 import type { InjectionRequest } from "@adrelay/contract";
 import type { Ad } from "../catalog/ad.ts";
+import { ADULT_AGE, isForAdults } from "./adult-ads.ts";
 
 /** What is known of the person and the moment; an attribute that isn't known is undefined. */
 export interface Audience {
@@ -21,12 +22,13 @@ export function audienceOf(request: InjectionRequest, language: string | undefin
 
 /**
  * Whether an ad may be shown to this audience now. An attribute that the ad targets and the audience
- * lacks is no match: so an ad for adults never goes to somebody of unknown age.
+ * lacks is no match. An ad for adults needs a known age of 18 or more, whatever its targeting says.
  */
 export function isEligible(ad: Ad, audience: Audience, nowMs: number): boolean {
   const { targeting } = ad;
   return (
     isInFlight(ad, nowMs) &&
+    isOldEnough(ad, audience.age) &&
     isOneOf(audience.country, targeting.countries) &&
     isRegionOf(audience, targeting.regions) &&
     isOneOf(
@@ -55,6 +57,10 @@ function isRegionOf({ country, region }: Audience, targeted: readonly string[] |
     isOneOf(region?.toUpperCase(), targeted) ||
     (country !== undefined && region !== undefined && isOneOf(`${country}-${region.toUpperCase()}`, targeted))
   );
+}
+
+function isOldEnough(ad: Ad, age: number | undefined): boolean {
+  return !isForAdults(ad) || (age !== undefined && age >= ADULT_AGE);
 }
 
 function isAgeWithin(age: number | undefined, min: number | undefined, max: number | undefined): boolean {

@@ -7,14 +7,17 @@ import {
 } from "@adrelay/contract";
 import { type CallNotes, sendProblem } from "@adrelay/service-kit";
 import type { Response } from "express";
+import type { Stored } from "../../store/books.ts";
 import type { AcknowledgeOutcome } from "../../store/replies.ts";
-import type { ResponseStore, Stored } from "../../store/response-store.ts";
+import type { ResponseStore } from "../../store/response-store.ts";
 import { judgeAnswer } from "../../verdict/product-mention.ts";
 import { sendStorageUnavailable } from "../answers.ts";
 import type { Call, Operation } from "../endpoint.ts";
 
 export interface AcknowledgeDeps {
-  readonly store: Pick<ResponseStore, "loadProductName" | "acknowledge">;
+  readonly store: Pick<ResponseStore, "loadShownAd" | "acknowledge">;
+  /** The budget of an ad as of now; 0 for one that the catalogue doesn't hold. */
+  budgetMicrosOf(adId: string): number;
   readonly notes: CallNotes;
 }
 
@@ -39,17 +42,20 @@ export function acknowledgeOperation(deps: AcknowledgeDeps): Operation<Acknowled
 }
 
 async function acknowledge(
-  { store }: AcknowledgeDeps,
+  { store, budgetMicrosOf }: AcknowledgeDeps,
   { body, publisher }: Call<AcknowledgmentRequest>,
 ): Promise<Stored<AcknowledgeOutcome>> {
   const { ad_response_id: id, llm_response: answer } = body;
-  const product = await store.loadProductName(id);
-  if (product.kind === "unavailable") {
-    return product;
+  const shown = await store.loadShownAd(id);
+  if (shown.kind === "unavailable") {
+    return shown;
   }
-  // Without a product the store refuses it, whatever the verdict.
-  const verdict = product.value === undefined ? "no_ad_used" : judgeAnswer(answer, product.value);
-  return store.acknowledge({ id, publisher, adAckId: adAckIdSchema.parse(randomUUID()), verdict });
+  const { value: ad } = shown;
+  // Without an ad the store refuses it, whatever the verdict.
+  const verdict = ad === undefined ? "no_ad_used" : judgeAnswer(answer, ad.productName);
+  const budgetMicros = ad === undefined ? 0 : budgetMicrosOf(ad.ad);
+  const adAckId = adAckIdSchema.parse(randomUUID());
+  return store.acknowledge({ id, publisher, adAckId, verdict, budgetMicros });
 }
 
 function sendOutcome(response: Response, outcome: AcknowledgeOutcome): void {

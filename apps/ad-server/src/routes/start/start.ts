@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import {
+  type AdResponseId,
   adResponseIdSchema,
   type EnhancementResponse,
   type INJECTION_OUTCOMES,
@@ -13,6 +14,9 @@ import {
   decideInjection,
   type InjectionDecision,
 } from "../../injection/decide-injection.ts";
+import type { Offer } from "../../money/auction.ts";
+import { offerTermsOf, type Pacing, sessionMarkOf } from "../../money/offer-terms.ts";
+import type { Stored } from "../../store/books.ts";
 import type { ResponseStore } from "../../store/response-store.ts";
 import { DEFAULT_WRAPPING, wrapPrompt } from "../../wrapping/wrap-prompt.ts";
 import { sendStorageUnavailable } from "../answers.ts";
@@ -20,6 +24,7 @@ import type { Call, Operation } from "../endpoint.ts";
 
 export interface StartDeps {
   readonly rules: DecisionRules;
+  readonly pacing: Pacing;
   readonly store: Pick<ResponseStore, "recordInjection">;
   readonly notes: CallNotes;
   /** The time by which flights are judged, in milliseconds since 1970. */
@@ -41,55 +46,85 @@ export function startOperation(deps: StartDeps): Operation<InjectionRequest> {
   };
 }
 
-async function start({ rules, store, notes, now }: StartDeps, call: Call<InjectionRequest>): Promise<void> {
-  const { body: request, publisher, response, startedAtMs } = call;
-  const decision = decideInjection(request, rules, now());
+/** What an injection came to, once the books have had their say. */
+type Injection =
+  | Exclude<InjectionDecision, { outcome: "auction" }>
+  | { readonly outcome: "ok"; readonly sold: Offer };
+
+async function start(deps: StartDeps, call: Call<InjectionRequest>): Promise<void> {
+  const { body: request, response, startedAtMs } = call;
+  const decision = decideInjection(request, deps.rules, deps.now());
   const id = adResponseIdSchema.parse(randomUUID());
-  const recorded = await store.recordInjection({
-    id,
-    publisher,
-    outcome: decision.outcome,
-    ...(decision.outcome === "ok"
-      ? { productName: decision.ad.product_name, adId: decision.ad.id }
-      : { productName: "", adId: "" }),
-  });
-  notes.add(response, { ad_response_id: id, ...noteOf(decision) });
-  if (recorded.kind === "unavailable") {
-    notes.add(response, { reason: recorded.reason });
+  const booked = await book(deps, call, { id, decision });
+  deps.notes.add(response, { ad_response_id: id });
+  if (booked.kind === "unavailable") {
+    deps.notes.add(response, { outcome: decision.outcome, reason: booked.reason });
     sendStorageUnavailable(response);
     return;
   }
-  response.status(STATUS_OF[decision.outcome]).json({
+  const injection = booked.value;
+  deps.notes.add(response, noteOf(injection));
+  response.status(STATUS_OF[injection.outcome]).json({
     ad_request_id: randomUUID(),
     ad_response_id: id,
-    status: decision.outcome,
-    ...contentOf(decision, request),
+    status: injection.outcome,
+    ...contentOf(injection, request),
     execution_time_ms: performance.now() - startedAtMs,
   } satisfies EnhancementResponse);
 }
 
-function contentOf(decision: InjectionDecision, request: InjectionRequest) {
-  if (decision.outcome !== "ok") {
+/** Sells the first offer that has budget, cap and pacing left, and books the answer, in one step. */
+async function book(
+  { store, pacing }: StartDeps,
+  { body, publisher }: Call<InjectionRequest>,
+  { id, decision }: { id: AdResponseId; decision: InjectionDecision },
+): Promise<Stored<Injection>> {
+  const offers = decision.outcome === "auction" ? decision.offers : [];
+  const session = sessionMarkOf(publisher, body.request_context.session_id);
+  const taken = await store.recordInjection({
+    id,
+    publisher,
+    session,
+    decision: decision.outcome,
+    offers: offers.map((offer) => offerTermsOf(offer, pacing)),
+  });
+  if (taken.kind === "unavailable") {
+    return taken;
+  }
+  const sold = taken.value === undefined ? undefined : offers[taken.value];
+  return { kind: "ok", value: injectionOf(decision, sold) };
+}
+
+function injectionOf(decision: InjectionDecision, sold: Offer | undefined): Injection {
+  if (decision.outcome !== "auction") {
+    return decision;
+  }
+  return sold === undefined ? { outcome: "no_fill" } : { outcome: "ok", sold };
+}
+
+function contentOf(injection: Injection, request: InjectionRequest) {
+  if (injection.outcome !== "ok") {
     return { success: false, enhanced_prompt: null, product_name: null } as const;
   }
+  const { ad } = injection.sold;
   const type = request.request_configuration?.wrapping_type ?? DEFAULT_WRAPPING;
   const drawNonce = () => randomBytes(NONCE_BYTES).toString("hex");
   return {
     success: true,
-    enhanced_prompt: wrapPrompt({ prompt: request.prompt, ad: decision.ad, type }, drawNonce),
-    product_name: decision.ad.product_name,
+    enhanced_prompt: wrapPrompt({ prompt: request.prompt, ad, type }, drawNonce),
+    product_name: ad.product_name,
   } as const;
 }
 
-function noteOf(decision: InjectionDecision) {
-  switch (decision.outcome) {
+function noteOf(injection: Injection) {
+  switch (injection.outcome) {
     case "ok":
-      return { outcome: "ok", ad: decision.ad.id };
+      return { outcome: "ok", ad: injection.sold.ad.id, price_micros: injection.sold.priceMicros };
     case "rejected":
-      return { outcome: "rejected", topic: decision.topic };
+      return { outcome: "rejected", topic: injection.topic };
     case "no_fill":
       return { outcome: "no_fill" };
     default:
-      return decision satisfies never;
+      return injection satisfies never;
   }
 }

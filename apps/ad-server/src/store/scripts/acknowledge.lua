@@ -1,15 +1,45 @@
--- Records the first acknowledgment of an ad response and counts it, at once; every later one is refused.
--- KEYS[1] response hash   KEYS[2] counts hash
+-- Records the first acknowledgment of an ad response, counts it and settles its money, at once; every later one
+-- is refused.
+-- KEYS[1..7] as in books.lua   KEYS[8] response hash
 -- ARGV[1] publisher   ARGV[2] id for the acknowledgment   ARGV[3] verdict (ok | no_ad_used)
+-- ARGV[4] budget of the ad now, 0 if the catalogue has it no more
 -- Returns {code, ack id, verdict}; the last two are those of the first acknowledgment, else empty:
 --   0 recorded   1 unknown response   2 other publisher   3 not acknowledgeable   4 already acknowledged
 -- Invariant: ack_id is written once, and `acknowledgments:<verdict>` grows in the same step.
 -- The lifetime of the response is left as it is. Every call for a known response adds to `posts`.
-local known = redis.call('HMGET', KEYS[1], 'outcome', 'publisher', 'ack_id', 'verdict')
+-- @include books
+
+-- After its window a reservation is no more: an `ok` is then paid if the budget still has room.
+local function hasRoom(held)
+  local known = redis.call('HMGET', adPrefix .. held.ad, 'spent', 'reserved')
+  return (tonumber(known[1]) or 0) + (tonumber(known[2]) or 0) + held.price <= tonumber(ARGV[4])
+end
+
+-- Answers what was paid.
+local function settle(held, isHeld, verdict)
+  report(held, verdict, 1)
+  report(held, isHeld and 'pending' or 'expired', -1)
+  if isHeld then
+    hold(held, -held.price)
+  end
+  if verdict == 'ok' and (isHeld or hasRoom(held)) then
+    charge(held)
+    return held.price
+  end
+  if verdict == 'ok' then
+    report(held, 'unpaid', 1)
+    count('unpaid', 1)
+  elseif isHeld then
+    giveBack(held)
+  end
+  return 0
+end
+
+local known = redis.call('HMGET', KEYS[8], 'outcome', 'publisher', 'ack_id', 'verdict', 'reservation')
 if not known[1] then
   return {1, '', ''}
 end
-redis.call('HINCRBY', KEYS[1], 'posts', 1)
+redis.call('HINCRBY', KEYS[8], 'posts', 1)
 if known[2] ~= ARGV[1] then
   return {2, '', ''}
 end
@@ -19,6 +49,12 @@ end
 if known[3] then
   return {4, known[3], known[4]}
 end
-redis.call('HSET', KEYS[1], 'ack_id', ARGV[2], 'verdict', ARGV[3])
-redis.call('HINCRBY', KEYS[2], 'acknowledgments:' .. ARGV[3], 1)
+redis.call('HSET', KEYS[8], 'ack_id', ARGV[2], 'verdict', ARGV[3])
+count('acknowledgments:' .. ARGV[3], 1)
+-- A response from before there was money has none to settle.
+if known[5] then
+  local isHeld = redis.call('ZREM', reservationsKey, known[5]) == 1
+  local paid = settle(reservationOf(known[5]), isHeld, ARGV[3])
+  redis.call('HSET', KEYS[8], 'paid_micros', paid)
+end
 return {0, ARGV[2], ARGV[3]}

@@ -1,0 +1,94 @@
+/**
+ * Numbers of a report, each of injections by the day on which they were answered, whenever they ended:
+ *
+ * - requests = injected + rejected + no_fill
+ * - injected = ok + no_ad_used + expired + pending; `unpaid` are those of ok for which no budget was left
+ * - spent_micros: charged for ok; reserved_micros: held for pending
+ */
+export const COUNTERS = [
+  "requests",
+  "injected",
+  "rejected",
+  "no_fill",
+  "ok",
+  "no_ad_used",
+  "expired",
+  "pending",
+  "unpaid",
+  "spent_micros",
+  "reserved_micros",
+] as const;
+export type CounterName = (typeof COUNTERS)[number];
+export type Counters = Readonly<Record<CounterName, number>>;
+
+export const GROUPINGS = ["ad", "advertiser", "publisher", "day"] as const;
+export type Grouping = (typeof GROUPINGS)[number];
+
+/** One number of the books. What belongs to no ad, a rejection for instance, has null for it. */
+export interface BookEntry {
+  /** As YYYY-MM-DD, of UTC. */
+  readonly day: string;
+  readonly publisher: string;
+  readonly ad: string | null;
+  readonly counter: CounterName;
+  readonly value: number;
+}
+
+export interface ReportRow extends Counters {
+  /** The day, publisher, ad or advertiser of the row; null for what belongs to no ad. */
+  readonly key: string | null;
+}
+
+export interface SpendReport {
+  /** In the order of their keys; null first. */
+  readonly rows: readonly ReportRow[];
+  readonly totals: Counters;
+}
+
+/** Sums entries up by what they are grouped by. `advertisers` tells each ad's. */
+export function makeSpendReport(
+  entries: readonly BookEntry[],
+  groupBy: Grouping,
+  advertisers: ReadonlyMap<string, string> = new Map(),
+): SpendReport {
+  const groups = Map.groupBy(entries, (entry) => keyOf(entry, groupBy, advertisers));
+  const rows = [...groups].map(([key, group]) => ({ key, ...sum(group) }));
+  return { rows: rows.sort((one, other) => compareKeys(one.key, other.key)), totals: sum(entries) };
+}
+
+function keyOf(entry: BookEntry, groupBy: Grouping, advertisers: ReadonlyMap<string, string>): string | null {
+  if (groupBy !== "advertiser") {
+    return entry[groupBy];
+  }
+  return advertisers.get(entry.ad ?? "") ?? null;
+}
+
+function sum(entries: readonly BookEntry[]): Counters {
+  const sums = { ...NOTHING };
+  for (const { counter, value } of entries) {
+    sums[counter] += value;
+  }
+  return sums;
+}
+
+const NOTHING = {
+  requests: 0,
+  injected: 0,
+  rejected: 0,
+  no_fill: 0,
+  ok: 0,
+  no_ad_used: 0,
+  expired: 0,
+  pending: 0,
+  unpaid: 0,
+  spent_micros: 0,
+  reserved_micros: 0,
+} as const satisfies Counters;
+
+/** By code units, so that it is the same order on every machine. */
+function compareKeys(one: string | null, other: string | null): number {
+  if (one === other) {
+    return 0;
+  }
+  return one === null || (other !== null && one < other) ? -1 : 1;
+}
