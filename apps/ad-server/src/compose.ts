@@ -1,4 +1,3 @@
-import { fileURLToPath } from "node:url";
 import {
   CallNotes,
   connectRedis,
@@ -13,17 +12,13 @@ import { createAdServerApp } from "./app.ts";
 import type { AdServerConfig } from "./config.ts";
 import { FaultInjector } from "./faults/fault-injector.ts";
 import { FaultPlan } from "./faults/fault-plan.ts";
+import { loadPromptRules } from "./injection/shipped-rules.ts";
 import { AdServerMetrics } from "./metrics.ts";
-import { Bm25Relevance } from "./relevance/bm25-relevance.ts";
-import { loadVocabulary } from "./relevance/load-vocabulary.ts";
-import { loadTopics } from "./safety/load-topics.ts";
+import { LexicalRelevance } from "./relevance/lexical-relevance.ts";
 import { Books } from "./store/books.ts";
 import { ReportStore } from "./store/report-store.ts";
 import { sweepReservations } from "./store/reservation-sweep.ts";
 import { ResponseStore } from "./store/response-store.ts";
-
-const SHIPPED_TOPICS_FILE = fileURLToPath(new URL("../catalog/sensitive-topics.yaml", import.meta.url));
-const SHIPPED_VOCABULARY_FILE = fileURLToPath(new URL("../catalog/vocabulary.yaml", import.meta.url));
 
 /** Makes every part of the ad server and starts it; the parts are stopped in reverse order. */
 export async function composeAdServer(config: AdServerConfig): Promise<RunnableService> {
@@ -34,6 +29,7 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
   lifecycle.onStop("redis", () => redis.disconnect());
   const durability = await guardRedis(redis, config.redisDurability, log);
 
+  const promptRules = await loadPromptRules();
   const books = new Books(redis, durability);
   const store = new ResponseStore(books, config.ackWindowMs);
   const sweep = sweepReservations(books, log);
@@ -53,8 +49,8 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
     budgetMicrosOf: (adId) => budgets.get(adId) ?? 0,
     notes: new CallNotes(),
     rules: {
-      topics: loadTopics(SHIPPED_TOPICS_FILE),
-      relevance: new Bm25Relevance(config.ads, loadVocabulary(SHIPPED_VOCABULARY_FILE)),
+      ...promptRules,
+      relevance: new LexicalRelevance(config.ads, promptRules.model),
       floorCpmMicros: config.floorCpmMicros,
     },
     now: Date.now,

@@ -20,7 +20,7 @@ import { PACING_MODES } from "./money/offer-terms.ts";
 import { RESPONSE_LIFETIME_MS } from "./store/response-store.ts";
 
 /** The catalogue that comes with the ad server. */
-const SHIPPED_CATALOG_FILE = fileURLToPath(new URL("../catalog/catalog.yaml", import.meta.url));
+export const SHIPPED_CATALOG_FILE = fileURLToPath(new URL("../catalog/catalog.yaml", import.meta.url));
 
 const keysType = listType.pipe(z.array(z.string()).min(1, "must hold at least one key"));
 

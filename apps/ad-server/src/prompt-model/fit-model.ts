@@ -16,7 +16,7 @@ export interface FitOptions {
   /** A sparse feature needs to be in so many prompts. */
   readonly promptsMin: number;
 }
-export const FIT_OPTIONS: FitOptions = { rounds: 14, learningRate: 0.3, decay: 1e-5, promptsMin: 2 };
+export const FIT_OPTIONS: FitOptions = { rounds: 14, learningRate: 0.3, decay: 1e-4, promptsMin: 2 };
 
 /** Steps below this are no steps: most of the classes have nothing to do with most of the prompts. */
 const GRADIENT_MIN = 1e-7;
@@ -31,7 +31,11 @@ interface Example {
 
 export function fitModel(
   prompts: readonly LabelledPrompt[],
-  { vectors, fittedTo, options = FIT_OPTIONS }: { vectors: WordVectors; fittedTo: string; options?: FitOptions },
+  {
+    vectors,
+    fittedTo,
+    options = FIT_OPTIONS,
+  }: { vectors: WordVectors; fittedTo: string; options?: FitOptions },
 ): ModelWeights {
   const classes = [...new Set(prompts.flatMap((labelled) => labelled.classes))].sort();
   const read = prompts.map(({ prompt }) => featuresOf(prompt, vectors));
@@ -63,7 +67,10 @@ function rowsOf({ sparse, meaning }: PromptFeatures, rowOf: ReadonlyMap<number, 
     const row = rowOf.get(feature);
     return row === undefined ? [] : [[row, value] as const];
   });
-  const all = [...known, ...Array.from(meaning, (value, dimension) => [rowOf.size + dimension, value * MEANING_WEIGHT] as const)];
+  const all = [
+    ...known,
+    ...Array.from(meaning, (value, dimension) => [rowOf.size + dimension, value * MEANING_WEIGHT] as const),
+  ];
   return {
     rows: Uint32Array.from(all, ([row]) => row),
     values: Float32Array.from(all, ([, value]) => value),
@@ -120,7 +127,13 @@ function step(state: FitState, { rows, values, target }: Example, { learningRate
     }
   }
   const errors = softmax(scores).map((probability, index) => probability - (target[index] ?? 0));
-  descendRow(state.bias, state.biasSquares, { start: 0, errors, value: 1, learningRate: learningRate / 2, decay: 0 });
+  descendRow(state.bias, state.biasSquares, {
+    start: 0,
+    errors,
+    value: 1,
+    learningRate: learningRate / 2,
+    decay: 0,
+  });
   for (let position = 0; position < rows.length; position += 1) {
     const start = (rows[position] ?? 0) * classCount;
     const value = values[position] ?? 0;

@@ -63,9 +63,9 @@ export class PromptModel {
       }
     }
     const scores = sums.map((sum, index) => sum * (scales[index] ?? 0) + (bias[index] ?? 0));
-    meaning.forEach((value, dimension) =>
-      addRow(scores, denseWeights, dimension * scores.length, value * MEANING_WEIGHT),
-    );
+    for (const [dimension, value] of meaning.entries()) {
+      addRow(scores, denseWeights, dimension * scores.length, value * MEANING_WEIGHT);
+    }
     return scores;
   }
 }

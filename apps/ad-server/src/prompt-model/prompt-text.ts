@@ -45,10 +45,7 @@ export function wordsOfPrompt(folded: string): PromptWord[] {
 
 /** Without the apostrophes and endings that no dictionary has. */
 function bareWord(run: string): string {
-  return run
-    .replace(/'+$/u, "")
-    .replace(ELISION, "")
-    .replace(/'s$/u, "");
+  return run.replace(/'+$/u, "").replace(ELISION, "").replace(/'s$/u, "");
 }
 
 const segmenter = new Intl.Segmenter("ja", { granularity: "word" });

@@ -40,7 +40,11 @@ export class WordVectors {
       this.#rows.set(word, row);
       this.#weights[row] = Number(rank) / (Number(rank) + RANK_HALF);
     });
-    this.#components = new Int8Array(bytes.buffer, bytes.byteOffset + wordsEnd, header.words * header.dimensions);
+    this.#components = new Int8Array(
+      bytes.buffer,
+      bytes.byteOffset + wordsEnd,
+      header.words * header.dimensions,
+    );
   }
 
   /**

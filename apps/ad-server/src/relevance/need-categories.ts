@@ -26,10 +26,17 @@ export function needCategories(
   if (need < needMin * (need + otherNeed + none)) {
     return [];
   }
-  const ranked = Array.from(needs, ([category, probability]) => ({ category, share: probability / need })).sort(
-    (a, b) => b.share - a.share,
-  );
+  const ranked = Array.from(needs, ([category, probability]) => ({
+    category,
+    share: probability / need,
+  })).sort((a, b) => b.share - a.share);
   const best = ranked[0]?.share ?? 0;
   const floor = Math.max(language === "en" ? shareMin.en : shareMin.other, best * ofBestMin);
   return ranked.filter(({ share }) => share >= floor);
+}
+
+/** Share of wishes to buy anything among these and none. */
+export function wishShare({ needs, otherNeed, none }: PromptReading): number {
+  const wish = [...needs.values()].reduce((sum, probability) => sum + probability, otherNeed);
+  return wish / (wish + none);
 }
