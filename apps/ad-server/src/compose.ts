@@ -1,4 +1,3 @@
-import { fileURLToPath } from "node:url";
 import {
   CallNotes,
   connectRedis,
@@ -19,18 +18,14 @@ import { readCatalog } from "./catalog/read-catalog.ts";
 import type { AdServerConfig } from "./config.ts";
 import { FaultInjector } from "./faults/fault-injector.ts";
 import { FaultPlan } from "./faults/fault-plan.ts";
+import { loadPromptRules } from "./injection/shipped-rules.ts";
 import { AdServerMetrics } from "./metrics.ts";
 import { RateLimits } from "./rate-limits.ts";
-import { Bm25Relevance } from "./relevance/bm25-relevance.ts";
-import { loadVocabulary } from "./relevance/load-vocabulary.ts";
-import { loadTopics } from "./safety/load-topics.ts";
+import { LexicalRelevance } from "./relevance/lexical-relevance.ts";
 import { Books } from "./store/books.ts";
 import { ReportStore } from "./store/report-store.ts";
 import { sweepReservations } from "./store/reservation-sweep.ts";
 import { ResponseStore } from "./store/response-store.ts";
-
-const SHIPPED_TOPICS_FILE = fileURLToPath(new URL("../catalog/sensitive-topics.yaml", import.meta.url));
-const SHIPPED_VOCABULARY_FILE = fileURLToPath(new URL("../catalog/vocabulary.yaml", import.meta.url));
 
 /** Makes every part of the ad server and starts it; the parts are stopped in reverse order. */
 export async function composeAdServer(config: AdServerConfig): Promise<RunnableService> {
@@ -78,12 +73,11 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
   return { log, lifecycle, shutdownTimeoutMs: config.shutdownTimeoutMs, listening };
 }
 
-function openCatalog({ ads, floorCpmMicros }: AdServerConfig): Promise<CurrentCatalog> {
-  const topics = loadTopics(SHIPPED_TOPICS_FILE);
-  const vocabulary = loadVocabulary(SHIPPED_VOCABULARY_FILE);
+async function openCatalog({ ads, floorCpmMicros }: AdServerConfig): Promise<CurrentCatalog> {
+  const promptRules = await loadPromptRules();
   const buildRules = async (current: readonly Ad[]) => ({
-    topics,
-    relevance: new Bm25Relevance(current, vocabulary),
+    ...promptRules,
+    relevance: new LexicalRelevance(current, promptRules.model),
     floorCpmMicros,
   });
   return CurrentCatalog.open(ads, { now: Date.now, buildRules });

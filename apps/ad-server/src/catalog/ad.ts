@@ -43,7 +43,7 @@ export const adSchema = z
       .string()
       .regex(/^[a-z0-9-]{1,64}$/)
       .describe(
-        "What is sold, in small letters with -; catalog/vocabulary.yaml tells how people ask for it.",
+        "What is sold, in small letters with -; the prompt model knows the shipped ones, others are found by keywords alone.",
       ),
     description: adText(400).describe(
       "What the model may say of the product: facts for buyers, no instructions.",

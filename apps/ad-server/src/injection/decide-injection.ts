@@ -1,8 +1,9 @@
 import type { InjectionRequest } from "@adrelay/contract";
+import type { DetectLanguage } from "../language/prompt-language.ts";
 import { holdAuction, type Offer } from "../money/auction.ts";
+import type { PromptModel } from "../prompt-model/prompt-model.ts";
 import type { Relevance } from "../relevance/relevance.ts";
-import type { SensitiveTopics } from "../safety/sensitive-topics.ts";
-import { guessLanguage } from "../targeting/prompt-language.ts";
+import type { PromptSafety } from "../safety/prompt-safety.ts";
 import { audienceOf, isEligible } from "../targeting/targeting.ts";
 
 export type InjectionDecision =
@@ -12,27 +13,35 @@ export type InjectionDecision =
 
 /** What decisions rest on. */
 export interface DecisionRules {
-  readonly topics: Pick<SensitiveTopics, "find">;
+  readonly model: Pick<PromptModel, "read">;
+  readonly detectLanguage: DetectLanguage;
+  readonly safety: Pick<PromptSafety, "find">;
   readonly relevance: Relevance;
   readonly floorCpmMicros: number;
 }
 
 /**
  * What a request gets: safety before relevance before targeting, and of the ads that are left offers in the
- * order of an auction. Which of them is served depends on budgets and caps, and they are the store's.
+ * order of an auction. Which of them is served depends on budgets and caps, and they are the store's. A prompt
+ * in a language that can't be told gets no ad.
  */
-export function decideInjection(
+export async function decideInjection(
   request: InjectionRequest,
-  { topics, relevance, floorCpmMicros }: DecisionRules,
+  { model, detectLanguage, safety, relevance, floorCpmMicros }: DecisionRules,
   nowMs: number,
-): InjectionDecision {
-  const topic = topics.find(request.prompt);
+): Promise<InjectionDecision> {
+  const { prompt } = request;
+  const reading = model.read(prompt);
+  const topic = safety.find(prompt, reading);
   if (topic !== undefined) {
     return { outcome: "rejected", topic };
   }
-  const audience = audienceOf(request, guessLanguage(request.prompt));
-  const candidates = relevance
-    .rank(request.prompt)
+  const language = detectLanguage(prompt);
+  if (language === undefined) {
+    return { outcome: "no_fill" };
+  }
+  const audience = audienceOf(request, language);
+  const candidates = (await relevance.rank({ prompt, language, reading }))
     .filter(({ ad }) => isEligible(ad, audience, nowMs))
     .map(({ ad, score }) => ({ ad, relevance: score }));
   const [best, ...others] = holdAuction(candidates, floorCpmMicros);

@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { parse as parseYaml } from "yaml";
 import { z } from "zod";
+import { PromptSafety } from "./prompt-safety.ts";
 import { SensitiveTopics } from "./sensitive-topics.ts";
 
 const patterns = z.array(z.string().min(1));
@@ -24,4 +26,11 @@ export function loadTopics(file: string): SensitiveTopics {
       anywhere,
     })),
   );
+}
+
+const SHIPPED_TOPICS_FILE = fileURLToPath(new URL("../../catalog/sensitive-topics.yaml", import.meta.url));
+
+/** Safety by the topics that are shipped. */
+export function loadShippedSafety(): PromptSafety {
+  return new PromptSafety(loadTopics(SHIPPED_TOPICS_FILE));
 }

@@ -8,7 +8,7 @@ export interface LintOptions {
   readonly nowMs: number;
   /** The least that a bid must be to take part. */
   readonly floorCpmMicros: number;
-  /** Categories of which it is known how people ask for them. */
+  /** Categories whose needs the prompt model tells. */
   readonly categories: ReadonlySet<string>;
 }
 
@@ -81,7 +81,10 @@ function findingWarnings({ keywords, category }: Ad, categories: ReadonlySet<str
   });
   return categories.has(category)
     ? ofKeywords
-    : [...ofKeywords, { path: "category", message: "has no entry in the vocabulary: only keywords find it" }];
+    : [
+        ...ofKeywords,
+        { path: "category", message: "isn't one that the prompt model knows: only keywords find it" },
+      ];
 }
 
 function ageWarnings(ad: Ad): FieldFault[] {

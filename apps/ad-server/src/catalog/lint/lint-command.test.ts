@@ -75,7 +75,7 @@ test.each([
   ["budget_micros: 4000000", "budget_micros: 3999", "0.budget_micros doesn't buy one impression"],
   ["[running shoes]", "[running shoes, the]", "0.keywords.1 has only words"],
   ["[running shoes]", "[running shoes, running shoe]", "0.keywords.1 says what an earlier keyword says"],
-  ["category: running-shoes", "category: kites", "0.category has no entry in the vocabulary"],
+  ["category: running-shoes", "category: kites", "0.category isn't one that the prompt model knows"],
 ])("with %j as %j there is a warning", (from, to, warning) => {
   expect(lint(SOUND.replace(from, to)).printed).toContain(`warning: ${warning}`);
 });

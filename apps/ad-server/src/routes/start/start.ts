@@ -53,7 +53,7 @@ type Injection =
 
 async function start(deps: StartDeps, call: Call<InjectionRequest>): Promise<void> {
   const { body: request, response, startedAtMs } = call;
-  const decision = decideInjection(request, deps.rules, deps.now());
+  const decision = await decideInjection(request, deps.rules, deps.now());
   const id = adResponseIdSchema.parse(randomUUID());
   const booked = await book(deps, call, { id, decision });
   deps.notes.add(response, { ad_response_id: id });

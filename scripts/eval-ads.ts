@@ -1,0 +1,69 @@
+/**
+ * `npm run eval:ads`: how well ads are found for labelled prompts, and kept away where one would be wrong.
+ *
+ * Prints, for English and for the other languages, a confusion table, category precision, reject recall and every
+ * wrong line. `--folds 5` cross-validates the prompt model on its own training prompts.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { evaluateFile, evaluateFolds, SHIPPED_SETS } from "../apps/ad-server/src/evaluation/evaluate.ts";
+
+const USAGE = `npm run eval:ads -- [options] [FILE...]
+
+Judges labelled prompts as the ad server does, and prints for English and for the other languages a confusion table,
+the category precision of fills, the recall of rejects and every wrong line. Without FILE: the shipped sets.
+
+  --folds N      cross-validate the prompt model on its training prompts in N parts (2 to 10); takes N times half a minute
+  --now DATE     the day that flights are judged by; default 2026-06-01
+  --help         this text
+`;
+
+const FOLDS_MAX = 10;
+
+function fail(message: string): never {
+  process.stderr.write(`${message}\n\n${USAGE}`);
+  process.exit(2);
+}
+
+function readArguments() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        folds: { type: "string" },
+        now: { type: "string", default: "2026-06-01" },
+        help: { type: "boolean", default: false },
+      },
+    });
+  } catch (error) {
+    return fail(error instanceof Error ? error.message : "these options can't be read");
+  }
+}
+
+const { values, positionals } = readArguments();
+if (values.help) {
+  process.stdout.write(USAGE);
+  process.exit(0);
+}
+const folds = values.folds === undefined ? undefined : Number(values.folds);
+if (folds !== undefined && !(Number.isInteger(folds) && folds >= 2 && folds <= FOLDS_MAX)) {
+  fail(`--folds must be a whole number from 2 to ${FOLDS_MAX}`);
+}
+const nowMs = Date.parse(values.now);
+if (Number.isNaN(nowMs)) {
+  fail("--now must be a date such as 2026-06-01");
+}
+const missing = positionals.filter((file) => !existsSync(file));
+if (missing.length > 0) {
+  fail(`there is no file ${missing.join(", ")}`);
+}
+
+const print = (line: string) => process.stdout.write(`${line}\n`);
+if (folds !== undefined) {
+  await evaluateFolds(folds, print);
+} else {
+  for (const file of positionals.length > 0 ? positionals : SHIPPED_SETS) {
+    print(`\n== ${file}`);
+    await evaluateFile({ text: readFileSync(file, "utf8"), nowMs, print });
+  }
+}
