@@ -77,7 +77,7 @@ async function openCatalog({ ads, floorCpmMicros }: AdServerConfig): Promise<Cur
   const promptRules = await loadPromptRules();
   const buildRules = async (current: readonly Ad[]) => ({
     ...promptRules,
-    relevance: new LexicalRelevance(current, promptRules.model),
+    relevance: await LexicalRelevance.build(current, promptRules.model),
     floorCpmMicros,
   });
   return CurrentCatalog.open(ads, { now: Date.now, buildRules });

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from "node:timers/promises";
 import type { Ad } from "../catalog/ad.ts";
 import type { PromptModel } from "../prompt-model/prompt-model.ts";
 import { dictionaryWords, readableText, wordsOfPrompt } from "../prompt-model/prompt-text.ts";
@@ -39,20 +40,28 @@ interface Shelf {
  * know are served where the prompt wants to buy something and has a keyword of the ad.
  */
 export class LexicalRelevance implements Relevance {
-  readonly #shelves: ReadonlyMap<string, Shelf>;
+  readonly #shelves: Map<string, Shelf>;
   readonly #unknown: KeywordAnchors;
+
+  /** As the constructor, but a long catalogue leaves the event loop its turn after each category. */
+  static async build(ads: readonly Ad[], model: PromptModel): Promise<LexicalRelevance> {
+    const known = new Set(model.categories);
+    const relevance = new LexicalRelevance(
+      ads.filter(({ category }) => !known.has(category)),
+      model,
+    );
+    for (const [category, members] of Map.groupBy(ads, (ad) => ad.category)) {
+      await turn();
+      relevance.#shelves.set(category, shelfOf(members, model));
+    }
+    return relevance;
+  }
 
   constructor(ads: readonly Ad[], model: PromptModel) {
     const known = new Set(model.categories);
     const byCategory = Map.groupBy(ads, ({ category }) => category);
     this.#shelves = new Map(
-      Array.from(byCategory, ([category, members]) => [
-        category,
-        {
-          ads: members.map((ad) => ({ ad, meaning: meaningOf(ad, model) })),
-          index: new CategoryIndex(members),
-        },
-      ]),
+      Array.from(byCategory, ([category, members]) => [category, shelfOf(members, model)]),
     );
     this.#unknown = new KeywordAnchors(ads.filter(({ category }) => !known.has(category)));
   }
@@ -96,6 +105,13 @@ function fitOf(wordShare: number, meaningShare: number): number {
 function closeness(a: Float32Array, b: Float32Array): number {
   const cosine = a.reduce((sum, value, dimension) => sum + value * (b[dimension] ?? 0), 0);
   return Math.min(1, Math.max(0, cosine));
+}
+
+function shelfOf(members: readonly Ad[], model: PromptModel): Shelf {
+  return {
+    ads: members.map((ad) => ({ ad, meaning: meaningOf(ad, model) })),
+    index: new CategoryIndex(members),
+  };
 }
 
 function meaningOf(ad: Ad, model: PromptModel): Float32Array {
