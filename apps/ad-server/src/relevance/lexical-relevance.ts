@@ -56,7 +56,10 @@ export class LexicalRelevance implements Relevance {
         },
       ]),
     );
-    this.#unknown = new KeywordAnchors(ads.filter(({ category }) => !known.has(category)), this.#terms);
+    this.#unknown = new KeywordAnchors(
+      ads.filter(({ category }) => !known.has(category)),
+      this.#terms,
+    );
   }
 
   async rank(question: Question): Promise<readonly ScoredAd[]> {
