@@ -2,8 +2,6 @@ import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { z } from "zod";
 
-/** Largest magnitude of a stored component. */
-const COMPONENT_MAX = 127;
 /** Commoner words than this (occurrences per million are its inverse) say little of what a prompt is about. */
 const RANK_HALF = 150;
 /** An unknown word is read as its longest known beginning and end: compounds, inflections. */
@@ -65,10 +63,10 @@ export class WordVectors {
   }
 
   #addTo(sum: Float32Array, row: number, weight: number): void {
+    const components = this.#components;
     const start = row * this.dimensions;
-    for (let dimension = 0; dimension < this.dimensions; dimension += 1) {
-      const component = (this.#components[start + dimension] ?? 0) / COMPONENT_MAX;
-      sum[dimension] = (sum[dimension] ?? 0) + weight * component;
+    for (let dimension = 0; dimension < sum.length; dimension += 1) {
+      sum[dimension] = (sum[dimension] ?? 0) + weight * (components[start + dimension] ?? 0);
     }
   }
 
@@ -99,6 +97,15 @@ export function loadWordVectors(file: string): WordVectors {
 }
 
 function normalised(vector: Float32Array): Float32Array {
-  const length = Math.hypot(...vector);
+  const length = Math.sqrt(dotProduct(vector, vector));
   return length === 0 ? vector : vector.map((value) => value / length);
+}
+
+/** For directions of length 1: the cosine of their angle. */
+export function dotProduct(a: Float32Array, b: Float32Array): number {
+  let sum = 0;
+  for (let dimension = 0; dimension < a.length; dimension += 1) {
+    sum += (a[dimension] ?? 0) * (b[dimension] ?? 0);
+  }
+  return sum;
 }

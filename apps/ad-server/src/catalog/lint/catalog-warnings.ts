@@ -1,5 +1,5 @@
 import type { FieldFault } from "@adrelay/contract";
-import { termsOf } from "../../relevance/terms.ts";
+import { TermReader } from "../../relevance/terms.ts";
 import { ADULT_AGE, isForAdults } from "../../targeting/adult-ads.ts";
 import type { Ad } from "../ad.ts";
 
@@ -17,13 +17,14 @@ const IMPRESSIONS_OF_A_BID = 1000;
 
 /** What a sound catalogue holds that is hardly meant: by the places of the ads. */
 export function warningsOf(ads: readonly Ad[], options: LintOptions): FieldFault[] {
+  const reader = new TermReader();
   const names = Map.groupBy(ads, ({ product_name }) => product_name.trim().toLowerCase());
   return ads.flatMap((ad, index) =>
     [
       ...flightWarnings(ad, options.nowMs),
       ...moneyWarnings(ad, options.floorCpmMicros),
       ...nameWarnings(ad, names.get(ad.product_name.trim().toLowerCase()) ?? []),
-      ...findingWarnings(ad, options.categories),
+      ...findingWarnings(ad, options.categories, reader),
       ...ageWarnings(ad),
     ].map(({ path, message }) => ({ path: `${index}.${path}`, message })),
   );
@@ -67,10 +68,14 @@ function nameWarnings(ad: Ad, namesakes: readonly Ad[]): FieldFault[] {
     : [{ path: "product_name", message: `is that of ${first.id} too: answers can't tell them apart` }];
 }
 
-function findingWarnings({ keywords, category }: Ad, categories: ReadonlySet<string>): FieldFault[] {
+function findingWarnings(
+  { keywords, category }: Ad,
+  categories: ReadonlySet<string>,
+  reader: TermReader,
+): FieldFault[] {
   const seen = new Set<string>();
   const ofKeywords = keywords.flatMap((keyword, index) => {
-    const terms = termsOf(keyword).join(" ");
+    const terms = reader.termsOf(keyword).join(" ");
     const isRepeated = seen.has(terms);
     seen.add(terms);
     const path = `keywords.${index}`;
