@@ -1,3 +1,4 @@
+import { setImmediate as turn } from "node:timers/promises";
 import type { Ad } from "../catalog/ad.ts";
 import type { PromptModel } from "../prompt-model/prompt-model.ts";
 import { dictionaryWords, readableText, wordsOfPrompt } from "../prompt-model/prompt-text.ts";
@@ -40,21 +41,29 @@ interface Shelf {
  * know are served where the prompt wants to buy something and has a keyword of the ad.
  */
 export class LexicalRelevance implements Relevance {
-  readonly #shelves: ReadonlyMap<string, Shelf>;
+  readonly #shelves: Map<string, Shelf>;
   readonly #unknown: KeywordAnchors;
   readonly #terms = new TermReader();
+
+  /** As the constructor, but a long catalogue leaves the event loop its turn after each category. */
+  static async build(ads: readonly Ad[], model: PromptModel): Promise<LexicalRelevance> {
+    const known = new Set(model.categories);
+    const relevance = new LexicalRelevance(
+      ads.filter(({ category }) => !known.has(category)),
+      model,
+    );
+    for (const [category, members] of Map.groupBy(ads, (ad) => ad.category)) {
+      await turn();
+      relevance.#shelves.set(category, relevance.#shelfOf(members, model));
+    }
+    return relevance;
+  }
 
   constructor(ads: readonly Ad[], model: PromptModel) {
     const known = new Set(model.categories);
     const byCategory = Map.groupBy(ads, ({ category }) => category);
     this.#shelves = new Map(
-      Array.from(byCategory, ([category, members]) => [
-        category,
-        {
-          ads: members.map((ad) => ({ ad, meaning: meaningOf(ad, model) })),
-          index: new CategoryIndex(members, this.#terms),
-        },
-      ]),
+      Array.from(byCategory, ([category, members]) => [category, this.#shelfOf(members, model)]),
     );
     this.#unknown = new KeywordAnchors(
       ads.filter(({ category }) => !known.has(category)),
@@ -66,6 +75,13 @@ export class LexicalRelevance implements Relevance {
     return [...this.#ofKnownCategories(question), ...this.#ofUnknownCategories(question)].sort(
       (a, b) => b.score - a.score,
     );
+  }
+
+  #shelfOf(members: readonly Ad[], model: PromptModel): Shelf {
+    return {
+      ads: members.map((ad) => ({ ad, meaning: meaningOf(ad, model) })),
+      index: new CategoryIndex(members, this.#terms),
+    };
   }
 
   #ofKnownCategories({ prompt, language, reading }: Question): ScoredAd[] {
