@@ -1,0 +1,131 @@
+import type { Ad } from "../../catalog/ad.ts";
+import type { PromptReading } from "../../prompt-model/prompt-model.ts";
+import { wishShare } from "../need-categories.ts";
+import type { Question, Relevance, ScoredAd } from "../relevance.ts";
+import { DirectionTable } from "./direction-table.ts";
+import type { Embedder, EmbedRefusal } from "./embedder.ts";
+import { REFERENCE_TEXTS } from "./reference-texts.ts";
+import { loadTextVectors, type VectorCache } from "./text-vectors.ts";
+
+/** Chosen on testdata/prompts-heldout.jsonl. Closeness is in standard deviations: it compares between models. */
+export const EMBEDDING_THRESHOLDS = {
+  /** Share of wishes to buy among these and none. */
+  wishMin: 0.5,
+  /** Share of the ad's category among all wishes; for one that the model doesn't know, of wishes for others. */
+  shareMin: 0.3,
+  /** With the prompt model's word for the category the ad need not stand out as far as without it. */
+  closenessMin: { known: 2, unknown: 3 },
+  /** An ad that is much farther from the prompt than the best is no substitute for it. */
+  ofBestMin: 0.7,
+  /** From here on an ad is as relevant as can be. */
+  closenessFull: 6,
+} as const;
+
+/** Of fewer ads the mean says little; then what is sold in general is the background. */
+const BACKGROUND_ADS_MIN = 30;
+
+export interface EmbeddingRelevanceOptions {
+  readonly cache: VectorCache;
+  /** Categories that the prompt model knows needs of. */
+  readonly knownCategories: readonly string[];
+  /** Languages that the embedding model was made for, ISO 639-1. */
+  readonly languages: readonly string[];
+  /** Ranks prompts in other languages. */
+  readonly otherLanguages: Relevance;
+  /** A prompt is given up after that; then there is no ad. */
+  readonly timeoutMs: number;
+  readonly onRefused: (reason: EmbedRefusal) => void;
+}
+
+interface IndexedAds {
+  readonly ads: readonly Ad[];
+  readonly table: DirectionTable;
+  readonly background: DirectionTable;
+}
+
+/**
+ * Relevance by sentence embeddings. The prompt model says whether there is a wish to buy, and which categories
+ * can't be meant; of the other ads those are relevant that are much closer to the prompt than ads are on average.
+ * Not guaranteed: that a catalogue of one kind of thing only has ads that stand out.
+ */
+export class EmbeddingRelevance implements Relevance {
+  readonly #indexed: IndexedAds;
+  readonly #embedder: Embedder;
+  readonly #known: ReadonlySet<string>;
+  readonly #options: EmbeddingRelevanceOptions;
+
+  private constructor(indexed: IndexedAds, options: EmbeddingRelevanceOptions) {
+    this.#indexed = indexed;
+    this.#embedder = options.cache.embedder;
+    this.#known = new Set(options.knownCategories);
+    this.#options = options;
+  }
+
+  /** Embeds the ads, or takes their vectors from the cache. */
+  static async of(ads: readonly Ad[], options: EmbeddingRelevanceOptions): Promise<EmbeddingRelevance> {
+    const references = ads.length < BACKGROUND_ADS_MIN ? REFERENCE_TEXTS : [];
+    const vectors = await loadTextVectors([...ads.map(textOf), ...references], options.cache);
+    const { dimensions } = options.cache.embedder;
+    return new EmbeddingRelevance(
+      {
+        ads,
+        table: new DirectionTable(vectors.slice(0, ads.length), dimensions),
+        background: new DirectionTable(vectors, dimensions),
+      },
+      options,
+    );
+  }
+
+  async rank(question: Question): Promise<readonly ScoredAd[]> {
+    const { languages, otherLanguages, timeoutMs, onRefused } = this.#options;
+    if (!languages.includes(question.language)) {
+      return otherLanguages.rank(question);
+    }
+    if (wishShare(question.reading) < EMBEDDING_THRESHOLDS.wishMin) {
+      return [];
+    }
+    const embedded = await this.#embedder.embed(question.prompt, "query", timeoutMs);
+    if (embedded.kind === "refused") {
+      onRefused(embedded.reason);
+      return [];
+    }
+    return this.#rankByCloseness(embedded.vector, question.reading);
+  }
+
+  #rankByCloseness(direction: Float32Array, reading: PromptReading): ScoredAd[] {
+    const { ads, table, background } = this.#indexed;
+    const { mean, deviation } = spreadOf(background.cosines(direction));
+    if (deviation === 0) {
+      return [];
+    }
+    const { closenessMin, ofBestMin, closenessFull } = EMBEDDING_THRESHOLDS;
+    const cosines = table.cosines(direction);
+    const close = ads
+      .map((ad, row) => ({ ad, closeness: ((cosines[row] ?? 0) - mean) / deviation }))
+      .filter(({ ad, closeness }) => {
+        const min = this.#known.has(ad.category) ? closenessMin.known : closenessMin.unknown;
+        return closeness >= min && this.#mayBeMeant(ad.category, reading);
+      })
+      .sort((a, b) => b.closeness - a.closeness);
+    const floor = (close[0]?.closeness ?? 0) * ofBestMin;
+    return close
+      .filter(({ closeness }) => closeness >= floor)
+      .map(({ ad, closeness }) => ({ ad, score: Math.min(1, closeness / closenessFull) }));
+  }
+
+  #mayBeMeant(category: string, { needs, otherNeed }: PromptReading): boolean {
+    const wishes = [...needs.values()].reduce((sum, probability) => sum + probability, otherNeed);
+    const meant = this.#known.has(category) ? (needs.get(category) ?? 0) : otherNeed;
+    return meant >= wishes * EMBEDDING_THRESHOLDS.shareMin;
+  }
+}
+
+function textOf({ product_name, description, keywords }: Ad): string {
+  return `${product_name}. ${description} ${keywords.join(", ")}`;
+}
+
+function spreadOf(values: Float32Array) {
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length;
+  return { mean, deviation: Math.sqrt(variance) };
+}
