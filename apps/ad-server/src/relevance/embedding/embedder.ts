@@ -1,3 +1,4 @@
+import { CannotStartError } from "@adrelay/service-kit";
 import type { TextRole } from "./text-prefixes.ts";
 
 /** Why a text has no vector: too many are waiting, it took too long, or the thread failed. */
@@ -18,6 +19,6 @@ export interface Embedder {
 }
 
 /** A model that can't be used; the message names the file and the reason. */
-export class EmbeddingModelError extends Error {
+export class EmbeddingModelError extends CannotStartError {
   override readonly name = "EmbeddingModelError";
 }

@@ -23,6 +23,7 @@ export class EmbeddingPool implements Embedder {
   readonly dimensions: number;
   readonly #pool: Pool;
   readonly #log: Logger;
+  #isStopped = false;
 
   private constructor(pool: Pool, log: Logger, model: { modelId: string; dimensions: number }) {
     this.#pool = pool;
@@ -43,6 +44,8 @@ export class EmbeddingPool implements Embedder {
       // Inference has threads of its own that want to be heard: the thread must not sleep on a lock.
       atomics: "disabled",
     });
+    // Of a thread that dies between two texts; without a listener the process would end.
+    pool.on("error", (err) => log.warn({ event: "embedding_failed", err }));
     const answer = await pool.run({ kind: "load" });
     if (answer.kind !== "loaded") {
       await pool.destroy();
@@ -52,6 +55,10 @@ export class EmbeddingPool implements Embedder {
   }
 
   async embed(text: string, role: TextRole, timeoutMs: number): Promise<EmbedResult> {
+    // A pool that was destroyed would start a thread again.
+    if (this.#isStopped) {
+      return { kind: "refused", reason: "failed" };
+    }
     if (this.#pool.queueSize >= WAITING_MAX) {
       return { kind: "refused", reason: "busy" };
     }
@@ -59,13 +66,16 @@ export class EmbeddingPool implements Embedder {
       const task = { kind: "embed", text, role, notAfterMs: Date.now() + timeoutMs } as const;
       return resultOf(await withDeadline(this.#pool.run(task), timeoutMs));
     } catch (err) {
-      this.#log.warn({ event: "embedding_failed", err });
+      if (!this.#isStopped) {
+        this.#log.warn({ event: "embedding_failed", err });
+      }
       return { kind: "refused", reason: "failed" };
     }
   }
 
   /** Ends the thread; texts that wait are refused. */
   async stop(): Promise<void> {
+    this.#isStopped = true;
     await this.#pool.destroy();
   }
 }

@@ -32,6 +32,11 @@ const hubUrlType = z
   .url({ protocol: /^https?$/, error: "must be a URL" })
   .refine((url) => /^https:|^http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$)/.test(url), "must be https");
 
+const languagesType = listType.refine(
+  (languages) => languages.length > 0 && languages.every((language) => /^[a-z]{2}$/.test(language)),
+  "must be ISO 639-1 codes, separated by commas",
+);
+
 export const EMBEDDING_SETTINGS = {
   RELEVANCE: setting(
     z.enum(RELEVANCE_ENGINES),
@@ -54,7 +59,7 @@ export const EMBEDDING_SETTINGS = {
     "What texts are given to the model with: what its settings say (model), query: and passage: (e5), or none.",
   ),
   EMBEDDING_LANGUAGES: setting(
-    listType.pipe(z.array(z.string().regex(/^[a-z]{2}$/, "must be ISO 639-1 codes")).min(1)),
+    languagesType,
     "en",
     "Languages that the embedding model was made for; prompts in others are ranked as by lexical.",
   ),

@@ -25,6 +25,9 @@ export type EmbedderResult =
   | { readonly kind: "ok"; readonly embedder: SentenceEmbedder }
   | { readonly kind: "faulty"; readonly fault: string };
 
+/** The runtime's number for errors and worse. */
+const LOG_ERRORS = 3;
+
 /** What models are fed; each takes some of them. */
 const INPUTS: Readonly<Record<string, bigint | "ids">> = {
   input_ids: "ids",
@@ -75,10 +78,10 @@ export async function loadSentenceEmbedder(options: EmbedderOptions): Promise<Em
   const { encoder, prefixes } = read;
   try {
     env.wasm.numThreads = options.threads;
-    // Its warnings go to standard error past the log, and say nothing that an operator could mend.
-    env.logLevel = "error";
     const session = await InferenceSession.create(readFileSync(files.weights), {
       executionProviders: ["wasm"],
+      // Warnings would go to standard error past the log, and say nothing that an operator could mend.
+      logSeverityLevel: LOG_ERRORS,
     });
     const tokens = encoder.encode("a");
     const dimensions = (await runModel(session, tokens)).length / tokens.length;
