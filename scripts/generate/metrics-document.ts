@@ -5,6 +5,7 @@ import { reportDurability } from "@adrelay/service-kit";
 import { Redis } from "ioredis";
 import { Registry } from "prom-client";
 import { AdServerMetrics } from "../../apps/ad-server/src/metrics.ts";
+import { EmbeddingMetrics } from "../../apps/ad-server/src/relevance/embedding/embedding-metrics.ts";
 import { createGatewayMetrics } from "../../apps/gateway/src/metrics/gateway-metrics.ts";
 import { createGateMetrics } from "../../apps/worker/src/gates/gate-metrics.ts";
 import { createWorkerMetrics } from "../../apps/worker/src/worker-metrics.ts";
@@ -39,6 +40,7 @@ export async function metricTables(): Promise<string[]> {
   reportDurability(each, { isDurable: true });
   const noCounts = () => Promise.resolve({ kind: "unavailable", reason: "none" } as const);
   const adServer = await new AdServerMetrics({ loadCounts: noCounts }).collect();
+  new EmbeddingMetrics(adServer);
   return [
     ...table("Of the ledger: the same on every replica, take `max by`", ledger),
     ...table("Of each gateway", gateway),
