@@ -39,7 +39,7 @@ export interface EmbeddingRelevanceOptions {
 
 interface IndexedAds {
   readonly ads: readonly Ad[];
-  readonly table: DirectionTable;
+  /** The ads in their order, and behind them what joins the background. */
   readonly background: DirectionTable;
 }
 
@@ -65,15 +65,8 @@ export class EmbeddingRelevance implements Relevance {
   static async of(ads: readonly Ad[], options: EmbeddingRelevanceOptions): Promise<EmbeddingRelevance> {
     const references = ads.length < BACKGROUND_ADS_MIN ? REFERENCE_TEXTS : [];
     const vectors = await loadTextVectors([...ads.map(textOf), ...references], options.cache);
-    const { dimensions } = options.cache.embedder;
-    return new EmbeddingRelevance(
-      {
-        ads,
-        table: new DirectionTable(vectors.slice(0, ads.length), dimensions),
-        background: new DirectionTable(vectors, dimensions),
-      },
-      options,
-    );
+    const background = new DirectionTable(vectors, options.cache.embedder.dimensions);
+    return new EmbeddingRelevance({ ads, background }, options);
   }
 
   async rank(question: Question): Promise<readonly ScoredAd[]> {
@@ -93,18 +86,15 @@ export class EmbeddingRelevance implements Relevance {
   }
 
   #rankByCloseness(direction: Float32Array, reading: PromptReading): ScoredAd[] {
-    const { ads, table, background } = this.#indexed;
-    const { mean, deviation } = spreadOf(background.cosines(direction));
-    if (deviation === 0) {
-      return [];
-    }
-    const { closenessMin, ofBestMin, closenessFull } = EMBEDDING_THRESHOLDS;
-    const cosines = table.cosines(direction);
+    const { ads, background } = this.#indexed;
+    const cosines = background.cosines(direction);
+    const { mean, deviation } = spreadOf(cosines);
+    const closenessMinOf = this.#closenessMins(reading);
+    const { ofBestMin, closenessFull } = EMBEDDING_THRESHOLDS;
     const close = ads
-      .map((ad, row) => ({ ad, closeness: ((cosines[row] ?? 0) - mean) / deviation }))
-      .filter(({ ad, closeness }) => {
-        const min = this.#known.has(ad.category) ? closenessMin.known : closenessMin.unknown;
-        return closeness >= min && this.#mayBeMeant(ad.category, reading);
+      .flatMap((ad, row) => {
+        const closeness = deviation === 0 ? 0 : ((cosines[row] ?? 0) - mean) / deviation;
+        return closeness >= closenessMinOf(ad.category) ? [{ ad, closeness }] : [];
       })
       .sort((a, b) => b.closeness - a.closeness);
     const floor = (close[0]?.closeness ?? 0) * ofBestMin;
@@ -113,10 +103,18 @@ export class EmbeddingRelevance implements Relevance {
       .map(({ ad, closeness }) => ({ ad, score: Math.min(1, closeness / closenessFull) }));
   }
 
-  #mayBeMeant(category: string, { needs, otherNeed }: PromptReading): boolean {
+  /** How far an ad of a category must stand out; none does where the category can't be meant. */
+  #closenessMins({ needs, otherNeed }: PromptReading): (category: string) => number {
     const wishes = [...needs.values()].reduce((sum, probability) => sum + probability, otherNeed);
-    const meant = this.#known.has(category) ? (needs.get(category) ?? 0) : otherNeed;
-    return meant >= wishes * EMBEDDING_THRESHOLDS.shareMin;
+    const { shareMin, closenessMin } = EMBEDDING_THRESHOLDS;
+    return (category) => {
+      const isKnown = this.#known.has(category);
+      const meant = isKnown ? (needs.get(category) ?? 0) : otherNeed;
+      if (meant < wishes * shareMin) {
+        return Number.POSITIVE_INFINITY;
+      }
+      return isKnown ? closenessMin.known : closenessMin.unknown;
+    };
   }
 }
 
