@@ -14,7 +14,7 @@ export const EMBEDDING_THRESHOLDS = {
   /** Share of the ad's category among all wishes; for one that the model doesn't know, of wishes for others. */
   shareMin: 0.2,
   /** With the prompt model's word for the category the ad need not stand out as far as without it. */
-  closenessMin: { known: 1.5, unknown: 3 },
+  closenessMin: { known: 1.5, unknown: 2.5 },
   /** An ad that is much farther from the prompt than the best is no substitute for it. */
   ofBestMin: 0.7,
   /** From here on an ad is as relevant as can be. */
