@@ -14,6 +14,7 @@ describe("the bootstrap's command line", () => {
     [["start", "--port=65535"], "start", ["--port=65535"]],
     [["test"], "test", []],
     [["adrelay"], "adrelay", []],
+    [["catalog", "lint", "--json"], "catalog", ["lint", "--json"]],
     [["adrelay", "dead", "list", "--help"], "adrelay", ["dead", "list", "--help"]],
     [["test", "--only", "unit", "packages/core"], "test", ["--only", "unit", "packages/core"]],
     [["chaos", "--minutes", "0.5", "--seed", "7"], "chaos", ["--minutes", "0.5", "--seed", "7"]],

@@ -3,6 +3,7 @@ import { ERROR_CATALOGUE } from "@adrelay/contract";
 import { decideTransition, ENTRY_EVENTS, ENTRY_STATES } from "@adrelay/core";
 import { renderEnvExample } from "@adrelay/service-kit";
 import { z } from "zod";
+import { catalogJsonSchema } from "../../apps/ad-server/src/catalog/catalog-json-schema.ts";
 import { AD_SERVER_SETTINGS } from "../../apps/ad-server/src/config.ts";
 import { COMMAND_PATHS, renderHelp } from "../../apps/cli/src/command-line.ts";
 import { GATEWAY_SETTINGS } from "../../apps/gateway/src/config.ts";
@@ -25,6 +26,10 @@ export async function generateDocuments(): Promise<GeneratedDocument[]> {
     { path: "docs/state-table.md", text: stateTable() },
     { path: "docs/metrics.md", text: await metrics() },
     { path: "docs/cli.md", text: await commandReference() },
+    {
+      path: "apps/ad-server/catalog/catalog.schema.json",
+      text: `${JSON.stringify(catalogJsonSchema(), null, 2)}\n`,
+    },
     ...buildDashboards().map(({ name, json }) => ({
       path: `deploy/grafana/dashboards/${name}.json`,
       text: json,
@@ -52,8 +57,8 @@ function errors(): string {
     "Every error answer of ours is `application/problem+json` (RFC 9457) with `type`, `title`, `status`, `code`,",
     "`request_id`, and where there is more to say `detail`; a 422 about fields has `errors`, each with `path` and",
     "`message`. (An ad service's own 400, 409 or 422 to an injection passes through in its own form.) Decide by",
-    "`code`: codes are never renamed and never reused. `after` means: once Retry-After has passed. `rate_limited` is",
-    "reserved: nothing sends it yet.",
+    "`code`: codes are never renamed and never reused. `after` means: once Retry-After has passed. `key_revoked` and",
+    "`rate_limited` come from the ad server alone.",
     "",
     "| Code | Status | Retry helps | Meaning |",
     "|---|---|---|---|",

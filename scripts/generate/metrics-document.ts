@@ -4,6 +4,7 @@ import { collectWithLedger, type LedgerSnapshot, Pulse } from "@adrelay/ledger";
 import { reportDurability } from "@adrelay/service-kit";
 import { Redis } from "ioredis";
 import { Registry } from "prom-client";
+import { CatalogMetrics } from "../../apps/ad-server/src/catalog/catalog-metrics.ts";
 import { AdServerMetrics } from "../../apps/ad-server/src/metrics.ts";
 import { EmbeddingMetrics } from "../../apps/ad-server/src/relevance/embedding/embedding-metrics.ts";
 import { createGatewayMetrics } from "../../apps/gateway/src/metrics/gateway-metrics.ts";
@@ -39,8 +40,10 @@ export async function metricTables(): Promise<string[]> {
   addPulse(each);
   reportDurability(each, { isDurable: true });
   const noCounts = () => Promise.resolve({ kind: "unavailable", reason: "none" } as const);
-  const adServer = await new AdServerMetrics({ loadCounts: noCounts }).collect();
-  new EmbeddingMetrics(adServer);
+  const ofAdServer = new AdServerMetrics({ loadCounts: noCounts });
+  new CatalogMetrics(ofAdServer.registry);
+  new EmbeddingMetrics(ofAdServer.registry);
+  const adServer = await ofAdServer.collect();
   return [
     ...table("Of the ledger: the same on every replica, take `max by`", ledger),
     ...table("Of each gateway", gateway),

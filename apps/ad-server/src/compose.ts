@@ -7,13 +7,20 @@ import {
   type RunnableService,
   startHttpServer,
 } from "@adrelay/service-kit";
+import type { Logger } from "pino";
 import { ApiKeys } from "./api-keys.ts";
 import { createAdServerApp } from "./app.ts";
+import type { Ad } from "./catalog/ad.ts";
+import { CatalogMetrics } from "./catalog/catalog-metrics.ts";
+import { CatalogWatch } from "./catalog/catalog-watch.ts";
+import { CurrentCatalog } from "./catalog/current-catalog.ts";
+import { readCatalog } from "./catalog/read-catalog.ts";
 import type { AdServerConfig } from "./config.ts";
 import { FaultInjector } from "./faults/fault-injector.ts";
 import { FaultPlan } from "./faults/fault-plan.ts";
 import { loadPromptRules } from "./injection/shipped-rules.ts";
 import { AdServerMetrics } from "./metrics.ts";
+import { RateLimits } from "./rate-limits.ts";
 import { LexicalRelevance } from "./relevance/lexical-relevance.ts";
 import { Books } from "./store/books.ts";
 import { ReportStore } from "./store/report-store.ts";
@@ -29,12 +36,11 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
   lifecycle.onStop("redis", () => redis.disconnect());
   const durability = await guardRedis(redis, config.redisDurability, log);
 
-  const promptRules = await loadPromptRules();
+  const catalog = await openCatalog(config);
   const books = new Books(redis, durability);
   const store = new ResponseStore(books, config.ackWindowMs);
   const sweep = sweepReservations(books, log);
   lifecycle.onStop("reservations", () => sweep.stop());
-  const budgets = new Map(config.ads.map((ad) => [ad.id, ad.budget_micros]));
   const metrics = new AdServerMetrics(store);
   const faults = new FaultInjector(new FaultPlan(config.faultRules));
   const app = createAdServerApp({
@@ -42,26 +48,74 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
     store,
     metrics,
     faults,
-    keys: new ApiKeys(config.apiKeys),
+    keys: new ApiKeys(config.apiKeys, config.revokedKeys),
+    rates: new RateLimits(redis, config.rateLimits),
     operatorKeys: new ApiKeys(config.reportKeys),
     reports: new ReportStore(books),
     pacing: config.pacing,
-    budgetMicrosOf: (adId) => budgets.get(adId) ?? 0,
+    budgetMicrosOf: (adId) => catalog.now.adsById.get(adId)?.budget_micros ?? 0,
     notes: new CallNotes(),
-    rules: {
-      ...promptRules,
-      relevance: new LexicalRelevance(config.ads, promptRules.model),
-      floorCpmMicros: config.floorCpmMicros,
+    // Read once a call: a request keeps the rules that it began with.
+    get rules() {
+      return catalog.now.rules;
     },
     now: Date.now,
     isStopping: () => lifecycle.isStopping,
     checkRedis: async () => durability.isDurable && (await redis.ping()) === "PONG",
   });
 
+  await watchCatalog({ config, catalog, metrics, log, lifecycle });
   sweep.start();
   const server = await startHttpServer(app, { name: "ad-server", host: config.host, port: config.port });
   lifecycle.onStop("http", (signal) => server.stop(signal));
   lifecycle.onStop("faults", () => faults.stop());
   const listening = { port: server.port, ads: config.ads.length, faults: config.faultRules.length };
   return { log, lifecycle, shutdownTimeoutMs: config.shutdownTimeoutMs, listening };
+}
+
+async function openCatalog({ ads, floorCpmMicros }: AdServerConfig): Promise<CurrentCatalog> {
+  const promptRules = await loadPromptRules();
+  const buildRules = async (current: readonly Ad[]) => ({
+    ...promptRules,
+    relevance: await LexicalRelevance.build(current, promptRules.model),
+    floorCpmMicros,
+  });
+  return CurrentCatalog.open(ads, { now: Date.now, buildRules });
+}
+
+interface WatchParts {
+  readonly config: AdServerConfig;
+  readonly catalog: CurrentCatalog;
+  readonly metrics: AdServerMetrics;
+  readonly log: Logger;
+  readonly lifecycle: Lifecycle;
+}
+
+async function watchCatalog({ config, catalog, metrics, log, lifecycle }: WatchParts): Promise<void> {
+  const catalogMetrics = new CatalogMetrics(metrics.registry);
+  catalogMetrics.inForce(catalog.now);
+  const watch = await CatalogWatch.start({
+    file: config.catalogFile,
+    intervalMs: config.catalogReloadIntervalMs,
+    current: catalog,
+    log,
+    read: readCatalog,
+    onOutcome: (outcome) => {
+      catalogMetrics.count(outcome);
+      catalogMetrics.inForce(catalog.now);
+    },
+  });
+  lifecycle.onStop("catalog watch", () => watch.stop());
+  const ignoreHangUps = onHangUp(() => watch.reload());
+  lifecycle.onStop("hang-up", ignoreHangUps);
+}
+
+/** SIGHUP reloads, as of other servers; on a terminal it still means that the terminal is gone. */
+function onHangUp(reload: () => Promise<void>): () => void {
+  if (process.stdout.isTTY) {
+    return () => {};
+  }
+  const handle = () => void reload();
+  process.on("SIGHUP", handle);
+  return () => void process.off("SIGHUP", handle);
 }

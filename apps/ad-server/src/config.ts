@@ -44,6 +44,13 @@ const ackWindowType = durationType.pipe(
   z.number().max(RESPONSE_LIFETIME_MS, "must be at most 30d, for then the response is forgotten"),
 );
 
+/** It also serves those who check a catalogue beforehand. */
+export const FLOOR_CPM_MICROS_SETTING = setting(
+  integerType(1, BID_CPM_MICROS_MAX),
+  "100000",
+  "Least price of a thousand impressions, in micros; ads that bid less aren't shown.",
+);
+
 /** Every setting of the ad server, by the name of its environment variable. */
 export const AD_SERVER_SETTINGS = {
   AD_SERVER_HOST: setting(textType, "127.0.0.1", "Address that the ad server listens on."),
@@ -54,12 +61,27 @@ export const AD_SERVER_SETTINGS = {
     .meta({
       description: "Keys that may call the ad server, separated by commas; each is a publisher. Required.",
     }),
-  CATALOG_FILE: optionalSetting(textType, "YAML file of ads. Default: the catalogue that is shipped."),
-  FLOOR_CPM_MICROS: setting(
-    integerType(1, BID_CPM_MICROS_MAX),
-    "100000",
-    "Least price of a thousand impressions, in micros; ads that bid less aren't shown.",
+  AD_SERVER_REVOKED_KEYS: optionalSetting(
+    listType,
+    "Keys that may call no more, separated by commas: they get 403 instead of 401.",
   ),
+  RATE_LIMIT_PER_SECOND: setting(
+    integerType(0, 1_000_000),
+    "0",
+    "Calls of each operation that a publisher has a second, over all processes; 0 is no limit.",
+  ),
+  RATE_LIMIT_BURST: setting(
+    integerType(0, 1_000_000),
+    "0",
+    "Calls on top of RATE_LIMIT_PER_SECOND in any ten seconds.",
+  ),
+  CATALOG_FILE: optionalSetting(textType, "YAML file of ads. Default: the catalogue that is shipped."),
+  CATALOG_RELOAD_INTERVAL: setting(
+    durationType,
+    "2s",
+    "How often the ad server looks whether its catalogue file has changed; it takes a change at the second look.",
+  ),
+  FLOOR_CPM_MICROS: FLOOR_CPM_MICROS_SETTING,
   PACING: setting(
     z.enum(PACING_MODES),
     "even",
@@ -96,6 +118,9 @@ const adServerConfigSchema = z
     host: settings.AD_SERVER_HOST,
     port: settings.AD_SERVER_PORT,
     apiKeys: settings.AD_SERVER_API_KEYS,
+    revokedKeys: settings.AD_SERVER_REVOKED_KEYS ?? [],
+    rateLimits: { perSecond: settings.RATE_LIMIT_PER_SECOND, burst: settings.RATE_LIMIT_BURST },
+    catalogReloadIntervalMs: settings.CATALOG_RELOAD_INTERVAL,
     reportKeys: settings.AD_SERVER_REPORT_KEY === undefined ? [] : [settings.AD_SERVER_REPORT_KEY],
     floorCpmMicros: settings.FLOOR_CPM_MICROS,
     pacing: { mode: settings.PACING, days: settings.PACING_DAYS },
@@ -110,15 +135,17 @@ const adServerConfigSchema = z
   }));
 
 export interface AdServerConfig extends Readonly<z.infer<typeof adServerConfigSchema>> {
+  readonly catalogFile: string;
   readonly ads: readonly Ad[];
 }
 
 /** Reads the settings and the catalogue that they name; the faults of both come at once. */
 export function loadAdServerConfig(env: Environment): ConfigResult<AdServerConfig> {
   const settings = loadConfig(adServerConfigSchema, env);
-  const catalog = loadCatalog(env["CATALOG_FILE"]?.trim() || SHIPPED_CATALOG_FILE);
+  const catalogFile = env["CATALOG_FILE"]?.trim() || SHIPPED_CATALOG_FILE;
+  const catalog = loadCatalog(catalogFile);
   if (settings.kind === "ok" && catalog.kind === "ok") {
-    return { kind: "ok", config: { ...settings.config, ads: catalog.ads } };
+    return { kind: "ok", config: { ...settings.config, catalogFile, ads: catalog.ads } };
   }
   const faults = [settings, catalog].flatMap((result) => (result.kind === "faulty" ? result.faults : []));
   return { kind: "faulty", faults };

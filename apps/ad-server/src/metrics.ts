@@ -12,6 +12,7 @@ const OBSTACLES = ["no_budget", "capped", "paced"] as const;
 /**
  * - `adserver_injections_total{outcome}`: ok, rejected, no_fill. From Redis: exact, and a restart keeps it.
  * - `adserver_acknowledgments_total{status}`: ok, no_ad_used; those recorded, each response once. From Redis.
+ * - `adserver_disclosures_total{disclosed}`: true, false; of acknowledgments with ok. From Redis.
  * - `adserver_auctions_total{outcome}`: won, or what stopped the best offer where none was left: no_budget, capped,
  *   paced. `adserver_offers_passed_over_total{reason}`: the same reasons, offer by offer. From Redis.
  * - `adserver_spend_micros_total`, `adserver_reserved_micros`, `adserver_reservations_expired_total`,
@@ -31,6 +32,12 @@ export class AdServerMetrics {
     name: "adserver_acknowledgments_total",
     help: "Acknowledgments recorded, by status.",
     labelNames: ["status"],
+    registers: [this.#registry],
+  });
+  readonly #disclosures = new Counter({
+    name: "adserver_disclosures_total",
+    help: "Acknowledgments recorded as ok, by whether the answer marks the ad as one.",
+    labelNames: ["disclosed"],
     registers: [this.#registry],
   });
   readonly #auctions = new Counter({
@@ -73,6 +80,11 @@ export class AdServerMetrics {
     this.#store = store;
   }
 
+  /** Where other parts put theirs. */
+  get registry(): Registry {
+    return this.#registry;
+  }
+
   /** Notes one finished request. */
   observe(operation: OperationLabel, status: number, durationMs: number): void {
     this.#durations.observe({ operation, status }, durationMs / 1000);
@@ -81,7 +93,13 @@ export class AdServerMetrics {
   /** All metrics as of now. While Redis is away its counts are left out: a gap is true, an old number isn't. */
   async collect(): Promise<Registry> {
     const counts = await this.#store.loadCounts();
-    const counters = [this.#injections, this.#acknowledgments, this.#auctions, this.#passedOver];
+    const counters = [
+      this.#injections,
+      this.#acknowledgments,
+      this.#disclosures,
+      this.#auctions,
+      this.#passedOver,
+    ];
     for (const metric of [...counters, this.#reserved, ...Object.values(this.#sums)]) {
       metric.reset();
     }
@@ -102,6 +120,9 @@ export class AdServerMetrics {
     }
     for (const status of VERDICTS) {
       this.#acknowledgments.inc({ status }, count(`acknowledgments:${status}`));
+    }
+    for (const disclosed of ["true", "false"]) {
+      this.#disclosures.inc({ disclosed }, count(`disclosures:${disclosed}`));
     }
     for (const outcome of ["won", ...OBSTACLES]) {
       this.#auctions.inc({ outcome }, count(`auctions:${outcome}`));

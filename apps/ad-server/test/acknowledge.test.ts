@@ -99,6 +99,7 @@ test("the look-up tells verdict and posts to the own publisher only", async () =
     acknowledged: false,
     ad_ack_id: null,
     status: null,
+    disclosed: null,
     posts: 0,
   });
   const { body } = await caller.acknowledge(id, product);
@@ -108,6 +109,7 @@ test("the look-up tells verdict and posts to the own publisher only", async () =
     acknowledged: true,
     ad_ack_id: body["ad_ack_id"],
     status: "ok",
+    disclosed: false,
     posts: 2,
   });
   expect((await caller.lookUp(id, OTHER_KEY)).status).toBe(403);
@@ -136,4 +138,26 @@ test("the metrics count recorded acknowledgments and not refused ones", async ()
   await caller.acknowledge(id, product);
   await caller.acknowledge(id, product);
   expect(await count()).toBe(before + 1);
+});
+
+test.each([
+  ["PRODUCT (Sponsored) is light.", true],
+  ["PRODUCT is light.", false],
+  ["Any pair will do.", null],
+])("of %j the books keep a disclosure of %s", async (text, disclosed) => {
+  const caller = callerOf(server);
+  const count = async () =>
+    sumOf(await fetchMetrics(server.url()), "adserver_disclosures_total", { disclosed: String(disclosed) });
+  const before = await count();
+  const { id, product } = await caller.served();
+  await caller.acknowledge(id, text.replace("PRODUCT", product));
+  expect((await caller.lookUp(id)).body["disclosed"]).toBe(disclosed);
+  expect(await count()).toBe(before + (disclosed === null ? 0 : 1));
+});
+
+test("a link to the landing page is a use of the ad", async () => {
+  const caller = callerOf(server);
+  const { id } = await caller.served();
+  const text = "Look here: https://stridewell.example/tempo-3 or https://velmora.example/drift";
+  expect((await caller.acknowledge(id, text)).body["status"]).toBe("ok");
 });

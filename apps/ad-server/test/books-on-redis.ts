@@ -56,7 +56,8 @@ export async function openBooks() {
     budgetMicros = 1000,
   ) => {
     const adAckId = adAckIdSchema.parse(randomUUID());
-    const acknowledgment = { id: adResponseIdSchema.parse(id), publisher, adAckId, verdict, budgetMicros };
+    const judgment = verdict === "ok" ? ({ verdict, disclosed: true } as const) : { verdict };
+    const acknowledgment = { id: adResponseIdSchema.parse(id), publisher, adAckId, judgment, budgetMicros };
     return expectStored(await storeOf(LONG_WINDOW_MS).acknowledge(acknowledgment)).kind;
   };
   const entries = async (publisher?: string): Promise<readonly BookEntry[]> => {

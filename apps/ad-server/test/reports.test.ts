@@ -77,6 +77,7 @@ test("a publisher sees its own numbers, to the micro", async () => {
     ...OWN,
     expired: 0,
     unpaid: 0,
+    disclosed: 0,
     spent_micros: FLOOR_MICROS,
     reserved_micros: FLOOR_MICROS,
   });
@@ -152,10 +153,10 @@ test.each([
   expect(type).toContain("text/csv");
   const lines = text.split("\r\n");
   expect(lines[0]).toBe(
-    "advertiser,requests,injected,rejected,no_fill,ok,no_ad_used,expired,pending,unpaid,spent_micros,reserved_micros",
+    "advertiser,requests,injected,rejected,no_fill,ok,no_ad_used,expired,pending,unpaid,disclosed,spent_micros,reserved_micros",
   );
-  expect(lines[1]).toBe(",3,0,1,2,0,0,0,0,0,0,0");
-  expect(lines[2]).toBe(`"'=HYPERLINK(""x""), ""Ltd""",4,4,0,0,1,1,0,2,0,2000,4000`);
+  expect(lines[1]).toBe(",3,0,1,2,0,0,0,0,0,0,0,0");
+  expect(lines[2]).toBe(`"'=HYPERLINK(""x""), ""Ltd""",4,4,0,0,1,1,0,2,0,0,2000,4000`);
   expect(lines).toHaveLength(4);
 });
 

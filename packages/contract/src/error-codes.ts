@@ -17,6 +17,7 @@ export const ERROR_CATALOGUE = {
   bad_request: { status: 400, retryable: "no", title: "The request can't be read as HTTP" },
   invalid_json: { status: 400, retryable: "no", title: "The body is not valid JSON in UTF-8" },
   unauthenticated: { status: 401, retryable: "no", title: "No valid API key was sent" },
+  key_revoked: { status: 403, retryable: "no", title: "The API key has been revoked" },
   other_publisher: { status: 403, retryable: "no", title: "The ad response belongs to another publisher" },
   not_found: { status: 404, retryable: "no", title: "There is nothing at this address" },
   unknown_ad_response: { status: 404, retryable: "no", title: "No ad response is known by this id" },

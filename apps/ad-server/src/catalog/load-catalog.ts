@@ -1,38 +1,66 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { type FieldFault, faultsOf } from "@adrelay/contract";
-import { parse as parseYaml } from "yaml";
+import { CORE_SCHEMA, load as parseYaml } from "js-yaml";
 import { z } from "zod";
 import { type Ad, adSchema } from "./ad.ts";
+import { screenCreative } from "./creative-screening.ts";
 
 export type CatalogResult =
   | { readonly kind: "ok"; readonly ads: readonly Ad[] }
   | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
 
-const catalogSchema = z
-  .array(adSchema)
-  .min(1, "must hold at least one ad")
-  .superRefine((ads, context) => {
-    const seen = new Set<string>();
-    ads.forEach((ad, index) => {
-      if (seen.has(ad.id)) {
-        context.addIssue({ code: "custom", path: [index, "id"], message: "is the id of an earlier ad too" });
-      }
-      seen.add(ad.id);
-    });
-  });
+/** Far more than a catalogue needs, and what can still be read in seconds. */
+const FILE_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Reads the ads of a YAML file, once, at start; every fault is reported by its place in the file (`3.id` is the id of the fourth ad). */
+/** The form of the file; texts are screened and ids compared besides. */
+export const catalogFormSchema = z.array(adSchema).min(1, "must hold at least one ad");
+
+/** Reads the ads of a YAML file; every fault is reported by its place in the file (`3.id` is the id of the fourth ad). */
 export function loadCatalog(file: string): CatalogResult {
   const read = readYaml(file);
   return read.kind === "ok" ? parseCatalog(read.value) : read;
 }
 
-/** Checks what a catalogue file holds. */
+/** Checks what a catalogue file holds; all of its faults come at once. */
 export function parseCatalog(value: unknown): CatalogResult {
-  const parsed = catalogSchema.safeParse(value);
-  return parsed.success
+  const parsed = catalogFormSchema.safeParse(value);
+  const faults = [
+    ...(parsed.success ? [] : faultsOf(parsed.error)),
+    ...(Array.isArray(value) ? [...screenedFaults(value), ...repeatedIds(value)] : []),
+  ];
+  return parsed.success && faults.length === 0
     ? { kind: "ok", ads: parsed.data }
-    : { kind: "faulty", faults: faultsOf(parsed.error).map(inCatalogue) };
+    : { kind: "faulty", faults: faults.map(inCatalogue) };
+}
+
+const text = z.string().catch("");
+/** What can be screened of an ad, also where the rest of it has faults. */
+const creativeSchema = z.object({
+  product_name: text,
+  advertiser: text,
+  description: text,
+  keywords: z.array(text).catch([]),
+  landing_url: text,
+});
+
+function screenedFaults(ads: readonly unknown[]): FieldFault[] {
+  return ads.flatMap((ad, index) => {
+    const creative = creativeSchema.safeParse(ad);
+    return creative.success
+      ? screenCreative(creative.data).map(({ path, message }) => ({ path: `${index}.${path}`, message }))
+      : [];
+  });
+}
+
+/** Ids that stand twice, also among ads that have other faults. */
+function repeatedIds(ads: readonly unknown[]): FieldFault[] {
+  const ids = ads.map((ad): unknown => Object(ad)["id"]);
+  const seen = new Set<unknown>();
+  return ids.flatMap((id, index) => {
+    const isRepeated = typeof id === "string" && seen.has(id);
+    seen.add(id);
+    return isRepeated ? [{ path: `${index}.id`, message: "is the id of an earlier ad too" }] : [];
+  });
 }
 
 function inCatalogue({ path, message }: FieldFault): FieldFault {
@@ -45,7 +73,10 @@ type YamlResult =
 
 function readYaml(file: string): YamlResult {
   try {
-    return { kind: "ok", value: parseYaml(readFileSync(file, "utf8")) };
+    if (statSync(file).size > FILE_BYTES_MAX) {
+      return { kind: "faulty", faults: [inCatalogue({ path: "", message: "must be at most 64 MiB" })] };
+    }
+    return { kind: "ok", value: parseYaml(readFileSync(file, "utf8"), { schema: CORE_SCHEMA }) };
   } catch (error) {
     const message = error instanceof Error ? error.message : "can't be read";
     return { kind: "faulty", faults: [inCatalogue({ path: "", message })] };

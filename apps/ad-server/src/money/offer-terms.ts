@@ -40,7 +40,11 @@ export function offerTermsOf({ ad, priceMicros }: Offer, pacing: Pacing): OfferT
     ...(ad.frequency_cap === undefined ? {} : { cap: capOf(ad.frequency_cap) }),
     ...(pacing.mode === "even" ? { pace: paceOf(ad, pacing.days) } : {}),
     // Lua's JSON refuses lone surrogates.
-    remembered: { product: ad.product_name.toWellFormed() },
+    remembered: {
+      product: ad.product_name.toWellFormed(),
+      maker: ad.advertiser.toWellFormed(),
+      landing_url: ad.landing_url.toWellFormed(),
+    },
   };
 }
 

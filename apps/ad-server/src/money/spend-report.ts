@@ -2,7 +2,8 @@
  * Numbers of a report, each of injections by the day on which they were answered, whenever they ended:
  *
  * - requests = injected + rejected + no_fill
- * - injected = ok + no_ad_used + expired + pending; `unpaid` are those of ok for which no budget was left
+ * - injected = ok + no_ad_used + expired + pending; `unpaid` are those of ok for which no budget was left,
+ *   `disclosed` those whose answer marks the ad as one
  * - spent_micros: charged for ok; reserved_micros: held for pending
  */
 export const COUNTERS = [
@@ -15,6 +16,7 @@ export const COUNTERS = [
   "expired",
   "pending",
   "unpaid",
+  "disclosed",
   "spent_micros",
   "reserved_micros",
 ] as const;
@@ -81,6 +83,7 @@ const NOTHING = {
   expired: 0,
   pending: 0,
   unpaid: 0,
+  disclosed: 0,
   spent_micros: 0,
   reserved_micros: 0,
 } as const satisfies Counters;

@@ -35,6 +35,11 @@ export class PromptModel {
     return this.#weights.classes.filter(isCategory);
   }
 
+  /** SHA-256 of the prompts that it was fitted to, in hexadecimal. */
+  get fittedTo(): string {
+    return this.#weights.fittedTo;
+  }
+
   read(prompt: string): PromptReading {
     const features = featuresOf(prompt, this.vectors);
     const probabilities = softmax(this.#scores(features));

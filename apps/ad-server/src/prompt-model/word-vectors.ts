@@ -1,9 +1,6 @@
 import { readFileSync } from "node:fs";
-import { gunzipSync } from "node:zlib";
 import { z } from "zod";
 
-/** Largest magnitude of a stored component. */
-const COMPONENT_MAX = 127;
 /** Commoner words than this (occurrences per million are its inverse) say little of what a prompt is about. */
 const RANK_HALF = 150;
 /** An unknown word is read as its longest known beginning and end: compounds, inflections. */
@@ -19,7 +16,7 @@ const headerSchema = z.strictObject({
 /**
  * Directions of meaning of words in seven languages, so that words of like meaning lie close, also across
  * languages. The file: a line of JSON (see headerSchema), the words separated by line breaks and each with its
- * rank behind a tab (the commoner, the lower), then `dimensions` signed bytes a word, the whole gzipped.
+ * rank behind a tab (the commoner, the lower), then `dimensions` signed bytes a word.
  */
 export class WordVectors {
   readonly dimensions: number;
@@ -65,10 +62,10 @@ export class WordVectors {
   }
 
   #addTo(sum: Float32Array, row: number, weight: number): void {
+    const components = this.#components;
     const start = row * this.dimensions;
-    for (let dimension = 0; dimension < this.dimensions; dimension += 1) {
-      const component = (this.#components[start + dimension] ?? 0) / COMPONENT_MAX;
-      sum[dimension] = (sum[dimension] ?? 0) + weight * component;
+    for (let dimension = 0; dimension < sum.length; dimension += 1) {
+      sum[dimension] = (sum[dimension] ?? 0) + weight * (components[start + dimension] ?? 0);
     }
   }
 
@@ -93,12 +90,21 @@ export class WordVectors {
   }
 }
 
-/** Reads the vectors of a gzipped file. */
+/** Reads the vectors of a file. */
 export function loadWordVectors(file: string): WordVectors {
-  return new WordVectors(gunzipSync(readFileSync(file)));
+  return new WordVectors(readFileSync(file));
 }
 
 function normalised(vector: Float32Array): Float32Array {
-  const length = Math.hypot(...vector);
+  const length = Math.sqrt(dotProduct(vector, vector));
   return length === 0 ? vector : vector.map((value) => value / length);
+}
+
+/** For directions of length 1: the cosine of their angle. */
+export function dotProduct(a: Float32Array, b: Float32Array): number {
+  let sum = 0;
+  for (let dimension = 0; dimension < a.length; dimension += 1) {
+    sum += (a[dimension] ?? 0) * (b[dimension] ?? 0);
+  }
+  return sum;
 }

@@ -1,31 +1,34 @@
 import MiniSearch from "minisearch";
 import type { Ad } from "../catalog/ad.ts";
-import { termOf, termsOf, wordsOf } from "./terms.ts";
+import type { TermReader } from "./terms.ts";
 
 const FIELD_BOOSTS = { product_name: 3, keywords: 3, description: 1 } as const;
 /** A prompt is looked up by its rarest terms only: they tell ads apart, and the work stays bounded. */
 const QUERY_TERMS_MAX = 16;
 
-/** The ads of one category with what each says of itself: BM25 over it, and its keywords. */
+/** The ads of one category with what each says of itself, for BM25. */
 export class CategoryIndex {
+  /** Texts come here as terms with blanks between them. */
   readonly #index = new MiniSearch({
     fields: Object.keys(FIELD_BOOSTS),
-    tokenize: wordsOf,
-    processTerm: termOf,
+    tokenize: (terms) => terms.split(" "),
+    processTerm: (term) => term,
     searchOptions: { combineWith: "OR", boost: FIELD_BOOSTS },
   });
   readonly #adsWith = new Map<string, number>();
 
-  constructor(ads: readonly Ad[]) {
+  constructor(ads: readonly Ad[], terms: TermReader) {
     for (const ad of ads) {
-      const document = {
+      const name = terms.termsOf(ad.product_name);
+      const keywords = terms.termsOf(ad.keywords.join("\n"));
+      const description = terms.termsOf(ad.description);
+      this.#index.add({
         id: ad.id,
-        product_name: ad.product_name,
-        keywords: ad.keywords.join("\n"),
-        description: ad.description,
-      };
-      this.#index.add(document);
-      for (const term of new Set(termsOf(Object.values(document).join("\n")))) {
+        product_name: name.join(" "),
+        keywords: keywords.join(" "),
+        description: description.join(" "),
+      });
+      for (const term of new Set([...name, ...keywords, ...description])) {
         this.#adsWith.set(term, (this.#adsWith.get(term) ?? 0) + 1);
       }
     }
@@ -40,11 +43,7 @@ export class CategoryIndex {
     if (rarest.length === 0) {
       return new Map();
     }
-    // The terms are as the index has them, so they are taken as they are.
-    const found = this.#index.search(rarest.join(" "), {
-      tokenize: (text) => text.split(" "),
-      processTerm: (term) => term,
-    });
+    const found = this.#index.search(rarest.join(" "));
     const best = found[0]?.score ?? 1;
     return new Map(found.map(({ id, score }) => [String(id), score / best]));
   }

@@ -1,11 +1,13 @@
+import { setImmediate as turn } from "node:timers/promises";
 import type { Ad } from "../catalog/ad.ts";
 import type { PromptModel } from "../prompt-model/prompt-model.ts";
 import { dictionaryWords, readableText, wordsOfPrompt } from "../prompt-model/prompt-text.ts";
+import { dotProduct } from "../prompt-model/word-vectors.ts";
 import { CategoryIndex } from "./category-index.ts";
 import { KeywordAnchors } from "./keyword-anchors.ts";
 import { type NeedThresholds, needCategories, wishShare } from "./need-categories.ts";
 import type { Question, Relevance, ScoredAd } from "./relevance.ts";
-import { termsOf } from "./terms.ts";
+import { TermReader } from "./terms.ts";
 
 /** Chosen on testdata/prompts-heldout.jsonl; docs/adr/0018 has the figures. */
 export const LEXICAL_THRESHOLDS: NeedThresholds = {
@@ -39,22 +41,34 @@ interface Shelf {
  * know are served where the prompt wants to buy something and has a keyword of the ad.
  */
 export class LexicalRelevance implements Relevance {
-  readonly #shelves: ReadonlyMap<string, Shelf>;
+  readonly #shelves: Map<string, Shelf>;
   readonly #unknown: KeywordAnchors;
+  readonly #terms = new TermReader();
+
+  /** As the constructor, but a long catalogue leaves the event loop its turn after each category. */
+  static async build(ads: readonly Ad[], model: PromptModel): Promise<LexicalRelevance> {
+    const known = new Set(model.categories);
+    const relevance = new LexicalRelevance(
+      ads.filter(({ category }) => !known.has(category)),
+      model,
+    );
+    for (const [category, members] of Map.groupBy(ads, (ad) => ad.category)) {
+      await turn();
+      relevance.#shelves.set(category, relevance.#shelfOf(members, model));
+    }
+    return relevance;
+  }
 
   constructor(ads: readonly Ad[], model: PromptModel) {
     const known = new Set(model.categories);
     const byCategory = Map.groupBy(ads, ({ category }) => category);
     this.#shelves = new Map(
-      Array.from(byCategory, ([category, members]) => [
-        category,
-        {
-          ads: members.map((ad) => ({ ad, meaning: meaningOf(ad, model) })),
-          index: new CategoryIndex(members),
-        },
-      ]),
+      Array.from(byCategory, ([category, members]) => [category, this.#shelfOf(members, model)]),
     );
-    this.#unknown = new KeywordAnchors(ads.filter(({ category }) => !known.has(category)));
+    this.#unknown = new KeywordAnchors(
+      ads.filter(({ category }) => !known.has(category)),
+      this.#terms,
+    );
   }
 
   async rank(question: Question): Promise<readonly ScoredAd[]> {
@@ -63,9 +77,16 @@ export class LexicalRelevance implements Relevance {
     );
   }
 
+  #shelfOf(members: readonly Ad[], model: PromptModel): Shelf {
+    return {
+      ads: members.map((ad) => ({ ad, meaning: meaningOf(ad, model) })),
+      index: new CategoryIndex(members, this.#terms),
+    };
+  }
+
   #ofKnownCategories({ prompt, language, reading }: Question): ScoredAd[] {
     const categories = needCategories(reading, language, LEXICAL_THRESHOLDS);
-    const terms = categories.length === 0 ? [] : termsOf(prompt.slice(0, PROMPT_CHARS_MAX));
+    const terms = categories.length === 0 ? [] : this.#terms.termsOf(prompt.slice(0, PROMPT_CHARS_MAX));
     return categories.flatMap(({ category, share }) => {
       const shelf = this.#shelves.get(category);
       const found = shelf?.index.search(terms);
@@ -92,10 +113,9 @@ function fitOf(wordShare: number, meaningShare: number): number {
   return 1 - FIT_SHARE + (FIT_SHARE * (wordShare + meaningShare)) / 2;
 }
 
-/** Cosine, from 0 to 1; opposite directions count as none. */
+/** From 0 to 1; opposite directions count as none. */
 function closeness(a: Float32Array, b: Float32Array): number {
-  const cosine = a.reduce((sum, value, dimension) => sum + value * (b[dimension] ?? 0), 0);
-  return Math.min(1, Math.max(0, cosine));
+  return Math.min(1, Math.max(0, dotProduct(a, b)));
 }
 
 function meaningOf(ad: Ad, model: PromptModel): Float32Array {

@@ -31,15 +31,15 @@ export async function openRelevance(
   { model, log, onRefused }: RelevanceParts,
 ): Promise<RelevanceMaker> {
   if (embedding === undefined) {
-    return { make: async (ads) => new LexicalRelevance(ads, model), stop: async () => {} };
+    return { make: (ads) => LexicalRelevance.build(ads, model), stop: async () => {} };
   }
   const embedder = await openEmbedder(embedding, log);
-  const make = (ads: readonly Ad[]) =>
+  const make = async (ads: readonly Ad[]) =>
     EmbeddingRelevance.of(ads, {
       cache: { embedder, folder: join(embedding.cacheFolder, "embeddings"), log },
       knownCategories: model.categories,
       languages: embedding.languages,
-      otherLanguages: new LexicalRelevance(ads, model),
+      otherLanguages: await LexicalRelevance.build(ads, model),
       timeoutMs: embedding.timeoutMs,
       onRefused,
     });

@@ -1,14 +1,32 @@
 import { STOP_WORDS } from "./stop-words.ts";
 
+/** Words whose terms are remembered: a catalogue says the same ones over and over. */
+const REMEMBERED_MAX = 50_000;
+
 /**
- * The terms of a text as the index knows them: folded, without stop words, English plurals and endings
- * taken off. Texts of scripts without blanks are cut by the runtime's own segmenter.
+ * The terms of texts as indexes know them: folded, without stop words, English plurals and endings taken off.
+ * Texts of scripts without blanks are cut by the runtime's own segmenter.
  */
-export function termsOf(text: string): string[] {
-  return wordsOf(text).flatMap((word) => {
+export class TermReader {
+  readonly #terms = new Map<string, string | undefined>();
+
+  termsOf(text: string): string[] {
+    return wordsOf(text).flatMap((word) => {
+      const term = this.#termOf(word);
+      return term === undefined ? [] : [term];
+    });
+  }
+
+  #termOf(word: string): string | undefined {
+    if (this.#terms.has(word)) {
+      return this.#terms.get(word);
+    }
     const term = termOf(word);
-    return term === undefined ? [] : [term];
-  });
+    if (this.#terms.size < REMEMBERED_MAX) {
+      this.#terms.set(word, term);
+    }
+    return term;
+  }
 }
 
 const SCRIPTS_WITHOUT_BLANKS =
@@ -25,7 +43,7 @@ export function wordsOf(text: string): string[] {
 }
 
 /** The index term of one word; undefined for a stop word, a lone letter or a lone digit. */
-export function termOf(word: string): string | undefined {
+function termOf(word: string): string | undefined {
   const folded = fold(word);
   return STOPPED.has(folded) || /^[a-z\d]$/.test(folded) ? undefined : stem(folded);
 }

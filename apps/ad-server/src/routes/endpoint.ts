@@ -1,4 +1,4 @@
-import { API_KEY_HEADER, duplicateKeys, faultsOf } from "@adrelay/contract";
+import { duplicateKeys, faultsOf } from "@adrelay/contract";
 import {
   type CallNotes,
   makeReadBody,
@@ -11,11 +11,12 @@ import type { z } from "zod";
 import type { ApiKeys } from "../api-keys.ts";
 import type { FaultInjector } from "../faults/fault-injector.ts";
 import type { FaultOperation } from "../faults/fault-rules.ts";
+import { admitKey, admitRate, type RateDeps } from "./admission.ts";
 
 /** Room for a text of a megabyte in any spelling that JSON allows it. */
 export const BODY_BYTES_MAX = 2 * 1024 * 1024;
 
-export interface EndpointDeps {
+export interface EndpointDeps extends RateDeps {
   readonly keys: ApiKeys;
   readonly faults: FaultInjector;
   readonly notes: CallNotes;
@@ -39,16 +40,19 @@ export interface Operation<T> {
 
 const readBody = makeReadBody(BODY_BYTES_MAX);
 
-/** The way of every POST: key, media type, body, faults on purpose, form, and only then the operation. */
+/** The way of every POST: key, media type, rate, body, faults on purpose, form, and only then the operation. */
 export function makeEndpoint<T>(
-  { keys, faults, notes }: EndpointDeps,
+  { keys, faults, notes, rates }: EndpointDeps,
   operation: Operation<T>,
 ): RequestHandler {
   return async (request, response) => {
     const startedAtMs = performance.now();
     notes.add(response, { operation: operation.name });
     const publisher = admit(keys, request, response);
-    if (publisher === undefined) {
+    if (
+      publisher === undefined ||
+      !(await admitRate({ rates, notes }, { operation: operation.name, publisher, response }))
+    ) {
       return;
     }
     await readBody(request, response);
@@ -66,9 +70,8 @@ export function makeEndpoint<T>(
 
 /** The publisher of a call whose body is worth reading; otherwise the refusal has been sent. */
 function admit(keys: ApiKeys, request: Request, response: Response): string | undefined {
-  const publisher = keys.publisherOf(request.get(API_KEY_HEADER));
+  const publisher = admitKey(keys, request, response);
   if (publisher === undefined) {
-    sendProblem(response, "unauthenticated");
     return undefined;
   }
   const refusedType = refusedMediaType(request.get("Content-Type"));

@@ -4,19 +4,23 @@ import type { AdResponseId } from "@adrelay/contract";
 const TAG = "{adserver}";
 
 /**
- * Hash of one ad response: outcome, publisher, served_at_ms, posts; of a 200 also ad, product and reservation
- * (as text, see books.lua), and once acknowledged ack_id, verdict and paid_micros.
+ * Hash of one ad response: outcome, publisher, served_at_ms, posts; of a 200 also ad, product, maker,
+ * landing_url and reservation (as text, see books.lua), and once acknowledged ack_id, verdict, paid_micros and
+ * disclosed (1 or 0, of an ad that was used).
  */
 export function responseKey(id: AdResponseId): string {
   return `${TAG}:response:${id}`;
 }
 
 /**
- * Hash of counts since the first start: `injections:<outcome>`, `acknowledgments:<verdict>`,
+ * Hash of counts since the first start: `injections:<outcome>`, `acknowledgments:<verdict>`, `disclosures:<true|false>`,
  * `auctions:<won or what stopped the best offer>`, `passed_over:<why>`, `expired` and `unpaid`; and the sums over
  * all ads, `spend_micros` and `reserved_micros`.
  */
 export const COUNTS_KEY = `${TAG}:counts`;
+
+/** Counts of calls, for rate limits; each lives for its window. */
+export const RATE_PREFIX = { steady: `${TAG}:rate`, burst: `${TAG}:burst` } as const;
 
 /** Sorted set of open reservations, by the end of their acknowledgment window. */
 const RESERVATIONS_KEY = `${TAG}:reservations`;

@@ -50,6 +50,8 @@ export interface ServedResponse {
   /** Acknowledgments that reached the books for it, refused ones included. */
   readonly posts: number;
   readonly acknowledgment: Acknowledgment | undefined;
+  /** Whether the ad was marked as one; undefined for one that was not used, or judged before this was. */
+  readonly disclosed: boolean | undefined;
 }
 
 const servedSchema = z
@@ -59,13 +61,15 @@ const servedSchema = z
     posts: z.coerce.number().int(),
     ack_id: adAckIdSchema.optional(),
     verdict: verdictSchema.optional(),
+    disclosed: z.enum(["0", "1"]).optional(),
   })
   .transform(
-    ({ publisher, posts, ack_id, verdict }): ServedResponse => ({
+    ({ publisher, posts, ack_id, verdict, disclosed }): ServedResponse => ({
       publisher,
       posts,
       acknowledgment:
         ack_id === undefined || verdict === undefined ? undefined : { adAckId: ack_id, verdict },
+      disclosed: disclosed === undefined ? undefined : disclosed === "1",
     }),
   );
 

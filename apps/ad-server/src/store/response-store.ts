@@ -1,6 +1,7 @@
-import type { AdAckId, AdResponseId, Verdict } from "@adrelay/contract";
+import type { AdAckId, AdResponseId } from "@adrelay/contract";
 import { z } from "zod";
 import type { OfferTerms } from "../money/offer-terms.ts";
+import type { AdvertisedProduct, Judgment } from "../verdict/judge-answer.ts";
 import type { Books, Stored } from "./books.ts";
 import { BOOK_KEYS, COUNTS_KEY, responseKey } from "./keys.ts";
 import {
@@ -24,7 +25,7 @@ export interface NewAcknowledgment {
   readonly id: AdResponseId;
   readonly publisher: string;
   readonly adAckId: AdAckId;
-  readonly verdict: Verdict;
+  readonly judgment: Judgment;
   /** The ad's budget as of now; 0 for an ad that isn't sold any more. */
   readonly budgetMicros: number;
 }
@@ -32,7 +33,8 @@ export interface NewAcknowledgment {
 /** What a response showed. It never changes. */
 export interface ShownAd {
   readonly ad: string;
-  readonly productName: string;
+  /** As it was then: an answer is judged by what was served. */
+  readonly product: AdvertisedProduct;
 }
 
 /** Responses can be acknowledged and looked up for 30 days; then their ids are unknown. */
@@ -75,21 +77,30 @@ export class ResponseStore {
 
   /** What a response advertised; undefined if it is unknown or advertised nothing. */
   async loadShownAd(id: AdResponseId): Promise<Stored<ShownAd | undefined>> {
-    const stored = await this.#books.ask((redis) => redis.hmget(responseKey(id), "ad", "product"));
+    const stored = await this.#books.ask((redis) =>
+      redis.hmget(responseKey(id), "ad", "product", "maker", "landing_url"),
+    );
     if (stored.kind === "unavailable") {
       return stored;
     }
-    const [ad, productName] = stored.value;
-    return { kind: "ok", value: ad && productName ? { ad, productName } : undefined };
+    // Responses that an older version served have the name alone.
+    const [ad, productName, advertiser, landingUrl] = stored.value;
+    const product = {
+      productName: productName ?? "",
+      advertiser: advertiser ?? "",
+      landingUrl: landingUrl ?? "",
+    };
+    return { kind: "ok", value: ad && productName ? { ad, product } : undefined };
   }
 
   /** Records an acknowledgment and settles its money, or says why it can't be. */
   async acknowledge(acknowledgment: NewAcknowledgment): Promise<Stored<AcknowledgeOutcome>> {
-    const { id, publisher, adAckId, verdict, budgetMicros } = acknowledgment;
+    const { id, publisher, adAckId, judgment, budgetMicros } = acknowledgment;
+    const disclosed = judgment.verdict === "ok" ? Number(judgment.disclosed) : "";
     const stored = await this.#books.run(
       "acknowledge",
       [...BOOK_KEYS, responseKey(id)],
-      [publisher, adAckId, verdict, budgetMicros],
+      [publisher, adAckId, judgment.verdict, budgetMicros, disclosed],
     );
     return stored.kind === "ok" ? { kind: "ok", value: parseAcknowledgeReply(stored.value) } : stored;
   }

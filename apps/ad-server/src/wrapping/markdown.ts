@@ -1,4 +1,4 @@
-import { INSTRUCTIONS } from "./instructions.ts";
+import { instructionsWith } from "./instructions.ts";
 import type { WrapParts } from "./wrap-prompt.ts";
 
 /**
@@ -16,7 +16,7 @@ export function wrapAsMarkdown({ prompt, facts, nonce }: WrapParts): string {
     "",
     `## Instructions ${nonce}`,
     "",
-    ...INSTRUCTIONS.map((sentence) => `- ${sentence}`),
+    ...instructionsWith(nonce).map((sentence) => `- ${sentence}`),
     "",
     `## User message ${nonce}`,
     "",

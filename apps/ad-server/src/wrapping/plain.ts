@@ -1,4 +1,4 @@
-import { INSTRUCTIONS } from "./instructions.ts";
+import { instructionsWith } from "./instructions.ts";
 import type { WrapParts } from "./wrap-prompt.ts";
 
 /** Lines of plain text between marks with the nonce. */
@@ -7,7 +7,7 @@ export function wrapAsPlainText({ prompt, facts, nonce }: WrapParts): string {
     `=== SPONSORED PRODUCT ${nonce} ===`,
     ...facts.map(([label, text]) => `${label}: ${text}`),
     `=== INSTRUCTIONS ${nonce} ===`,
-    ...INSTRUCTIONS,
+    ...instructionsWith(nonce),
     `=== USER MESSAGE ${nonce} ===`,
     prompt,
     `=== END OF USER MESSAGE ${nonce} ===`,

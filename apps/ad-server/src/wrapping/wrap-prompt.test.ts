@@ -1,13 +1,13 @@
 import { WRAPPING_TYPES } from "@adrelay/contract";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { INSTRUCTIONS } from "./instructions.ts";
+import { instructionsWith } from "./instructions.ts";
 import { fenceFor } from "./markdown.ts";
 import { wrapPrompt } from "./wrap-prompt.ts";
 
 const NONCE = "00112233445566778899aabbccddeeff";
-/** How often a format writes its nonce: once a delimiter. */
-const DELIMITERS = { xml: 6, plain: 4, markdown: 4 } as const;
+/** How often a format writes its nonce: once a delimiter, and once where the model is told of it. */
+const DELIMITERS = { xml: 7, plain: 5, markdown: 5 } as const;
 
 /** Texts that lean towards delimiters, markup and the nonce itself. */
 const hostile = fc
@@ -105,7 +105,7 @@ test.each(WRAPPING_TYPES)("in %s the model is told the facts, to disclose and no
   for (const part of [ad.product_name, ad.advertiser, ad.landing_url, "(Sponsored)", "don't force it"]) {
     expect(wrapped).toContain(part);
   }
-  expect(wrapped).toContain(INSTRUCTIONS[0]);
+  expect(wrapped).toContain(instructionsWith(FRESH)[0]);
 });
 
 test("a source of nonces that repeats the prompt is refused", () => {

@@ -9,8 +9,8 @@ import { wrapAsXml } from "./xml.ts";
  *
  * 1. The prompt stands in the result as it came, character for character.
  * 2. Neither the prompt nor the ad's text can close the section that it stands in, or open another:
- *    every delimiter of ours carries a nonce that occurs in neither. The ad's text is one line a fact,
- *    and escaped where the format has an escape.
+ *    every delimiter of ours carries a nonce that occurs in neither, in no spelling, and the model is told
+ *    which. The ad's text is one line a fact, and escaped where the format has an escape.
  * 3. The model is told to mark the mention as sponsored, and to leave the product out where it doesn't fit.
  */
 export type WrappingType = (typeof WRAPPING_TYPES)[number];
@@ -56,9 +56,14 @@ export function wrapPrompt(
   return WRAPPERS[type]({ prompt, facts, nonce: nonceOutside(texts, drawNonce) });
 }
 
-/** A nonce that occurs in none of the texts, in any case. */
+/** A nonce that occurs in none of the texts, in any case, width or style, nor with anything in between. */
 function nonceOutside(texts: readonly string[], drawNonce: () => string): string {
-  const folded = texts.map((text) => text.toLowerCase());
+  const folded = texts.map((text) =>
+    text
+      .normalize("NFKC")
+      .toLowerCase()
+      .replace(/[^a-z\d]+/g, ""),
+  );
   for (let draw = 0; draw < DRAWS_MAX; draw += 1) {
     const nonce = drawNonce();
     if (!folded.some((text) => text.includes(nonce.toLowerCase()))) {
@@ -68,7 +73,12 @@ function nonceOutside(texts: readonly string[], drawNonce: () => string): string
   throw new RangeError("the source of nonces repeats what stands in the prompt");
 }
 
-/** Breaks, control and invisible characters become blanks: a fact can't look like a line of ours. */
+/**
+ * Breaks, control and invisible characters become blanks: a fact can't look like a line of ours. Joiners and
+ * emoji selectors stay, for words and emoji are made with them.
+ */
 function oneLine(text: string): string {
-  return text.replace(/[\s\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ").trim();
+  return text
+    .replace(/(?:[\s\p{Cc}]|(?!\u200c|\u200d|\ufe0e|\ufe0f)[\p{Cf}\p{Default_Ignorable_Code_Point}])+/gu, " ")
+    .trim();
 }

@@ -1,4 +1,4 @@
-import { INSTRUCTIONS } from "./instructions.ts";
+import { instructionsWith } from "./instructions.ts";
 import type { WrapParts } from "./wrap-prompt.ts";
 
 /** Elements named with the nonce. The ad's text is escaped; the prompt is not, so that it stays as written. */
@@ -8,7 +8,7 @@ export function wrapAsXml({ prompt, facts, nonce }: WrapParts): string {
     ...facts.map(([label, text]) => `  <${label}>${escapeXml(text)}</${label}>`),
     `</sponsored_product_${nonce}>`,
     `<instructions_${nonce}>`,
-    ...INSTRUCTIONS,
+    ...instructionsWith(nonce),
     `</instructions_${nonce}>`,
     `<user_message_${nonce}>`,
     prompt,

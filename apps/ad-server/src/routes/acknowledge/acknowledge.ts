@@ -10,7 +10,7 @@ import type { Response } from "express";
 import type { Stored } from "../../store/books.ts";
 import type { AcknowledgeOutcome } from "../../store/replies.ts";
 import type { ResponseStore } from "../../store/response-store.ts";
-import { judgeAnswer } from "../../verdict/product-mention.ts";
+import { type Judgment, judgeAnswer } from "../../verdict/judge-answer.ts";
 import { sendStorageUnavailable } from "../answers.ts";
 import type { Call, Operation } from "../endpoint.ts";
 
@@ -42,8 +42,8 @@ export function acknowledgeOperation(deps: AcknowledgeDeps): Operation<Acknowled
 }
 
 async function acknowledge(
-  { store, budgetMicrosOf }: AcknowledgeDeps,
-  { body, publisher }: Call<AcknowledgmentRequest>,
+  { store, budgetMicrosOf, notes }: AcknowledgeDeps,
+  { body, publisher, response }: Call<AcknowledgmentRequest>,
 ): Promise<Stored<AcknowledgeOutcome>> {
   const { ad_response_id: id, llm_response: answer } = body;
   const shown = await store.loadShownAd(id);
@@ -52,10 +52,20 @@ async function acknowledge(
   }
   const { value: ad } = shown;
   // Without an ad the store refuses it, whatever the verdict.
-  const verdict = ad === undefined ? "no_ad_used" : judgeAnswer(answer, ad.productName);
+  const judgment: Judgment = ad === undefined ? { verdict: "no_ad_used" } : judgeAnswer(answer, ad.product);
   const budgetMicros = ad === undefined ? 0 : budgetMicrosOf(ad.ad);
   const adAckId = adAckIdSchema.parse(randomUUID());
-  return store.acknowledge({ id, publisher, adAckId, verdict, budgetMicros });
+  const outcome = await store.acknowledge({ id, publisher, adAckId, judgment, budgetMicros });
+  if (outcome.kind === "ok" && outcome.value.kind === "recorded") {
+    notes.add(response, noteOf(judgment));
+  }
+  return outcome;
+}
+
+function noteOf(judgment: Judgment) {
+  return judgment.verdict === "ok"
+    ? { verdict: judgment.verdict, disclosed: String(judgment.disclosed) }
+    : { verdict: judgment.verdict };
 }
 
 function sendOutcome(response: Response, outcome: AcknowledgeOutcome): void {

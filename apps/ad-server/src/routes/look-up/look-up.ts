@@ -1,8 +1,9 @@
-import { API_KEY_HEADER, adResponseIdSchema } from "@adrelay/contract";
+import { adResponseIdSchema } from "@adrelay/contract";
 import { type CallNotes, sendProblem } from "@adrelay/service-kit";
 import type { RequestHandler } from "express";
 import type { ApiKeys } from "../../api-keys.ts";
 import type { ResponseStore } from "../../store/response-store.ts";
+import { admitKey } from "../admission.ts";
 import { sendStorageUnavailable } from "../answers.ts";
 
 export interface LookUpDeps {
@@ -18,9 +19,8 @@ export const LOOK_UP_PATH = "/acknowledgments/:ad_response_id";
 export function lookUpEndpoint({ keys, store, notes }: LookUpDeps): RequestHandler {
   return async (request, response) => {
     notes.add(response, { operation: "look_up" });
-    const publisher = keys.publisherOf(request.get(API_KEY_HEADER));
+    const publisher = admitKey(keys, request, response);
     if (publisher === undefined) {
-      sendProblem(response, "unauthenticated");
       return;
     }
     const id = adResponseIdSchema.safeParse(request.params["ad_response_id"]);
@@ -37,12 +37,13 @@ export function lookUpEndpoint({ keys, store, notes }: LookUpDeps): RequestHandl
     } else if (stored.value.publisher !== publisher) {
       sendProblem(response, "other_publisher");
     } else {
-      const { acknowledgment, posts } = stored.value;
+      const { acknowledgment, posts, disclosed } = stored.value;
       response.json({
         ad_response_id: id.data,
         acknowledged: acknowledgment !== undefined,
         ad_ack_id: acknowledgment?.adAckId ?? null,
         status: acknowledgment?.verdict ?? null,
+        disclosed: disclosed ?? null,
         posts,
       });
     }

@@ -3,6 +3,7 @@ import type { Request, RequestHandler, Response } from "express";
 import { makeSpendReport, type SpendReport } from "../../money/spend-report.ts";
 import type { Stored } from "../../store/books.ts";
 import { dayNumberOf, type ReportStore } from "../../store/report-store.ts";
+import { admitKey } from "../admission.ts";
 import { sendStorageUnavailable } from "../answers.ts";
 import { reportAsCsv } from "./report-csv.ts";
 import { parseReportQuery, type ReportQuery } from "./report-query.ts";
@@ -23,7 +24,7 @@ export function spendEndpoint(deps: SpendDeps): RequestHandler {
     deps.notes.add(response, { operation: "report" });
     const reader = readerOf(deps, request);
     if (reader === undefined) {
-      sendProblem(response, "unauthenticated");
+      admitKey(deps.keys, request, response);
       return;
     }
     const parsed = parseReportQuery(request.query, deps.now());

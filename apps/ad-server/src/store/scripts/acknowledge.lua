@@ -3,6 +3,7 @@
 -- KEYS[1..7] as in books.lua   KEYS[8] response hash
 -- ARGV[1] publisher   ARGV[2] id for the acknowledgment   ARGV[3] verdict (ok | no_ad_used)
 -- ARGV[4] budget of the ad now, 0 if the catalogue has it no more
+-- ARGV[5] whether an ad that was used is marked as one: 1, 0, or empty for no_ad_used
 -- Returns {code, ack id, verdict}; the last two are those of the first acknowledgment, else empty:
 --   0 recorded   1 unknown response   2 other publisher   3 not acknowledgeable   4 already acknowledged
 -- Invariant: ack_id is written once, and `acknowledgments:<verdict>` grows in the same step.
@@ -18,6 +19,9 @@ end
 -- Answers what was paid.
 local function settle(held, isHeld, verdict)
   report(held, verdict, 1)
+  if ARGV[5] == '1' then
+    report(held, 'disclosed', 1)
+  end
   report(held, isHeld and 'pending' or 'expired', -1)
   if isHeld then
     hold(held, -held.price)
@@ -51,6 +55,10 @@ if known[3] then
 end
 redis.call('HSET', KEYS[8], 'ack_id', ARGV[2], 'verdict', ARGV[3])
 count('acknowledgments:' .. ARGV[3], 1)
+if ARGV[5] ~= '' then
+  redis.call('HSET', KEYS[8], 'disclosed', ARGV[5])
+  count(ARGV[5] == '1' and 'disclosures:true' or 'disclosures:false', 1)
+end
 -- A response from before there was money has none to settle.
 if known[5] then
   local isHeld = redis.call('ZREM', reservationsKey, known[5]) == 1

@@ -1,8 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { judgeAnswer } from "./product-mention.ts";
+import { judgeAnswer } from "./judge-answer.ts";
 
 const DRIFT = "Velmora Drift";
+
+const verdictOf = (answer: string, productName: string) =>
+  judgeAnswer(answer, { productName, advertiser: "", landingUrl: "" }).verdict;
 
 test.each([
   ["Velmora Drift™ is good", DRIFT],
@@ -55,7 +58,7 @@ test.each([
   ["the Hushvale Over\u2011Ear", "Hushvale Over-Ear"],
   ["Hushvale over ear", "Hushvale Over-Ear"],
 ])("%j uses %s", (answer, product) => {
-  expect(judgeAnswer(answer, product)).toBe("ok");
+  expect(verdictOf(answer, product)).toBe("ok");
 });
 
 test.each([
@@ -76,17 +79,66 @@ test.each([
   ["inklingavela", "Lingavela"],
   ["\u0000\ud800", DRIFT],
 ])("%j doesn't use %s", (answer, product) => {
-  expect(judgeAnswer(answer, product)).toBe("no_ad_used");
+  expect(verdictOf(answer, product)).toBe("no_ad_used");
 });
 
 test("a name between any two lines of text is found", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (before, after) => {
-      expect(judgeAnswer(`${before}\n\nVelmora Drift\n\n${after}`, DRIFT)).toBe("ok");
+      expect(verdictOf(`${before}\n\nVelmora Drift\n\n${after}`, DRIFT)).toBe("ok");
     }),
   );
 });
 
 test("a name at the end of a megabyte is found", () => {
-  expect(judgeAnswer(`${"word ".repeat(200_000)}${DRIFT}`, DRIFT)).toBe("ok");
+  expect(verdictOf(`${"word ".repeat(200_000)}${DRIFT}`, DRIFT)).toBe("ok");
+});
+
+const TEMPO = {
+  productName: "Stridewell Tempo 3",
+  advertiser: "stridewell",
+  landingUrl: "https://stridewell.example/tempo-3",
+};
+
+test.each([
+  "https://stridewell.example/tempo-3?utm_source=chat#top",
+  "<https://STRIDEWELL.example/en/tempo-3>",
+  "[here](https://www.stridewell.example/tempo-3)",
+  "stridewell.example.",
+  "&#104;ttps://stridewell&#46;example",
+  "走るならstridewell.exampleで",
+])("%j links to the product", (answer) => {
+  expect(judgeAnswer(answer, TEMPO).verdict).toBe("ok");
+});
+
+test.each([
+  "https://stridewell.example/tempo-30",
+  "https://stridewell.example@evil.test/tempo-3",
+  "https://notstridewell.example/tempo-3",
+  "https://stridewell.example.evil.test/tempo-3",
+  "info@stridewell.example",
+])("%j doesn't link to the product", (answer) => {
+  expect(judgeAnswer(answer, TEMPO).verdict).toBe("no_ad_used");
+});
+
+/** Texts of a megabyte that make a pattern with an unbounded look-around take minutes. */
+test.each([
+  "Stridewell ",
+  "Tempo 3 from ",
+  "the Tempo 3 ",
+  "stridewell.example/",
+  "[",
+  "[a](",
+  "(   ",
+  "\n> ",
+  "\n# ",
+  "<a ",
+  "&",
+  "not an ",
+  "a-\n",
+  "\ufdfa",
+  "a\u0301",
+])("a megabyte of %j is judged", (part) => {
+  const text = part.repeat(Math.ceil(1_048_576 / part.length));
+  expect(["ok", "no_ad_used"]).toContain(judgeAnswer(text, TEMPO).verdict);
 });

@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { diffCatalogs } from "./catalog-diff.ts";
+import { parseCatalog } from "./load-catalog.ts";
+
+const AD = {
+  id: "a",
+  product_name: "Velmora Drift",
+  advertiser: "velmora",
+  category: "running-shoes",
+  description: "A trainer.",
+  keywords: ["running shoes"],
+  landing_url: "https://velmora.example/",
+  bid_cpm_micros: 1,
+  budget_micros: 1,
+};
+
+function adsOf(...ads: object[]) {
+  const parsed = parseCatalog(ads);
+  return parsed.kind === "ok" ? parsed.ads : [];
+}
+
+test("a diff names what came, what went and which fields changed", async () => {
+  const before = adsOf(
+    AD,
+    { ...AD, id: "b" },
+    { ...AD, id: "c", targeting: { countries: ["US"], age_min: 18 } },
+  );
+  const after = adsOf(
+    { ...AD, bid_cpm_micros: 2, end: "2029-01-01T00:00:00Z" },
+    { ...AD, id: "c", targeting: { countries: ["CA"], age_min: 18 } },
+    { ...AD, id: "d" },
+  );
+  expect(await diffCatalogs(before, after)).toEqual({
+    added: ["d"],
+    removed: ["b"],
+    changed: [
+      { id: "a", fields: ["bid_cpm_micros", "end"] },
+      { id: "c", fields: ["targeting.countries"] },
+    ],
+  });
+});
+
+test("another order and other formatting are no change", async () => {
+  const { id, ...rest } = AD;
+  const after = adsOf({ ...AD, id: "b" }, { ...rest, id });
+  expect(await diffCatalogs(adsOf(AD, { ...AD, id: "b" }), after)).toEqual({
+    added: [],
+    removed: [],
+    changed: [],
+  });
+});

@@ -1,0 +1,67 @@
+import { expect, test } from "vitest";
+import { loadPromptRules } from "../injection/shipped-rules.ts";
+import type { Ad } from "./ad.ts";
+import { type Catalog, CurrentCatalog } from "./current-catalog.ts";
+import { parseCatalog } from "./load-catalog.ts";
+
+function adsNamed(...names: string[]): readonly Ad[] {
+  const parsed = parseCatalog(
+    names.map((name) => ({
+      id: name.toLowerCase(),
+      product_name: name,
+      advertiser: "velmora",
+      category: "running-shoes",
+      description: "A trainer.",
+      keywords: ["running shoes"],
+      landing_url: "https://velmora.example/",
+      bid_cpm_micros: 1,
+      budget_micros: 1,
+    })),
+  );
+  return parsed.kind === "ok" ? parsed.ads : [];
+}
+
+const promptRules = await loadPromptRules();
+const scored = (ad: Ad) => ({ ad, score: 1 });
+
+async function idsFoundBy({ rules }: Catalog): Promise<string[]> {
+  const question = { prompt: "shoes", language: "en", reading: rules.model.read("shoes") };
+  return (await rules.relevance.rank(question)).map(({ ad }) => ad.id);
+}
+
+/** Rules that rank every ad; building them fails for an ad called Broken, and waits for the gate. */
+function setup() {
+  const gate = { open: () => {} };
+  const buildRules = async (ads: readonly Ad[]) => {
+    if (ads.length > 1) {
+      await new Promise<void>((resolve) => {
+        gate.open = resolve;
+      });
+    }
+    if (ads.some(({ product_name }) => product_name === "Broken")) {
+      throw new RangeError("these ads can't be ranked");
+    }
+    return { ...promptRules, relevance: { rank: async () => ads.map(scored) }, floorCpmMicros: 0 };
+  };
+  return { gate, deps: { buildRules, now: () => 7 } };
+}
+
+test("a request keeps the catalogue that it took, and the next one gets the new", async () => {
+  const { deps, gate } = setup();
+  const current = await CurrentCatalog.open(adsNamed("Drift"), deps);
+  const taken = current.now;
+  const replacing = current.replace(adsNamed("Tempo", "Pace"));
+  expect(current.now).toBe(taken);
+  gate.open();
+  await replacing;
+  expect(await idsFoundBy(taken)).toEqual(["drift"]);
+  expect(await idsFoundBy(current.now)).toEqual(["tempo", "pace"]);
+  expect(current.now.adsById.get("pace")?.product_name).toBe("Pace");
+});
+
+test("ads that no rules can be made of leave the old ones in force", async () => {
+  const { deps } = setup();
+  const current = await CurrentCatalog.open(adsNamed("Drift"), deps);
+  await expect(current.replace(adsNamed("Broken"))).rejects.toThrow(RangeError);
+  expect(current.now.ads.map(({ id }) => id)).toEqual(["drift"]);
+});

@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import { featuresOf } from "./prompt-features.ts";
+import { dictionaryWords, foldSpelling, readableText, wordsOfPrompt } from "./prompt-text.ts";
+import { WORD_VECTORS_FILE } from "./shipped-model.ts";
+import { dotProduct, loadWordVectors } from "./word-vectors.ts";
+
+const vectors = loadWordVectors(WORD_VECTORS_FILE);
+const wordsOf = (text: string) => dictionaryWords(wordsOfPrompt(readableText(text)));
+const closeness = (a: string, b: string) =>
+  dotProduct(vectors.meaningOf(wordsOf(a)), vectors.meaningOf(wordsOf(b)));
+
+test.each([
+  ["ＲＵＮＮＩＮＧ Shoes", "running shoes"],
+  ["café crème", "cafe creme"],
+  ["Straße", "strasse"],
+  ["don\u2019t", "don't"],
+  ["zero\u200bwidth", "zerowidth"],
+  ["\u0926\u094c\u0921\u093c\u0928\u093e", "\u0926\u094c\u0921\u093c\u0928\u093e".normalize("NFC")],
+])("%j is folded to %j", (text, folded) => {
+  expect(foldSpelling(text)).toBe(folded.normalize("NFC"));
+});
+
+test.each([
+  ["l'hiver d'occasion", ["hiver", "occasion"]],
+  ["the dog's bed and the boys' tent", ["the", "dog", "bed", "and", "the", "boys", "tent"]],
+  ["テントを買う", ["テント", "を", "買う"]],
+  ["", []],
+  ["?!", []],
+])("the dictionary words of %j are %j", (text, words) => {
+  expect(wordsOf(text)).toEqual(words);
+});
+
+test("words of like meaning are close in and across languages, others are not", () => {
+  expect(closeness("stroller", "Kinderwagen")).toBeGreaterThan(closeness("stroller", "mortgage") + 0.1);
+  expect(closeness("ランニングシューズ", "running shoes")).toBeGreaterThan(
+    closeness("ランニングシューズ", "database") + 0.1,
+  );
+});
+
+test("a compound that nobody listed is read by its parts", () => {
+  expect(closeness("Kinderwagenfahrgestell", "Kinderwagen")).toBeGreaterThan(0.3);
+});
+
+test("a text without known words has no direction", () => {
+  expect(Math.max(...vectors.meaningOf(wordsOf("\ud800 \u0000 12345")))).toBe(0);
+});
+
+test("features are the same for the same text and bounded for a long one", () => {
+  const long = `which tent? ${"a b c d e f g ".repeat(200_000)}`;
+  expect(featuresOf(long, vectors).sparse.size).toBeLessThan(2_000);
+  expect([...featuresOf("Which tent?", vectors).sparse]).toEqual([
+    ...featuresOf("Which tent?", vectors).sparse,
+  ]);
+});

@@ -1,0 +1,157 @@
+import { readable } from "./readable-text.ts";
+
+/** The product that an answer may mention, as it was when its ad was served. */
+export interface AdvertisedProduct {
+  readonly productName: string;
+  /** Empty where it isn't known. */
+  readonly advertiser: string;
+  readonly landingUrl: string;
+}
+
+/** How a product is named; all are for readable texts and have the flags `gu`. */
+export interface NamePatterns {
+  /** The name itself, however it is inflected, spaced and numbered. */
+  readonly name: RegExp;
+  /** The rest of the name tied to its maker in one sentence: "the Tempo 3 from Stridewell". */
+  readonly tied: RegExp | undefined;
+  /** The rest of the name alone, if it is so telling that the maker may stand in an earlier sentence. */
+  readonly short: { readonly rest: RegExp; readonly maker: RegExp } | undefined;
+}
+
+/** A neighbour that would make the name part of a longer word. Other scripts write no blank beside it. */
+const WORD_PART = "[\\p{Script=Latin}\\p{N}]";
+const LEFT = `(?<!${WORD_PART})`;
+const PHRASE_END = "[.,;:!?|\\u2029\\u3001\\u3002\\u0964]";
+/** Words after a number that tell it isn't counting what follows: "the Drift 2 is", but "the Drift 2 colours". */
+const AFTER_NUMBER =
+  "is|are|was|has|and|or|for|with|from|by|ist|hat|und|oder|von|mit|est|et|ou|avec|es|y|o|con|e|com|tem|tiene";
+/** "Drift 2", "Drift II" and "Drift Pro" are other products than "Drift"; "Tempo 3.5" is another than "Tempo 3". */
+const OTHER_MODEL = [
+  "(?:Pro|PRO|Max|MAX|Plus|PLUS|Mini|MINI|Ultra|ULTRA|Lite|LITE|XL|GT|SE|Air|AIR|Premium|Junior|Kids|Mk|II|III|IV|VI|VII)",
+  `\\d{1,2}(?= ?(?:${PHRASE_END}|$)| (?:${AFTER_NUMBER}) )`,
+].join("|");
+const RIGHT = `(?!${WORD_PART})(?![.,]\\d)(?! (?:${OTHER_MODEL})(?!${WORD_PART}))`;
+const ENDING = "(?:e?s)?";
+
+/** One word of what stands between a name's parts. A list of things isn't one thing. */
+const GAP_WORD =
+  "(?!(?:and|or|und|oder|et|ou|y|o|e|vs|versus|not|nicht|pas|no) )[^ .,;:!?|\\u2029\\u3001\\u3002\\u0964]{1,30}";
+const LINK_WORD =
+  "(?i:from|by|of|at|von|vom|aus|bei|de|du|des|d|par|chez|da|do|del|por|brand|maker|company|marke|marque|marca|firma|hersteller|का|की|के|से|ने)";
+const POSSESSIVE = " ?(?:の|社の|製の?) ?";
+const ARTICLE =
+  "[Tt]he|[Tt]his|[Tt]heir|[Ii]ts|[Dd]er|[Dd]ie|[Dd]as|[Dd]en|[Dd]em|[Ll]e|[Ll]a|[Ee]l|[Uu]n|[Uu]ne|[Ee]in|[Ee]ine|[Oo]|[Aa]|[Yy]our|यह";
+const BEFORE_SHORT = `(?<=^|${PHRASE_END} ?|(?<!\\p{L})(?:${ARTICLE}) |[\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}] ?)`;
+
+/** Tokens that are written in more than one way. */
+const SPELLINGS: Readonly<Record<string, string>> = {
+  and: "(?:and|und|et|y|e|n|और)",
+  mk: "(?:mk|mark)\\.?",
+  spf: "(?:spf|lsf|fps)",
+  ...numberSpellings(),
+};
+
+function numberSpellings(): Record<string, string> {
+  const numbers = [
+    ["1", "i", "one", "eins", "un", "uno", "um"],
+    ["2", "ii", "two", "zwei", "deux", "dos", "dois"],
+    ["3", "iii", "three", "drei", "trois", "tres"],
+    ["4", "iv", "four", "vier", "quatre", "cuatro", "quatro"],
+    ["5", "v", "five", "funf", "cinq", "cinco"],
+  ];
+  return Object.fromEntries(
+    numbers.flatMap(([digit = "", roman = "", ...words]) => {
+      const pattern = `(?:${[digit, roman, ...words].join("|")})`;
+      return [[digit, pattern], ...(roman.length > 1 ? [[roman, pattern]] : [])];
+    }),
+  );
+}
+
+/** Builds the patterns of one product. */
+export function namePatterns({ productName, advertiser }: AdvertisedProduct): NamePatterns {
+  const tokens = tokensOf(productName);
+  const [first = "", ...others] = tokens;
+  // "1.Velmora" is a list's item, "1.5" is a number.
+  const before = /^\p{N}/u.test(first) ? "(?<!\\d[.,])" : "";
+  const name = new RegExp(`${LEFT}${before}${sequence(tokens)}${ENDING}${RIGHT}`, "gu");
+  const isMakerFirst = others.length > 0 && tokensOf(advertiser)[0] === first;
+  if (isMakerFirst) {
+    return { name, tied: tiedPattern(others, [first]), short: shortPatterns(others, first) };
+  }
+  // "Lanternreach" for "Lanternreach Chronicles", if its maker is named with it.
+  const shortened = others.length > 0 && !/\d/.test(tokens.at(-1) ?? "") ? tokens.slice(0, -1) : [];
+  const maker = tokensOf(advertiser);
+  const isTied = shortened.length > 0 && maker.length > 0;
+  return { name, tied: isTied ? tiedPattern(shortened, maker) : undefined, short: undefined };
+}
+
+function tokensOf(name: string): string[] {
+  return readable(name)
+    .toLowerCase()
+    .split(" ")
+    .filter((token) => token !== "");
+}
+
+/** A name's tokens one after the other, as words or as one. */
+function sequence(tokens: readonly string[]): string {
+  return tokens.map(tokenPattern).join(" ?");
+}
+
+function tokenPattern(token: string): string {
+  const spelling = SPELLINGS[token] ?? token.replace(/[.?|]/g, "\\$&").replace(/(?<=[a-z]{3})s$/, "s?");
+  return `(?:(?i:${spelling})${splits(token)
+    .map((split) => `|${split}`)
+    .join("")})`;
+}
+
+const SPLIT_TOKEN_CHARS_MIN = 7;
+const SPLIT_PART_CHARS_MIN = 2;
+
+/** A coined word written as two: "Task Orchard". In small letters the two are common words: "a second summer". */
+function splits(token: string): string[] {
+  if (token.length < SPLIT_TOKEN_CHARS_MIN || !/^[a-z]+$/.test(token)) {
+    return [];
+  }
+  const places = Array.from(
+    { length: token.length - 2 * SPLIT_PART_CHARS_MIN + 1 },
+    (_, at) => at + SPLIT_PART_CHARS_MIN,
+  );
+  return places.map((at) => `${capitalised(token.slice(0, at))} ${capitalised(token.slice(at))}`);
+}
+
+function capitalised(token: string): string {
+  return `${token.slice(0, 1).toUpperCase()}(?i:${token.slice(1)})`;
+}
+
+function tiedPattern(rest: readonly string[], maker: readonly string[]): RegExp {
+  const by = `${LEFT}${sequence(maker)}(?: ?s)?(?!${WORD_PART})`;
+  const free = `${sequence(rest)}${ENDING}${RIGHT}`;
+  const named = isTelling(rest) ? free : `${rest.map(capitalised).join(" ?")}${ENDING}${RIGHT}`;
+  const possessive = `${LEFT}${sequence(maker)}(?: s |s |${POSSESSIVE})${free}`;
+  const makerFirst = `${by}(?:${POSSESSIVE}| (?:${GAP_WORD} ){1,3})${named}`;
+  const makerLast = `${LEFT}${named},? ?(?:${GAP_WORD},? ){0,5}${LINK_WORD} (?:${GAP_WORD} ){0,2}${by}`;
+  // "Tempo 3 (Stridewell)". One common word beside a maker may be a word.
+  const beside = isTelling(rest) ? `|${LEFT}${named} ${by}` : "";
+  return new RegExp(`${possessive}|${makerFirst}|${makerLast}${beside}`, "gu");
+}
+
+/** Whether the rest of a name says more than one common word does. */
+function isTelling(rest: readonly string[]): boolean {
+  return rest.length > 1 || rest.some((token) => /\d/.test(token));
+}
+
+function shortPatterns(rest: readonly string[], maker: string): NamePatterns["short"] {
+  if (!isTelling(rest)) {
+    return undefined;
+  }
+  const [head = "", ...tail] = rest;
+  const named = [/^[a-z]/.test(head) ? capitalised(head) : head, ...tail.map(capitalisedOrNumber)].join(" ?");
+  return {
+    rest: new RegExp(`${BEFORE_SHORT}${named}${ENDING}${RIGHT}`, "gu"),
+    maker: new RegExp(`${LEFT}${tokenPattern(maker)}`, "u"),
+  };
+}
+
+function capitalisedOrNumber(token: string): string {
+  return SPELLINGS[token] === undefined && /^[a-z]/.test(token) ? capitalised(token) : tokenPattern(token);
+}

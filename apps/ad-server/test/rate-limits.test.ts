@@ -1,0 +1,75 @@
+import { ACKNOWLEDGE_PATH, INJECTION_PATH } from "@adrelay/contract";
+import { eventually } from "@adrelay/testkit";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  callerOf,
+  get,
+  injectionOf,
+  KEY,
+  OTHER_KEY,
+  PROMPTS,
+  post,
+  startAdServer,
+  type TestAdServer,
+  UNKNOWN_ID,
+} from "./ad-server.ts";
+
+const REVOKED_KEY = "key-that-was-good";
+const PER_SECOND = 20;
+const BURST = 10;
+
+let server: TestAdServer;
+beforeAll(async () => {
+  server = await startAdServer({
+    RATE_LIMIT_PER_SECOND: String(PER_SECOND),
+    RATE_LIMIT_BURST: String(BURST),
+    AD_SERVER_REVOKED_KEYS: REVOKED_KEY,
+  });
+});
+afterAll(() => server.dispose());
+
+const start = (key: string) =>
+  post(`${server.url()}${INJECTION_PATH}`, injectionOf(PROMPTS.no_fill), { "X-Service-API-Key": key });
+
+test("calls beyond rate and burst get 429 with Retry-After, and others go on", async () => {
+  const answers = await Promise.all(Array.from({ length: 200 }, () => start(KEY)));
+  const limited = answers.filter(({ status }) => status === 429);
+  const served = answers.filter(({ status }) => status === 202);
+  // A slow machine may get into a second or third window.
+  expect(served.length).toBeGreaterThanOrEqual(PER_SECOND + BURST);
+  expect(served.length + limited.length).toBe(200);
+  for (const { headers, body } of limited) {
+    expect(headers.get("retry-after")).toMatch(/^[1-9]\d*$/);
+    expect(body).toMatchObject({ code: "rate_limited", status: 429 });
+  }
+  expect(limited.length).toBeGreaterThan(0);
+  expect((await start(OTHER_KEY)).status).toBe(202);
+  expect((await callerOf(server).acknowledge(UNKNOWN_ID, "text")).status).toBe(404);
+});
+
+test("a limited caller is served again once Retry-After has passed", async () => {
+  await eventually(async () => {
+    expect((await start(KEY)).status).toBe(202);
+  });
+});
+
+test("calls without a good key count for nobody", async () => {
+  const answers = await Promise.all(Array.from({ length: 100 }, () => start("not-a-key")));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]));
+});
+
+test("a revoked key is told so at every address", async () => {
+  const headers = { "X-Service-API-Key": REVOKED_KEY };
+  for (const path of [INJECTION_PATH, ACKNOWLEDGE_PATH]) {
+    const { status, body } = await post(`${server.url()}${path}`, {}, headers);
+    expect([status, body["code"]]).toEqual([403, "key_revoked"]);
+  }
+  const { status, body } = await get(`${server.url()}/acknowledgments/${UNKNOWN_ID}`, REVOKED_KEY);
+  expect([status, body["code"]]).toEqual([403, "key_revoked"]);
+});
+
+test("while Redis is away a limited operation is 503, as the rest", async () => {
+  await server.redis.stop();
+  const { status, body } = await start(KEY);
+  expect([status, body["code"]]).toEqual([503, "storage_unavailable"]);
+});

@@ -1,0 +1,24 @@
+/** `npm run catalog -- lint`: checks a catalogue of ads, in the folder where npm was called. */
+import { runLint } from "../apps/ad-server/src/catalog/lint/lint-command.ts";
+import { FLOOR_CPM_MICROS_SETTING, SHIPPED_CATALOG_FILE } from "../apps/ad-server/src/config.ts";
+import { loadShippedModel } from "../apps/ad-server/src/prompt-model/shipped-model.ts";
+
+const EXIT_UNUSABLE = 2;
+
+// npm itself goes to the folder of package.json.
+process.chdir(process.env["INIT_CWD"] || process.cwd());
+
+const floor = FLOOR_CPM_MICROS_SETTING.safeParse(process.env["FLOOR_CPM_MICROS"] || undefined);
+if (floor.success) {
+  process.exitCode = runLint(process.argv.slice(2), {
+    nowMs: Date.now(),
+    floorCpmMicros: floor.data,
+    categories: new Set(loadShippedModel().categories),
+    defaultFile: process.env["CATALOG_FILE"]?.trim() || SHIPPED_CATALOG_FILE,
+    print: (text) => process.stdout.write(text),
+    complain: (text) => process.stderr.write(`${text}\n`),
+  });
+} else {
+  process.stderr.write("FLOOR_CPM_MICROS can't be used\n");
+  process.exitCode = EXIT_UNUSABLE;
+}
