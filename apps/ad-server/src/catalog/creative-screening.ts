@@ -83,7 +83,10 @@ function anyOf(sources: readonly string[]): RegExp {
 }
 
 function hasLongWord(plain: string): boolean {
-  return MAYBE_LONG_WORD.test(plain) && plain.split(/\s/).some((word) => word.length > LONG_WORD_CHARS && LONG_WORD.test(word));
+  return (
+    MAYBE_LONG_WORD.test(plain) &&
+    plain.split(/\s/).some((word) => word.length > LONG_WORD_CHARS && LONG_WORD.test(word))
+  );
 }
 
 function isInstruction(folded: string): boolean {
