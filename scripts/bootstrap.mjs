@@ -1,5 +1,5 @@
 /**
- * What `npm start`, `npm test`, `npm run chaos`, `npm run observe` and `npm run adrelay` run first, on any Node from 18 on and without
+ * What `npm start`, `npm test`, `npm run chaos`, `npm run observe`, `npm run bench` and `npm run adrelay` run first, on any Node from 18 on and without
  * dependencies: it brings the Node and the pnpm that Adrelay needs, installs the dependencies, and hands over to
  * `scripts/<command>.ts`.
  */
