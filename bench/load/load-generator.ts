@@ -2,6 +2,7 @@
  * Sends load, as a process of its own: it shares no event loop with what it measures. Latencies are kept one by
  * one, so percentiles are exact.
  */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Client } from "undici";
 import { percentile } from "../figures/spread.ts";
 import { acknowledgmentBody, benchId } from "./acknowledgment-text.ts";
@@ -55,12 +56,14 @@ async function lane(plan: LoadPlan, tally: Tally, client: Client): Promise<void>
     tally.sent += 1;
     const startedAtMs = performance.now();
     const failure = await post(plan, client, body);
-    if (failure === undefined) {
-      tally.latenciesMs.push(performance.now() - startedAtMs);
-    } else {
+    if (failure !== undefined) {
       tally.failures += 1;
       tally.failure = failure;
+      // A request that fails at once must not keep this process from everything else.
+      await nextTurn();
+      continue;
     }
+    tally.latenciesMs.push(performance.now() - startedAtMs);
   }
 }
 
@@ -79,6 +82,8 @@ function post(
     client.dispatch(
       { path, method: "POST", headers, body },
       {
+        onRequestStart: () => {},
+        onResponseData: () => {},
         onResponseStart: (_controller, answered) => {
           failure = answered === status ? undefined : `status ${answered}`;
         },

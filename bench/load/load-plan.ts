@@ -27,7 +27,7 @@ export const loadBegunSchema = z.object({ kind: z.literal("begun") });
 /** Told in the end. */
 export const loadResultSchema = z.object({
   kind: z.literal("ended"),
-  /** Answers within the timed part. */
+  /** Answers as expected, within the timed part. */
   count: z.number(),
   durationMs: z.number(),
   p50Ms: z.number(),

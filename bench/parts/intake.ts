@@ -100,6 +100,7 @@ function compare(name: string, ours: readonly IntakeRound[], naive: readonly Int
       "",
       (round) => (round.cpuMs["load"] ?? 0) / round.durationMs,
     ),
+    figure("share that failed", "%", ({ failures, sent }) => (failures * 100) / sent),
     figure("RSS of the server at the end", "MB", (round) => round.rssBytes / 1e6),
   ];
 }

@@ -82,7 +82,7 @@ export async function startChild(options: ChildOptions): Promise<BenchChild> {
 }
 
 function hearFrom<T>(child: ChildProcess, ended: AbortSignal, schema: z.ZodType<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
+  const heard = new Promise<T>((resolve, reject) => {
     const onEnded = () => reject(ended.reason);
     const onMessage = (message: unknown) => {
       const parsed = schema.safeParse(message);
@@ -94,7 +94,13 @@ function hearFrom<T>(child: ChildProcess, ended: AbortSignal, schema: z.ZodType<
     };
     child.on("message", onMessage);
     ended.addEventListener("abort", onEnded);
+    if (ended.aborted) {
+      onEnded();
+    }
   });
+  // Some are asked for early and awaited later, or not at all once something else has failed.
+  heard.catch(() => {});
+  return heard;
 }
 
 const READY = z.object({ kind: z.literal("ready") });
