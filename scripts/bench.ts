@@ -33,6 +33,10 @@ async function main(args: readonly string[]): Promise<void> {
   process.env["ADRELAY_TEST_REDIS"] = "local";
   const leave = makeLeave(folder);
   leaveOnSignals("npm run bench", leave);
+  process.on("uncaughtException", (error) => {
+    console.error(error);
+    void leave(EXIT_BROKEN);
+  });
   const say = options.isJson ? console.error : console.log;
   if (!(await provideRedis(REDIS_CACHE, say))) {
     return leave(EXIT_BROKEN);

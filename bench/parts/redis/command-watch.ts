@@ -1,3 +1,5 @@
+import { connect } from "node:net";
+import { createInterface } from "node:readline";
 import type { BenchRedis } from "../../processes/bench-redis.ts";
 
 /** What Redis was asked meanwhile. */
@@ -15,23 +17,41 @@ export interface RedisBytes {
   readonly out: number;
 }
 
-/** Watches each command by MONITOR while `run` runs. */
+const SCRIPT_PREFIX = "script: ";
+/** What MONITOR tells of a command: its time, where it came from, its name. */
+const MONITOR_LINE = /^\+\d+\.\d+ \[\d+ ([^\]]*)\] "([^"]*)"(.*)$/;
+const END_MARK = "end of the watch";
+
+/**
+ * Watches each command by MONITOR while `run` runs. On a bare socket: the client library takes lines that come along
+ * with MONITOR's own answer for answers to other commands.
+ */
 export async function watchCommands(redis: BenchRedis, run: () => Promise<unknown>): Promise<RedisTraffic> {
   const names = new Map<string, number>();
-  const monitor = await redis.client.duplicate().monitor();
-  monitor.on("monitor", (_time: string, [command = ""]: string[], source: string) => {
-    const name = source === "lua" ? `script: ${command.toLowerCase()}` : command.toLowerCase();
-    names.set(name, (names.get(name) ?? 0) + 1);
+  const socket = connect(Number(new URL(redis.url).port), "127.0.0.1");
+  const lines = createInterface({ input: socket });
+  const begun = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  socket.on("error", ended.reject);
+  lines.on("line", (line) => {
+    const [, source, command = "", rest = ""] = MONITOR_LINE.exec(line) ?? [];
+    if (source === undefined) {
+      begun.resolve();
+    } else if (rest.includes(END_MARK)) {
+      ended.resolve();
+    } else {
+      const name = `${source === "lua" ? SCRIPT_PREFIX : ""}${command.toLowerCase()}`;
+      names.set(name, (names.get(name) ?? 0) + 1);
+    }
   });
+  socket.write("MONITOR\r\n");
+  await begun.promise;
   await run();
-  // Its answer comes after everything before it has been told.
-  await redis.client.ping();
-  monitor.disconnect();
+  await redis.client.echo(END_MARK);
+  await ended.promise;
+  socket.destroy();
   const sumOf = (isScripts: boolean) =>
-    [...names].reduce(
-      (sum, [name, count]) => sum + (name.startsWith("script: ") === isScripts ? count : 0),
-      0,
-    );
+    [...names].reduce((sum, [name, n]) => sum + (name.startsWith(SCRIPT_PREFIX) === isScripts ? n : 0), 0);
   return { asked: sumOf(false), inScripts: sumOf(true), names };
 }
 

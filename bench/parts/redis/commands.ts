@@ -52,7 +52,7 @@ export async function measureCommands(bench: Bench): Promise<Figure[]> {
   await using generator = await startLoadGenerator(bench.folder);
   const withRedis = async <T>(run: (sides: Sides) => Promise<T>): Promise<T> => {
     await using redis = await startBenchRedis();
-    return run({ redis, provider, generator });
+    return await run({ redis, provider, generator });
   };
   const gateway = await withRedis((sides) => gatewayCosts(bench, sides));
   const naive = await withRedis((sides) => naiveCost(bench, sides));
@@ -87,7 +87,7 @@ async function gatewayCosts(bench: Bench, sides: Sides) {
 async function naiveCost(bench: Bench, sides: Sides): Promise<Cost> {
   const { redis, provider } = sides;
   await using server = await startNaiveServer(bench, { redisUrl: redis.url, providerUrl: provider.origin });
-  return costOf(bench, redis, { ...intakeOf(sides, server, "unknown"), name: "naive intake" });
+  return await costOf(bench, redis, { ...intakeOf(sides, server, "unknown"), name: "naive intake" });
 }
 
 function intakeOf(sides: Sides, server: Served, ids: "known" | "unknown"): Steps {
@@ -119,7 +119,7 @@ async function costOf(bench: Bench, redis: BenchRedis, { name, prepare, run }: S
 
 async function idleWorkerCost(bench: Bench, { redis, provider }: Sides): Promise<Cost> {
   await using _worker = await startWorker(bench, { redisUrl: redis.url, providerUrl: provider.origin });
-  return costOfIdling(bench, redis, "worker");
+  return await costOfIdling(bench, redis, "worker");
 }
 
 async function costOfIdling(bench: Bench, redis: BenchRedis, name: string): Promise<Cost> {
