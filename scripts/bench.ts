@@ -31,7 +31,8 @@ async function main(args: readonly string[]): Promise<void> {
   process.env["TMPDIR"] = folder;
   // Its CPU time and memory are those of a process of this machine.
   process.env["ADRELAY_TEST_REDIS"] = "local";
-  const leave = makeLeave(folder);
+  const ending = new AbortController();
+  const leave = makeLeave(folder, async () => ending.abort());
   leaveOnSignals("npm run bench", leave);
   process.on("uncaughtException", (error) => {
     console.error(error);
@@ -45,7 +46,10 @@ async function main(args: readonly string[]): Promise<void> {
     mkdirSync(options.profileDir, { recursive: true });
   }
   const isKept = await bench({ ...options, folder, say }).catch((error: unknown) => {
-    console.error(error);
+    // What breaks since everything is being ended says nothing.
+    if (!ending.signal.aborted) {
+      console.error(error);
+    }
     return false;
   });
   await leave(isKept ? 0 : EXIT_BROKEN);
