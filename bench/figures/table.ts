@@ -14,7 +14,7 @@ export function tableRows(figures: readonly Figure[]): readonly (readonly string
       withUnit(median(ours), unit),
       against === undefined ? "" : withUnit(median(against.values), unit),
       against?.name ?? "",
-      ratio === undefined ? "" : ratio.toFixed(2),
+      ratio === undefined || Number.isNaN(ratio) ? "" : ratio.toFixed(2),
       describePromise(figure),
       verdictOf(figure),
     ];
