@@ -82,8 +82,8 @@ async function fill(
       const n = next;
       next += 1;
       await fillOne(adResponseIdSchema.parse(benchId(prefix, n)));
-      if (next % PROGRESS_STEP === 0) {
-        say?.(`  ${next} of ${count} filled`);
+      if ((n + 1) % PROGRESS_STEP === 0) {
+        say?.(`  ${n + 1} of ${count} filled`);
       }
     }
   };
