@@ -73,6 +73,9 @@ async function runRound(bench: Bench, sides: Sides, { size, redis }: Grown): Pro
   }
   const startWorkerOf = () => startWorker(bench, place);
   const delivering = { provider, from: Math.ceil(count * WARM_SHARE), to: count, startWorker: startWorkerOf };
+  if ((await redis.info("persistence", "aof_rewrite_in_progress")) === 1) {
+    bench.say(`beside ${size}: Redis rewrites its append-only file as the deliveries begin`);
+  }
   const { ratePerSecond: delivery } = await timeDeliveries(delivering, {});
   bench.say(`beside ${size}: intake ${intake.toFixed(0)}/s, delivery ${delivery.toFixed(0)}/s`);
   return { intake, delivery };
