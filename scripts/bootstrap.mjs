@@ -1,5 +1,5 @@
 /**
- * What `npm start`, `npm test`, `npm run chaos`, `npm run observe`, `npm run catalog` and `npm run adrelay` run first, on any Node from 18 on and without
+ * What the commands of package.json (`npm start`, `npm test`, `npm run chaos` …) run first, on any Node from 18 on and without
  * dependencies: it brings the Node and the pnpm that Adrelay needs, installs the dependencies, and hands over to
  * `scripts/<command>.ts`.
  */

@@ -1,3 +1,4 @@
+import type { BenchOptions } from "./bench-options.mjs";
 import type { ChaosOptions } from "./chaos-options.mjs";
 import type { ObserveOptions } from "./observe-options.mjs";
 
@@ -8,7 +9,7 @@ type NotRun = { readonly kind: "help" } | { readonly kind: "faulty"; readonly wh
 export type CommandLine =
   | {
       readonly kind: "run";
-      readonly command: "start" | "test" | "chaos" | "observe" | "adrelay" | "pack-cli";
+      readonly command: "start" | "test" | "chaos" | "observe" | "bench" | "adrelay" | "pack-cli";
       readonly args: readonly string[];
     }
   | { readonly kind: "help"; readonly text: string }
@@ -24,3 +25,4 @@ export declare function parseChaosOptions(
   seedDefault?: number,
 ): ChaosOptions | NotRun;
 export declare function parseObserveOptions(args: readonly string[]): ObserveOptions | NotRun;
+export declare function parseBenchOptions(args: readonly string[]): BenchOptions | NotRun;

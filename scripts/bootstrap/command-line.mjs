@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { BENCH_HELP, readBenchOptions } from "./bench-options.mjs";
 import { CHAOS_HELP, readChaosOptions } from "./chaos-options.mjs";
 import { OBSERVE_HELP, readObserveOptions } from "./observe-options.mjs";
 
@@ -7,7 +8,7 @@ const TEST_STAGES = ["static", "unit", "integration", "e2e"];
 const PORT_MAX = 65_535;
 
 const USAGE =
-  "Usage: npm start -- [options], npm test -- [options], npm run chaos -- [options], npm run observe -- [options], npm run catalog -- lint [FILE], npm run eval:ads -- [FILE...], npm run fit:ads, or npm run adrelay -- [command]; --help tells more.\n";
+  "Usage: npm start -- [options], npm test -- [options], npm run chaos -- [options], npm run observe -- [options], npm run bench -- [options], npm run catalog -- lint [FILE], npm run eval:ads -- [FILE...], npm run fit:ads, or npm run adrelay -- [command]; --help tells more.\n";
 /** Commands that read all their words themselves, --help too. */
 const PASSED_ON = ["adrelay", "catalog", "eval-ads", "fit-ads", "pack-cli"];
 const HELP = {
@@ -33,16 +34,18 @@ What it needs is fetched the first time, and kept under .adrelay/. The last line
 `,
   chaos: CHAOS_HELP,
   observe: OBSERVE_HELP,
+  bench: BENCH_HELP,
 };
 const PARSERS = {
   start: parseStartOptions,
   test: parseTestOptions,
   chaos: parseChaosOptions,
   observe: parseObserveOptions,
+  bench: parseBenchOptions,
 };
 
 /**
- * Pure: what a command line asks for. Options of start, test, chaos and observe are checked here, before anything is fetched;
+ * Pure: what a command line asks for. Options of start, test, chaos, observe and bench are checked here, before anything is fetched;
  * the scripts get them as they are.
  */
 export function parseCommandLine([command, ...args]) {
@@ -99,6 +102,23 @@ export function parseChaosOptions(args, seedDefault = 0) {
 export function parseObserveOptions(args) {
   const parsed = parse(args, { seconds: { type: "string" }, keep: { type: "boolean" } });
   return parsed.kind === "run" ? readObserveOptions(parsed) : parsed;
+}
+
+/** Pure: which parts, how many rounds of what length, and where the figures go. */
+export function parseBenchOptions(args) {
+  const text = { type: "string" };
+  const flag = { type: "boolean" };
+  const options = {
+    only: text,
+    rounds: text,
+    seconds: text,
+    growth: text,
+    profile: text,
+    json: flag,
+    write: flag,
+  };
+  const parsed = parse(args, options);
+  return parsed.kind === "run" ? readBenchOptions(parsed) : parsed;
 }
 
 /** Node's parser throws for an unknown option, with a message fit for people. */

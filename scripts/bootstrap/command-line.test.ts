@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { BENCH_PARTS } from "./bench-options.mjs";
 import { FAULT_NAMES } from "./chaos-options.mjs";
 import {
+  parseBenchOptions,
   parseChaosOptions,
   parseCommandLine,
   parseObserveOptions,
@@ -29,6 +31,7 @@ describe("the bootstrap's command line", () => {
     [["test", "--help"], "--only static|unit|integration|e2e"],
     [["chaos", "--help"], "--seeds K"],
     [["observe", "--help"], "--keep"],
+    [["bench", "--help"], "--growth"],
   ])("%j gets help", (words, text) => {
     expect(parseCommandLine(words)).toEqual({ kind: "help", text: expect.stringContaining(text) });
   });
@@ -52,6 +55,11 @@ describe("the bootstrap's command line", () => {
     [["chaos", "now"], "now"],
     [["observe", "--seconds", "5"], "from 15 to 86400, not 5"],
     [["observe", "now"], "now"],
+    [["bench", "--only", "intake,speed"], "not speed"],
+    [["bench", "--rounds", "0"], "from 1 to 100, not 0"],
+    [["bench", "--seconds", "1.5"], "from 1 to 600, not 1.5"],
+    [["bench", "--growth", "10,x"], "not 10,x"],
+    [["bench", "now"], "now"],
   ])("%j is refused, naming what is wrong", (words, why) => {
     expect(parseCommandLine(words)).toMatchObject({ kind: "faulty", why: expect.stringContaining(why) });
   });
@@ -76,6 +84,14 @@ describe("the bootstrap's command line", () => {
     expect(parseObserveOptions([])).toEqual({ kind: "run", durationMs: 60_000, isKept: false });
     const args = ["--seconds=20", "--keep"];
     expect(parseObserveOptions(args)).toEqual({ kind: "run", durationMs: 20_000, isKept: true });
+  });
+
+  it("measures all parts in five rounds unless told else", () => {
+    const defaults = { parts: BENCH_PARTS, rounds: 5, roundMs: 10_000, growth: [100_000, 1_000_000] };
+    expect(parseBenchOptions([])).toMatchObject({ ...defaults, isJson: false, isWritten: false });
+    const args = ["--only", "delivery,intake", "--rounds=1", "--growth", "20, 10", "--json"];
+    const chosen = { parts: ["intake", "delivery"], rounds: 1, growth: [10, 20], isJson: true };
+    expect(parseBenchOptions(args)).toMatchObject(chosen);
   });
 
   it("has all stages in a test run unless one is chosen", () => {

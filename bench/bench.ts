@@ -1,0 +1,27 @@
+import type { BenchOptions } from "../scripts/bootstrap/bench-options.mjs";
+
+/** One run of the benchmark. */
+export interface Bench extends BenchOptions {
+  /** For logs and for what processes keep; removed in the end. */
+  readonly folder: string;
+  /** Tells of progress. */
+  readonly say: (line: string) => void;
+}
+
+/** Before each timed round and not counted: code is compiled, connections are made. */
+export const WARMUP_MS = 2000;
+
+/** Runs the sides of a comparison in turns: A, B, A, B …; what each gave, round by round. */
+export async function inTurns<Side extends string, T>(
+  rounds: number,
+  sides: Readonly<Record<Side, (round: number) => Promise<T>>>,
+): Promise<Readonly<Record<Side, readonly T[]>>> {
+  const given = new Map<string, T[]>();
+  for (let round = 0; round < rounds; round += 1) {
+    for (const [name, run] of Object.entries<(round: number) => Promise<T>>(sides)) {
+      given.set(name, [...(given.get(name) ?? []), await run(round)]);
+    }
+  }
+  // The keys are those of `sides`: fromEntries knows them as strings alone.
+  return Object.fromEntries(given) as Record<Side, T[]>;
+}

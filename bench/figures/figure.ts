@@ -1,0 +1,45 @@
+import type { BenchPart } from "../../scripts/bootstrap/bench-options.mjs";
+import { median } from "./spread.ts";
+
+/** One line of the table: what was measured in each round, beside what it is compared with. */
+export interface Figure {
+  readonly part: BenchPart;
+  readonly what: string;
+  readonly unit: string;
+  /** Adrelay's, round by round. */
+  readonly ours: readonly number[];
+  /** Measured in the same rounds. */
+  readonly against?: { readonly name: string; readonly values: readonly number[] };
+  readonly promise?: Promised;
+}
+
+/** What is promised of a figure's median, or of the median of its ratios. */
+export interface Promised {
+  readonly of: "value" | "ratio";
+  readonly bound: { readonly kind: "at_least" | "at_most"; readonly value: number };
+}
+
+/** The middle one of the rounds' ratios: both sides of a ratio had the machine in the same state. */
+export function ratioOf({ ours, against }: Figure): number | undefined {
+  return against === undefined
+    ? undefined
+    : median(ours.map((value, round) => value / (against.values[round] ?? Number.NaN)));
+}
+
+/** Whether what is promised holds; undefined of a figure without a promise. */
+export function holds(figure: Figure): boolean | undefined {
+  const { promise } = figure;
+  if (promise === undefined) {
+    return undefined;
+  }
+  const value = promise.of === "ratio" ? (ratioOf(figure) ?? Number.NaN) : median(figure.ours);
+  return promise.bound.kind === "at_least" ? value >= promise.bound.value : value <= promise.bound.value;
+}
+
+export function atLeast(of: Promised["of"], value: number): Promised {
+  return { of, bound: { kind: "at_least", value } };
+}
+
+export function atMost(of: Promised["of"], value: number): Promised {
+  return { of, bound: { kind: "at_most", value } };
+}

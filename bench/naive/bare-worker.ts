@@ -1,0 +1,31 @@
+/** The naive worker: BullMQ and undici.request. */
+import { ACKNOWLEDGE_PATH } from "@adrelay/contract";
+import { Worker } from "bullmq";
+import { request } from "undici";
+import { NAIVE_QUEUE } from "./naive-queue.ts";
+
+const url = `${process.env["PROVIDER_URL"] ?? ""}${ACKNOWLEDGE_PATH}`;
+const worker = new Worker(
+  NAIVE_QUEUE,
+  async (job) => {
+    const { statusCode, body } = await request(url, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(job.data),
+    });
+    await body.dump();
+    if (statusCode >= 300) {
+      throw new TypeError(`status ${statusCode}`);
+    }
+  },
+  {
+    connection: { url: process.env["REDIS_URL"] ?? "" },
+    concurrency: Number(process.env["WORKER_CONCURRENCY"]),
+    removeOnComplete: { count: 0 },
+  },
+);
+await worker.waitUntilReady();
+process.send?.({ kind: "ready" });
+for (const end of ["SIGTERM", "disconnect"]) {
+  process.on(end, () => process.exit(0));
+}

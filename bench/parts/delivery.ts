@@ -1,0 +1,67 @@
+/**
+ * Acknowledgments a second through the worker to a provider that answers at once, against a bare BullMQ Worker with
+ * undici.request. Each round has a fresh Redis with a backlog, queued before; the timed part lies within it.
+ */
+
+import { type DeliveryRound, timeDeliveries } from "../backlog/deliver-backlog.ts";
+import { fillNaive, fillQueued } from "../backlog/fill-backlog.ts";
+import { type Bench, inTurns } from "../bench.ts";
+import { atLeast, type Figure } from "../figures/figure.ts";
+import { freshPrefix } from "../load/acknowledgment-text.ts";
+import { startBenchRedis } from "../processes/bench-redis.ts";
+import { type Served, startBareWorker, startProvider, startWorker } from "../processes/sides.ts";
+
+/** The backlog of a round, for each second of it. */
+const PER_SECOND = 2500;
+/** The shares of the backlog after which the timed part begins and ends. */
+const WARM_AT = 0.25;
+const END_AT = 0.95;
+const MS_PER_SECOND = 1000;
+const US_PER_MS = 1000;
+
+export async function measureDelivery(bench: Bench): Promise<Figure[]> {
+  await using provider = await startProvider(bench);
+  const rounds = await inTurns(bench.rounds, {
+    bare: () => runRound(bench, provider, "bare worker"),
+    ours: () => runRound(bench, provider, "worker"),
+  });
+  const figure = (what: string, unit: string, value: (round: DeliveryRound) => number): Figure => ({
+    part: "delivery",
+    what,
+    unit,
+    ours: rounds.ours.map(value),
+    against: { name: "bare worker", values: rounds.bare.map(value) },
+  });
+  const cpuUs = (process: string) => (round: DeliveryRound) =>
+    ((round.cpuMs[process] ?? 0) * US_PER_MS) / round.count;
+  return [
+    { ...figure("deliveries", "/s", (round) => round.ratePerSecond), promise: atLeast("ratio", 0.9) },
+    figure("CPU of the worker, each", "µs", cpuUs("worker")),
+    figure("CPU of Redis, each", "µs", cpuUs("redis")),
+    figure("CPU of the provider, each", "µs", cpuUs("provider")),
+  ];
+}
+
+async function runRound(
+  bench: Bench,
+  provider: Served,
+  side: "worker" | "bare worker",
+): Promise<DeliveryRound> {
+  await using redis = await startBenchRedis();
+  const count = (PER_SECOND * bench.roundMs) / MS_PER_SECOND;
+  const filling = { redisUrl: redis.url, prefix: freshPrefix(), count };
+  await (side === "worker" ? fillQueued(filling) : fillNaive(filling));
+  const place = { redisUrl: redis.url, providerUrl: provider.origin };
+  const startSide = side === "worker" ? startWorker : startBareWorker;
+  const round = await timeDeliveries(
+    {
+      provider,
+      from: Math.ceil(count * WARM_AT),
+      to: Math.floor(count * END_AT),
+      startWorker: () => startSide(bench, place),
+    },
+    { redis: redis.pid },
+  );
+  bench.say(`delivery, ${side}: ${round.ratePerSecond.toFixed(0)}/s`);
+  return round;
+}

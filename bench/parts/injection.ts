@@ -1,0 +1,129 @@
+/**
+ * What an injection takes through the gateway, over calling the provider directly, and its throughput against a bare
+ * Express proxy. All of them run throughout; the rounds go by turns. Closed loop: with many connections on few cores,
+ * latency is mostly the wait for a turn.
+ */
+import { API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
+import { TEST_API_KEY, TEST_INJECTION } from "@adrelay/testkit";
+import { type Bench, inTurns, WARMUP_MS } from "../bench.ts";
+import { atLeast, atMost, type Figure, type Promised } from "../figures/figure.ts";
+import { type LoadRound, runLoad, startLoadGenerator } from "../load/load.ts";
+import type { LoadPlan } from "../load/load-plan.ts";
+import type { BenchChild } from "../processes/bench-child.ts";
+import { startBenchRedis } from "../processes/bench-redis.ts";
+import type { Pids } from "../processes/process-usage.ts";
+import { type Served, startBareProxy, startGateway, startProvider } from "../processes/sides.ts";
+
+const CONNECTIONS = [1, 16, 64] as const;
+const THROUGHPUT_CONNECTIONS = 64;
+const US_PER_MS = 1000;
+/** Of added latency, by connections. */
+const PROMISES: Readonly<Record<string, Promised>> = {
+  "p50 at 1": atMost("value", 1),
+  "p99 at 16": atMost("value", 5),
+};
+
+interface Sides {
+  readonly generator: BenchChild;
+  readonly provider: Served;
+  readonly gateway: Served;
+  readonly proxy: Served;
+  readonly pids: Pids;
+}
+
+interface Rounds {
+  readonly direct: readonly LoadRound[];
+  readonly gateway: readonly LoadRound[];
+  readonly proxy: readonly LoadRound[];
+}
+
+export async function measureInjection(bench: Bench): Promise<Figure[]> {
+  await using redis = await startBenchRedis();
+  await using provider = await startProvider(bench);
+  const place = { redisUrl: redis.url, providerUrl: provider.origin };
+  await using gateway = await startGateway(bench, place);
+  await using proxy = await startBareProxy(bench, place);
+  await using generator = await startLoadGenerator(bench.folder);
+  const pids = { redis: redis.pid, provider: provider.pid, gateway: gateway.pid, proxy: proxy.pid };
+  const sides = { generator, provider, gateway, proxy, pids };
+  const figures: Figure[] = [];
+  for (const connections of CONNECTIONS) {
+    const rounds = await measureAt(bench, sides, connections);
+    figures.push(...added(rounds, connections));
+    if (connections === THROUGHPUT_CONNECTIONS) {
+      figures.push(...throughput(rounds, connections));
+    }
+  }
+  return figures;
+}
+
+function measureAt(bench: Bench, sides: Sides, connections: number): Promise<Rounds> {
+  const run = (name: "provider" | "gateway" | "proxy") => async () => {
+    const plan = injectionPlan(sides[name], connections, bench.roundMs);
+    const round = await runLoad(sides.generator, plan, sides.pids);
+    const rate = round.ratePerSecond.toFixed(0);
+    bench.say(`injection, ${name}, ${connections} connections: ${rate}/s, p50 ${round.p50Ms.toFixed(2)} ms`);
+    return round;
+  };
+  return inTurns(bench.rounds, { direct: run("provider"), gateway: run("gateway"), proxy: run("proxy") });
+}
+
+export function injectionPlan(
+  { origin }: Served,
+  connections: number,
+  durationMs: number,
+): Omit<LoadPlan, "kind"> {
+  return {
+    origin,
+    path: INJECTION_PATH,
+    headers: { [API_KEY_HEADER]: TEST_API_KEY, "content-type": "application/json" },
+    connections,
+    body: { kind: "fixed", text: JSON.stringify(TEST_INJECTION) },
+    status: 200,
+    length: { kind: "time", warmupMs: WARMUP_MS, durationMs },
+  };
+}
+
+function added({ direct, gateway, proxy }: Rounds, connections: number): Figure[] {
+  const over = (rounds: readonly LoadRound[], of: "p50Ms" | "p99Ms") =>
+    rounds.map((round, at) => round[of] - (direct[at]?.[of] ?? Number.NaN));
+  return (["p50", "p99"] as const).map((name) => {
+    const promise = PROMISES[`${name} at ${connections}`];
+    return {
+      part: "injection",
+      what: `added ${name} over the provider, ${connections} connections`,
+      unit: "ms",
+      ours: over(gateway, `${name}Ms`),
+      against: { name: "bare proxy", values: over(proxy, `${name}Ms`) },
+      ...(promise === undefined ? {} : { promise }),
+    };
+  });
+}
+
+function throughput({ gateway, proxy }: Rounds, connections: number): Figure[] {
+  const cpuUs = ({ cpuMs, count }: LoadRound, process: string) => ((cpuMs[process] ?? 0) * US_PER_MS) / count;
+  const name = "bare proxy";
+  return [
+    {
+      part: "injection",
+      what: `injections, ${connections} connections`,
+      unit: "/s",
+      ours: gateway.map((round) => round.ratePerSecond),
+      against: { name, values: proxy.map((round) => round.ratePerSecond) },
+      promise: atLeast("ratio", 0.7),
+    },
+    {
+      part: "injection",
+      what: "CPU of the server, each",
+      unit: "µs",
+      ours: gateway.map((round) => cpuUs(round, "gateway")),
+      against: { name, values: proxy.map((round) => cpuUs(round, "proxy")) },
+    },
+    {
+      part: "injection",
+      what: "CPU of Redis, each",
+      unit: "µs",
+      ours: gateway.map((round) => cpuUs(round, "redis")),
+    },
+  ];
+}

@@ -1,0 +1,106 @@
+/**
+ * Acknowledgments a second and their latency, against the naive server. Each round starts both afresh, each with a Redis
+ * of its own. The gateway is measured with ids that it never saw (UNKNOWN_ACK=accept, as is the default), and with those
+ * of injections that were recorded before.
+ */
+import { ACKNOWLEDGE_PATH, API_KEY_HEADER } from "@adrelay/contract";
+import { TEST_API_KEY } from "@adrelay/testkit";
+import { fillAwaiting } from "../backlog/fill-backlog.ts";
+import { type Bench, inTurns, WARMUP_MS } from "../bench.ts";
+import { atLeast, atMost, type Figure } from "../figures/figure.ts";
+import { freshPrefix } from "../load/acknowledgment-text.ts";
+import { type LoadRound, runLoad, startLoadGenerator } from "../load/load.ts";
+import type { LoadPlan } from "../load/load-plan.ts";
+import { type Appendfsync, startBenchRedis } from "../processes/bench-redis.ts";
+import { rssBytesOf } from "../processes/process-usage.ts";
+import { type Served, startGateway, startNaiveServer } from "../processes/sides.ts";
+
+export const INTAKE_CONNECTIONS = 64;
+/** More than either side could take, so that recorded injections don't run out. */
+const RATE_MAX_PER_SECOND = 10_000;
+/** Nothing listens there: the gateway asks no provider about acknowledgments. */
+const NO_PROVIDER = "http://127.0.0.1:9";
+const MS_PER_SECOND = 1000;
+
+type Ids = "unknown" | "known";
+type Side = { readonly kind: "naive" } | { readonly kind: "gateway"; readonly ids: Ids };
+
+interface IntakeRound extends LoadRound {
+  readonly rssBytes: number;
+}
+
+export async function measureIntake(bench: Bench): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  for (const appendfsync of ["everysec", "always"] as const) {
+    const rounds = await inTurns(bench.rounds, {
+      naive: () => runRound(bench, appendfsync, { kind: "naive" }),
+      unknown: () => runRound(bench, appendfsync, { kind: "gateway", ids: "unknown" }),
+      known: () => runRound(bench, appendfsync, { kind: "gateway", ids: "known" }),
+    });
+    figures.push(...compare(`${appendfsync}, unknown ids`, rounds.unknown, rounds.naive));
+    figures.push(...compare(`${appendfsync}, known ids`, rounds.known, rounds.naive));
+  }
+  return figures;
+}
+
+async function runRound(bench: Bench, appendfsync: Appendfsync, side: Side): Promise<IntakeRound> {
+  await using redis = await startBenchRedis(appendfsync);
+  const place = { redisUrl: redis.url, providerUrl: NO_PROVIDER };
+  const prefix = freshPrefix();
+  if (side.kind === "gateway" && side.ids === "known") {
+    const count = (RATE_MAX_PER_SECOND * (bench.roundMs + WARMUP_MS)) / MS_PER_SECOND;
+    await fillAwaiting({ redisUrl: redis.url, prefix, count });
+  }
+  await using server = await (side.kind === "naive"
+    ? startNaiveServer(bench, place)
+    : startGateway(bench, place));
+  await using generator = await startLoadGenerator(bench.folder);
+  const round = await runLoad(generator, intakePlan(server, bench.roundMs, prefix), {
+    server: server.pid,
+    redis: redis.pid,
+  });
+  const what = side.kind === "naive" ? "naive server" : `gateway, ${side.ids} ids`;
+  bench.say(
+    `intake ${appendfsync}, ${what}: ${round.ratePerSecond.toFixed(0)}/s, p99 ${round.p99Ms.toFixed(1)} ms`,
+  );
+  return { ...round, rssBytes: rssBytesOf(server.pid) };
+}
+
+/** Acknowledgments whose callers don't wait for an outcome. */
+export function intakePlan({ origin }: Served, durationMs: number, prefix: string): Omit<LoadPlan, "kind"> {
+  return {
+    origin,
+    path: ACKNOWLEDGE_PATH,
+    headers: { [API_KEY_HEADER]: TEST_API_KEY, "content-type": "application/json", prefer: "respond-async" },
+    connections: INTAKE_CONNECTIONS,
+    body: { kind: "acknowledgments", prefix },
+    status: 201,
+    length: { kind: "time", warmupMs: WARMUP_MS, durationMs },
+  };
+}
+
+function compare(name: string, ours: readonly IntakeRound[], naive: readonly IntakeRound[]): Figure[] {
+  const figure = (what: string, unit: string, value: (round: IntakeRound) => number): Figure => ({
+    part: "intake",
+    what: `${what}, ${name}`,
+    unit,
+    ours: ours.map(value),
+    against: { name: "naive server", values: naive.map(value) },
+  });
+  const cpuUs = (process: string) => (round: IntakeRound) =>
+    ((round.cpuMs[process] ?? 0) * MS_PER_SECOND) / round.count;
+  return [
+    { ...figure("acknowledgments", "/s", (round) => round.ratePerSecond), promise: atLeast("ratio", 1) },
+    figure("p50", "ms", (round) => round.p50Ms),
+    { ...figure("p99", "ms", (round) => round.p99Ms), promise: atMost("ratio", 1.2) },
+    figure("CPU of the server, each", "µs", cpuUs("server")),
+    figure("CPU of Redis, each", "µs", cpuUs("redis")),
+    figure(
+      "the load generator's share of a core",
+      "",
+      (round) => (round.cpuMs["load"] ?? 0) / round.durationMs,
+    ),
+    figure("share that failed", "%", ({ failures, sent }) => (failures * 100) / sent),
+    figure("RSS of the server at the end", "MB", (round) => round.rssBytes / 1e6),
+  ];
+}

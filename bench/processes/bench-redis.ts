@@ -1,0 +1,33 @@
+import { startTestRedis } from "@adrelay/testkit";
+import { Redis } from "ioredis";
+
+export type Appendfsync = "everysec" | "always";
+
+/** A Redis of one side's own. */
+export interface BenchRedis extends AsyncDisposable {
+  readonly url: string;
+  readonly pid: number;
+  /** For questions about it; not for load. */
+  readonly client: Redis;
+  /** A number out of INFO. */
+  info(section: string, field: string): Promise<number>;
+}
+
+export async function startBenchRedis(appendfsync: Appendfsync = "everysec"): Promise<BenchRedis> {
+  const redis = await startTestRedis(["--appendfsync", appendfsync]);
+  const client = new Redis(redis.url, { maxRetriesPerRequest: null });
+  const info = async (section: string, field: string) => {
+    const text = await client.info(section);
+    return Number(new RegExp(`^${field}:(\\S+)`, "m").exec(text)?.[1]);
+  };
+  return {
+    url: redis.url,
+    pid: await info("server", "process_id"),
+    client,
+    info,
+    [Symbol.asyncDispose]: async () => {
+      client.disconnect();
+      await redis.dispose();
+    },
+  };
+}
