@@ -32,6 +32,8 @@ test.each<[targeting: object, matching: Partial<Audience>, other: Partial<Audien
   [{ countries: ["US", "CA"] }, { country: "CA" }, { country: "MX" }],
   [{ regions: ["US-CA"] }, { region: "US-CA" }, { region: "US-NY" }],
   [{ regions: ["US-CA"] }, { country: "US", region: "ca" }, { country: "MX", region: "CA" }],
+  [{ regions: ["us-ca"] }, { region: "US-CA" }, { region: "CA" }],
+  [{ regions: ["California"] }, { region: "California" }, { country: "US", region: "CA" }],
   [{ cities: ["Lisboa"] }, { city: "lisboa" }, { city: "Porto" }],
   [{ asns: [64500] }, { asn: 64500 }, { asn: 64501 }],
   [{ genders: ["female"] }, { gender: "female" }, { gender: "male" }],
