@@ -79,6 +79,8 @@ test.each<[what: string, ad: object]>([
   ["marked as for adults", { adult: true }],
   ["of a category for adults", { category: "dating" }],
   ["of a category with a word for adults", { category: "online-casino" }],
+  ["of a category with such a word in the singular", { category: "e-cigarette" }],
+  ["of a category with such a word in the plural", { category: "craft-breweries" }],
   ["of such a category, with a lower least age", { category: "dating", targeting: { age_min: 16 } }],
   ["of such a category, with only a greatest age", { category: "wine-clubs", targeting: { age_max: 99 } }],
   ["of such a category, said not to be for adults", { category: "dating", adult: false }],
