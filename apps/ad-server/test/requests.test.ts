@@ -137,6 +137,15 @@ test("an id that stands twice is 422", async () => {
   expect((await post(`${server.url()}${ACKNOWLEDGE_PATH}`, raw)).status).toBe(422);
 });
 
+test.each([
+  ['"age":34', '"age":12,"\\u0061ge":34', "optional_context.age"],
+  ['"session_id":', '"session_id":"another","session_id":', "request_context.session_id"],
+])("a context with %s as %s is 422", async (once, twice, path) => {
+  const raw = JSON.stringify(injectionOf(PROMPTS.ok)).replace(once, twice);
+  const { status, body } = await post(`${server.url()}${INJECTION_PATH}`, raw);
+  expect([status, body["errors"]]).toEqual([422, [{ path, message: "must stand once" }]]);
+});
+
 test("an address that isn't one is a clear 4xx", async () => {
   expect((await get(`${server.url()}/acknowledgments/%zz`)).status).toBe(400);
 });
