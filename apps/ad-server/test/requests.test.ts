@@ -79,7 +79,7 @@ test("bytes that aren't UTF-8 are 400", async () => {
 
 test("a body that isn't the gzip it claims to be is a clear 4xx", async () => {
   const answer = await post(`${server.url()}${INJECTION_PATH}`, "{}", { "Content-Encoding": "gzip" });
-  expect(answer.status).toBe(400);
+  expect(answer.body).toMatchObject({ status: 400, detail: "the body can't be read as it was sent" });
   const unknown = await post(`${server.url()}${INJECTION_PATH}`, "{}", { "Content-Encoding": "nonsense" });
   expect(unknown.status).toBe(415);
 });
@@ -147,7 +147,8 @@ test.each([
 });
 
 test("an address that isn't one is a clear 4xx", async () => {
-  expect((await get(`${server.url()}/acknowledgments/%zz`)).status).toBe(400);
+  const { body } = await get(`${server.url()}/acknowledgments/%zz`);
+  expect(body).toMatchObject({ status: 400, detail: "the path is malformed" });
 });
 
 test("the ops addresses are on the same listener", async () => {
