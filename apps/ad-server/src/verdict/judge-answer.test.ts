@@ -142,3 +142,29 @@ test.each([
   const text = part.repeat(Math.ceil(1_048_576 / part.length));
   expect(["ok", "no_ad_used"]).toContain(judgeAnswer(text, TEMPO).verdict);
 });
+
+const isDisclosed = (answer: string) => {
+  const judgment = judgeAnswer(answer, TEMPO);
+  return judgment.verdict === "ok" && judgment.disclosed;
+};
+
+test.each([
+  "Stridewell Tempo 3。【PR】",
+  "PR：Stridewell Tempo 3は軽いです。",
+  "ここからPR。Stridewell Tempo 3は軽いです。",
+  "Stridewell Tempo 3. Ad",
+])("%j marks the ad", (answer) => {
+  expect(isDisclosed(answer)).toBe(true);
+});
+
+test.each([
+  "Stridewell Tempo 3. Keine Werbung.",
+  "Stridewell Tempo 3. Keinerlei Wunder.",
+  "Stridewell Tempo 3. Nobody sponsored this.",
+  "Stridewell Tempo 3。これは広告ではございません。",
+  "With the Stridewell Tempo 3 I ran a new PR of 3:10.",
+  "Stridewell Tempo 3. This page is ad-free.",
+  "Stridewell Tempo 3. Ad hoc runs are fun.",
+])("%j doesn't mark the ad", (answer) => {
+  expect(isDisclosed(answer)).toBe(false);
+});
