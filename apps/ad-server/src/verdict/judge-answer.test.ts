@@ -77,6 +77,10 @@ test.each([
   ["the Stridewell Tempo 3.5", "Stridewell Tempo 3"],
   ["the Stridewell Tempo", "Stridewell Tempo 3"],
   ["inklingavela", "Lingavela"],
+  ["any answer", "²"],
+  ["any answer", "[1]"],
+  ["any answer", "me@velmora.example"],
+  ["any answer", ""],
   ["\u0000\ud800", DRIFT],
 ])("%j doesn't use %s", (answer, product) => {
   expect(verdictOf(answer, product)).toBe("no_ad_used");

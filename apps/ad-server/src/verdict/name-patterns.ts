@@ -67,10 +67,16 @@ function numberSpellings(): Record<string, string> {
   );
 }
 
+/** Of a name that has nothing to read, which would stand everywhere. */
+const NEVER = /(?!)/gu;
+
 /** Builds the patterns of one product. */
 export function namePatterns({ productName, advertiser }: AdvertisedProduct): NamePatterns {
   const tokens = tokensOf(productName);
-  const [first = "", ...others] = tokens;
+  const [first, ...others] = tokens;
+  if (first === undefined) {
+    return { name: NEVER, tied: undefined, short: undefined };
+  }
   // "1.Velmora" is a list's item, "1.5" is a number.
   const before = /^\p{N}/u.test(first) ? "(?<!\\d[.,])" : "";
   const name = new RegExp(`${LEFT}${before}${sequence(tokens)}${ENDING}${RIGHT}`, "gu");
