@@ -57,6 +57,10 @@ test.each([
   ["Solanelle Tint SPF\u00a050", "Solanelle Tint SPF 50"],
   ["the Hushvale Over\u2011Ear", "Hushvale Over-Ear"],
   ["Hushvale over ear", "Hushvale Over-Ear"],
+  ["the Cragfern Ridge 45L pack", "Cragfern Ridge 45"],
+  ["Velmora Drift + socks", DRIFT],
+  ["Kaffwell+ for all", "Kaffwell+"],
+  ["C++ and Velmora Drift++", DRIFT],
 ])("%j uses %s", (answer, product) => {
   expect(verdictOf(answer, product)).toBe("ok");
 });
@@ -73,6 +77,7 @@ test.each([
   ["ProVelmora Drift", DRIFT],
   ["Velmora the Drift", DRIFT],
   ["Velmora D rift", DRIFT],
+  ["the Velmora Drift+ is newer", DRIFT],
   ["the Stridewell Tempo 35", "Stridewell Tempo 3"],
   ["the Stridewell Tempo 3.5", "Stridewell Tempo 3"],
   ["the Stridewell Tempo", "Stridewell Tempo 3"],
