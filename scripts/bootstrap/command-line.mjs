@@ -7,9 +7,9 @@ const TEST_STAGES = ["static", "unit", "integration", "e2e"];
 const PORT_MAX = 65_535;
 
 const USAGE =
-  "Usage: npm start -- [options], npm test -- [options], npm run chaos -- [options], npm run observe -- [options], npm run catalog -- lint [FILE], or npm run adrelay -- [command]; --help tells more.\n";
+  "Usage: npm start -- [options], npm test -- [options], npm run chaos -- [options], npm run observe -- [options], npm run catalog -- lint [FILE], npm run eval:ads -- [FILE...], npm run fit:ads, or npm run adrelay -- [command]; --help tells more.\n";
 /** Commands that read all their words themselves, --help too. */
-const PASSED_ON = ["adrelay", "catalog", "pack-cli"];
+const PASSED_ON = ["adrelay", "catalog", "eval-ads", "fit-ads", "pack-cli"];
 const HELP = {
   start: `Usage: npm start -- [--port N] [--no-demo]
 

@@ -6,6 +6,7 @@ import { Redis } from "ioredis";
 import { Registry } from "prom-client";
 import { CatalogMetrics } from "../../apps/ad-server/src/catalog/catalog-metrics.ts";
 import { AdServerMetrics } from "../../apps/ad-server/src/metrics.ts";
+import { EmbeddingMetrics } from "../../apps/ad-server/src/relevance/embedding/embedding-metrics.ts";
 import { createGatewayMetrics } from "../../apps/gateway/src/metrics/gateway-metrics.ts";
 import { createGateMetrics } from "../../apps/worker/src/gates/gate-metrics.ts";
 import { createWorkerMetrics } from "../../apps/worker/src/worker-metrics.ts";
@@ -41,6 +42,7 @@ export async function metricTables(): Promise<string[]> {
   const noCounts = () => Promise.resolve({ kind: "unavailable", reason: "none" } as const);
   const ofAdServer = new AdServerMetrics({ loadCounts: noCounts });
   new CatalogMetrics(ofAdServer.registry);
+  new EmbeddingMetrics(ofAdServer.registry);
   const adServer = await ofAdServer.collect();
   return [
     ...table("Of the ledger: the same on every replica, take `max by`", ledger),

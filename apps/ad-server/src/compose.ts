@@ -21,7 +21,8 @@ import { FaultPlan } from "./faults/fault-plan.ts";
 import { loadPromptRules } from "./injection/shipped-rules.ts";
 import { AdServerMetrics } from "./metrics.ts";
 import { RateLimits } from "./rate-limits.ts";
-import { LexicalRelevance } from "./relevance/lexical-relevance.ts";
+import { EmbeddingMetrics } from "./relevance/embedding/embedding-metrics.ts";
+import { openRelevance } from "./relevance/make-relevance.ts";
 import { Books } from "./store/books.ts";
 import { ReportStore } from "./store/report-store.ts";
 import { sweepReservations } from "./store/reservation-sweep.ts";
@@ -36,12 +37,12 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
   lifecycle.onStop("redis", () => redis.disconnect());
   const durability = await guardRedis(redis, config.redisDurability, log);
 
-  const catalog = await openCatalog(config);
   const books = new Books(redis, durability);
   const store = new ResponseStore(books, config.ackWindowMs);
   const sweep = sweepReservations(books, log);
   lifecycle.onStop("reservations", () => sweep.stop());
   const metrics = new AdServerMetrics(store);
+  const catalog = await openCatalog({ config, metrics, log, lifecycle });
   const faults = new FaultInjector(new FaultPlan(config.faultRules));
   const app = createAdServerApp({
     log,
@@ -73,22 +74,33 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
   return { log, lifecycle, shutdownTimeoutMs: config.shutdownTimeoutMs, listening };
 }
 
-async function openCatalog({ ads, floorCpmMicros }: AdServerConfig): Promise<CurrentCatalog> {
+interface CatalogParts {
+  readonly config: AdServerConfig;
+  readonly metrics: AdServerMetrics;
+  readonly log: Logger;
+  readonly lifecycle: Lifecycle;
+}
+
+async function openCatalog({ config, metrics, log, lifecycle }: CatalogParts): Promise<CurrentCatalog> {
+  const { ads, floorCpmMicros } = config;
   const promptRules = await loadPromptRules();
+  const embeddingMetrics = new EmbeddingMetrics(metrics.registry);
+  const maker = await openRelevance(config.embedding, {
+    model: promptRules.model,
+    log,
+    onRefused: (reason) => embeddingMetrics.refused(reason),
+  });
+  lifecycle.onStop("relevance", () => maker.stop());
   const buildRules = async (current: readonly Ad[]) => ({
     ...promptRules,
-    relevance: await LexicalRelevance.build(current, promptRules.model),
+    relevance: await maker.make(current),
     floorCpmMicros,
   });
   return CurrentCatalog.open(ads, { now: Date.now, buildRules });
 }
 
-interface WatchParts {
-  readonly config: AdServerConfig;
+interface WatchParts extends CatalogParts {
   readonly catalog: CurrentCatalog;
-  readonly metrics: AdServerMetrics;
-  readonly log: Logger;
-  readonly lifecycle: Lifecycle;
 }
 
 async function watchCatalog({ config, catalog, metrics, log, lifecycle }: WatchParts): Promise<void> {

@@ -17,6 +17,11 @@ import { type Ad, BID_CPM_MICROS_MAX } from "./catalog/ad.ts";
 import { loadCatalog } from "./catalog/load-catalog.ts";
 import { parseFaultRules } from "./faults/fault-rules.ts";
 import { PACING_MODES } from "./money/offer-terms.ts";
+import {
+  checkEmbeddingSettings,
+  EMBEDDING_SETTINGS,
+  embeddingOptionsOf,
+} from "./relevance/embedding/embedding-settings.ts";
 import { RESPONSE_LIFETIME_MS } from "./store/response-store.ts";
 
 /** The catalogue that comes with the ad server. */
@@ -96,6 +101,7 @@ export const AD_SERVER_SETTINGS = {
     faultsType,
     "Faults on purpose, for tests: see apps/ad-server/README.md. Off by default.",
   ),
+  ...EMBEDDING_SETTINGS,
   ...COMMON_SETTINGS,
 } as const;
 
@@ -105,6 +111,9 @@ const adServerConfigSchema = z
     path: ["AD_SERVER_REPORT_KEY"],
     message: "must not be a publisher's key",
   })
+  .superRefine((settings, context) =>
+    checkEmbeddingSettings(settings, (issue) => context.addIssue({ code: "custom", ...issue })),
+  )
   .transform((settings) => ({
     host: settings.AD_SERVER_HOST,
     port: settings.AD_SERVER_PORT,
@@ -116,6 +125,8 @@ const adServerConfigSchema = z
     floorCpmMicros: settings.FLOOR_CPM_MICROS,
     pacing: { mode: settings.PACING, days: settings.PACING_DAYS },
     ackWindowMs: settings.ACK_WINDOW,
+    /** Absent where relevance is lexical. */
+    embedding: embeddingOptionsOf(settings),
     faultRules: settings.AD_SERVER_FAULTS ?? [],
     redisUrl: settings.REDIS_URL,
     redisDurability: settings.REDIS_DURABILITY,

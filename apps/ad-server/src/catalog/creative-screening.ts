@@ -12,6 +12,8 @@ export type Creative = Pick<Ad, "product_name" | "advertiser" | "description" | 
 
 /** Longer words than any language writes: names of chemicals and payloads. */
 const LONG_WORD_CHARS = 60;
+/** Cheap, and true of hardly any text. */
+const MAYBE_LONG_WORD = new RegExp(`\\S{${LONG_WORD_CHARS + 1}}`);
 const LONG_WORD =
   /[^\s\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]{61,}/u;
 const SPACED_LETTERS = /(?:^|\P{L})(?:\p{L}[ .\-_·]){5}\p{L}(?:$|\P{L})/u;
@@ -85,7 +87,10 @@ function anyOf(sources: readonly string[]): RegExp {
 }
 
 function hasLongWord(plain: string): boolean {
-  return plain.split(/\s/).some((word) => word.length > LONG_WORD_CHARS && LONG_WORD.test(word));
+  return (
+    MAYBE_LONG_WORD.test(plain) &&
+    plain.split(/\s/).some((word) => word.length > LONG_WORD_CHARS && LONG_WORD.test(word))
+  );
 }
 
 function isInstruction(folded: string): boolean {

@@ -5,7 +5,7 @@ import { loadWordVectors } from "./word-vectors.ts";
 const pathOf = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
 /** The files that come with the ad server. */
-export const WORD_VECTORS_FILE = pathOf("model/word-vectors.bin.gz");
+export const WORD_VECTORS_FILE = pathOf("model/word-vectors.bin");
 export const PROMPT_MODEL_FILE = pathOf("model/prompt-model.bin.gz");
 export const TRAINING_FOLDER = pathOf("training");
 

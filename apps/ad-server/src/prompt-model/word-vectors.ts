@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { gunzipSync } from "node:zlib";
 import { z } from "zod";
 
 /** Commoner words than this (occurrences per million are its inverse) say little of what a prompt is about. */
@@ -17,7 +16,7 @@ const headerSchema = z.strictObject({
 /**
  * Directions of meaning of words in seven languages, so that words of like meaning lie close, also across
  * languages. The file: a line of JSON (see headerSchema), the words separated by line breaks and each with its
- * rank behind a tab (the commoner, the lower), then `dimensions` signed bytes a word, the whole gzipped.
+ * rank behind a tab (the commoner, the lower), then `dimensions` signed bytes a word.
  */
 export class WordVectors {
   readonly dimensions: number;
@@ -94,9 +93,9 @@ export class WordVectors {
   }
 }
 
-/** Reads the vectors of a gzipped file. */
+/** Reads the vectors of a file. */
 export function loadWordVectors(file: string): WordVectors {
-  return new WordVectors(gunzipSync(readFileSync(file)));
+  return new WordVectors(readFileSync(file));
 }
 
 function normalised(vector: Float32Array): Float32Array {

@@ -5,7 +5,7 @@ import type { SensitiveTopics } from "./sensitive-topics.ts";
  * A prompt is refused an ad from this probability on that one would be wrong. Below a half on purpose: an ad
  * that is left out costs a fraction of a cent, one beside a grief costs a publisher its users.
  */
-const REJECT_MIN = 0.4;
+const REJECT_MIN = 0.35;
 /** The same, where a phrase of the list of topics stands in the prompt. */
 const REJECT_MIN_NAMED = 0.1;
 

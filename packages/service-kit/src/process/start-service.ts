@@ -1,6 +1,7 @@
 import type { FieldFault } from "@adrelay/contract";
 import { describeFaults } from "../config/load-config.ts";
 import { ListenError } from "../http/http-server.ts";
+import { CannotStartError } from "./cannot-start-error.ts";
 import { RedisNotDurableError } from "./open-redis.ts";
 import { type RunnableService, runService } from "./run-service.ts";
 
@@ -25,12 +26,18 @@ export async function startService(name: string, prepared: ComposeResult): Promi
     process.off("SIGTERM", leave).off("SIGINT", leave).off("disconnect", leave);
     runService(service);
   } catch (error) {
-    const isExpected = error instanceof ListenError || error instanceof RedisNotDurableError;
-    process.stderr.write(`${name}: ${isExpected ? error.message : describeUnexpected(error)}\n`);
+    process.stderr.write(`${name}: ${describeFailure(error)}\n`);
     process.exit(1);
   }
 }
 
-function describeUnexpected(error: unknown): string {
+function describeFailure(error: unknown): string {
+  const isExpected =
+    error instanceof CannotStartError ||
+    error instanceof ListenError ||
+    error instanceof RedisNotDurableError;
+  if (isExpected) {
+    return error.message;
+  }
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -1,0 +1,97 @@
+/**
+ * Measures the ad server with many ads on a real Redis: how long it takes to start, and how long an injection
+ * takes at a steady rate, sent on time whether or not the earlier ones have been answered.
+ *
+ * node bench/ad-server.ts [ads] [injections per second] [seconds]
+ */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { startAdServer, startTestRedis, TEST_PROVIDER_KEY } from "@adrelay/testkit";
+import { z } from "zod";
+import { writeManyAds } from "./ad-server/many-ads.ts";
+
+const ADS = Number(process.argv[2] ?? 10_000);
+const RATE = Number(process.argv[3] ?? 100);
+const SECONDS = Number(process.argv[4] ?? 30);
+const WARM_UP = 100;
+
+const PROMPTS_FILE = fileURLToPath(new URL("../apps/ad-server/testdata/prompts-dev.jsonl", import.meta.url));
+const promptSchema = z.object({
+  prompt: z.string(),
+  country: z.string().optional(),
+  age: z.int().optional(),
+});
+const prompts = readFileSync(PROMPTS_FILE, "utf8")
+  .trim()
+  .split("\n")
+  .map((line) => promptSchema.parse(JSON.parse(line)));
+
+const say = (line: string) => console.log(line);
+
+const dir = mkdtempSync(join(tmpdir(), "adrelay-bench-"));
+const redis = await startTestRedis();
+const server = await startAdServer(redis);
+try {
+  await server.stop();
+  const catalogFile = join(dir, "catalog.yaml");
+  writeManyAds(catalogFile, ADS);
+  const startedAtMs = performance.now();
+  await server.start({ CATALOG_FILE: catalogFile, PACING: "asap" });
+  say(`start-up with ${ADS} ads: ${((performance.now() - startedAtMs) / 1000).toFixed(2)} s`);
+  for (let index = 0; index < WARM_UP; index += 1) {
+    await inject(index);
+  }
+  const answers = await sendOnTime();
+  report(answers);
+} finally {
+  await server.stop();
+  await redis.dispose();
+  rmSync(dir, { recursive: true, force: true });
+}
+
+interface Answer {
+  readonly status: number;
+  readonly durationMs: number;
+}
+
+async function sendOnTime(): Promise<Answer[]> {
+  const count = RATE * SECONDS;
+  const startedAtMs = performance.now();
+  const sent: Promise<Answer>[] = [];
+  while (sent.length < count) {
+    const due = Math.min(count, Math.floor(((performance.now() - startedAtMs) * RATE) / 1000) + 1);
+    while (sent.length < due) {
+      sent.push(inject(sent.length));
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  return Promise.all(sent);
+}
+
+async function inject(index: number): Promise<Answer> {
+  const { prompt, country, age } = prompts[index % prompts.length] ?? { prompt: "" };
+  const startedAtMs = performance.now();
+  const response = await fetch(`${server.url}/api/ad-injection/start/`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "X-Service-API-Key": TEST_PROVIDER_KEY },
+    body: JSON.stringify({
+      prompt,
+      request_context: { session_id: `s-${index}`, user_agent: "bench", user_ip: "192.0.2.1" },
+      optional_context: { country, age },
+    }),
+  });
+  await response.arrayBuffer();
+  return { status: response.status, durationMs: performance.now() - startedAtMs };
+}
+
+function report(answers: readonly Answer[]): void {
+  const durations = answers.map(({ durationMs }) => durationMs).sort((a, b) => a - b);
+  const at = (share: number) => (durations[Math.ceil(durations.length * share) - 1] ?? 0).toFixed(2);
+  const statuses = Map.groupBy(answers, ({ status }) => status);
+  say(
+    `${answers.length} injections at ${RATE}/s: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, slowest ${at(1)} ms; ` +
+      [...statuses].map(([status, some]) => `${some.length} of ${status}`).join(", "),
+  );
+}
