@@ -1,4 +1,4 @@
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually, fetchMetrics, sumOf } from "@adrelay/testkit";
@@ -86,9 +86,19 @@ test("a file that is put in its place by a rename is taken", async () => {
   await eventually(async () => expect(await productNow()).toBe("Velmora Third"));
 });
 
+test("a change that keeps the file's size and time of change is taken", async () => {
+  const before = await reloads("unchanged");
+  const pretend = () => utimesSync(file, 1_800_000_000, 1_800_000_000);
+  pretend();
+  await eventually(async () => expect(await reloads("unchanged")).toBe(before + 1));
+  writeFileSync(file, JSON.stringify([{ ...SHOE, product_name: "Velmora Forth" }]));
+  pretend();
+  await eventually(async () => expect(await productNow()).toBe("Velmora Forth"));
+});
+
 test("SIGHUP reads the file again, and one that says the same changes nothing", async () => {
   const before = await reloads("unchanged");
   server.app().kill("SIGHUP");
   await eventually(async () => expect(await reloads("unchanged")).toBe(before + 1));
-  expect(await productNow()).toBe("Velmora Third");
+  expect(await productNow()).toBe("Velmora Forth");
 });

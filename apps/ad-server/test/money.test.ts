@@ -1,7 +1,7 @@
 import { eventually } from "@adrelay/testkit";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { makeSpendReport } from "../src/money/spend-report.ts";
-import { COUNTS_KEY, responseKey } from "../src/store/keys.ts";
+import { adKey, COUNTS_KEY, responseKey } from "../src/store/keys.ts";
 import { OTHER_PUBLISHER, offerOf, openBooks, PUBLISHER } from "./books-on-redis.ts";
 
 let books: Awaited<ReturnType<typeof openBooks>>;
@@ -50,6 +50,14 @@ test("ok charges, no_ad_used releases, and what was released is sold again", asy
   const again = await times(20, () => books.serve());
   expect(countOf(adsOf(again), "drift")).toBe(6);
   expect(await books.fundsOf()).toEqual({ spent: 400, reserved: 600 });
+});
+
+test("what is released of a day that began twice leaves no more than nothing", async () => {
+  const response = await books.serve();
+  // As a clock leaves it that was set back over midnight, and then right again.
+  await books.redis.hset(adKey("drift"), "today", 30);
+  await books.acknowledge(response, "no_ad_used");
+  expect(await books.redis.hget(adKey("drift"), "today")).toBe("0");
 });
 
 test("of many acknowledgments of one response exactly one charges", async () => {

@@ -79,7 +79,7 @@ test("bytes that aren't UTF-8 are 400", async () => {
 
 test("a body that isn't the gzip it claims to be is a clear 4xx", async () => {
   const answer = await post(`${server.url()}${INJECTION_PATH}`, "{}", { "Content-Encoding": "gzip" });
-  expect(answer.status).toBe(400);
+  expect(answer.body).toMatchObject({ status: 400, detail: "the body can't be read as it was sent" });
   const unknown = await post(`${server.url()}${INJECTION_PATH}`, "{}", { "Content-Encoding": "nonsense" });
   expect(unknown.status).toBe(415);
 });
@@ -137,8 +137,18 @@ test("an id that stands twice is 422", async () => {
   expect((await post(`${server.url()}${ACKNOWLEDGE_PATH}`, raw)).status).toBe(422);
 });
 
+test.each([
+  ['"age":34', '"age":12,"\\u0061ge":34', "optional_context.age"],
+  ['"session_id":', '"session_id":"another","session_id":', "request_context.session_id"],
+])("a context with %s as %s is 422", async (once, twice, path) => {
+  const raw = JSON.stringify(injectionOf(PROMPTS.ok)).replace(once, twice);
+  const { status, body } = await post(`${server.url()}${INJECTION_PATH}`, raw);
+  expect([status, body["errors"]]).toEqual([422, [{ path, message: "must stand once" }]]);
+});
+
 test("an address that isn't one is a clear 4xx", async () => {
-  expect((await get(`${server.url()}/acknowledgments/%zz`)).status).toBe(400);
+  const { body } = await get(`${server.url()}/acknowledgments/%zz`);
+  expect(body).toMatchObject({ status: 400, detail: "the path is malformed" });
 });
 
 test("the ops addresses are on the same listener", async () => {

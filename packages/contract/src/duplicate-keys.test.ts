@@ -19,3 +19,14 @@ test.each([
 ])("in %s the repeated names are %j", (json, expected) => {
   expect(duplicateKeys(json, ["a", "b"])).toEqual(expected);
 });
+
+test.each([
+  ['{"a":1,"b":{"a":2,"c":3}}', []],
+  ['{"b":{"a":1,"\\u0061":2}}', ["b.a"]],
+  ['{"b":{"a":{"a":1},"c":[{"a":2},{"a":3}]},"c":{"a":1}}', []],
+  ['{"b":[{"a":1,"a":2}],"c":{"b":{"a":1,"a":2}}}', []],
+  ['{"b":{"x":[1],"a":1},"x":{},"b":{"a":2}}', ["b", "b.a"]],
+  ['{"b":{"x":"{\\"a\\":","a":[],"y":{},"a":"}"}}', ["b.a"]],
+])("in %s the repeated paths are %j", (json, expected) => {
+  expect(duplicateKeys(json, ["a", "b", "b.a"])).toEqual(expected);
+});

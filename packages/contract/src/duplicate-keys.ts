@@ -6,34 +6,50 @@
  * @param json text that `JSON.parse` has accepted as an object; anything else gives a meaningless list
  */
 export function outermostKeys(json: string): string[] {
-  const keys: string[] = [];
-  let depth = 0;
+  return keyPaths(json, 1);
+}
+
+/** Paths of members that stand more than once: `name`, or `outer.inner` for one of an object in the outermost one. */
+export function duplicateKeys(json: string, paths: readonly string[]): string[] {
+  const levels = paths.some((path) => path.includes(".")) ? 2 : 1;
+  const counts = new Map<string, number>();
+  for (const path of keyPaths(json, levels)) {
+    counts.set(path, (counts.get(path) ?? 0) + 1);
+  }
+  return paths.filter((path) => (counts.get(path) ?? 0) > 1);
+}
+
+/** What stands before the names of an open object's members; undefined for an array. */
+type Prefix = string | undefined;
+
+/** The paths of the members of objects down to so many levels, but not of those in arrays. */
+function keyPaths(json: string, levels: number): string[] {
+  const found: string[] = [];
+  const open: Prefix[] = [];
+  let path = "";
   let expectsKey = false;
   for (let at = 0; at < json.length; at += 1) {
     const char = json[at];
     if (char === '"') {
       const end = endOfString(json, at);
-      if (depth === 1 && expectsKey) {
-        keys.push(String(JSON.parse(json.slice(at, end + 1))));
+      if (expectsKey) {
+        path = `${open.at(-1) ?? ""}${JSON.parse(json.slice(at, end + 1))}`;
+        found.push(path);
         expectsKey = false;
       }
       at = end;
     } else if (char === "{" || char === "[") {
-      depth += 1;
-      expectsKey = depth === 1;
+      const isMember = open.length === 0 || open.at(-1) !== undefined;
+      const prefix = open.length === 0 ? "" : `${path}.`;
+      open.push(char === "{" && isMember && open.length < levels ? prefix : undefined);
+      expectsKey = open.at(-1) !== undefined;
     } else if (char === "}" || char === "]") {
-      depth -= 1;
-    } else if (char === "," && depth === 1) {
-      expectsKey = true;
+      open.pop();
+    } else if (char === ",") {
+      expectsKey = open.at(-1) !== undefined;
     }
   }
-  return keys;
-}
-
-/** Names that stand more than once in the outermost object. */
-export function duplicateKeys(json: string, names: readonly string[]): string[] {
-  const keys = outermostKeys(json);
-  return names.filter((name) => keys.indexOf(name) !== keys.lastIndexOf(name));
+  return found;
 }
 
 /** Index of the quote that closes the string opened at `start`. */

@@ -15,7 +15,7 @@ export const targetingSchema = z.strictObject({
     .array(z.string().regex(/^[A-Z]{2}$/))
     .optional()
     .describe("ISO 3166-1 codes of two letters, such as US."),
-  regions: z.array(z.string().min(1)).optional().describe("ISO 3166-2 codes, such as US-CA."),
+  regions: z.array(z.string().min(1)).optional().describe("ISO 3166-2 codes, such as US-CA, in any case."),
   cities: z.array(z.string().min(1)).optional().describe("Names of cities, in any case."),
   asns: z.array(z.int().min(0).max(ASN_MAX)).optional().describe("Numbers of networks."),
   age_min: ages.optional().describe("Least age in whole years, itself included."),

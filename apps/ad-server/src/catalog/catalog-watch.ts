@@ -143,8 +143,9 @@ function isNothing({ added, removed, changed }: CatalogDiff): boolean {
 /** What tells one state of a file from another: also a file put in its place, and a link that leads elsewhere. */
 async function stateOf(file: string): Promise<string> {
   try {
-    const { dev, ino, size, mtimeNs } = await stat(file, { bigint: true });
-    return [dev, ino, size, mtimeNs].join(":");
+    // ctime too: a copy that keeps its source's mtime may have the old one's, and its size.
+    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });
+    return [dev, ino, size, mtimeNs, ctimeNs].join(":");
   } catch {
     return ABSENT;
   }

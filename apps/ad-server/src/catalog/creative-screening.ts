@@ -1,4 +1,5 @@
 import type { FieldFault } from "@adrelay/contract";
+import { readable } from "../verdict/readable-text.ts";
 import type { Ad } from "./ad.ts";
 import { foreignLink } from "./screening/foreign-links.ts";
 import { INSTRUCTION_PHRASES } from "./screening/instruction-phrases.ts";
@@ -50,7 +51,10 @@ export function screenCreative(creative: Creative): FieldFault[] {
     // An absent name is a fault of the form.
     ...asFault(
       "product_name",
-      /^$|[\p{L}\p{N}]/u.test(product_name) ? undefined : "must have a letter or a digit",
+      // As answers are read: a sign or an address that goes there would be found in every answer, or in none.
+      product_name === "" || /[\p{L}\p{N}]/u.test(readable(product_name))
+        ? undefined
+        : "must have a letter or a digit",
     ),
     ...asFault("landing_url", landing === null ? undefined : urlFault(landing_url, landing)),
   ];

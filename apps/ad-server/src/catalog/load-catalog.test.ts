@@ -24,6 +24,8 @@ test.each([
   [{}, "CATALOG_FILE"],
   [[AD, AD], "CATALOG_FILE 1.id"],
   [[{ ...AD, landing_url: "javascript:alert(1)" }], "CATALOG_FILE 0.landing_url"],
+  [[{ ...AD, product_name: "²™" }], "CATALOG_FILE 0.product_name"],
+  [[{ ...AD, product_name: "me@velmora.example" }], "CATALOG_FILE 0.product_name"],
   [[{ ...AD, bid_cpm_micros: 1.5 }], "CATALOG_FILE 0.bid_cpm_micros"],
   [[{ ...AD, targeting: { contries: ["US"] } }], "CATALOG_FILE 0.targeting"],
   [[{ ...AD, targeting: { age_min: 30, age_max: 20 } }], "CATALOG_FILE 0.targeting.age_max"],

@@ -31,7 +31,7 @@ export async function evaluateFile({
   nowMs: number;
   print: Print;
 }): Promise<void> {
-  const rules = rulesOf(await loadPromptRules(), shippedAds());
+  const rules = await rulesOf(await loadPromptRules(), shippedAds());
   report(await judgeAll(parseLabelledOutcomes(text), rules, nowMs), print);
 }
 
@@ -49,7 +49,7 @@ export async function evaluateFolds(folds: number, print: Print): Promise<void> 
       isHeld(index) ? [expectedOf(prompt, `train-${index}`)] : [],
     );
     const model = new PromptModel(fitModel(fitted, { vectors, fittedTo: sha256 }), vectors);
-    judged.push(...(await judgeAll(held, rulesOf({ ...shipped, model }, ads), 0)));
+    judged.push(...(await judgeAll(held, await rulesOf({ ...shipped, model }, ads), 0)));
     print(`part ${fold + 1} of ${folds} judged`);
   }
   report(judged, print, { withWrong: false });
@@ -60,8 +60,8 @@ function shippedAds(): readonly Ad[] {
   return catalog.kind === "ok" ? catalog.ads : [];
 }
 
-function rulesOf(rules: PromptRules, ads: readonly Ad[]): DecisionRules {
-  return { ...rules, relevance: new LexicalRelevance(ads, rules.model), floorCpmMicros: 0 };
+async function rulesOf(rules: PromptRules, ads: readonly Ad[]): Promise<DecisionRules> {
+  return { ...rules, relevance: await LexicalRelevance.build(ads, rules.model), floorCpmMicros: 0 };
 }
 
 async function judgeAll(

@@ -20,7 +20,7 @@ const ads = catalog.kind === "ok" ? catalog.ads : [];
 const promptRules = await loadPromptRules();
 const rules: DecisionRules = {
   ...promptRules,
-  relevance: new LexicalRelevance(ads, promptRules.model),
+  relevance: await LexicalRelevance.build(ads, promptRules.model),
   floorCpmMicros: 100_000,
 };
 
@@ -77,7 +77,7 @@ test("a need of a category that the model was not fitted to is served by its key
     targeting: {},
   };
   const withGuitar = [...ads, adSchema.parse({ ...guitar, product_name: "Oakstrum Six" })];
-  const relevance = new LexicalRelevance(withGuitar, promptRules.model);
+  const relevance = await LexicalRelevance.build(withGuitar, promptRules.model);
   const decideAmong = (prompt: string) => decideInjection(requestOf(prompt), { ...rules, relevance }, NOW_MS);
   expect(await decideAmong("which acoustic guitar should i buy for my daughter, up to 300?")).toMatchObject({
     outcome: "auction",

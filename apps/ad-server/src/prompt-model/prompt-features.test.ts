@@ -52,3 +52,9 @@ test("features are the same for the same text and bounded for a long one", () =>
     ...featuresOf("Which tent?", vectors).sparse,
   ]);
 });
+
+test("words without end and heaps of accents are read in no time", () => {
+  // Each would take minutes if the work grew with the square of the length.
+  expect(foldSpelling(`a${"\u0344".repeat(300_000)}`)).toBe("a");
+  expect(Math.max(...vectors.meaningOf(["\u00df".repeat(300_000)]))).toBe(0);
+});

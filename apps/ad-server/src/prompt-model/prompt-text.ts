@@ -29,7 +29,7 @@ export function foldSpelling(text: string): string {
     .replace(/\p{Cf}/gu, "")
     .toLowerCase()
     .normalize("NFKD")
-    .replace(/(?<=\p{Script=Latin}\p{M}*)\p{M}/gu, "")
+    .replace(/(\p{Script=Latin})\p{M}+/gu, "$1")
     .normalize("NFC")
     .replaceAll("\u00df", "ss")
     .replace(/[\u2018\u2019`\u00b4]/gu, "'");

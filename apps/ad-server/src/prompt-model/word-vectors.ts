@@ -23,6 +23,8 @@ export class WordVectors {
   readonly #rows = new Map<string, number>();
   readonly #weights: Float32Array;
   readonly #components: Int8Array;
+  /** Length of the longest word: no part of an unknown one is longer. */
+  #longestChars = 0;
 
   /** Throws on a file of another form, which is a bug. */
   constructor(bytes: Buffer) {
@@ -35,6 +37,7 @@ export class WordVectors {
     lines.forEach((line, row) => {
       const [word = "", rank = ""] = line.split("\t");
       this.#rows.set(word, row);
+      this.#longestChars = Math.max(this.#longestChars, word.length);
       this.#weights[row] = Number(rank) / (Number(rank) + RANK_HALF);
     });
     this.#components = new Int8Array(
@@ -79,7 +82,7 @@ export class WordVectors {
   }
 
   #longestPart(word: string, at: "start" | "end"): number[] {
-    for (let length = word.length - 1; length >= PART_CHARS_MIN; length -= 1) {
+    for (let length = Math.min(word.length - 1, this.#longestChars); length >= PART_CHARS_MIN; length -= 1) {
       const part = at === "start" ? word.slice(0, length) : word.slice(-length);
       const row = this.#rows.get(part);
       if (row !== undefined) {

@@ -23,6 +23,8 @@ const FIT_SHARE = 0.5;
 const ANCHORED_SCORE = 0.5;
 /** Prompts are compared with ads by their beginning. */
 const PROMPT_CHARS_MAX = 6000;
+/** Ads of unknown categories taken in one turn of the event loop. */
+const TURN_ADS = 500;
 
 interface IndexedAd {
   readonly ad: Ad;
@@ -41,34 +43,26 @@ interface Shelf {
  * know are served where the prompt wants to buy something and has a keyword of the ad.
  */
 export class LexicalRelevance implements Relevance {
-  readonly #shelves: Map<string, Shelf>;
-  readonly #unknown: KeywordAnchors;
+  readonly #shelves = new Map<string, Shelf>();
   readonly #terms = new TermReader();
+  readonly #unknown = new KeywordAnchors(this.#terms);
 
-  /** As the constructor, but a long catalogue leaves the event loop its turn after each category. */
+  /** A long catalogue leaves the event loop its turn again and again. */
   static async build(ads: readonly Ad[], model: PromptModel): Promise<LexicalRelevance> {
+    const relevance = new LexicalRelevance();
     const known = new Set(model.categories);
-    const relevance = new LexicalRelevance(
-      ads.filter(({ category }) => !known.has(category)),
-      model,
+    const [ofKnown = [], ofUnknown = []] = [true, false].map((isKnown) =>
+      ads.filter(({ category }) => known.has(category) === isKnown),
     );
-    for (const [category, members] of Map.groupBy(ads, (ad) => ad.category)) {
+    for (const [category, members] of Map.groupBy(ofKnown, (ad) => ad.category)) {
       await turn();
       relevance.#shelves.set(category, relevance.#shelfOf(members, model));
     }
+    for (let from = 0; from < ofUnknown.length; from += TURN_ADS) {
+      await turn();
+      relevance.#unknown.add(ofUnknown.slice(from, from + TURN_ADS));
+    }
     return relevance;
-  }
-
-  constructor(ads: readonly Ad[], model: PromptModel) {
-    const known = new Set(model.categories);
-    const byCategory = Map.groupBy(ads, ({ category }) => category);
-    this.#shelves = new Map(
-      Array.from(byCategory, ([category, members]) => [category, this.#shelfOf(members, model)]),
-    );
-    this.#unknown = new KeywordAnchors(
-      ads.filter(({ category }) => !known.has(category)),
-      this.#terms,
-    );
   }
 
   async rank(question: Question): Promise<readonly ScoredAd[]> {

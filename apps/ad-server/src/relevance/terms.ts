@@ -52,7 +52,7 @@ function termOf(word: string): string | undefined {
 function fold(word: string): string {
   return word
     .normalize("NFKD")
-    .replace(/(?<=\p{Script=Latin}\p{M}*)\p{M}/gu, "")
+    .replace(/(\p{Script=Latin})\p{M}+/gu, "$1")
     .normalize("NFKC")
     .toLowerCase();
 }

@@ -33,7 +33,7 @@ export interface Call<T> {
 export interface Operation<T> {
   readonly name: FaultOperation;
   readonly schema: z.ZodType<T>;
-  /** Members of the body that must not stand twice: parsers differ in which one they take. */
+  /** Members of the body that must not stand twice, as `duplicateKeys` names them: parsers differ in which one they take. */
   readonly members: readonly string[];
   handle(call: Call<T>): Promise<void>;
 }

@@ -62,3 +62,10 @@ test("any text gets an answer, whatever is in it", () => {
 test("the end of a very long prompt is read", () => {
   expect(findSensitiveTopic(`${"word ".repeat(100_000)}i want to end my life`)).toBe("self_harm");
 });
+
+test("a prompt that grows when it is normalised is read by its beginning and its end too", () => {
+  // U+FDFA becomes eighteen characters.
+  const filling = "\ufdfa ".repeat(25_000);
+  expect(findSensitiveTopic(`${filling}i want to end my life`)).toBe("self_harm");
+  expect(findSensitiveTopic(`${filling}i want to end my life ${filling}`)).toBeUndefined();
+});

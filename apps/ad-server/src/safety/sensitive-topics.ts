@@ -24,7 +24,8 @@ export class SensitiveTopics {
 
   /** The first topic in a prompt; undefined if there is none. */
   find(prompt: string): string | undefined {
-    const text = normalise(boundedText(prompt));
+    // Twice: a single character may become eighteen.
+    const text = boundedText(normalise(boundedText(prompt)));
     return this.#topics.find(({ pattern }) => pattern.test(text))?.topic;
   }
 }

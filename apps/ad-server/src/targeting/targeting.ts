@@ -51,11 +51,12 @@ function isOneOf<T>(value: T | undefined, targeted: readonly T[] | undefined): b
   return targeted === undefined || (value !== undefined && targeted.includes(value));
 }
 
-/** Callers write a region whole (US-CA) or, beside its country, short (CA). */
+/** Callers write a region whole (US-CA) or, beside its country, short (CA); either side in any case. */
 function isRegionOf({ country, region }: Audience, targeted: readonly string[] | undefined): boolean {
+  const regions = targeted?.map((name) => name.toUpperCase());
   return (
-    isOneOf(region?.toUpperCase(), targeted) ||
-    (country !== undefined && region !== undefined && isOneOf(`${country}-${region.toUpperCase()}`, targeted))
+    isOneOf(region?.toUpperCase(), regions) ||
+    (country !== undefined && region !== undefined && isOneOf(`${country}-${region.toUpperCase()}`, regions))
   );
 }
 

@@ -57,6 +57,10 @@ test.each([
   ["Solanelle Tint SPF\u00a050", "Solanelle Tint SPF 50"],
   ["the Hushvale Over\u2011Ear", "Hushvale Over-Ear"],
   ["Hushvale over ear", "Hushvale Over-Ear"],
+  ["the Cragfern Ridge 45L pack", "Cragfern Ridge 45"],
+  ["Velmora Drift + socks", DRIFT],
+  ["Kaffwell+ for all", "Kaffwell+"],
+  ["C++ and Velmora Drift++", DRIFT],
 ])("%j uses %s", (answer, product) => {
   expect(verdictOf(answer, product)).toBe("ok");
 });
@@ -73,10 +77,15 @@ test.each([
   ["ProVelmora Drift", DRIFT],
   ["Velmora the Drift", DRIFT],
   ["Velmora D rift", DRIFT],
+  ["the Velmora Drift+ is newer", DRIFT],
   ["the Stridewell Tempo 35", "Stridewell Tempo 3"],
   ["the Stridewell Tempo 3.5", "Stridewell Tempo 3"],
   ["the Stridewell Tempo", "Stridewell Tempo 3"],
   ["inklingavela", "Lingavela"],
+  ["any answer", "²"],
+  ["any answer", "[1]"],
+  ["any answer", "me@velmora.example"],
+  ["any answer", ""],
   ["\u0000\ud800", DRIFT],
 ])("%j doesn't use %s", (answer, product) => {
   expect(verdictOf(answer, product)).toBe("no_ad_used");
@@ -141,4 +150,30 @@ test.each([
 ])("a megabyte of %j is judged", (part) => {
   const text = part.repeat(Math.ceil(1_048_576 / part.length));
   expect(["ok", "no_ad_used"]).toContain(judgeAnswer(text, TEMPO).verdict);
+});
+
+const isDisclosed = (answer: string) => {
+  const judgment = judgeAnswer(answer, TEMPO);
+  return judgment.verdict === "ok" && judgment.disclosed;
+};
+
+test.each([
+  "Stridewell Tempo 3。【PR】",
+  "PR：Stridewell Tempo 3は軽いです。",
+  "ここからPR。Stridewell Tempo 3は軽いです。",
+  "Stridewell Tempo 3. Ad",
+])("%j marks the ad", (answer) => {
+  expect(isDisclosed(answer)).toBe(true);
+});
+
+test.each([
+  "Stridewell Tempo 3. Keine Werbung.",
+  "Stridewell Tempo 3. Keinerlei Wunder.",
+  "Stridewell Tempo 3. Nobody sponsored this.",
+  "Stridewell Tempo 3。これは広告ではございません。",
+  "With the Stridewell Tempo 3 I ran a new PR of 3:10.",
+  "Stridewell Tempo 3. This page is ad-free.",
+  "Stridewell Tempo 3. Ad hoc runs are fun.",
+])("%j doesn't mark the ad", (answer) => {
+  expect(isDisclosed(answer)).toBe(false);
 });

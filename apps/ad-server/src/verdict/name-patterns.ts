@@ -32,6 +32,8 @@ const OTHER_MODEL = [
 ].join("|");
 const RIGHT = `(?!${WORD_PART})(?![.,]\\d)(?! (?:${OTHER_MODEL})(?!${WORD_PART}))`;
 const ENDING = "(?:e?s)?";
+/** A number at the end may be a measure: the "Ridge 45" holds 45 litres, and is called "Ridge 45L". */
+const NUMBER_ENDING = "(?:s|[Ll])?";
 
 /** One word of what stands between a name's parts. A list of things isn't one thing. */
 const GAP_WORD =
@@ -67,13 +69,20 @@ function numberSpellings(): Record<string, string> {
   );
 }
 
+/** Of a name that has nothing to read, which would stand everywhere. */
+const NEVER = /(?!)/gu;
+
 /** Builds the patterns of one product. */
 export function namePatterns({ productName, advertiser }: AdvertisedProduct): NamePatterns {
   const tokens = tokensOf(productName);
-  const [first = "", ...others] = tokens;
+  const [first, ...others] = tokens;
+  if (first === undefined) {
+    return { name: NEVER, tied: undefined, short: undefined };
+  }
   // "1.Velmora" is a list's item, "1.5" is a number.
   const before = /^\p{N}/u.test(first) ? "(?<!\\d[.,])" : "";
-  const name = new RegExp(`${LEFT}${before}${sequence(tokens)}${ENDING}${RIGHT}`, "gu");
+  const ending = /^\d+$/.test(tokens.at(-1) ?? "") ? NUMBER_ENDING : ENDING;
+  const name = new RegExp(`${LEFT}${before}${sequence(tokens)}${ending}${RIGHT}`, "gu");
   const isMakerFirst = others.length > 0 && tokensOf(advertiser)[0] === first;
   if (isMakerFirst) {
     return { name, tied: tiedPattern(others, [first]), short: shortPatterns(others, first) };

@@ -30,6 +30,7 @@ export function readable(text: string): string {
   return plainCharacters(withBreaks(withoutMarkup(text)))
     .replace(/(\p{L})[-\u2010]\n[ \t>]*(?=\p{L})/gu, "$1")
     .replace(/&+| \+ /g, " and ")
+    .replace(/(?<=\p{L})\+(?![\p{L}\p{N}+])/gu, " Plus")
     .replace(/[^\p{L}\p{M}\p{N}.,;:!?|\u2029\u3001\u3002\u0964]+/gu, " ");
 }
 

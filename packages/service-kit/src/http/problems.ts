@@ -58,7 +58,7 @@ export function answerErrors(log: Logger): ErrorRequestHandler {
 
 /** What body-parser and the router raise for a request's own faults; their texts stay out of the answer. */
 function callersFault(error: unknown): { code: ErrorCode; detail: string } | undefined {
-  const { status, type, limit } = faultSchema.safeParse(error).data ?? {};
+  const { status, limit } = faultSchema.safeParse(error).data ?? {};
   switch (status) {
     case undefined:
       return undefined;
@@ -70,18 +70,18 @@ function callersFault(error: unknown): { code: ErrorCode; detail: string } | und
     case 415:
       return {
         code: "unsupported_media_type",
-        detail: "the Content-Encoding is none of gzip, deflate, br, identity",
+        detail: "the Content-Encoding is none of gzip, deflate, br, zstd, identity",
       };
     default:
       return {
         code: "bad_request",
-        detail: type === undefined ? "the path is malformed" : "the body can't be read as it was sent",
+        // The router raises a URIError; a decompressor's errors have no type either.
+        detail: error instanceof URIError ? "the path is malformed" : "the body can't be read as it was sent",
       };
   }
 }
 
 const faultSchema = z.object({
   status: z.number().min(400).max(499),
-  type: z.string().optional(),
   limit: z.number().optional(),
 });

@@ -26,6 +26,7 @@ export function warningsOf(ads: readonly Ad[], options: LintOptions): FieldFault
       ...nameWarnings(ad, names.get(ad.product_name.trim().toLowerCase()) ?? []),
       ...findingWarnings(ad, options.categories, reader),
       ...ageWarnings(ad),
+      ...emptyListWarnings(ad),
     ].map(({ path, message }) => ({ path: `${index}.${path}`, message })),
   );
 }
@@ -101,4 +102,17 @@ function ageWarnings(ad: Ad): FieldFault[] {
         },
       ]
     : [];
+}
+
+function emptyListWarnings({ targeting }: Ad): FieldFault[] {
+  return Object.entries(targeting).flatMap(([name, value]) =>
+    Array.isArray(value) && value.length === 0
+      ? [
+          {
+            path: `targeting.${name}`,
+            message: "is empty: the ad is never shown; leave it out for everybody",
+          },
+        ]
+      : [],
+  );
 }

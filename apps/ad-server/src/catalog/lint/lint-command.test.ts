@@ -63,6 +63,7 @@ test("a text that is no YAML is told with its place", () => {
 
 test.each([
   ["  end: 2025-01-01T00:00:00Z\n", "0.end is over"],
+  ["  targeting: { countries: [] }\n", "0.targeting.countries is empty"],
   ["  targeting: { age_min: 16 }\n", "0.targeting.age_min should have an age_min of 18"],
 ])("what is hardly meant is a warning: %j", (more, warning) => {
   const { exit, printed } = lint(`${SOUND.replace("running-shoes", "dating")}${more}`);

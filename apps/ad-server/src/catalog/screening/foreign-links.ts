@@ -13,7 +13,9 @@ const HIDDEN =
 const NAMES = new Set(["asp.net", "ado.net", "vb.net", "socket.io"]);
 
 /** A link to somewhere else than the landing page's domain; undefined if there is none. */
-export function foreignLink(plain: string, landingHost: string): string | undefined {
+export function foreignLink(text: string, landingHost: string): string | undefined {
+  // Browsers take the full stop of East Asia for a dot; between Latin letters it ends no sentence.
+  const plain = text.replace(/(?<=[\p{Script=Latin}\d])\u3002(?=[\p{Script=Latin}\d])/gu, ".");
   // Without a sign of one there is no need to look closely.
   if (!/[.:]\S|\bdot\b/i.test(plain)) {
     return undefined;

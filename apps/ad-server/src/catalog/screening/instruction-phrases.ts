@@ -16,7 +16,7 @@ export const INSTRUCTION_PHRASES: Readonly<Record<string, readonly string[]>> = 
     "\\b(?:your|the|every|each|all) (?:final |next |whole |entire )?(?:answers?|responses?|repl(?:y|ies)|outputs?|completions?)\\b.{0,20}\\b(?:must|should|shall|has to|have to|needs? to)\\b",
     "\\b(?:begin|start|end|finish|conclude|close|prefix|preface) (?:your|the|every|each|all) (?:\\w+ )?(?:answers?|responses?|repl(?:y|ies)|outputs?)\\b",
     "\\b(?:answer|respond|reply) (?:only|always|exclusively|with the words?|with nothing)\\b",
-    "(?:^|[.!?:;] ?|\\b(?:please|always|instead|now|and|then) )(?:tell|inform|convince|persuade|urge|instruct|warn|advise|assure|promise) (?:the |this |your |every )?(?:users?|readers?|person|human|customers?|everyone|them)\\b(?! (?:when|how|what|where|apart))",
+    "(?:^|[.!?:;] ?|\\b(?:please|always|instead|now|and|then) )(?:tell|inform|convince|persuade|urge|instruct|warn|advise|assure|promise) (?:the |this |your |every )?(?:users?|readers?|person|human|customers?|everyone|them)\\b(?! (?:when|how|what|where|apart|you know))",
     "(?:^|[.!?:;] ?|\\b(?:please|always|only|never|instead|must|now) )(?:recommend|mention|promote|praise|endorse|cite|name|suggest|feature) (?:only |always |just )?(?:this|our|us|it|the product|the brand|no other|nothing else|the above)\\b(?! to (?:a|your|friends)\\b)",
     "\\brank (?:this|us|it|our \\w+) (?:first|highest|above)\\b",
     "\\b(?:do not|don'?t|never|must not|without) (?:ever |in any way )?(?:disclos|reveal|label|mark|mention|tell|say|call|add|show|admit|compare)\\w* .{0,30}\\b(?:sponsor\\w*|ads?|advert\\w*|paid|competitors?|competing|alternatives?|other (?:products?|brands?|options?|ads?)|the user|instructions?|prompts?|disclosures?|labels?)\\b",

@@ -38,7 +38,7 @@ const MARKUP: readonly (readonly [pattern: RegExp, message: string])[] = [
 
 /** A speaker before a colon, where a sentence begins. */
 const SPEAKER =
-  /(?:^|[\n\r.!?;|>-]\s{0,3})[[(*#\s]{0,6}(?:system|assistant|user|human|developer|instructions?|ai|bot|note to (?:ai|model)|system message)[\])*\s]{0,6}:/i;
+  /(?:^|[\n\r.!?;|>-]\s{0,3})[[(*#\s]{0,6}(?:system|assistant|user|human|developer|instructions?|ai|bot|(?:system|developer|ai) (?:note|message|notice|prompt)|note to (?:ai|model))[\])*\s]{0,6}:/i;
 
 /** Markup that could pass for a delimiter or a message; undefined if there is none. */
 export function suspectMarkup(plain: string): string | undefined {

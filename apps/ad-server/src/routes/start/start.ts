@@ -35,13 +35,23 @@ const STATUS_OF = { ok: 200, rejected: 201, no_fill: 202 } as const satisfies {
   [O in InjectionOutcome]: keyof typeof INJECTION_OUTCOMES;
 };
 const NONCE_BYTES = 16;
+/** What an ad is chosen by, each of which must stand once: a second `age` must not make an adult of a child. */
+const MEMBERS = [
+  "prompt",
+  "request_context",
+  "request_configuration",
+  "optional_context",
+  ...["session_id", "user_agent", "user_ip"].map((name) => `request_context.${name}`),
+  "request_configuration.wrapping_type",
+  ...["country", "region", "city", "asn", "age", "gender"].map((name) => `optional_context.${name}`),
+] as const;
 
 /** POST /api/ad-injection/start/: an ad for a prompt, or none. It is in the books before the answer goes out. */
 export function startOperation(deps: StartDeps): Operation<InjectionRequest> {
   return {
     name: "start",
     schema: injectionRequestSchema,
-    members: ["prompt", "request_context", "request_configuration", "optional_context"],
+    members: MEMBERS,
     handle: (call) => start(deps, call),
   };
 }

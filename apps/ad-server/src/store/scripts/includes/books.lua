@@ -54,7 +54,10 @@ local function giveBack(held)
   if held.session ~= '' then
     redis.call('ZREM', capPrefix .. held.ad .. ':' .. held.session, held.id)
   end
-  if redis.call('HGET', adPrefix .. held.ad, 'day') == held.day then
-    redis.call('HINCRBY', adPrefix .. held.ad, 'today', -held.price)
+  local plan = redis.call('HMGET', adPrefix .. held.ad, 'day', 'today')
+  if plan[1] == held.day then
+    -- A clock that was set back over midnight and is right again began this day twice.
+    local today = math.max(0, (tonumber(plan[2]) or 0) - held.price)
+    redis.call('HSET', adPrefix .. held.ad, 'today', string.format('%.0f', today))
   end
 end
