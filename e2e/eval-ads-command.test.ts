@@ -1,5 +1,5 @@
 /** `npm run eval:ads` with what it can't use. */
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,6 +28,17 @@ test("a file is looked for in the folder where npm was called", () => {
     status: 0,
     stdout: expect.stringContaining("English: 1 prompts"),
   });
+});
+
+test("a reader that has seen enough ends it quietly", async () => {
+  const child = spawn(process.execPath, [SCRIPT], { stdio: ["ignore", "pipe", "pipe"] });
+  let complained = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    complained += text;
+  });
+  child.stdout.once("data", () => child.stdout.destroy());
+  const status = await new Promise((resolve) => child.once("exit", resolve));
+  expect({ status, complained }).toEqual({ status: 0, complained: "" });
 });
 
 test("a faulty file is told with its name and line, before anything is judged", () => {

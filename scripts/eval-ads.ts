@@ -83,6 +83,13 @@ const sets = (positionals.length > 0 ? positionals : SHIPPED_SETS).map((file) =>
   lines: folds === undefined ? readLines(file) : [],
 }));
 
+// A reader that has seen enough, such as `head`, ends it.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") {
+    throw error;
+  }
+  process.exit(0);
+});
 const print = (line: string) => process.stdout.write(`${line}\n`);
 if (folds !== undefined) {
   await evaluateFolds(folds, print);
