@@ -95,6 +95,27 @@ test("it shows an injection and its acknowledgment, serves, and leaves nothing b
   expect(existsSync(join(home, "run.json"))).toBe(false);
 });
 
+test.each(["AD_SERVER_API_KEYS", "PROVIDER_API_KEY"])(
+  "with %s set alone, gateway and ad server still share a key",
+  async (name) => {
+    const one = start([], { [name]: name === "AD_SERVER_API_KEYS" ? " own-key,other" : "own-key" });
+    await running(one);
+    expect(one.output()).toContain("delivered  (ok");
+    const { status } = await fetch(`${readRun().adServer}/reports/spend`, {
+      headers: { "X-Service-API-Key": "own-key" },
+    });
+    expect(status).toBe(200);
+  },
+);
+
+test("a demo without an ad says who had none", async () => {
+  const one = start([], { AD_SERVER_FAULTS: "start:500" });
+  await running(one);
+  expect(one.output()).toMatch(
+    /did not end well: 202 no_fill by the gateway itself, as the ad server failed: \S/,
+  );
+});
+
 test("data and keys outlive a restart", async () => {
   const first = start(["--no-demo"]);
   await running(first);

@@ -19,6 +19,7 @@ if (floor.success) {
     complain: (text) => process.stderr.write(`${text}\n`),
   });
 } else {
-  process.stderr.write("FLOOR_CPM_MICROS can't be used\n");
+  const why = floor.error.issues.map(({ message }) => message).join("; ");
+  process.stderr.write(`FLOOR_CPM_MICROS: ${why}\n`);
   process.exitCode = EXIT_UNUSABLE;
 }

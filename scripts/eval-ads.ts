@@ -4,25 +4,47 @@
  * Prints, for English and for the other languages, a confusion table, category precision, reject recall and every
  * wrong line. `--folds 5` cross-validates the prompt model on its own training prompts.
  */
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { evaluateFile, evaluateFolds, SHIPPED_SETS } from "../apps/ad-server/src/evaluation/evaluate.ts";
+import { evaluateFolds, evaluateLines, SHIPPED_SETS } from "../apps/ad-server/src/evaluation/evaluate.ts";
+import {
+  type LabelledOutcome,
+  parseLabelledOutcomes,
+} from "../apps/ad-server/src/evaluation/labelled-outcomes.ts";
 
 const USAGE = `npm run eval:ads -- [options] [FILE...]
 
-Judges labelled prompts as the ad server does, and prints for English and for the other languages a confusion table,
-the category precision of fills, the recall of rejects and every wrong line. Without FILE: the shipped sets.
+Judges labelled prompts as the ad server does with RELEVANCE=lexical and the shipped catalogue, and prints for English
+and for the other languages a confusion table, the category precision of fills, the recall of rejects and every wrong
+line. Without FILE: the shipped sets, apps/ad-server/testdata/prompts-*.jsonl.
+
+A FILE has a JSON object a line: id, prompt, language (such as en), expect (fill, no_fill or reject), categories (those
+that an ad may be of; [] where none is expected), and optionally country, age, gender and why.
 
   --folds N      cross-validate the prompt model on its training prompts in N parts (2 to 10); takes N times half a minute
   --now DATE     the day that flights are judged by; default 2026-06-01
   --help         this text
+
+Exit code: 0, however many lines are wrong; 2 if a file can't be used or the command can't be meant.
 `;
+
+// npm itself goes to the folder of package.json.
+process.chdir(process.env["INIT_CWD"] || process.cwd());
 
 const FOLDS_MAX = 10;
 
 function fail(message: string): never {
   process.stderr.write(`${message}\n\n${USAGE}`);
   process.exit(2);
+}
+
+function readLines(file: string): LabelledOutcome[] {
+  try {
+    return parseLabelledOutcomes(readFileSync(file, "utf8"));
+  } catch (error) {
+    process.stderr.write(`${file}: ${error instanceof Error ? error.message : "can't be read"}\n`);
+    process.exit(2);
+  }
 }
 
 function readArguments() {
@@ -53,17 +75,27 @@ const nowMs = Date.parse(values.now);
 if (Number.isNaN(nowMs)) {
   fail("--now must be a date such as 2026-06-01");
 }
-const missing = positionals.filter((file) => !existsSync(file));
-if (missing.length > 0) {
-  fail(`there is no file ${missing.join(", ")}`);
+if (folds !== undefined && positionals.length > 0) {
+  fail("--folds judges the training prompts, and takes no FILE");
 }
+const sets = (positionals.length > 0 ? positionals : SHIPPED_SETS).map((file) => ({
+  file,
+  lines: folds === undefined ? readLines(file) : [],
+}));
 
+// A reader that has seen enough, such as `head`, ends it.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") {
+    throw error;
+  }
+  process.exit(0);
+});
 const print = (line: string) => process.stdout.write(`${line}\n`);
 if (folds !== undefined) {
   await evaluateFolds(folds, print);
 } else {
-  for (const file of positionals.length > 0 ? positionals : SHIPPED_SETS) {
+  for (const { file, lines } of sets) {
     print(`\n== ${file}`);
-    await evaluateFile({ text: readFileSync(file, "utf8"), nowMs, print });
+    await evaluateLines({ lines, nowMs, print });
   }
 }

@@ -17,15 +17,20 @@ const LOOK_INTERVAL_MS = 20;
 
 type Fields = Readonly<Record<string, unknown>>;
 
+interface Answer {
+  readonly status: number;
+  readonly body: Fields;
+  /** Why the gateway answered itself; null where the ad service did. */
+  readonly fallback: string | null;
+}
+
 /** Sends one real injection and its acknowledgment through everything, and says each step. */
 export async function runDemo(gateway: string, apiKey: string, say: (line: string) => void): Promise<void> {
   const call = makeCall(gateway, apiKey);
   say(`  POST ${INJECTION_PATH}  "${DEMO_INJECTION.prompt}"`);
   const injection = await call("POST", INJECTION_PATH, DEMO_INJECTION);
   if (injection.status !== 200) {
-    throw new DemoError(
-      `the injection was answered with ${injection.status}: ${JSON.stringify(injection.body)}`,
-    );
+    throw new DemoError(describeUnfilled(injection));
   }
   const { ad_response_id: id, product_name: product, enhanced_prompt: prompt } = injection.body;
   say(`  ${injection.status}  ad for ${String(product)}, enhanced prompt:`);
@@ -41,6 +46,15 @@ export async function runDemo(gateway: string, apiKey: string, say: (line: strin
   }
   say(`  ${accepted.status}  ${String(accepted.body["status"])}: on the queue, the relay sees to the rest`);
   await followDelivery(() => call("GET", `${ACKNOWLEDGMENTS_PATH}${String(id)}/`), say);
+}
+
+function describeUnfilled({ status, body, fallback }: Answer): string {
+  if (status === 202) {
+    return fallback === null
+      ? "202 no_fill: the ad server has no ad for this prompt"
+      : `202 no_fill by the gateway itself, as the ad server failed: ${fallback}`;
+  }
+  return `the injection was answered with ${status}: ${JSON.stringify(body)}`;
 }
 
 async function followDelivery(
@@ -64,7 +78,12 @@ async function followDelivery(
 }
 
 function makeCall(gateway: string, apiKey: string) {
-  return async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
+  return async (
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> => {
     const response = await fetch(gateway + path, {
       method,
       headers: { [API_KEY_HEADER]: apiKey, "Content-Type": "application/json", ...headers },
@@ -73,7 +92,7 @@ function makeCall(gateway: string, apiKey: string) {
     });
     const parsed: unknown = await response.json();
     const fields: Fields = typeof parsed === "object" && parsed !== null ? { ...parsed } : {};
-    return { status: response.status, body: fields };
+    return { status: response.status, body: fields, fallback: response.headers.get("X-Adrelay-Fallback") };
   };
 }
 

@@ -127,9 +127,23 @@ function appSettings(
     REDIS_URL: redisUrl,
     GATEWAY_PORT: String(ports.gateway.port),
     PROVIDER_URL: env["PROVIDER_URL"] || urlOf(ports.adServer),
-    PROVIDER_API_KEY: env["PROVIDER_API_KEY"] || keys.providerKey,
-    AD_SERVER_API_KEYS: env["AD_SERVER_API_KEYS"] || keys.providerKey,
+    ...providerKeys(env, keys.providerKey),
     ADMIN_TOKEN: env["ADMIN_TOKEN"] || keys.adminToken,
+  };
+}
+
+/** The gateway's key at the ad service, and those that our ad server takes: what is set of one goes for both. */
+function providerKeys(env: NodeJS.ProcessEnv, localKey: string) {
+  // Another service's key is none of our ad server's.
+  const isElsewhere = Boolean(env["PROVIDER_URL"]);
+  const firstKey = env["AD_SERVER_API_KEYS"]
+    ?.split(",")
+    .find((key) => key.trim() !== "")
+    ?.trim();
+  return {
+    PROVIDER_API_KEY: env["PROVIDER_API_KEY"] || (isElsewhere ? undefined : firstKey) || localKey,
+    AD_SERVER_API_KEYS:
+      env["AD_SERVER_API_KEYS"] || (isElsewhere ? undefined : env["PROVIDER_API_KEY"]) || localKey,
   };
 }
 

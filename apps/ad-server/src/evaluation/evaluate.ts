@@ -12,7 +12,7 @@ import { loadWordVectors } from "../prompt-model/word-vectors.ts";
 import { LexicalRelevance } from "../relevance/lexical-relevance.ts";
 import { describeFigures, describeWrong, figuresOf } from "./evaluation-report.ts";
 import { expectedOf, judgePrompt } from "./judge-prompts.ts";
-import { type Judged, type LabelledOutcome, parseLabelledOutcomes } from "./labelled-outcomes.ts";
+import type { Judged, LabelledOutcome } from "./labelled-outcomes.ts";
 
 const testdata = (name: string) => fileURLToPath(new URL(`../../testdata/${name}`, import.meta.url));
 
@@ -21,18 +21,18 @@ export const SHIPPED_SETS = [testdata("prompts-dev.jsonl"), testdata("prompts-he
 
 type Print = (line: string) => void;
 
-/** Judges the lines of a file's text by the shipped rules and prints the figures. Throws a SyntaxError on a bad line. */
-export async function evaluateFile({
-  text,
+/** Judges labelled prompts by the shipped rules and prints the figures. */
+export async function evaluateLines({
+  lines,
   nowMs,
   print,
 }: {
-  text: string;
+  lines: readonly LabelledOutcome[];
   nowMs: number;
   print: Print;
 }): Promise<void> {
   const rules = await rulesOf(await loadPromptRules(), shippedAds());
-  report(await judgeAll(parseLabelledOutcomes(text), rules, nowMs), print);
+  report(await judgeAll(lines, rules, nowMs), print);
 }
 
 /** Fits the model to all but one part of its training prompts, judges that part, in turn for each, and prints the sum. */

@@ -1,4 +1,4 @@
-import { GENDERS } from "@adrelay/contract";
+import { AGE_MAX, GENDERS } from "@adrelay/contract";
 import { z } from "zod";
 
 /** What a sensible person expects for a prompt, and what the ad server made of it. */
@@ -9,8 +9,11 @@ export const EVALUATED_OUTCOMES = ["fill", "no_fill", "reject"] as const;
 export const labelledOutcomeSchema = z.strictObject({
   id: z.string(),
   prompt: z.string().min(1),
-  country: z.string().optional(),
-  age: z.int().optional(),
+  country: z
+    .string()
+    .regex(/^[A-Z]{2}$/, "must be two upper-case letters")
+    .optional(),
+  age: z.int().min(0).max(AGE_MAX).optional(),
   gender: z.enum(GENDERS).optional(),
   language: z.string(),
   expect: z.enum(EVALUATED_OUTCOMES),
@@ -29,9 +32,18 @@ export function parseLabelledOutcomes(text: string): LabelledOutcome[] {
     try {
       return [labelledOutcomeSchema.parse(JSON.parse(line))];
     } catch (error) {
-      throw new SyntaxError(`line ${index + 1}: ${error instanceof Error ? error.message : "unreadable"}`);
+      throw new SyntaxError(`line ${index + 1}: ${describeFault(error)}`);
     }
   });
+}
+
+function describeFault(error: unknown): string {
+  if (error instanceof z.ZodError) {
+    return error.issues
+      .map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`))
+      .join("; ");
+  }
+  return error instanceof Error ? error.message : "unreadable";
 }
 
 /** A line with what came of it. */

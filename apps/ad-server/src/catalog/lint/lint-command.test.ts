@@ -55,6 +55,24 @@ test("each error is told with line and column", () => {
   expect(printed).toMatch(/^8:19: error: 0\.bid_cpm_micros /m);
 });
 
+test("a file that can't be read is told with the reason", () => {
+  let complained = "";
+  const exit = runLint(["lint", folder], {
+    nowMs: 0,
+    floorCpmMicros: 0,
+    categories: new Set(),
+    defaultFile: folder,
+    print: () => {},
+    complain: (part) => {
+      complained += part;
+    },
+  });
+  expect({ exit, complained }).toEqual({
+    exit: 2,
+    complained: expect.stringMatching(/: the file can't be read: EISDIR/),
+  });
+});
+
 test("a text that is no YAML is told with its place", () => {
   const { exit, printed } = lint(`${SOUND}- id: [`);
   expect(exit).toBe(1);

@@ -79,12 +79,12 @@ function parseWords(words: readonly string[]): ParsedWords {
 
 function lint({ file: named, json, strict }: LintCommand, surroundings: LintSurroundings): number {
   const file = named ?? surroundings.defaultFile;
-  const text = readText(file);
-  if (text === undefined) {
-    surroundings.complain(`${file}: the file can't be read`);
+  const read = readText(file);
+  if (read.kind === "failed") {
+    surroundings.complain(`${file}: the file can't be read: ${read.why}`);
     return EXIT.unusable;
   }
-  const findings = lintCatalog(text, surroundings);
+  const findings = lintCatalog(read.text, surroundings);
   const errors = findings.filter(({ severity }) => severity === "error").length;
   const warnings = findings.length - errors;
   surroundings.print(
@@ -93,11 +93,11 @@ function lint({ file: named, json, strict }: LintCommand, surroundings: LintSurr
   return errors > 0 || (strict && warnings > 0) ? EXIT.errors : EXIT.clean;
 }
 
-function readText(file: string): string | undefined {
+function readText(file: string): { kind: "read"; text: string } | { kind: "failed"; why: string } {
   try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return undefined;
+    return { kind: "read", text: readFileSync(file, "utf8") };
+  } catch (error) {
+    return { kind: "failed", why: error instanceof Error ? error.message : String(error) };
   }
 }
 
