@@ -6,6 +6,10 @@ const detectLanguage = await loadLanguageDetector();
 test.each([
   ["What is the best way to learn how to speak with people?", "en"],
   ["running shoes for flat feet", "en"],
+  ["stroller for twins", "en"],
+  ["moisturizer for dry skin", "en"],
+  ["beste tent voor twee personen", "nl"],
+  ["billige fly til oslo", "no"],
   ["Wie lerne ich am besten eine neue Sprache, und was kostet das?", "de"],
   ["Quelle est la meilleure façon d'apprendre une langue ?", "fr"],
   ["¿Cuál es la mejor manera de aprender un idioma?", "es"],
