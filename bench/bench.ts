@@ -11,14 +11,18 @@ export interface Bench extends BenchOptions {
 /** Before each timed round and not counted: code is compiled, connections are made. */
 export const WARMUP_MS = 2000;
 
-/** Runs the sides of a comparison in turns: A, B, A, B …; what each gave, round by round. */
+/**
+ * Runs the sides of a comparison in turns: A, B, B, A …, so that what changes through a run does no side a favour; what
+ * each gave, round by round.
+ */
 export async function inTurns<Side extends string, T>(
   rounds: number,
   sides: Readonly<Record<Side, (round: number) => Promise<T>>>,
 ): Promise<Readonly<Record<Side, readonly T[]>>> {
   const given = new Map<string, T[]>();
   for (let round = 0; round < rounds; round += 1) {
-    for (const [name, run] of Object.entries<(round: number) => Promise<T>>(sides)) {
+    const forward = Object.entries<(round: number) => Promise<T>>(sides);
+    for (const [name, run] of round % 2 === 0 ? forward : forward.toReversed()) {
       given.set(name, [...(given.get(name) ?? []), await run(round)]);
     }
   }

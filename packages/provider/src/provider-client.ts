@@ -9,9 +9,10 @@ import {
   INJECTION_PATH,
   REQUEST_ID_HEADER,
 } from "@adrelay/contract";
-import type { CallFailure, ProviderReply } from "@adrelay/core";
-import { Agent, type Dispatcher, request } from "undici";
+import type { ProviderReply } from "@adrelay/core";
+import { Agent } from "undici";
 import type { ProviderAccount } from "./publishers.ts";
+import { type EndedCall, ReplyCollector } from "./reply-collector.ts";
 
 export interface ProviderCall {
   readonly account: ProviderAccount;
@@ -56,6 +57,7 @@ export class ProviderClient {
     headersTimeout: 0,
     bodyTimeout: 0,
   });
+  readonly #bases = new WeakMap<ProviderAccount, BaseAddress>();
 
   /** Asks for an ad; the answer's bytes are kept, to be passed through. */
   startInjection(call: ProviderCall): Promise<RawReply> {
@@ -80,63 +82,67 @@ export class ProviderClient {
     bytesMax: number,
     headers: Record<string, string>,
   ): Promise<RawReply> {
-    const timeout = AbortSignal.timeout(call.timeoutMs);
-    const signal = call.signal === undefined ? timeout : AbortSignal.any([timeout, call.signal]);
-    let wasSent = false;
-    const dispatcher = watchSending(this.#agent, () => {
-      wasSent = true;
-      call.onSent?.();
+    const { account, body, requestId, traceHeaders, timeoutMs, signal, onSent } = call;
+    const base = this.#baseOf(account);
+    const request = {
+      origin: base.origin,
+      path: base.path + path,
+      method: "POST",
+      body,
+      headers: {
+        "content-type": "application/json",
+        "user-agent": "adrelay",
+        [account.apiKeyHeader]: account.apiKey,
+        [REQUEST_ID_HEADER]: requestId,
+        ...traceHeaders,
+        ...headers,
+      },
+    } as const;
+    const ended = await new Promise<EndedCall>((onEnded) => {
+      const collector = new ReplyCollector({ bytesMax, timeoutMs, signal, onSent, onEnded });
+      if (!collector.isEnded) {
+        this.#agent.dispatch(request, collector);
+      }
     });
-    try {
-      const response = await request(joinUrl(call.account.url, path), {
-        dispatcher,
-        method: "POST",
-        body: call.body,
-        signal,
-        headers: {
-          "content-type": "application/json",
-          "user-agent": "adrelay",
-          [call.account.apiKeyHeader]: call.account.apiKey,
-          [REQUEST_ID_HEADER]: call.requestId,
-          ...call.traceHeaders,
-          ...headers,
-        },
-      });
-      return await readReply(response, bytesMax);
-    } catch (error) {
-      const code = failureOf(error, timeout.aborted);
-      const stage = wasSent ? "after_send" : "before_send";
-      return { reply: { kind: "failed", stage, code }, bytes: Buffer.alloc(0), contentType: undefined };
+    return toRawReply(ended);
+  }
+
+  /** An account's address is taken apart once. */
+  #baseOf(account: ProviderAccount): BaseAddress {
+    const known = this.#bases.get(account);
+    if (known !== undefined) {
+      return known;
     }
+    const { origin, pathname } = new URL(account.url);
+    // The base may have a path of its own; the operation's path comes below it.
+    const base = { origin, path: pathname.replace(/\/+$/, "") };
+    this.#bases.set(account, base);
+    return base;
   }
 }
 
-/** Raised in here alone, to leave the reading of a body that is too long. */
-class AnswerTooLargeError extends Error {
-  override readonly name = "AnswerTooLargeError";
+interface BaseAddress {
+  readonly origin: string;
+  readonly path: string;
 }
 
-async function readReply(response: Dispatcher.ResponseData, bytesMax: number): Promise<RawReply> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of response.body) {
-    const bytes = Buffer.from(chunk);
-    length += bytes.length;
-    if (length > bytesMax) {
-      throw new AnswerTooLargeError();
-    }
-    chunks.push(bytes);
+const NO_BYTES = Buffer.alloc(0);
+
+function toRawReply(ended: EndedCall): RawReply {
+  if (ended.kind === "failed") {
+    const { stage, code } = ended;
+    return { reply: { kind: "failed", stage, code }, bytes: NO_BYTES, contentType: undefined };
   }
-  const bytes = Buffer.concat(chunks);
+  const { status, headers, bytes } = ended;
   return {
     reply: {
       kind: "answered",
-      status: response.statusCode,
+      status,
       body: parseJson(bytes),
-      retryAfter: firstValue(response.headers["retry-after"]),
+      retryAfter: firstValue(headers["retry-after"]),
     },
     bytes,
-    contentType: firstValue(response.headers["content-type"]),
+    contentType: firstValue(headers["content-type"]),
   };
 }
 
@@ -150,50 +156,4 @@ function parseJson(bytes: Buffer): unknown {
 
 function firstValue(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header;
-}
-
-/** The base may have a path of its own; the operation's path comes below it. */
-function joinUrl(base: string, path: string): string {
-  return base.replace(/\/+$/, "") + path;
-}
-
-/** Faults of connecting. */
-const UNREACHABLE = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "UND_ERR_CONNECT_TIMEOUT",
-]);
-
-function failureOf(error: unknown, isTimeout: boolean): CallFailure {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  if (UNREACHABLE.has(code)) {
-    return "unreachable";
-  }
-  if (error instanceof AnswerTooLargeError) {
-    return "answer_too_large";
-  }
-  return isTimeout ? "timeout" : "connection_lost";
-}
-
-/** A dispatcher that tells when a request of its goes out. */
-function watchSending(agent: Agent, onSent: () => void): Dispatcher {
-  return agent.compose((dispatch) => (options, handler) => dispatch(options, tellSending(handler, onSent)));
-}
-
-/** The handler, with one more listener to its first event; everything is passed on. */
-function tellSending(handler: Dispatcher.DispatchHandler, onSent: () => void): Dispatcher.DispatchHandler {
-  return {
-    onRequestStart: (controller, context) => {
-      onSent();
-      handler.onRequestStart?.(controller, context);
-    },
-    onRequestUpgrade: (...args) => handler.onRequestUpgrade?.(...args),
-    onResponseStart: (...args) => handler.onResponseStart?.(...args),
-    onResponseData: (...args) => handler.onResponseData?.(...args),
-    onResponseEnd: (...args) => handler.onResponseEnd?.(...args),
-    onResponseError: (...args) => handler.onResponseError?.(...args),
-  };
 }

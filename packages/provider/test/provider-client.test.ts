@@ -96,6 +96,38 @@ test("a request that is called off before its connection stands never goes out",
   silent.close();
 });
 
+test("a request whose caller is gone already opens no connection", async () => {
+  let connections = 0;
+  const server = createServer(() => {
+    connections += 1;
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const call = {
+    account: { url: `http://127.0.0.1:${Object(server.address()).port}`, apiKey: "k", apiKeyHeader: "X-Key" },
+    body: "{}",
+    requestId: "r",
+    timeoutMs: 1000,
+  };
+  const { reply } = await client.startInjection({ ...call, signal: AbortSignal.abort() });
+  expect(reply).toEqual({ kind: "failed", stage: "before_send", code: "connection_lost" });
+  expect(connections).toBe(0);
+  server.close();
+});
+
+test("an answer that is cut off by its caller's signal is a lost connection", async () => {
+  provider.onStart(() => ({ kind: "drip" }));
+  const abort = new AbortController();
+  const { reply } = await client.startInjection({
+    account: { url: provider.url, apiKey: "k", apiKeyHeader: "X-Key" },
+    body: "{}",
+    requestId: "r",
+    timeoutMs: 5000,
+    signal: abort.signal,
+    onSent: () => setTimeout(() => abort.abort(), 100),
+  });
+  expect(reply).toEqual({ kind: "failed", stage: "after_send", code: "connection_lost" });
+});
+
 test("every one of many calls goes out at once, also while the provider hangs", async () => {
   provider.onAcknowledge(() => ({ kind: "hang" }));
   const calls = Array.from({ length: 300 }, () => acknowledge(provider.url, 1500));

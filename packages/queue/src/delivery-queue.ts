@@ -7,6 +7,7 @@
 import type { AdResponseId, DeliveryJob } from "@adrelay/contract";
 import { ErrorCode, Job, Queue } from "bullmq";
 import type { Redis } from "ioredis";
+import { z } from "zod";
 import { jobIdOf, QUEUE_NAME, queuePrefix } from "./queue-names.ts";
 
 export interface QueueOptions {
@@ -64,16 +65,19 @@ export class DeliveryQueue {
       return first;
     }
     // One question: asked twice, the job could fail in between and be taken for one that waits.
-    switch (await job.getState()) {
+    const place = await this.#placeOf(id);
+    switch (place) {
       case "failed": {
         const second = await retryFailed(job);
         return second === "not_failed" ? "held_by_attempt" : second;
       }
       case "active":
-      case "unknown":
+      case "gone":
         return "held_by_attempt";
-      default:
+      case "waiting":
         return "on_its_way";
+      default:
+        return place satisfies never;
     }
   }
 
@@ -92,7 +96,8 @@ export class DeliveryQueue {
         throw error;
       }
       // It may have been put off since: whatever is still there is worth another question.
-      return LIVE_STATES.has(await job.getState()) ? "not_yet" : "ended";
+      const place = await this.#placeOf(id);
+      return place === "waiting" || place === "active" ? "not_yet" : "ended";
     }
   }
 
@@ -113,6 +118,16 @@ export class DeliveryQueue {
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#queue.close();
+  }
+
+  /**
+   * Where a job is, at one moment. BullMQ's own answer looks through all that wait, milliseconds of Redis for each
+   * question with a million of them: what is stored and nowhere else waits.
+   */
+  async #placeOf(id: AdResponseId): Promise<JobPlace> {
+    const job = jobIdOf(id);
+    const keys = [job, "failed", "active"].map((name) => this.#queue.toKey(name));
+    return placeSchema.parse(await this.#options.redis.eval(PLACE_SCRIPT, keys.length, ...keys, job));
   }
 
   /**
@@ -146,7 +161,19 @@ function openQueue({ redis, partition = "0" }: QueueOptions): Queue {
   return queue;
 }
 
-const LIVE_STATES: ReadonlySet<string> = new Set(["waiting", "active", "delayed"]);
+/** `waiting`: for its turn or for its time. */
+const placeSchema = z.enum(["gone", "failed", "active", "waiting"]);
+type JobPlace = z.infer<typeof placeSchema>;
+
+/** KEYS: 1 the job, 2 those that failed, 3 those that run: as many as attempts at once. ARGV: 1 the job's id. */
+const PLACE_SCRIPT = `
+  if redis.call('EXISTS', KEYS[1]) == 0 then
+    return 'gone'
+  elseif redis.call('ZSCORE', KEYS[2], ARGV[1]) then
+    return 'failed'
+  end
+  return redis.call('LPOS', KEYS[3], ARGV[1]) and 'active' or 'waiting'
+`;
 
 /** BullMQ numbers the refusals of its scripts. */
 function codeOf(error: unknown): unknown {

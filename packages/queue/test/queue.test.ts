@@ -218,6 +218,26 @@ test("a job is brought back early, also one that an attempt was about to put off
   expect(attempts).toBe(2);
 });
 
+test("a job that waits can't be brought back earlier, and one that failed not at all", async () => {
+  const { queue, work } = setup();
+  const job = newJob();
+  expect(await queue.promote(job.adResponseId)).toBe("ended");
+  await queue.enqueue(job, "hash");
+  expect(await queue.promote(job.adResponseId)).toBe("not_yet");
+  work(async () => ({ kind: "dead", reason: "aged_out" }));
+  await eventually(async () => expect(await queue.promote(job.adResponseId)).toBe("ended"));
+  expect(await queue.counts()).toEqual({ ...NOTHING, failed: 1 });
+});
+
+test("a job that was put off is on its way", async () => {
+  const { queue, work } = setup();
+  const job = newJob();
+  await queue.enqueue(job, "hash");
+  work(async () => ({ kind: "again", delayMs: 600_000 }));
+  await eventually(async () => expect(await queue.counts()).toEqual({ ...NOTHING, delayed: 1 }));
+  expect(await queue.requeue(job.adResponseId)).toBe("on_its_way");
+});
+
 test("a queue whose first question to Redis got no answer works once Redis answers", async () => {
   const proxy = await startSocketProxy(server.port);
   const client = new Redis(`redis://127.0.0.1:${proxy.port}`, {

@@ -36,15 +36,21 @@ local _, lines = string.gsub(log, '\n', '')
 if lines > tonumber(ARGV[11]) then
   log = string.gsub(log, '^[^\n]*\n', '', 1)
 end
-redis.call('HSET', entryKey, 'l', log, 'c', code)
+-- All of the entry's fields in one write: each write is a record of its own in Redis' file.
+local booked = {'l', log, 'c', code, 'n', (tonumber(attempts) or 0) + 1}
+local function book(...)
+  for _, value in ipairs({...}) do
+    table.insert(booked, value)
+  end
+  redis.call('HSET', entryKey, unpack(booked))
+end
 if wait then
   redis.call('ZREM', dueKey, id)
 end
-redis.call('HINCRBY', entryKey, 'n', 1)
 
 if event == 'retry' then
   redis.call('HINCRBY', entryKey, 'f', ARGV[15])
-  redis.call('HSET', entryKey, 'w', now + ARGV[7])
+  book('w', now + ARGV[7])
   -- Without a wait of its own it waits for its provider, and that isn't this index' business.
   if tonumber(ARGV[7]) > 0 then
     redis.call('ZADD', dueKey, now + ARGV[7], id)
@@ -52,14 +58,15 @@ if event == 'retry' then
 else
   move(entryKey, publisher, state, to)
   redis.call('ZREM', queuedKey, id)
-  redis.call('HDEL', entryKey, 'w')
-  redis.call('HSET', entryKey, 'e', now)
+  if wait then
+    redis.call('HDEL', entryKey, 'w')
+  end
   count(to, publisher, label)
   if event == 'die' then
-    redis.call('HSET', entryKey, 'x', label, 'z', ARGV[13], 'y', ARGV[14])
+    book('e', now, 'x', label, 'z', ARGV[13], 'y', ARGV[14])
     addDead(id, publisher, label, now)
   else
-    redis.call('HSET', entryKey, 'o', label, 'i', ARGV[5])
+    book('e', now, 'o', label, 'i', ARGV[5])
     redis.call('PEXPIRE', entryKey, ARGV[8])
     if state == 'dead' then
       removeDead(id, publisher, reason)
