@@ -1,71 +1,45 @@
-import { adResponseIdSchema, publisherIdSchema, verdictSchema } from "@adrelay/contract";
-import { ENTRY_STATES } from "@adrelay/core";
+import {
+  type AdResponseId,
+  type PublisherId,
+  publisherIdSchema,
+  type Verdict,
+  verdictSchema,
+} from "@adrelay/contract";
+import { ENTRY_STATES, type EntryState } from "@adrelay/core";
 import { z } from "zod";
+import { LedgerReplyError } from "./reply-codes.ts";
 
 /** How many of the latest attempts an entry keeps. */
 export const ATTEMPTS_KEPT = 20;
 
-const time = z.coerce.number().optional();
-const count = z.coerce.number().default(0);
-const filled = z
-  .string()
-  .optional()
-  .transform((text) => (text === "" ? undefined : text));
+/** One ad response as the ledger knows it. Times are milliseconds since 1970 by Redis' clock. */
+export interface LedgerEntry {
+  readonly id: AdResponseId;
+  readonly state: StoredState;
+  readonly publisher: PublisherId;
+  readonly textHash: string | undefined;
+  readonly recordedAtMs: number | undefined;
+  readonly deadlineAtMs: number | undefined;
+  readonly acceptedAtMs: number | undefined;
+  /** When it was last put on the queue: accepted, or replayed. */
+  readonly queuedAtMs: number | undefined;
+  readonly nextAttemptAtMs: number | undefined;
+  readonly endedAtMs: number | undefined;
+  /** All attempts, and those that failed since it was last put on the queue. */
+  readonly attempts: number;
+  readonly failedAttempts: number;
+  readonly lastCode: string | undefined;
+  readonly verdict: Verdict | undefined;
+  readonly deadReason: string | undefined;
+  readonly providerAckId: string | undefined;
+  readonly attemptLog: readonly AttemptRecord[];
+  /** Bytes of the caller's body and the provider's public error, as they were at the latest death. */
+  readonly sizeBytes: number | undefined;
+  readonly providerError: string | undefined;
+  readonly isLate: boolean;
+}
 
-/** Short names in Redis, since there is one hash for each ad response; long ones here. */
-const storedSchema = z.object({
-  s: z.enum(ENTRY_STATES).exclude(["absent"]),
-  p: publisherIdSchema,
-  t: filled,
-  r: time,
-  d: time,
-  a: time,
-  q: time,
-  w: time,
-  e: time,
-  n: count,
-  f: count,
-  c: filled,
-  o: filled,
-  x: filled,
-  i: filled,
-  l: filled,
-  L: filled,
-  z: filled,
-  y: filled,
-});
-
-const entrySchema = z
-  .object({ id: adResponseIdSchema, stored: storedSchema })
-  .transform(({ id, stored }) => ({
-    id,
-    state: stored.s,
-    publisher: stored.p,
-    textHash: stored.t,
-    /** Times are milliseconds since 1970 by Redis' clock. */
-    recordedAtMs: stored.r,
-    deadlineAtMs: stored.d,
-    acceptedAtMs: stored.a,
-    /** When it was last put on the queue: accepted, or replayed. */
-    queuedAtMs: stored.q,
-    nextAttemptAtMs: stored.w,
-    endedAtMs: stored.e,
-    /** All attempts, and those that failed since it was last put on the queue. */
-    attempts: stored.n,
-    failedAttempts: stored.f,
-    lastCode: stored.c,
-    verdict: verdictSchema.safeParse(stored.o).data,
-    deadReason: stored.x,
-    providerAckId: stored.i,
-    attemptLog: parseAttempts(stored.l),
-    /** Bytes of the caller's body and the provider's public error, as they were at the latest death. */
-    sizeBytes: stored.z === undefined ? undefined : Number(stored.z),
-    providerError: stored.y,
-    isLate: stored.L !== undefined,
-  }));
-
-/** One ad response as the ledger knows it. */
-export type LedgerEntry = z.infer<typeof entrySchema>;
+type StoredState = Exclude<EntryState, "absent">;
 
 /** One attempt at delivery. */
 export interface AttemptRecord {
@@ -78,18 +52,76 @@ export interface AttemptRecord {
 const outcomeSchema = z.enum(["deliver", "refuse", "retry", "die"]);
 type AttemptOutcome = z.infer<typeof outcomeSchema>;
 
-/** Reads an entry from Redis' flat reply; undefined for an id without one. */
-export function parseEntry(id: string, reply: unknown): LedgerEntry | undefined {
+const STATES: ReadonlyMap<unknown, StoredState> = new Map(
+  ENTRY_STATES.filter((state) => state !== "absent").map((state) => [state, state]),
+);
+
+/**
+ * Reads an entry from Redis' flat reply; undefined for an id without one. Names are short in Redis, since there is one
+ * hash for each ad response. By hand, as every intake and every attempt reads some: a schema takes several times as long.
+ */
+export function parseEntry(id: AdResponseId, reply: unknown): LedgerEntry | undefined {
   const stored = fieldsOf(reply);
-  return Object.keys(stored).length === 0 ? undefined : entrySchema.parse({ id, stored });
+  return Object.keys(stored).length === 0 ? undefined : readEntry(id, stored);
+}
+
+type Stored = Readonly<Record<string, unknown>>;
+
+function readEntry(id: AdResponseId, stored: Stored): LedgerEntry {
+  return {
+    id,
+    state: STATES.get(stored["s"]) ?? illegible("s"),
+    publisher: publisherIdSchema.parse(stored["p"]),
+    textHash: textOf(stored, "t"),
+    recordedAtMs: numberOf(stored, "r"),
+    deadlineAtMs: numberOf(stored, "d"),
+    acceptedAtMs: numberOf(stored, "a"),
+    queuedAtMs: numberOf(stored, "q"),
+    nextAttemptAtMs: numberOf(stored, "w"),
+    endedAtMs: numberOf(stored, "e"),
+    attempts: numberOf(stored, "n") ?? 0,
+    failedAttempts: numberOf(stored, "f") ?? 0,
+    lastCode: textOf(stored, "c"),
+    verdict: stored["o"] === undefined ? undefined : verdictSchema.safeParse(stored["o"]).data,
+    deadReason: textOf(stored, "x"),
+    providerAckId: textOf(stored, "i"),
+    attemptLog: parseAttempts(textOf(stored, "l")),
+    sizeBytes: textOf(stored, "z") === undefined ? undefined : numberOf(stored, "z"),
+    providerError: textOf(stored, "y"),
+    isLate: textOf(stored, "L") !== undefined,
+  };
+}
+
+/** An empty text stands for none. */
+function textOf(stored: Stored, name: string): string | undefined {
+  const value = stored[name];
+  if (value === undefined || value === "") {
+    return undefined;
+  }
+  return typeof value === "string" ? value : illegible(name);
+}
+
+function numberOf(stored: Stored, name: string): number | undefined {
+  const value = stored[name];
+  if (value === undefined) {
+    return undefined;
+  }
+  const number = Number(value);
+  return Number.isFinite(number) ? number : illegible(name);
+}
+
+function illegible(name: string): never {
+  throw new LedgerReplyError(`an entry's ${name} can't be read`);
 }
 
 /** Turns [field, value, field, value …] into an object. */
 export function fieldsOf(reply: unknown): Record<string, unknown> {
-  const flat = z.array(z.unknown()).parse(reply);
+  if (!Array.isArray(reply)) {
+    throw new LedgerReplyError("the ledger sent no list of fields");
+  }
   const fields: Record<string, unknown> = {};
-  for (let at = 0; at + 1 < flat.length; at += 2) {
-    fields[String(flat[at])] = flat[at + 1];
+  for (let at = 0; at + 1 < reply.length; at += 2) {
+    fields[String(reply[at])] = reply[at + 1];
   }
   return fields;
 }

@@ -123,14 +123,14 @@ export class Ledger {
     const member = memberOf(id);
     const keys = [...this.#keys.forScript(member), payload.key];
     const reply = await this.#run("accept", keys, [member, publisher, textHash, payload.field]);
-    const [code, nowMs, ...fields] = z.tuple([z.number(), z.coerce.number()], z.unknown()).parse(reply);
+    const [code, nowMs, ...fields] = listOf(reply);
     const kind = decodeReply(ACCEPT_CODES, code);
     switch (kind) {
       case "accepted":
       case "accepted_late":
       case "accepted_unknown":
       case "repeat":
-        return { kind, nowMs, entry: requireEntry(parseEntry(id, fields)) };
+        return { kind, nowMs: Number(nowMs), entry: requireEntry(parseEntry(id, fields)) };
       case "conflict":
       case "not_acknowledgeable":
       case "other_publisher":
@@ -211,6 +211,10 @@ export class Ledger {
   async #sweep(args: readonly (string | number)[]): Promise<number> {
     return z.number().parse(await this.#run("sweep", this.#keys.forScript(""), args));
   }
+}
+
+function listOf(reply: unknown): readonly unknown[] {
+  return Array.isArray(reply) ? reply : [reply];
 }
 
 function requireEntry(entry: LedgerEntry | undefined): LedgerEntry {

@@ -5,7 +5,7 @@
  * A rejected `enqueue` means "fate unknown": the job may be stored. A repeat meets the same job.
  */
 import type { AdResponseId, DeliveryJob } from "@adrelay/contract";
-import { ErrorCode, Job, Queue } from "bullmq";
+import { ErrorCode, Job, type JobsOptions, Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import { jobIdOf, QUEUE_NAME, queuePrefix } from "./queue-names.ts";
@@ -22,6 +22,14 @@ export interface PayloadRef {
   readonly field: string;
 }
 
+/** A job on its way to Redis. */
+export interface SentJob {
+  /** What `payloadRef` tells of it. */
+  readonly payload: PayloadRef;
+  /** Rejects if its fate is unknown, like `enqueue`. */
+  readonly stored: Promise<void>;
+}
+
 const JOB_STATES = ["waiting", "active", "delayed", "failed"] as const;
 export type QueueJobState = (typeof JOB_STATES)[number];
 /** What became of a wish to put a failed job back. */
@@ -31,6 +39,11 @@ export type QueueCounts = Readonly<Record<QueueJobState, number>>;
 
 /** Attempts end by age, in the ledger's books: BullMQ's own count must never end them. */
 const ATTEMPTS_UNBOUNDED = 1_000_000_000;
+const JOB_OPTIONS = {
+  attempts: ATTEMPTS_UNBOUNDED,
+  backoff: { type: "custom" },
+  stackTraceLimit: 0,
+} as const satisfies JobsOptions;
 
 export class DeliveryQueue {
   readonly #options: QueueOptions;
@@ -44,13 +57,26 @@ export class DeliveryQueue {
 
   /** Stores an acknowledgment. If one is stored for this ad response, that one stays as it is. */
   async enqueue(job: DeliveryJob, textHash: string): Promise<void> {
+    const { stored } = await this.send(job, textHash);
+    await stored;
+  }
+
+  /**
+   * Does what `enqueue` does, and resolves once the command is on its way: whatever is sent on this connection from
+   * then on reaches Redis after it. `stored` tells that Redis has it.
+   */
+  async send(job: DeliveryJob, textHash: string): Promise<SentJob> {
     const queue = await this.#ready();
-    await queue.add(textHash, job, { jobId: jobIdOf(job.adResponseId) });
+    const client = await queue.backend.client;
+    const jobId = jobIdOf(job.adResponseId);
+    // Queue.add does this as well, and more after further waits: others' commands could overtake it.
+    const added = new Job(queue, textHash, job, { ...JOB_OPTIONS }, jobId).addJob(client);
+    return { payload: payloadOf(queue, jobId), stored: added.then(() => {}) };
   }
 
   /** BullMQ keeps a job's name in a field of its own: it holds the text's fingerprint. */
   payloadRef(id: AdResponseId): PayloadRef {
-    return { key: this.#queue.toKey(jobIdOf(id)), field: "name" };
+    return payloadOf(this.#queue, jobIdOf(id));
   }
 
   /**
@@ -154,7 +180,6 @@ function openQueue({ redis, partition = "0" }: QueueOptions): Queue {
   const queue = new Queue(QUEUE_NAME, {
     connection: redis,
     prefix: queuePrefix(partition),
-    defaultJobOptions: { attempts: ATTEMPTS_UNBOUNDED, backoff: { type: "custom" }, stackTraceLimit: 0 },
   });
   // Errors reach the caller of each command; the connection logs its own.
   queue.on("error", () => {});
@@ -174,6 +199,10 @@ const PLACE_SCRIPT = `
   end
   return redis.call('LPOS', KEYS[3], ARGV[1]) and 'active' or 'waiting'
 `;
+
+function payloadOf(queue: Queue, jobId: string): PayloadRef {
+  return { key: queue.toKey(jobId), field: "name" };
+}
 
 /** BullMQ numbers the refusals of its scripts. */
 function codeOf(error: unknown): unknown {

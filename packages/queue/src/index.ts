@@ -7,5 +7,6 @@ export {
   type QueueJobState,
   type QueueOptions,
   type RequeueResult,
+  type SentJob,
 } from "./delivery-queue.ts";
 export { DeliveryWorker, type HandlerOutcome, type WorkerOptions } from "./delivery-worker.ts";

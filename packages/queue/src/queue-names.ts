@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { AdResponseId } from "@adrelay/contract";
 
 export const QUEUE_NAME = "acknowledgments";
@@ -13,5 +13,5 @@ export function queuePrefix(partition: string): string {
  * since BullMQ takes no `:` in a job's id and no id of digits only.
  */
 export function jobIdOf(id: AdResponseId): string {
-  return `a${createHash("sha256").update(id).digest("base64url").slice(0, 27)}`;
+  return `a${hash("sha256", id, "base64url").slice(0, 27)}`;
 }

@@ -35,3 +35,19 @@ test.each(["prompt", "llm_response", "user_ip", "body", "apiKey", "authorization
     expect(logged({ event: "x", [name]: "canary", inner: { [name]: "canary" } })).not.toContain("canary");
   },
 );
+
+test("a line keeps all that is no secret, in order", () => {
+  const at = new Date(0);
+  const fields = {
+    event: "x",
+    n: 1,
+    none: undefined,
+    list: [{ a: 1 }],
+    at,
+    inner: { b: 2, token: "canary" },
+  };
+  const { level, time: _time, service: _service, ...rest } = JSON.parse(logged(fields));
+  expect(rest).toEqual({ event: "x", n: 1, list: [{ a: 1 }], at: at.toISOString(), inner: { b: 2 } });
+  expect(fields.inner.token).toBe("canary");
+  expect(level).toBe("info");
+});

@@ -1,5 +1,6 @@
 import { Redis, type RedisOptions } from "ioredis";
 import type { Logger } from "pino";
+import { JoinedWritesRedis } from "./joined-writes.ts";
 
 /** What a connection is for, which decides how it behaves while Redis is away. */
 export type RedisRole =
@@ -40,7 +41,8 @@ const ROLE_OPTIONS = {
  * intake closed long after Redis is back.
  */
 export function connectRedis(url: string, role: RedisRole, log: Logger): Redis {
-  const redis = new Redis(url, {
+  const Connection = role === "request" ? JoinedWritesRedis : Redis;
+  const redis = new Connection(url, {
     connectTimeout: CONNECT_TIMEOUT_MS,
     retryStrategy: (times) => Math.min(50 * times, RECONNECT_DELAY_MAX_MS),
     ...ROLE_OPTIONS[role],

@@ -92,3 +92,37 @@ test("a Redis that forbids CONFIG tells no sync policy, and strict refuses it", 
   await expect(guardRedis(redis, "strict", log)).rejects.toThrow("appendfsync");
   redis.disconnect();
 });
+
+test("commands of one turn keep their order, and each has its own fate", async () => {
+  const redis = connectRedis(server.url, "request", log);
+  try {
+    await guardRedis(redis, "require", log);
+    const replies = await Promise.allSettled([
+      redis.set("k", "1"),
+      redis.hget("k", "f"),
+      redis.incr("k"),
+      redis.get("k"),
+    ]);
+    expect(replies).toEqual([
+      { status: "fulfilled", value: "OK" },
+      {
+        status: "rejected",
+        reason: expect.objectContaining({ message: expect.stringContaining("WRONGTYPE") }),
+      },
+      { status: "fulfilled", value: 2 },
+      { status: "fulfilled", value: "2" },
+    ]);
+  } finally {
+    redis.disconnect();
+  }
+});
+
+test("a command right before the end of its connection still reaches Redis", async () => {
+  const redis = connectRedis(server.url, "request", log);
+  await guardRedis(redis, "require", log);
+  redis.set("last", "words").catch(() => {});
+  redis.disconnect();
+  const other = connectRedis(server.url, "subscriber", log);
+  await expect.poll(() => other.get("last")).toBe("words");
+  other.disconnect();
+});

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import {
   type AdAckId,
   type AdResponseId,
@@ -12,7 +12,7 @@ import {
  * without asking, before and after a crash. A UUID of version 8 (RFC 9562, section 5.8).
  */
 export function ackIdOf(id: AdResponseId): AdAckId {
-  const bytes = createHash("sha256").update(`adrelay:acknowledgment:${id}`).digest().subarray(0, 16);
+  const bytes = hash("sha256", `adrelay:acknowledgment:${id}`, "buffer").subarray(0, 16);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
   return adAckIdSchema.parse(uuidOfHex(bytes.toString("hex")));

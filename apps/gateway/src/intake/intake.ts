@@ -84,7 +84,7 @@ async function takeInTime(deps: IntakeDeps, input: IntakeInput): Promise<IntakeR
 }
 
 async function take(deps: IntakeDeps, input: IntakeInput): Promise<IntakeResult> {
-  const { ledger, queue, takesUnknown } = deps;
+  const { ledger, takesUnknown } = deps;
   const { id, publisher, textHash } = input;
   const entry = await ledger.find(id);
   const decision = decideIntake({ entry, publisher, textHash, takesUnknown });
@@ -94,12 +94,24 @@ async function take(deps: IntakeDeps, input: IntakeInput): Promise<IntakeResult>
   if (decision.kind === "repeat" && entry !== undefined) {
     return { kind: "repeat", entry };
   }
-  await queue.enqueue(toJob(input), textHash);
-  const accepted = await ledger.accept({ id, publisher, textHash, payload: queue.payloadRef(id) });
+  const accepted = await queueAndBook(deps, input);
   if ("entry" in accepted) {
     deps.onAccepted(accepted.entry);
   }
   return fromAccept(accepted);
+}
+
+/**
+ * The booking is sent right after the job, without a wait in between: Redis takes them in this order, and books nothing
+ * that the queue doesn't hold. Both must have been answered.
+ */
+async function queueAndBook({ ledger, queue }: IntakeDeps, input: IntakeInput): Promise<AcceptResult> {
+  const { id, publisher, textHash } = input;
+  const { payload, stored } = await queue.send(toJob(input), textHash);
+  const booking = { id, publisher, textHash, payload };
+  const [accepted] = await Promise.all([ledger.accept(booking), stored]);
+  // Redis had forgotten the queue's script, so the job was sent a second time, behind the booking.
+  return accepted.kind === "payload_missing" ? ledger.accept(booking) : accepted;
 }
 
 function toJob({ id, ackId, publisher, body, requestId, trace, replyTo }: IntakeInput): DeliveryJob {

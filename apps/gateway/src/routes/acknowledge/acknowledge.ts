@@ -1,7 +1,7 @@
-import type { AdResponseId, PublisherId, TraceContext } from "@adrelay/contract";
+import type { AdAckId, AdResponseId, PublisherId, TraceContext } from "@adrelay/contract";
 import type { Ledger } from "@adrelay/ledger";
 import { OVERDUE, withDeadline } from "@adrelay/service-kit";
-import { ackIdOf, textHashOf } from "../../intake/fingerprints.ts";
+import { textHashOf } from "../../intake/fingerprints.ts";
 import type { Intake } from "../../intake/intake.ts";
 import type { OutcomeWait, OutcomeWaiters } from "../../intake/outcome-waiters.ts";
 import { type Standing, standingAfter, standingOf } from "./standing.ts";
@@ -15,6 +15,7 @@ export interface AcknowledgeDeps {
 export interface AcknowledgeInput {
   readonly publisher: PublisherId;
   readonly id: AdResponseId;
+  readonly ackId: AdAckId;
   readonly text: string;
   readonly body: string;
   readonly requestId: string;
@@ -32,12 +33,12 @@ export function makeAcknowledge(deps: AcknowledgeDeps): Acknowledge {
   return async (input) => {
     const wait = input.waitMs > 0 ? deps.waiters.wait(input.id) : undefined;
     try {
-      const { publisher, id, body, requestId, trace, text } = input;
+      const { publisher, id, ackId, body, requestId, trace, text } = input;
       const textHash = textHashOf(publisher, text);
       const replyTo = wait?.channel;
       const taken = await deps.intake({
         id,
-        ackId: ackIdOf(id),
+        ackId,
         publisher,
         textHash,
         body,

@@ -1,7 +1,7 @@
 import {
   type AcknowledgmentRequest,
   type AcknowledgmentResponse,
-  type AdResponseId,
+  type AdAckId,
   acknowledgmentRequestSchema,
   duplicateKeys,
   type FieldFault,
@@ -39,16 +39,18 @@ export function makeAcknowledgeHandler(route: AcknowledgeRoute): (call: JsonCall
       response.set("Preference-Applied", applied);
     }
     const requestId = requestIdOf(response);
+    const ackId = ackIdOf(id);
     const standing = await route.acknowledge({
       publisher: publisher.id,
       id,
+      ackId,
       text: llm_response,
       body: text,
       requestId,
       trace: requestSpanOf(response).context,
       waitMs,
     });
-    sendStanding(route.notes, response, { id, standing });
+    sendStanding(route.notes, response, { ackId, standing });
   };
 }
 
@@ -71,7 +73,7 @@ function parseAcknowledgment(text: string, value: unknown): Parsed {
 function sendStanding(
   notes: CallNotes,
   response: Response,
-  { id, standing }: { id: AdResponseId; standing: Standing },
+  { ackId, standing }: { ackId: AdAckId; standing: Standing },
 ): void {
   switch (standing.kind) {
     case "delivered":
@@ -79,11 +81,11 @@ function sendStanding(
       if (standing.providerAckId !== undefined) {
         response.set(PROVIDER_ACK_ID_HEADER, standing.providerAckId);
       }
-      response.status(200).json(answerOf(id, standing.verdict));
+      response.status(200).json(answerOf(ackId, standing.verdict));
       return;
     case "open":
       notes.add(response, { outcome: "recoverable_error" });
-      response.status(201).json(answerOf(id, "recoverable_error"));
+      response.status(201).json(answerOf(ackId, "recoverable_error"));
       return;
     case "error":
       notes.add(response, { outcome: standing.code });
@@ -98,6 +100,6 @@ function sendStanding(
   }
 }
 
-function answerOf(id: AdResponseId, status: AcknowledgmentResponse["status"]): AcknowledgmentResponse {
-  return { ad_ack_id: ackIdOf(id), status, success: status !== "recoverable_error" };
+function answerOf(ackId: AdAckId, status: AcknowledgmentResponse["status"]): AcknowledgmentResponse {
+  return { ad_ack_id: ackId, status, success: status !== "recoverable_error" };
 }

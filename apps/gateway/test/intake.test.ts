@@ -1,0 +1,75 @@
+/** Intake on a real Redis: what is promised while the job and its booking travel together. */
+import { randomUUID } from "node:crypto";
+import { adAckIdSchema, adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
+import { Ledger } from "@adrelay/ledger";
+import { DeliveryQueue } from "@adrelay/queue";
+import { connectRedis, guardRedis, NO_TRACING } from "@adrelay/service-kit";
+import { startTestRedis, type TestRedis } from "@adrelay/testkit";
+import type { Redis } from "ioredis";
+import { pino } from "pino";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type IntakeInput, makeIntake } from "../src/intake/intake.ts";
+
+const log = pino({ level: "silent" });
+let server: TestRedis;
+let redis: Redis;
+let ledger: Ledger;
+let queue: DeliveryQueue;
+
+beforeAll(async () => {
+  server = await startTestRedis();
+  redis = connectRedis(server.url, "request", log);
+  await guardRedis(redis, "require", log);
+  ledger = new Ledger({ redis, recordRetentionMs: 60_000 });
+  queue = new DeliveryQueue({ redis });
+});
+afterAll(async () => {
+  await queue.close();
+  redis.disconnect();
+  await server.dispose();
+});
+
+function newInput(): IntakeInput {
+  return {
+    id: adResponseIdSchema.parse(randomUUID()),
+    ackId: adAckIdSchema.parse(randomUUID()),
+    publisher: publisherIdSchema.parse("ours"),
+    textHash: "hash",
+    body: "{}",
+    requestId: "r",
+    trace: undefined,
+    replyTo: undefined,
+  };
+}
+
+const take = (input: IntakeInput) =>
+  makeIntake({
+    ledger,
+    queue,
+    log,
+    tracing: NO_TRACING,
+    takesUnknown: true,
+    isDurable: () => true,
+    onAccepted: () => {},
+  })(input);
+
+test("an acknowledgment is taken though Redis has forgotten the queue's script alone", async () => {
+  await take(newInput());
+  await redis.script("FLUSH");
+  const { id, publisher, textHash } = newInput();
+  const payload = queue.payloadRef(id);
+  // Loads the ledger's script again, so that the booking overtakes the job.
+  expect(await ledger.accept({ id, publisher, textHash, payload })).toEqual({ kind: "payload_missing" });
+  const input = newInput();
+  expect(await take(input)).toEqual({ kind: "accepted" });
+  expect(await ledger.find(input.id)).toMatchObject({ state: "queued" });
+});
+
+test("a job that Redis has no room for is promised to nobody and on no book", async () => {
+  await redis.config("SET", "maxmemory", "1");
+  const input = newInput();
+  expect(await take(input)).toEqual({ kind: "refused", code: "queue_unavailable" });
+  await redis.config("SET", "maxmemory", "0");
+  expect(await ledger.find(input.id)).toBeUndefined();
+  expect(await take(input)).toEqual({ kind: "accepted" });
+});
