@@ -12,8 +12,6 @@ export type Creative = Pick<Ad, "product_name" | "advertiser" | "description" | 
 
 /** Longer words than any language writes: names of chemicals and payloads. */
 const LONG_WORD_CHARS = 60;
-/** Cheap, and true of hardly any text. */
-const MAYBE_LONG_WORD = new RegExp(`\\S{${LONG_WORD_CHARS + 1}}`);
 const LONG_WORD =
   /[^\s\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]{61,}/u;
 const SPACED_LETTERS = /(?:^|\P{L})(?:\p{L}[ .\-_·]){5}\p{L}(?:$|\P{L})/u;
@@ -87,10 +85,19 @@ function anyOf(sources: readonly string[]): RegExp {
 }
 
 function hasLongWord(plain: string): boolean {
-  return (
-    MAYBE_LONG_WORD.test(plain) &&
-    plain.split(/\s/).some((word) => word.length > LONG_WORD_CHARS && LONG_WORD.test(word))
-  );
+  return hasLongRun(plain) && plain.split(/\s/).some((word) => LONG_WORD.test(word));
+}
+
+/** Whether so many characters come without a blank: cheap, and true of hardly any text. */
+function hasLongRun(plain: string): boolean {
+  let from = 0;
+  for (let blank = plain.indexOf(" "); blank !== -1; blank = plain.indexOf(" ", from)) {
+    if (blank - from > LONG_WORD_CHARS) {
+      return true;
+    }
+    from = blank + 1;
+  }
+  return plain.length - from > LONG_WORD_CHARS;
 }
 
 function isInstruction(folded: string): boolean {

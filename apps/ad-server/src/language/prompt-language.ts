@@ -1,5 +1,5 @@
 /** A prompt's language is in its beginning; the work stays bounded. */
-const SAMPLE_CHARS = 2000;
+const SAMPLE_CHARS = 1000;
 /** Code and markup are no language, and are mostly English to a detector. */
 const NO_PROSE = /```[^`]*```|<[^<>]{1,200}>|https?:\S+/gu;
 

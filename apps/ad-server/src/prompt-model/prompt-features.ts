@@ -46,7 +46,7 @@ function countWords(words: readonly PromptWord[], counts: Counts): void {
     count(counts, "word", word);
     count(counts, "pair", `${previous} ${word}`);
     previous = word;
-    for (const piece of isNumber ? [] : piecesOf(["<", ...word, ">"], PIECE_CHARS)) {
+    for (const piece of isNumber ? [] : piecesOfWord(`<${word}>`)) {
       count(counts, "piece", piece);
     }
   }
@@ -62,6 +62,15 @@ function countUnspaced(chars: readonly string[], counts: Counts): void {
   for (const piece of UNSPACED_PIECE_CHARS.flatMap((length) => piecesOf(chars, length))) {
     count(counts, "piece", piece);
   }
+}
+
+/** By code units: the letters that take two of them aren't in words that come in many prompts. */
+function piecesOfWord(word: string): string[] {
+  const pieces: string[] = [];
+  for (let start = 0; start + PIECE_CHARS <= word.length; start += 1) {
+    pieces.push(word.slice(start, start + PIECE_CHARS));
+  }
+  return pieces;
 }
 
 function piecesOf(chars: readonly string[], length: number): string[] {

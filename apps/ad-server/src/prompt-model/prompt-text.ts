@@ -1,6 +1,6 @@
 /** Long prompts are read by their beginning and their end, so that the work stays bounded. */
-const READ_CHARS_HEAD = 4000;
-const READ_CHARS_TAIL = 2000;
+const READ_CHARS_HEAD = 1200;
+const READ_CHARS_TAIL = 600;
 
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}'\u30fc]*/gu;
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\u30fc]/u;

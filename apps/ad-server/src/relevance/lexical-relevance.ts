@@ -22,7 +22,7 @@ const FIT_SHARE = 0.5;
 /** Relevance of an ad that only its keywords speak for. */
 const ANCHORED_SCORE = 0.5;
 /** Prompts are compared with ads by their beginning. */
-const PROMPT_CHARS_MAX = 6000;
+const PROMPT_CHARS_MAX = 2000;
 /** Ads of unknown categories taken in one turn of the event loop. */
 const TURN_ADS = 500;
 
@@ -43,25 +43,33 @@ interface Shelf {
  * know are served where the prompt wants to buy something and has a keyword of the ad.
  */
 export class LexicalRelevance implements Relevance {
+  /** Made when first asked for, or in their turn after the start. */
   readonly #shelves = new Map<string, Shelf>();
+  readonly #members: ReadonlyMap<string, readonly Ad[]>;
+  readonly #model: PromptModel;
   readonly #terms = new TermReader();
   readonly #unknown = new KeywordAnchors(this.#terms);
 
-  /** A long catalogue leaves the event loop its turn again and again. */
+  private constructor(ads: readonly Ad[], model: PromptModel) {
+    this.#members = Map.groupBy(ads, ({ category }) => category);
+    this.#model = model;
+  }
+
+  /**
+   * Resolves before the shelves of known categories are made, so that a long catalogue is served at once: they
+   * follow one a turn of the event loop, and each at once if a prompt needs it.
+   */
   static async build(ads: readonly Ad[], model: PromptModel): Promise<LexicalRelevance> {
-    const relevance = new LexicalRelevance();
     const known = new Set(model.categories);
     const [ofKnown = [], ofUnknown = []] = [true, false].map((isKnown) =>
       ads.filter(({ category }) => known.has(category) === isKnown),
     );
-    for (const [category, members] of Map.groupBy(ofKnown, (ad) => ad.category)) {
-      await turn();
-      relevance.#shelves.set(category, relevance.#shelfOf(members, model));
-    }
+    const relevance = new LexicalRelevance(ofKnown, model);
     for (let from = 0; from < ofUnknown.length; from += TURN_ADS) {
       await turn();
       relevance.#unknown.add(ofUnknown.slice(from, from + TURN_ADS));
     }
+    void relevance.#makeShelves();
     return relevance;
   }
 
@@ -71,18 +79,31 @@ export class LexicalRelevance implements Relevance {
     );
   }
 
-  #shelfOf(members: readonly Ad[], model: PromptModel): Shelf {
-    return {
-      ads: members.map((ad) => ({ ad, meaning: meaningOf(ad, model) })),
+  async #makeShelves(): Promise<void> {
+    for (const category of this.#members.keys()) {
+      await turn();
+      this.#shelfOf(category);
+    }
+  }
+
+  #shelfOf(category: string): Shelf | undefined {
+    const members = this.#members.get(category);
+    if (members === undefined || this.#shelves.has(category)) {
+      return this.#shelves.get(category);
+    }
+    const shelf = {
+      ads: members.map((ad) => ({ ad, meaning: meaningOf(ad, this.#model) })),
       index: new CategoryIndex(members, this.#terms),
     };
+    this.#shelves.set(category, shelf);
+    return shelf;
   }
 
   #ofKnownCategories({ prompt, language, reading }: Question): ScoredAd[] {
     const categories = needCategories(reading, language, LEXICAL_THRESHOLDS);
     const terms = categories.length === 0 ? [] : this.#terms.termsOf(prompt.slice(0, PROMPT_CHARS_MAX));
     return categories.flatMap(({ category, share }) => {
-      const shelf = this.#shelves.get(category);
+      const shelf = this.#shelfOf(category);
       const found = shelf?.index.search(terms);
       return (shelf?.ads ?? []).map(({ ad, meaning }) => ({
         ad,
