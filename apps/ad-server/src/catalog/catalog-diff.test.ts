@@ -1,18 +1,9 @@
 import { expect, test } from "vitest";
+import { PLAIN_AD } from "../../testdata/plain-ad.ts";
 import { diffCatalogs } from "./catalog-diff.ts";
 import { parseCatalog } from "./load-catalog.ts";
 
-const AD = {
-  id: "a",
-  product_name: "Velmora Drift",
-  advertiser: "velmora",
-  category: "running-shoes",
-  description: "A trainer.",
-  keywords: ["running shoes"],
-  landing_url: "https://velmora.example/",
-  bid_cpm_micros: 1,
-  budget_micros: 1,
-};
+const AD = { ...PLAIN_AD, id: "a" };
 
 function adsOf(...ads: object[]) {
   const parsed = parseCatalog(ads);

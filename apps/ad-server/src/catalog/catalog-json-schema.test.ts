@@ -3,6 +3,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { CORE_SCHEMA, load } from "js-yaml";
 import { expect, test } from "vitest";
+import { PLAIN_AD as AD } from "../../testdata/plain-ad.ts";
 import { catalogJsonSchema } from "./catalog-json-schema.ts";
 import { parseCatalog } from "./load-catalog.ts";
 
@@ -10,17 +11,6 @@ const ajv = new Ajv2020({ allErrors: true });
 formats.default(ajv);
 const isValid = ajv.compile(catalogJsonSchema());
 
-const AD = {
-  id: "velmora-drift",
-  product_name: "Velmora Drift",
-  advertiser: "velmora",
-  category: "running-shoes",
-  description: "A trainer.",
-  keywords: ["running shoes"],
-  landing_url: "https://velmora.example/",
-  bid_cpm_micros: 1,
-  budget_micros: 1,
-};
 const without = (field: keyof typeof AD) => [
   Object.fromEntries(Object.entries(AD).filter(([name]) => name !== field)),
 ];

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { PLAIN_AD } from "../../testdata/plain-ad.ts";
 import { loadPromptRules } from "../injection/shipped-rules.ts";
 import type { Ad } from "./ad.ts";
 import { type Catalog, CurrentCatalog } from "./current-catalog.ts";
@@ -6,17 +7,7 @@ import { parseCatalog } from "./load-catalog.ts";
 
 function adsNamed(...names: string[]): readonly Ad[] {
   const parsed = parseCatalog(
-    names.map((name) => ({
-      id: name.toLowerCase(),
-      product_name: name,
-      advertiser: "velmora",
-      category: "running-shoes",
-      description: "A trainer.",
-      keywords: ["running shoes"],
-      landing_url: "https://velmora.example/",
-      bid_cpm_micros: 1,
-      budget_micros: 1,
-    })),
+    names.map((name) => ({ ...PLAIN_AD, id: name.toLowerCase(), product_name: name })),
   );
   return parsed.kind === "ok" ? parsed.ads : [];
 }

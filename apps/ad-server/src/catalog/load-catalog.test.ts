@@ -1,18 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { PLAIN_AD as AD } from "../../testdata/plain-ad.ts";
 import { loadCatalog, parseCatalog } from "./load-catalog.ts";
-
-const AD = {
-  id: "velmora-drift",
-  product_name: "Velmora Drift",
-  advertiser: "velmora",
-  category: "running-shoes",
-  description: "A trainer.",
-  keywords: ["running shoes"],
-  landing_url: "https://velmora.example/",
-  bid_cpm_micros: 1,
-  budget_micros: 1,
-};
 
 test("the shipped catalogue is sound", () => {
   const file = fileURLToPath(new URL("../../catalog/catalog.yaml", import.meta.url));

@@ -4,6 +4,7 @@ import { type InjectionRequest, injectionRequestSchema } from "@adrelay/contract
 import { expect, test } from "vitest";
 import { adSchema } from "../catalog/ad.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
+import { SHIPPED_CATALOG_FILE } from "../config.ts";
 import { figuresOf } from "../evaluation/evaluation-report.ts";
 import { judgePrompt } from "../evaluation/judge-prompts.ts";
 import { parseLabelledOutcomes } from "../evaluation/labelled-outcomes.ts";
@@ -15,7 +16,7 @@ import { loadPromptRules } from "./shipped-rules.ts";
 const NOW_MS = Date.UTC(2026, 5, 1);
 
 const fileOf = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const catalog = loadCatalog(fileOf("../../catalog/catalog.yaml"));
+const catalog = loadCatalog(SHIPPED_CATALOG_FILE);
 const ads = catalog.kind === "ok" ? catalog.ads : [];
 const promptRules = await loadPromptRules();
 const rules: DecisionRules = {

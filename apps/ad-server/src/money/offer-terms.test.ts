@@ -1,16 +1,12 @@
 import { expect, test } from "vitest";
+import { PLAIN_AD } from "../../testdata/plain-ad.ts";
 import { adSchema } from "../catalog/ad.ts";
 import { offerTermsOf, sessionMarkOf } from "./offer-terms.ts";
 
 function makeAd(more: object) {
   return adSchema.parse({
+    ...PLAIN_AD,
     id: "drift",
-    product_name: "Velmora Drift",
-    advertiser: "velmora",
-    category: "running-shoes",
-    description: "A trainer.",
-    keywords: ["running shoes"],
-    landing_url: "https://velmora.example/",
     bid_cpm_micros: 3_100_000,
     budget_micros: 40_000_000,
     ...more,

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { PLAIN_AD } from "../../testdata/plain-ad.ts";
 import { type Ad, adSchema } from "../catalog/ad.ts";
 import { type Audience, isEligible } from "./targeting.ts";
 
@@ -14,18 +15,7 @@ const NOBODY: Audience = {
 };
 
 function makeAd(fields: object): Ad {
-  return adSchema.parse({
-    id: "ad",
-    product_name: "Velmora Drift",
-    advertiser: "velmora",
-    category: "running-shoes",
-    description: "A trainer.",
-    keywords: ["running shoes"],
-    landing_url: "https://velmora.example/",
-    bid_cpm_micros: 1,
-    budget_micros: 1,
-    ...fields,
-  });
+  return adSchema.parse({ ...PLAIN_AD, id: "ad", ...fields });
 }
 
 test.each<[targeting: object, matching: Partial<Audience>, other: Partial<Audience>]>([
