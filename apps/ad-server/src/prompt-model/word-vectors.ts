@@ -98,7 +98,8 @@ export function loadWordVectors(file: string): WordVectors {
   return new WordVectors(readFileSync(file));
 }
 
-function normalised(vector: Float32Array): Float32Array {
+/** The same direction with length 1; no direction stays none. */
+export function normalised(vector: Float32Array): Float32Array {
   const length = Math.sqrt(dotProduct(vector, vector));
   return length === 0 ? vector : vector.map((value) => value / length);
 }

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { Tokenizer } from "@huggingface/tokenizers";
 import { env, InferenceSession, Tensor } from "onnxruntime-web";
+import { normalised } from "../../prompt-model/word-vectors.ts";
 import { findModelFiles, type ModelFiles } from "./model-files.ts";
 import { TextEncoder } from "./text-encoder.ts";
 import { choosePrefixes, type PrefixMode, type TextPrefixes, type TextRole } from "./text-prefixes.ts";
@@ -137,8 +138,7 @@ function meanDirection(states: Float32Array, dimensions: number): Float32Array {
   states.forEach((value, at) => {
     sum[at % dimensions] = (sum[at % dimensions] ?? 0) + value;
   });
-  const length = Math.hypot(...sum);
-  return length === 0 ? sum : sum.map((value) => value / length);
+  return normalised(sum);
 }
 
 function fingerprint({ weights, tokenizer }: ModelFiles, settings: object): string {
