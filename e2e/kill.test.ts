@@ -120,7 +120,7 @@ test(`none of ${ACKNOWLEDGMENTS} acknowledgments is lost or doubled by kills at 
   expect(sumOf(samples, "adrelay_acknowledgments")).toBe(filled + total("unknown"));
   const recorded = await adServerCount();
   expect(recorded).toBe(total("delivered"));
-});
+}, 300_000);
 
 /** How many acknowledgments the ad server's own books hold. */
 async function adServerCount(): Promise<number> {
