@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { freePort } from "@adrelay/local-redis";
 import {
   acknowledged,
   type CommandOptions,
   type EndedCommand,
   eventually,
+  freeLanePort,
   type RelayCaller,
   type RelayStack,
   relayCaller,
@@ -89,7 +89,7 @@ test("the doctor warns of a lax Redis and fails without a worker", async () => {
 });
 
 test("each kind of failure has its exit code", async () => {
-  const away = `http://127.0.0.1:${await freePort()}`;
+  const away = `http://127.0.0.1:${await freeLanePort()}`;
   const wrong = { ADRELAY_ADMIN_TOKEN: "guess" };
   const codes = await Promise.all([
     adrelayIn(wrong, "status"),

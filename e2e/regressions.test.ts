@@ -2,12 +2,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { freePort } from "@adrelay/local-redis";
 import {
   acknowledged,
   eventually,
   fetchMetrics,
   filled,
+  freeLanePort,
   pause,
   type RelayCaller,
   type RelayStack,
@@ -183,7 +183,7 @@ test.each(["stopped reading", "gone"] as const)(
   "a process whose log reader is %s ends on SIGTERM all the same",
   async (how) => {
     const main = fileURLToPath(new URL("../apps/gateway/src/main.ts", import.meta.url));
-    const port = await freePort();
+    const port = await freeLanePort();
     const child = spawn(process.execPath, [main], {
       env: {
         PATH: process.env["PATH"],

@@ -5,8 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { freePort } from "@adrelay/local-redis";
-import { eventually, relayCaller, startTestRedis } from "@adrelay/testkit";
+import { eventually, freeLanePort, relayCaller, startTestRedis } from "@adrelay/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 
@@ -34,10 +33,10 @@ let started: Start[];
 beforeEach(async () => {
   home = mkdtempSync(join(tmpdir(), "adrelay-start-"));
   ports = {
-    GATEWAY_PORT: String(await freePort()),
-    GATEWAY_OPS_PORT: String(await freePort()),
-    WORKER_OPS_PORT: String(await freePort()),
-    AD_SERVER_PORT: String(await freePort()),
+    GATEWAY_PORT: String(await freeLanePort()),
+    GATEWAY_OPS_PORT: String(await freeLanePort()),
+    WORKER_OPS_PORT: String(await freeLanePort()),
+    AD_SERVER_PORT: String(await freeLanePort()),
   };
   started = [];
 });
@@ -192,7 +191,7 @@ test("a part that can't start is named with its reason, and what was started is 
 });
 
 test("a REDIS_URL at which nothing answers is told at once", async () => {
-  const one = start([], { REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
+  const one = start([], { REDIS_URL: `redis://127.0.0.1:${await freeLanePort()}` });
   expect(await one.exited).toBe(1);
   expect(one.output()).toContain("REDIS_URL: no Redis answers there");
 });
