@@ -1,4 +1,28 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+
+/** Vitest's own choice leaves one core free, and so one worker on a machine of two: tests wait more than they compute. */
+const maxWorkers = Math.max(2, availableParallelism() - 1);
+
+const e2e = { testTimeout: 120_000, hookTimeout: 120_000 };
+
+/** End-to-end tests that mostly wait and hold nothing to a tight time: two files of these run at once. */
+const PAIRED = [
+  "canaries",
+  "cases",
+  "cli",
+  "cli-dead-letters",
+  "cli-standing",
+  "clock-skew",
+  "compose",
+  "eval-ads-command",
+  "observe",
+  "observe-command",
+  "replay",
+  "settings",
+  "start",
+  "traces",
+].map((name) => `e2e/${name}.test.ts`);
 
 export default defineConfig({
   test: {
@@ -12,6 +36,7 @@ export default defineConfig({
             "scripts/**/*.test.ts",
             "bench/**/*.test.ts",
           ],
+          maxWorkers,
         },
       },
       {
@@ -20,16 +45,14 @@ export default defineConfig({
           include: ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts", "deploy/**/*.test.ts"],
           testTimeout: 30_000,
           hookTimeout: 60_000,
+          maxWorkers,
         },
       },
       {
-        test: {
-          name: "e2e",
-          include: ["e2e/**/*.test.ts"],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
-          fileParallelism: false,
-        },
+        test: { ...e2e, name: "e2e-paired", include: PAIRED, maxWorkers: 2, sequence: { groupOrder: 1 } },
+      },
+      {
+        test: { ...e2e, name: "e2e", include: ["e2e/**/*.test.ts"], exclude: PAIRED, fileParallelism: false },
       },
     ],
   },
