@@ -66,7 +66,7 @@ function start(args: readonly string[] = [], env: Readonly<Record<string, string
   return one;
 }
 
-const running = (one: Start) => eventually(() => expect(one.output()).toContain("Ctrl-C stops it"), 30_000);
+const running = (one: Start) => eventually(() => expect(one.output()).toContain("Ctrl-C stops it"), 60_000);
 const readRun = () => runSchema.parse(JSON.parse(readFileSync(join(home, "run.json"), "utf8")));
 
 function isAlive(pid: number): boolean {
@@ -136,15 +136,15 @@ test("a part that is killed is started again and says so, and so is Redis", asyn
   for (const part of ["gateway", "worker", "ad-server", "redis"]) {
     const pid = readRun().pids[part] ?? 0;
     process.kill(pid, "SIGKILL");
-    await eventually(() => expect(readRun().pids[part]).not.toBe(pid), 15_000);
-    await eventually(() => expect(one.output()).toContain(`${part} runs again`), 15_000);
+    await eventually(() => expect(readRun().pids[part]).not.toBe(pid), 60_000);
+    await eventually(() => expect(one.output()).toContain(`${part} runs again`), 60_000);
   }
   const run = readRun();
   const caller = relayCaller(run.gateway, run.apiKey);
   await eventually(async () => {
     const { body } = await caller.inject();
     expect((await caller.acknowledge(body["ad_response_id"], "text")).status).toBe(200);
-  }, 15_000);
+  }, 60_000);
 });
 
 test("a second start in the same folder says that one runs", async () => {
@@ -214,7 +214,7 @@ test("a supervisor that is killed takes its parts with it", async () => {
   const { pids } = readRun();
   one.child.kill("SIGKILL");
   await one.exited;
-  await eventually(() => expect(Object.values(pids).filter(isAlive)).toEqual([]), 15_000);
+  await eventually(() => expect(Object.values(pids).filter(isAlive)).toEqual([]), 60_000);
   await running(start(["--no-demo"]));
 });
 

@@ -54,7 +54,7 @@ test("the time from an injection to its acknowledgment is measured once each", a
 const ODD_CALLS = 10_000;
 const LANES = 32;
 
-test("ten thousand odd paths, keys and methods add no series", async () => {
+test("ten thousand odd paths, keys and methods add no series", { timeout: 120_000 }, async () => {
   const odd = async (at: number) => {
     const headers = { "X-Service-API-Key": at % 3 === 0 ? TEST_API_KEY : `odd-key-${at}` };
     const paths = [`/odd/${at}`, `/api/ad-injection/acknowledgments/odd-${at}/`, "/api/ad-injection/start/"];
