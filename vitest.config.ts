@@ -6,23 +6,10 @@ const maxWorkers = Math.max(2, availableParallelism() - 1);
 
 const e2e = { testTimeout: 120_000, hookTimeout: 120_000 };
 
-/** End-to-end tests that mostly wait and hold nothing to a tight time: two files of these run at once. */
-const PAIRED = [
-  "canaries",
-  "cases",
-  "cli",
-  "cli-dead-letters",
-  "cli-standing",
-  "clock-skew",
-  "compose",
-  "eval-ads-command",
-  "observe",
-  "observe-command",
-  "replay",
-  "settings",
-  "start",
-  "traces",
-].map((name) => `e2e/${name}.test.ts`);
+/** End-to-end tests that hold what they measure to a tight time, or that hurt all they use: nothing runs beside them. */
+const ALONE = ["breaker", "chaos", "kill", "long-outage", "outage", "shutdown"].map(
+  (name) => `e2e/${name}.test.ts`,
+);
 
 export default defineConfig({
   test: {
@@ -49,10 +36,18 @@ export default defineConfig({
         },
       },
       {
-        test: { ...e2e, name: "e2e-paired", include: PAIRED, maxWorkers: 2, sequence: { groupOrder: 1 } },
+        // They mostly wait: for processes that start, for locks of killed workers to run out.
+        test: {
+          ...e2e,
+          name: "e2e",
+          include: ["e2e/**/*.test.ts"],
+          exclude: ALONE,
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+        },
       },
       {
-        test: { ...e2e, name: "e2e", include: ["e2e/**/*.test.ts"], exclude: PAIRED, fileParallelism: false },
+        test: { ...e2e, name: "e2e-alone", include: ALONE, fileParallelism: false },
       },
     ],
   },

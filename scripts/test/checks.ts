@@ -38,9 +38,9 @@ function staticCheck(name: string, program: string, args: readonly string[]) {
   return { of: "static", kind: "static", name, program, args, needsRedis: false } as const;
 }
 
-/** One kind's tests stand in the project of its name, and of e2e those that run two files at a time in another. */
+/** One kind's tests stand in the project of its name, those of e2e that nothing may run beside in another. */
 function testCheck(kind: "unit" | "integration" | "e2e", filters: readonly string[]) {
-  const projects = kind === "e2e" ? ["e2e-paired", "e2e"] : [kind];
+  const projects = kind === "e2e" ? ["e2e", "e2e-alone"] : [kind];
   return {
     of: kind,
     kind: "tests",
