@@ -71,7 +71,7 @@ async function deadLetters(count: number, status = 422): Promise<string[]> {
   const rest = ids.values();
   const lane = async () => {
     for (const id of rest) {
-      await caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
+      await caller.acknowledgeUntilTaken(id, "text", { headers: { Prefer: "respond-async" } });
     }
   };
   await Promise.all(Array.from({ length: Math.min(16, count) }, lane));
@@ -133,7 +133,7 @@ test("a replay of ids takes the dead ones and says why it leaves the others", as
   const [dead = ""] = await deadLetters(1);
   provider.onAcknowledge(() => ({ kind: "answer", status: 406 }));
   const refused = await injected();
-  await caller.acknowledge(refused, "text");
+  await caller.acknowledgeUntilTaken(refused, "text");
   provider.onAcknowledge(() => acknowledged());
   const unknown = unknownId();
   const { exit, stdout, stderr } = await adrelay("dead", "replay", refused, dead, unknown);
@@ -248,11 +248,11 @@ test("lookup tells each state that an acknowledgment can be in", async () => {
     expect(stdout).toMatch(/^state +awaiting[\s\S]*^deadline .*\(in /m);
   });
   const delivered = await injected();
-  await caller.acknowledge(delivered, "text");
+  await caller.acknowledgeUntilTaken(delivered, "text");
   await shows(delivered, "delivered", /^verdict +ok$/m, /deliver +ok/);
   provider.onAcknowledge(() => ({ kind: "answer", status: 503 }));
   const queued = unknownId();
-  await caller.acknowledge(queued, "text", { headers: { Prefer: "respond-async" } });
+  await caller.acknowledgeUntilTaken(queued, "text", { headers: { Prefer: "respond-async" } });
   await shows(queued, "queued", /^last code +http_503$/m);
   provider.onAcknowledge(() => ({ kind: "answer", status: 406 }));
   await shows(queued, "refused", /refuse +http_406/);

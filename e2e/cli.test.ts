@@ -78,7 +78,7 @@ test("npm run adrelay replays a dead letter once, and says how to call it", asyn
   const caller = relayCaller(stack.gatewayUrl);
   const id = unknownId();
   provider.onAcknowledge(() => ({ kind: "answer", status: 400 }));
-  await caller.acknowledge(id, "text");
+  await caller.acknowledgeUntilTaken(id, "text");
   provider.onAcknowledge(() => acknowledged());
   expect(await adrelay("dead", "replay", id)).toEqual({ exit: 0, stdout: `${id}  queued\n`, stderr: "" });
   await eventually(async () => expect((await caller.lookUp(id)).body["state"]).toBe("delivered"));

@@ -63,7 +63,7 @@ test("a dead letter that is replayed the moment it dies is delivered and not stu
   const lane = async () => {
     for (let at = 0; at < 20; at += 1) {
       const id = await injected();
-      await caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
+      await caller.acknowledgeUntilTaken(id, "text", { headers: { Prefer: "respond-async" } });
       await eventually(async () => expect((await replay(id)).status).toBe(200));
     }
   };
