@@ -18,6 +18,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 /** A text that must show up nowhere but at the provider. */
 const CANARY = "canary-of-a-user";
 
+/** An attempt may last so long that a loaded machine makes none twice. */
+const SETTINGS = { ACK_DEADLINE_MS: "700", DELIVERY_TIMEOUT_MS: "5000" };
+
 let redis: TestRedis;
 let adServerRedis: TestRedis;
 let adServer: AdServerProcess;
@@ -35,7 +38,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   redis = await startTestRedis();
-  stack = await startRelayStack({ redis, providerUrl: adServer.url, env: { ACK_DEADLINE_MS: "700" } });
+  stack = await startRelayStack({ redis, providerUrl: adServer.url, env: SETTINGS });
   caller = relayCaller(stack.gatewayUrl);
 });
 afterEach(async () => {

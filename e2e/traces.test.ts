@@ -45,7 +45,9 @@ interface Relay {
 }
 
 async function startRelay(env: Record<string, string> = {}): Promise<Relay> {
-  const running = await startRelayStack({ redis, providerUrl: provider.url, env });
+  // So long that a loaded machine makes no attempt twice.
+  const patient = { DELIVERY_TIMEOUT_MS: "5000", ...env };
+  const running = await startRelayStack({ redis, providerUrl: provider.url, env: patient });
   stack = running;
   return { running, caller: relayCaller(running.gatewayUrl) };
 }
