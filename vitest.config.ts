@@ -7,7 +7,7 @@ const maxWorkers = Math.max(2, availableParallelism() - 1);
 const e2e = { testTimeout: 120_000, hookTimeout: 120_000 };
 
 /** End-to-end tests that hold what they measure to a tight time, or that hurt all they use: nothing runs beside them. */
-const ALONE = ["breaker", "chaos", "kill", "long-outage", "outage", "shutdown"].map(
+const ALONE = ["breaker", "chaos", "kill", "long-outage", "outage", "regressions", "shutdown"].map(
   (name) => `e2e/${name}.test.ts`,
 );
 
