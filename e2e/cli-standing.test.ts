@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { freePort } from "@adrelay/local-redis";
 import {
   acknowledged,
   type CommandOptions,
   type EndedCommand,
   eventually,
+  freeLanePort,
   type RelayCaller,
   type RelayStack,
   relayCaller,
@@ -50,7 +50,7 @@ function adrelayIn(env: CommandOptions["env"], ...words: string[]): Promise<Ende
 const adrelay = (...words: string[]) => adrelayIn({ ADRELAY_ADMIN_TOKEN: TEST_ADMIN_TOKEN }, ...words);
 
 test("a refused key shows as an open circuit in status and as a fault in doctor", async () => {
-  await caller.acknowledge(unknownId(), "text");
+  await caller.acknowledgeUntilTaken(unknownId(), "text");
   await eventually(async () => {
     const calm = await adrelay("status");
     expect(calm).toMatchObject({ exit: 0, stderr: "" });
@@ -59,7 +59,7 @@ test("a refused key shows as an open circuit in status and as a fault in doctor"
     expect(calm.stdout).toMatch(/^gateway .*\n^worker /m);
   });
   provider.onAcknowledge(() => ({ kind: "answer", status: 401 }));
-  await caller.acknowledge(unknownId(), "text", { headers: { Prefer: "respond-async" } });
+  await caller.acknowledgeUntilTaken(unknownId(), "text", { headers: { Prefer: "respond-async" } });
   await eventually(async () => {
     const { stdout } = await adrelay("status");
     expect(stdout).toMatch(/^default +default +open \(auth\) +\S+Z \(.+ ago\) +\S+Z \(in .+\) +1$/m);
@@ -89,7 +89,7 @@ test("the doctor warns of a lax Redis and fails without a worker", async () => {
 });
 
 test("each kind of failure has its exit code", async () => {
-  const away = `http://127.0.0.1:${await freePort()}`;
+  const away = `http://127.0.0.1:${await freeLanePort()}`;
   const wrong = { ADRELAY_ADMIN_TOKEN: "guess" };
   const codes = await Promise.all([
     adrelayIn(wrong, "status"),

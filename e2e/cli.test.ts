@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { doctorReportSchema } from "@adrelay/contract";
-import { freePort } from "@adrelay/local-redis";
 import {
   type AdServerProcess,
   acknowledged,
   eventually,
+  freeLanePort,
   type RelayStack,
   relayCaller,
   type ScriptedProvider,
@@ -78,7 +78,7 @@ test("npm run adrelay replays a dead letter once, and says how to call it", asyn
   const caller = relayCaller(stack.gatewayUrl);
   const id = unknownId();
   provider.onAcknowledge(() => ({ kind: "answer", status: 400 }));
-  await caller.acknowledge(id, "text");
+  await caller.acknowledgeUntilTaken(id, "text");
   provider.onAcknowledge(() => acknowledged());
   expect(await adrelay("dead", "replay", id)).toEqual({ exit: 0, stdout: `${id}  queued\n`, stderr: "" });
   await eventually(async () => expect((await caller.lookUp(id)).body["state"]).toBe("delivered"));
@@ -113,7 +113,7 @@ test("the packed command runs on its own, also on an older Node", async () => {
   const bin = join(dir, "node_modules/adrelay/adrelay.js");
   const env = { ADRELAY_ADMIN_TOKEN: TEST_ADMIN_TOKEN };
   for (const node of await nodesToTry()) {
-    const away = await run(node, [bin, "status", "--url", `http://127.0.0.1:${await freePort()}`], env);
+    const away = await run(node, [bin, "status", "--url", `http://127.0.0.1:${await freeLanePort()}`], env);
     expect(away).toMatchObject({ exit: 3, stdout: "", stderr: expect.stringContaining("ECONNREFUSED") });
     const seen = await run(node, [bin, "doctor", "--json", "--url", stack.gatewayOpsUrl], env);
     expect(doctorReportSchema.safeParse(JSON.parse(seen.stdout)).success).toBe(true);

@@ -35,7 +35,7 @@ test("an attempt that a worker with a fast clock put off is made on time by othe
   const caller = relayCaller(stack.gatewayUrl);
   const { body } = await caller.inject();
   const id = String(body["ad_response_id"]);
-  await caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
+  await caller.acknowledgeUntilTaken(id, "text", { headers: { Prefer: "respond-async" } });
   await eventually(() => expect(provider.acknowledgmentsOf(id)).toHaveLength(1));
   await eventually(async () => expect((await caller.lookUp(id)).body["attempts"]).toBe(1));
   await fast.stop();

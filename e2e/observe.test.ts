@@ -24,7 +24,7 @@ import { writeScrapeConfig } from "./observe/scrape-config.ts";
 import { QUICK_SETTINGS, runTraffic } from "./observe/traffic.ts";
 
 /** Windows of a rate need two scrapes, and the late ones their time. */
-const SETTLE_TIMEOUT_MS = 30_000;
+const SETTLE_TIMEOUT_MS = 60_000;
 const LOOK_INTERVAL_MS = 1000;
 
 const found = await findTestPrometheus();

@@ -57,17 +57,17 @@ test("an acknowledgment that is always throttled comes again by its schedule, be
       ? { kind: "answer", status: 429, headers: { "Retry-After": "2" } }
       : acknowledged(),
   );
-  await caller.acknowledge(poison, "text", ASYNC);
+  await caller.acknowledgeUntilTaken(poison, "text", ASYNC);
   await eventually(async () => expect(await openCircuits()).toBe(1));
   const healthy = Array.from({ length: 3 }, unknownId);
   for (const id of healthy) {
-    await caller.acknowledge(id, "text", ASYNC);
+    await caller.acknowledgeUntilTaken(id, "text", ASYNC);
   }
   await eventually(async () => expect(await countOf("delivered")).toBe(3), 10_000);
   await eventually(() => expect(provider.acknowledgmentsOf(poison)).toHaveLength(2), 10_000);
   await eventually(async () => expect(await openCircuits()).toBe(1));
   // The second pause is for the others as well; the poison itself waits for its schedule after that.
-  await caller.acknowledge(unknownId(), "text", ASYNC);
+  await caller.acknowledgeUntilTaken(unknownId(), "text", ASYNC);
   await eventually(async () => expect(await countOf("delivered")).toBe(4), 10_000);
   await eventually(async () => expect(await openCircuits()).toBe(0));
   const ids = provider.posts.map(({ fields }) => fields["ad_response_id"]);

@@ -2,12 +2,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { freePort } from "@adrelay/local-redis";
 import {
   acknowledged,
   eventually,
   fetchMetrics,
   filled,
+  freeLanePort,
   pause,
   type RelayCaller,
   type RelayStack,
@@ -63,7 +63,7 @@ test("a dead letter that is replayed the moment it dies is delivered and not stu
   const lane = async () => {
     for (let at = 0; at < 20; at += 1) {
       const id = await injected();
-      await caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
+      await caller.acknowledgeUntilTaken(id, "text", { headers: { Prefer: "respond-async" } });
       await eventually(async () => expect((await replay(id)).status).toBe(200));
     }
   };
@@ -81,7 +81,8 @@ test("a provider that hung gets no injection of a caller that was answered, and 
   await Promise.all(Array.from({ length: 300 }, () => caller.inject(limit)));
   const before = provider.posts.length;
   provider.onStart(() => filled());
-  expect((await caller.inject(limit)).status).toBe(200);
+  // Long before the 30 s that the provider would be listened to.
+  expect((await caller.inject({ headers: { "X-Adrelay-Timeout-Ms": "3000" } })).status).toBe(200);
   await pause(300);
   expect(provider.posts.length).toBe(before + 1);
 });
@@ -101,7 +102,7 @@ test("a Redis that answers slowly after a reconnection gets no acknowledgment be
   }
   proxy.setTarget(redis.port);
   proxy.cut();
-  await eventually(async () => expect((await caller.acknowledge(id, "text")).status).toBeLessThan(300), 5000);
+  await eventually(async () => expect((await caller.acknowledge(id, "text")).status).toBeLessThan(300));
   await careless.dispose();
 });
 
@@ -183,7 +184,7 @@ test.each(["stopped reading", "gone"] as const)(
   "a process whose log reader is %s ends on SIGTERM all the same",
   async (how) => {
     const main = fileURLToPath(new URL("../apps/gateway/src/main.ts", import.meta.url));
-    const port = await freePort();
+    const port = await freeLanePort();
     const child = spawn(process.execPath, [main], {
       env: {
         PATH: process.env["PATH"],

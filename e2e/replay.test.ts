@@ -52,7 +52,7 @@ async function admin(method: "GET" | "POST", path: string, body?: unknown): Prom
 
 async function acknowledge(): Promise<string> {
   const id = String((await caller.inject()).body["ad_response_id"]);
-  await caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
+  await caller.acknowledgeUntilTaken(id, "text", { headers: { Prefer: "respond-async" } });
   return id;
 }
 

@@ -5,8 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { freePort } from "@adrelay/local-redis";
-import { eventually, relayCaller, startTestRedis } from "@adrelay/testkit";
+import { eventually, freeLanePort, relayCaller, startTestRedis } from "@adrelay/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 
@@ -34,10 +33,10 @@ let started: Start[];
 beforeEach(async () => {
   home = mkdtempSync(join(tmpdir(), "adrelay-start-"));
   ports = {
-    GATEWAY_PORT: String(await freePort()),
-    GATEWAY_OPS_PORT: String(await freePort()),
-    WORKER_OPS_PORT: String(await freePort()),
-    AD_SERVER_PORT: String(await freePort()),
+    GATEWAY_PORT: String(await freeLanePort()),
+    GATEWAY_OPS_PORT: String(await freeLanePort()),
+    WORKER_OPS_PORT: String(await freeLanePort()),
+    AD_SERVER_PORT: String(await freeLanePort()),
   };
   started = [];
 });
@@ -67,7 +66,7 @@ function start(args: readonly string[] = [], env: Readonly<Record<string, string
   return one;
 }
 
-const running = (one: Start) => eventually(() => expect(one.output()).toContain("Ctrl-C stops it"), 30_000);
+const running = (one: Start) => eventually(() => expect(one.output()).toContain("Ctrl-C stops it"), 60_000);
 const readRun = () => runSchema.parse(JSON.parse(readFileSync(join(home, "run.json"), "utf8")));
 
 function isAlive(pid: number): boolean {
@@ -137,15 +136,15 @@ test("a part that is killed is started again and says so, and so is Redis", asyn
   for (const part of ["gateway", "worker", "ad-server", "redis"]) {
     const pid = readRun().pids[part] ?? 0;
     process.kill(pid, "SIGKILL");
-    await eventually(() => expect(readRun().pids[part]).not.toBe(pid), 15_000);
-    await eventually(() => expect(one.output()).toContain(`${part} runs again`), 15_000);
+    await eventually(() => expect(readRun().pids[part]).not.toBe(pid), 60_000);
+    await eventually(() => expect(one.output()).toContain(`${part} runs again`), 60_000);
   }
   const run = readRun();
   const caller = relayCaller(run.gateway, run.apiKey);
   await eventually(async () => {
     const { body } = await caller.inject();
     expect((await caller.acknowledge(body["ad_response_id"], "text")).status).toBe(200);
-  }, 15_000);
+  }, 60_000);
 });
 
 test("a second start in the same folder says that one runs", async () => {
@@ -192,7 +191,7 @@ test("a part that can't start is named with its reason, and what was started is 
 });
 
 test("a REDIS_URL at which nothing answers is told at once", async () => {
-  const one = start([], { REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
+  const one = start([], { REDIS_URL: `redis://127.0.0.1:${await freeLanePort()}` });
   expect(await one.exited).toBe(1);
   expect(one.output()).toContain("REDIS_URL: no Redis answers there");
 });
@@ -215,7 +214,7 @@ test("a supervisor that is killed takes its parts with it", async () => {
   const { pids } = readRun();
   one.child.kill("SIGKILL");
   await one.exited;
-  await eventually(() => expect(Object.values(pids).filter(isAlive)).toEqual([]), 15_000);
+  await eventually(() => expect(Object.values(pids).filter(isAlive)).toEqual([]), 60_000);
   await running(start(["--no-demo"]));
 });
 

@@ -3,8 +3,13 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "@adrelay/local-redis";
-import { type SocketProxy, startSocketProxy, startTestRedis, type TestRedis } from "@adrelay/testkit";
+import {
+  freeLanePort,
+  type SocketProxy,
+  startSocketProxy,
+  startTestRedis,
+  type TestRedis,
+} from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { ChaosApp } from "./chaos-app.ts";
 import { ACCOUNTS, type Account, APP_IDS, type AppId, type LinkEnd } from "./fault.ts";
@@ -76,7 +81,7 @@ export async function startWorld({ seed, deliveryAgeMaxMs, logsDir }: WorldOptio
     const toRedis = await startSocketProxy(redis.port);
     const toProvider = await startSocketProxy(provider.port);
     links.set(`${id} redis`, toRedis).set(`${id} provider`, toProvider);
-    const own = { port: await freePort(), opsPort: await freePort() };
+    const own = { port: await freeLanePort(), opsPort: await freeLanePort() };
     ports.set(id, own);
     const env = {
       ...SETTINGS,

@@ -1,6 +1,6 @@
 import type { TestStage } from "../bootstrap/command-line.mjs";
 
-/** One step of the run: a static check, which passes or fails as a whole, or a project of tests. */
+/** One step of the run: a static check, which passes or fails as a whole, or projects of tests. */
 export type Check = {
   readonly name: string;
   readonly needsRedis: boolean;
@@ -8,7 +8,8 @@ export type Check = {
   | { readonly kind: "static"; readonly program: string; readonly args: readonly string[] }
   | {
       readonly kind: "tests";
-      readonly project: string;
+      /** Of vitest.config.ts. */
+      readonly projects: readonly string[];
       readonly filters: readonly string[];
       readonly mayBeEmpty: boolean;
     }
@@ -37,7 +38,16 @@ function staticCheck(name: string, program: string, args: readonly string[]) {
   return { of: "static", kind: "static", name, program, args, needsRedis: false } as const;
 }
 
-function testCheck(project: "unit" | "integration" | "e2e", filters: readonly string[]) {
-  const name = `${project} tests`;
-  return { of: project, kind: "tests", name, project, filters, needsRedis: true, mayBeEmpty: true } as const;
+/** One kind's tests stand in the project of its name, those of e2e that nothing may run beside in another. */
+function testCheck(kind: "unit" | "integration" | "e2e", filters: readonly string[]) {
+  const projects = kind === "e2e" ? ["e2e", "e2e-alone"] : [kind];
+  return {
+    of: kind,
+    kind: "tests",
+    name: `${kind} tests`,
+    projects,
+    filters,
+    needsRedis: true,
+    mayBeEmpty: true,
+  } as const;
 }

@@ -21,7 +21,7 @@ export async function runCheck(check: Check, root: string): Promise<Verdict> {
 }
 
 async function runTests(
-  { project, filters, mayBeEmpty }: Extract<Check, { kind: "tests" }>,
+  { projects, filters, mayBeEmpty }: Extract<Check, { kind: "tests" }>,
   root: string,
 ): Promise<Verdict> {
   const folder = mkdtempSync(join(tmpdir(), "adrelay-test-report-"));
@@ -29,7 +29,8 @@ async function runTests(
   try {
     const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
     const reports = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
-    const args = [vitest, "run", "--project", project, "--passWithNoTests", ...reports, ...filters];
+    const chosen = projects.flatMap((project) => ["--project", project]);
+    const args = [vitest, "run", ...chosen, "--passWithNoTests", ...reports, ...filters];
     const exitCode = await run(process.execPath, args, root);
     return judgeVitestRun({ report: readReport(file), exitCode, mayBeEmpty });
   } finally {
@@ -41,7 +42,9 @@ async function runTests(
 function run(program: string, args: readonly string[], cwd: string): Promise<number | null> {
   return new Promise((resolve) => {
     // A group of its own: a Ctrl-C in the terminal comes to this process alone, which stops all below it.
-    const child = spawn(program, args, { cwd, stdio: ["ignore", "inherit", "inherit"], detached: true });
+    // Vitest starts a process for each file, and its tests start the apps again and again.
+    const env = { NODE_COMPILE_CACHE: join(cwd, ".adrelay", "compile-cache"), ...process.env };
+    const child = spawn(program, args, { cwd, env, stdio: ["ignore", "inherit", "inherit"], detached: true });
     child.once("error", (error) => {
       console.error(`${program} does not run: ${error.message}`);
       resolve(null);

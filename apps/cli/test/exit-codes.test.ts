@@ -2,8 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "@adrelay/local-redis";
-import { eventually, unknownId } from "@adrelay/testkit";
+import { eventually, freeLanePort, unknownId } from "@adrelay/testkit";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type AdminApi, type Disturbance, startAdminApi, TOKEN } from "./admin-api.ts";
 import { runCommand, runHere, startCommand } from "./adrelay-process.ts";
@@ -70,7 +69,7 @@ test("a relay that hangs or isn't there ends it with 3", async () => {
   api.disturb = () => "hang";
   const hung = await runHere(["status", "--url", api.url, "--timeout", "200ms"]);
   expect(hung).toMatchObject({ exit: 3, stderr: expect.stringContaining("within 200 ms") });
-  const absent = await runHere(["status", "--url", `http://127.0.0.1:${await freePort()}`]);
+  const absent = await runHere(["status", "--url", `http://127.0.0.1:${await freeLanePort()}`]);
   expect(absent).toMatchObject({ exit: 3, stderr: expect.stringContaining("ECONNREFUSED") });
 });
 
@@ -82,7 +81,7 @@ test("a change whose answer never came is not called undone", async () => {
 });
 
 test("a change that was never sent, and a dry run, leave no doubt", async () => {
-  const away = `http://127.0.0.1:${await freePort()}`;
+  const away = `http://127.0.0.1:${await freeLanePort()}`;
   const unsent = await runHere(["dead", "replay", unknownId(), "--url", away]);
   expect(unsent).toMatchObject({ exit: 3, stderr: expect.not.stringContaining("may have been done") });
   api.disturb = () => "cut";

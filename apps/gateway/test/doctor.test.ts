@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DoctorCheck, doctorReportSchema } from "@adrelay/contract";
-import { freePort } from "@adrelay/local-redis";
 import {
   eventually,
+  freeLanePort,
   type RelayStack,
   relayCaller,
   type ScriptedProvider,
@@ -35,7 +35,7 @@ beforeAll(async () => {
   redis.on("error", () => {});
   dir = mkdtempSync(join(tmpdir(), "adrelay-doctor-"));
   const file = join(dir, "publishers.yaml");
-  writeFileSync(file, publishersFile(`http://127.0.0.1:${await freePort()}`));
+  writeFileSync(file, publishersFile(`http://127.0.0.1:${await freeLanePort()}`));
   stack = await startRelayStack({
     redis: server,
     providerUrl: provider.url,

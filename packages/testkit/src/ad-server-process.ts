@@ -1,5 +1,5 @@
-import { freePort } from "@adrelay/local-redis";
 import { type AppProcess, startApp } from "./app-process.ts";
+import { freeLanePort } from "./lane-port.ts";
 import { TEST_PROVIDER_KEY } from "./relay-stack.ts";
 import type { TestRedis } from "./test-redis.ts";
 
@@ -15,7 +15,7 @@ export interface AdServerProcess {
 }
 
 export async function startAdServer(redis: TestRedis, keys = TEST_PROVIDER_KEY): Promise<AdServerProcess> {
-  const port = await freePort();
+  const port = await freeLanePort();
   const url = `http://127.0.0.1:${port}`;
   let app: AppProcess | undefined;
   const start = async (env: Record<string, string> = {}) => {

@@ -2,11 +2,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
+import { COMPILE_CACHE } from "./compile-cache.ts";
 
 const MAIN = fileURLToPath(new URL("../../../apps/cli/src/main.ts", import.meta.url));
-
-/** Halves the time that a start takes. */
-const COMPILE_CACHE = fileURLToPath(new URL("../../../.adrelay/compile-cache", import.meta.url));
 
 /** What a command has come to. */
 export interface EndedCommand {

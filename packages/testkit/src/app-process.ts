@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { COMPILE_CACHE } from "./compile-cache.ts";
 
 export type AppName = "gateway" | "worker" | "ad-server";
 
@@ -52,7 +53,7 @@ export async function startApp(
 ): Promise<AppProcess> {
   const main = fileURLToPath(new URL(`../../../apps/${name}/src/main.ts`, import.meta.url));
   const child = spawn(process.execPath, [...nodeArgs, main], {
-    env: { PATH: process.env["PATH"], ...env },
+    env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
     // The channel is there for its end: if this process is killed, the app hears of it and stops.
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });

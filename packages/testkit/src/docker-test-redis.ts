@@ -1,7 +1,7 @@
-import { freePort } from "@adrelay/local-redis";
 import { Redis } from "ioredis";
 import { GenericContainer, Wait } from "testcontainers";
 import { openEngine, ownerLabels, REDIS_IMAGE } from "./docker-redis-engine.ts";
+import { freeLanePort } from "./lane-port.ts";
 import type { TestRedis } from "./test-redis.ts";
 
 const REDIS_PORT = 6379;
@@ -54,7 +54,7 @@ async function startOnFreePort(
   address: string | undefined,
 ): Promise<{ id: string; port: number }> {
   for (let attempt = 1; ; attempt += 1) {
-    const port = await freePort();
+    const port = await freeLanePort();
     const redis = new RedisContainer({ port, address, args: extraArgs });
     try {
       const started = await redis.start();

@@ -1,5 +1,8 @@
-/** Tries a check again until it passes; after `timeoutMs` the last failure stands. The one way to wait in tests. */
-export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 5000): Promise<T> {
+/**
+ * Tries a check again until it passes; after `timeoutMs` the last failure stands. The one way to wait in tests. The
+ * default is the patience that a loaded machine needs: a test that means a time says it.
+ */
+export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 20_000): Promise<T> {
   const deadlineMs = performance.now() + timeoutMs;
   for (;;) {
     try {

@@ -15,8 +15,10 @@ export {
   startApp,
 } from "./app-process.ts";
 export { chooseTestRedis, type TestRedisKind } from "./choose-test-redis.ts";
+export { COMPILE_CACHE } from "./compile-cache.ts";
 export { dumpRedis } from "./dump-redis.ts";
 export { eventually, pause } from "./eventually.ts";
+export { freeLanePort } from "./lane-port.ts";
 export { fetchMetrics, parseMetrics, type Samples, sumOf } from "./metrics-text.ts";
 export { type CollectedSpan, type OtlpCollector, startOtlpCollector } from "./otlp-collector.ts";
 export {

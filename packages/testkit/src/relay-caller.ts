@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { ACKNOWLEDGE_PATH, ACKNOWLEDGMENTS_PATH, API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
+import { eventually } from "./eventually.ts";
 import { TEST_API_KEY } from "./relay-stack.ts";
 
 export interface Answer {
@@ -9,6 +10,11 @@ export interface Answer {
   /** The body's fields; empty if it is no JSON object. */
   readonly body: Readonly<Record<string, unknown>>;
   readonly durationMs: number;
+}
+
+/** What a call that was never taken was answered last. */
+export class NotTakenError extends Error {
+  override readonly name = "NotTakenError";
 }
 
 export interface SendOptions {
@@ -23,6 +29,8 @@ export interface RelayCaller {
   send(path: string, body: string | Buffer | undefined, options?: SendOptions): Promise<Answer>;
   inject(options?: SendOptions, body?: unknown): Promise<Answer>;
   acknowledge(adResponseId: unknown, text: unknown, options?: SendOptions): Promise<Answer>;
+  /** As a backend does that loses none: again after each 503, such as a loaded machine's Redis may cost. */
+  acknowledgeUntilTaken(adResponseId: unknown, text: unknown, options?: SendOptions): Promise<Answer>;
   lookUp(adResponseId: string, options?: SendOptions): Promise<Answer>;
 }
 
@@ -47,11 +55,20 @@ export function relayCaller(baseUrl: string, apiKey = TEST_API_KEY): RelayCaller
     const durationMs = performance.now() - startedAtMs;
     return { status: response.status, headers: response.headers, text, body: fieldsOf(text), durationMs };
   };
+  const acknowledge: RelayCaller["acknowledge"] = (id, text, options) =>
+    send(ACKNOWLEDGE_PATH, JSON.stringify({ ad_response_id: id, llm_response: text }), options);
   return {
     send,
     inject: (options, body = TEST_INJECTION) => send(INJECTION_PATH, JSON.stringify(body), options),
-    acknowledge: (id, text, options) =>
-      send(ACKNOWLEDGE_PATH, JSON.stringify({ ad_response_id: id, llm_response: text }), options),
+    acknowledge,
+    acknowledgeUntilTaken: (id, text, options) =>
+      eventually(async () => {
+        const answer = await acknowledge(id, text, options);
+        if (answer.status === 503) {
+          throw new NotTakenError(answer.text);
+        }
+        return answer;
+      }),
     lookUp: (id, options) => send(`${ACKNOWLEDGMENTS_PATH}${id}/`, undefined, options),
   };
 }

@@ -1,5 +1,5 @@
-import { freePort } from "@adrelay/local-redis";
 import { type AppProcess, startApp } from "./app-process.ts";
+import { freeLanePort } from "./lane-port.ts";
 import type { TestRedis } from "./test-redis.ts";
 
 export const TEST_API_KEY = "key-of-a-caller";
@@ -27,7 +27,11 @@ export interface StackOptions {
 
 /** Starts both; settings are those of a quick test unless overridden. */
 export async function startRelayStack({ redis, providerUrl, env = {} }: StackOptions): Promise<RelayStack> {
-  const [gatewayPort, gatewayOpsPort, workerOpsPort] = [await freePort(), await freePort(), await freePort()];
+  const [gatewayPort, gatewayOpsPort, workerOpsPort] = [
+    await freeLanePort(),
+    await freeLanePort(),
+    await freeLanePort(),
+  ];
   const base = {
     REDIS_URL: redis.url,
     PROVIDER_URL: providerUrl,
