@@ -74,9 +74,7 @@ async function queueAll(): Promise<void> {
   const lane = async () => {
     while (left > 0) {
       left -= 1;
-      const answer = await caller.acknowledgeUntilTaken(unknownId(), "text", {
-        headers: { Prefer: "respond-async" },
-      });
+      const answer = await caller.acknowledge(unknownId(), "text", { headers: { Prefer: "respond-async" } });
       expect(answer.status).toBe(201);
     }
   };
