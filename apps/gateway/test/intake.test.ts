@@ -61,6 +61,21 @@ test("an acknowledgment is taken though Redis has forgotten the scripts", async 
   expect(await ledger.find(input.id)).toMatchObject({ state: "queued" });
 });
 
+test("acknowledgments of one turn are each in the queue and on the books", async () => {
+  const before = (await queue.counts()).waiting;
+  const inputs = Array.from({ length: 150 }, newInput);
+  const taken = await Promise.all([...inputs, ...inputs.slice(0, 3)].map(take));
+  expect(taken.map(({ kind }) => kind)).toEqual([
+    ...inputs.map(() => "accepted"),
+    ...Array.from({ length: 3 }, () => "repeat"),
+  ]);
+  expect((await queue.counts()).waiting).toBe(before + 150);
+  for (const { id } of inputs) {
+    const { key, field } = queue.payloadRef(id);
+    expect(await redis.hget(key, field)).toBe((await ledger.find(id))?.textHash);
+  }
+});
+
 test("a job that Redis has no room for is promised to nobody and on no book", async () => {
   await redis.config("SET", "maxmemory", "1");
   const input = newInput();
