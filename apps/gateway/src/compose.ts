@@ -1,4 +1,4 @@
-import { collectWithLedger, Ledger, type Pulse } from "@adrelay/ledger";
+import { collectWithLedger, Ledger, type Pulse, Taker } from "@adrelay/ledger";
 import { ProviderClient } from "@adrelay/provider";
 import { DeliveryQueue } from "@adrelay/queue";
 import {
@@ -93,6 +93,8 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
   const ledger = new Ledger({ redis, recordRetentionMs: settings.RECORD_RETENTION });
   const queue = new DeliveryQueue({ redis });
   lifecycle.onStop("queue", () => queue.close());
+  const takesUnknown = settings.UNKNOWN_ACK === "accept";
+  const taker = new Taker({ redis, insertion: queue.insertion(), takesUnknown });
   const provider = new ProviderClient();
   lifecycle.onStop("provider", () => provider.close());
   const pending = new PendingWork((err) => log.error({ event: "background_work_failed", err }));
@@ -100,24 +102,22 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
   const waiters = new OutcomeWaiters(subscriber);
   // Redis may be away now; ioredis subscribes as soon as it is there.
   waiters.start().catch((err: unknown) => log.warn({ event: "subscribe_failed", err }));
-  return { redis, guard, ledger, queue, provider, pending, waiters };
+  return { redis, guard, ledger, queue, taker, provider, pending, waiters };
 }
 
 function makePublicApp({ config, log, tracing, registry, hurry }: Base, adapters: Adapters): Express {
   const { settings, publishers } = config;
-  const { ledger, queue, provider, pending, waiters, guard } = adapters;
+  const { ledger, queue, taker, provider, pending, waiters, guard } = adapters;
   const metrics = createGatewayMetrics(
     registry,
     publishers.map(({ id }) => id),
   );
   const notes = new CallNotes();
-  const takesUnknown = settings.UNKNOWN_ACK === "accept";
   const intake = makeIntake({
-    ledger,
+    taker,
     queue,
     log,
     tracing,
-    takesUnknown,
     isDurable: () => guard.isDurable,
     onAccepted: metrics.noteAccepted,
   });

@@ -1,7 +1,7 @@
-/** Intake on a real Redis: what is promised while the job and its booking travel together. */
+/** Intake on a real Redis: what is promised while many acknowledgments travel together. */
 import { randomUUID } from "node:crypto";
 import { adAckIdSchema, adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
-import { Ledger } from "@adrelay/ledger";
+import { Ledger, Taker } from "@adrelay/ledger";
 import { DeliveryQueue } from "@adrelay/queue";
 import { connectRedis, guardRedis, NO_TRACING } from "@adrelay/service-kit";
 import { startTestRedis, type TestRedis } from "@adrelay/testkit";
@@ -15,6 +15,7 @@ let server: TestRedis;
 let redis: Redis;
 let ledger: Ledger;
 let queue: DeliveryQueue;
+let taker: Taker;
 
 beforeAll(async () => {
   server = await startTestRedis();
@@ -22,6 +23,7 @@ beforeAll(async () => {
   await guardRedis(redis, "require", log);
   ledger = new Ledger({ redis, recordRetentionMs: 60_000 });
   queue = new DeliveryQueue({ redis });
+  taker = new Taker({ redis, insertion: queue.insertion(), takesUnknown: true });
 });
 afterAll(async () => {
   await queue.close();
@@ -44,25 +46,34 @@ function newInput(): IntakeInput {
 
 const take = (input: IntakeInput) =>
   makeIntake({
-    ledger,
+    taker,
     queue,
     log,
     tracing: NO_TRACING,
-    takesUnknown: true,
     isDurable: () => true,
     onAccepted: () => {},
   })(input);
 
-test("an acknowledgment is taken though Redis has forgotten the queue's script alone", async () => {
-  await take(newInput());
+test("an acknowledgment is taken though Redis has forgotten the scripts", async () => {
   await redis.script("FLUSH");
-  const { id, publisher, textHash } = newInput();
-  const payload = queue.payloadRef(id);
-  // Loads the ledger's script again, so that the booking overtakes the job.
-  expect(await ledger.accept({ id, publisher, textHash, payload })).toEqual({ kind: "payload_missing" });
   const input = newInput();
   expect(await take(input)).toEqual({ kind: "accepted" });
   expect(await ledger.find(input.id)).toMatchObject({ state: "queued" });
+});
+
+test("acknowledgments of one turn are each in the queue and on the books", async () => {
+  const before = (await queue.counts()).waiting;
+  const inputs = Array.from({ length: 150 }, newInput);
+  const taken = await Promise.all([...inputs, ...inputs.slice(0, 3)].map(take));
+  expect(taken.map(({ kind }) => kind)).toEqual([
+    ...inputs.map(() => "accepted"),
+    ...Array.from({ length: 3 }, () => "repeat"),
+  ]);
+  expect((await queue.counts()).waiting).toBe(before + 150);
+  for (const { id } of inputs) {
+    const { key, field } = queue.payloadRef(id);
+    expect(await redis.hget(key, field)).toBe((await ledger.find(id))?.textHash);
+  }
 });
 
 test("a job that Redis has no room for is promised to nobody and on no book", async () => {

@@ -15,7 +15,7 @@ export type AdAckId = z.infer<typeof adAckIdSchema>;
 
 /** Writes 32 hex digits as a UUID. */
 export function uuidOfHex(hex: string): string {
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
 /** Publishers are named in metrics and keys, so their ids are short and plain. */

@@ -46,6 +46,14 @@ export {
   type CancelCode,
   type ClaimCode,
   type LeaveDeadCode,
+  LedgerRefusalError,
   LedgerReplyError,
 } from "./reply-codes.ts";
 export type { LabelledCount, LedgerSnapshot } from "./snapshot.ts";
+export {
+  type QueueInsertion,
+  type TakeRequest,
+  type TakeResult,
+  Taker,
+  type TakerOptions,
+} from "./take/taker.ts";

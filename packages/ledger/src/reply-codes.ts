@@ -12,6 +12,10 @@ export const ACCEPT_CODES = {
 } as const;
 export type AcceptCode = (typeof ACCEPT_CODES)[keyof typeof ACCEPT_CODES];
 
+/** Of the script that looks up, queues and books in one: it alone knows whether unknown ids are taken. */
+export const TAKE_CODES = { ...ACCEPT_CODES, 9: "unknown" } as const;
+export type TakeCode = (typeof TAKE_CODES)[keyof typeof TAKE_CODES];
+
 export const BOOKED_CODES = { 1: "booked", 0: "same", "-1": "illegal" } as const;
 export type BookedCode = (typeof BOOKED_CODES)[keyof typeof BOOKED_CODES];
 
@@ -26,6 +30,11 @@ export type CancelCode = (typeof CANCEL_CODES)[keyof typeof CANCEL_CODES];
 /** A script answered something that it never answers: the code and the scripts don't belong together. */
 export class LedgerReplyError extends Error {
   override readonly name = "LedgerReplyError";
+}
+
+/** Redis refused a command of a script, for want of memory or as a replica: what came before it took effect. */
+export class LedgerRefusalError extends Error {
+  override readonly name = "LedgerRefusalError";
 }
 
 /** Looks a script's number up in its table. */

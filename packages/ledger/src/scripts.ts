@@ -34,27 +34,46 @@ export type RunScript = (
   args: readonly (string | number)[],
 ) => Promise<unknown>;
 
+/** A script with its includes, and the name that Redis gives it. */
+export interface Script {
+  readonly source: string;
+  readonly sha: string;
+}
+
 /** Reads the scripts from disk, once, and gives a way to run them on a connection. */
 export function createScriptRunner(redis: Redis): RunScript {
   const scripts = new Map(NAMES.map((name) => [name, loadScript(name)]));
-  return async (name, keys, args) => {
-    const script = scripts.get(name);
-    const { sha, source } = script ?? loadScript(name);
-    try {
-      return await redis.evalsha(sha, keys.length, ...keys, ...args);
-    } catch (error) {
-      if (!isMissingScript(error)) {
-        throw error;
-      }
-      return redis.eval(source, keys.length, ...keys, ...args);
-    }
-  };
+  return (name, keys, args) => runScript(redis, scripts.get(name) ?? loadScript(name), { keys, args });
 }
 
-function loadScript(name: string): { source: string; sha: string } {
+interface ScriptCall {
+  readonly keys: readonly string[];
+  readonly args: readonly (string | number)[];
+}
+
+/** Runs a script; loads it into Redis when Redis doesn't have it (yet, or any more). */
+export async function runScript(
+  redis: Redis,
+  { sha, source }: Script,
+  { keys, args }: ScriptCall,
+): Promise<unknown> {
+  try {
+    return await redis.evalsha(sha, keys.length, ...keys, ...args);
+  } catch (error) {
+    if (!isMissingScript(error)) {
+      throw error;
+    }
+    return redis.eval(source, keys.length, ...keys, ...args);
+  }
+}
+
+/** Reads a script of `scripts/` and what it includes: from `scripts/includes/`, unless it is given here by its name. */
+export function loadScript(name: string, given: Readonly<Record<string, string>> = {}): Script {
   const read = (path: string) => readFileSync(new URL(`./scripts/${path}.lua`, import.meta.url), "utf8");
   const expand = (text: string): string =>
-    text.replace(/^-- @include ([\w-]+)$/gm, (_line, include: string) => expand(read(`includes/${include}`)));
+    text.replace(/^-- @include ([\w-]+)$/gm, (_line, include: string) => {
+      return given[include] ?? expand(read(`includes/${include}`));
+    });
   const source = expand(read(name));
   return { source, sha: createHash("sha1").update(source).digest("hex") };
 }

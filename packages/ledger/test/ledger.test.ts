@@ -2,23 +2,15 @@
  * The ledger on a real Redis: every state with every event against the rules of core, exact counts, and
  * the books' balance over random walks.
  */
-import { randomUUID } from "node:crypto";
-import { type AdResponseId, adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
-import {
-  decideTransition,
-  ENTRY_EVENTS,
-  ENTRY_STATES,
-  type EntryEvent,
-  type EntryState,
-} from "@adrelay/core";
+import type { AdResponseId } from "@adrelay/contract";
+import { decideTransition, ENTRY_EVENTS, ENTRY_STATES, type EntryState } from "@adrelay/core";
 import { eventually, startTestRedis, type TestRedis } from "@adrelay/testkit";
 import fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { DeadLetters, Ledger, type LedgerSnapshot, type Settlement } from "../src/index.ts";
+import { Ledger, type LedgerSnapshot } from "../src/index.ts";
+import { type BooksFixture, fire, LONG_MS, openBooks, PATHS, publisher } from "./books-fixture.ts";
 
-const publisher = publisherIdSchema.parse("acme");
-const LONG_MS = 60_000;
 let server: TestRedis;
 let redis: Redis;
 
@@ -31,106 +23,7 @@ afterAll(async () => {
   await server.dispose();
 });
 
-interface Fixture {
-  readonly ledger: Ledger;
-  readonly deadLetters: DeadLetters;
-  readonly partition: string;
-  newId(): AdResponseId;
-  accept(id: AdResponseId, textHash?: string): ReturnType<Ledger["accept"]>;
-  settle(
-    id: AdResponseId,
-    event: Settlement["event"],
-    more?: Partial<Settlement>,
-  ): ReturnType<Ledger["settle"]>;
-}
-
-function setup(): Fixture {
-  const partition = randomUUID();
-  const options = { redis, recordRetentionMs: LONG_MS, partition };
-  const ledger = new Ledger(options);
-  const payload = { key: `{adrelay:${partition}}:payload`, field: "name" };
-  return {
-    ledger,
-    deadLetters: new DeadLetters(options),
-    partition,
-    newId: () => adResponseIdSchema.parse(randomUUID()),
-    accept: async (id, textHash = "hash") => {
-      await redis.hset(payload.key, payload.field, textHash);
-      return ledger.accept({ id, publisher, textHash, payload });
-    },
-    settle: async (id, event, more = {}) =>
-      ledger.settle({
-        id,
-        attemptsBefore: (await ledger.find(id))?.attempts ?? 0,
-        event,
-        label: event === "deliver" ? "ok" : event === "die" ? "http_400" : "",
-        code: "code",
-        providerAckId: undefined,
-        durationMs: 5,
-        delayMs: 1000,
-        isCounted: true,
-        notify: undefined,
-        ...more,
-      }),
-  };
-}
-
-/** Carries an event out, as the parts of the relay do. */
-async function fire(
-  { ledger, deadLetters, accept, settle }: Fixture,
-  id: AdResponseId,
-  event: EntryEvent,
-): Promise<void> {
-  switch (event) {
-    case "record_filled":
-      await ledger.recordInjection({ id, publisher, outcome: "ok", deadlineMs: 0 });
-      return;
-    case "record_unfilled":
-      await ledger.recordInjection({ id, publisher, outcome: "no_fill", deadlineMs: 0 });
-      return;
-    case "record_abandoned":
-      await ledger.recordInjection({ id, publisher, outcome: "abandoned", deadlineMs: 0 });
-      return;
-    case "accept":
-      await accept(id);
-      return;
-    case "deliver":
-    case "refuse":
-    case "retry":
-    case "die":
-      await settle(id, event);
-      return;
-    case "miss":
-      await ledger.sweepMissed(1000);
-      return;
-    case "replay":
-      await deadLetters.replay(id, "alice");
-      return;
-    case "discard":
-      await deadLetters.discard(id, "alice", "gone stale");
-      return;
-    case "expire":
-      await ledger.sweepExpired(1000, 0);
-      return;
-    default:
-      event satisfies never;
-  }
-}
-
-/** Events that lead a fresh id into each state. */
-const PATHS: Record<EntryState, readonly EntryEvent[]> = {
-  absent: [],
-  awaiting: ["record_filled"],
-  queued: ["record_filled", "accept"],
-  delivered: ["record_filled", "accept", "deliver"],
-  refused: ["record_filled", "accept", "refuse"],
-  dead: ["record_filled", "accept", "die"],
-  missed: ["record_filled", "miss"],
-  discarded: ["record_filled", "accept", "die", "discard"],
-  expired: ["record_filled", "accept", "die", "expire"],
-  unacknowledgeable: ["record_unfilled"],
-  abandoned: ["record_abandoned"],
-};
+const setup = (): BooksFixture => openBooks(redis);
 
 async function stateOf(ledger: Ledger, id: AdResponseId): Promise<EntryState> {
   return (await ledger.find(id))?.state ?? "absent";

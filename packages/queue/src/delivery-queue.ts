@@ -8,6 +8,7 @@ import type { AdResponseId, DeliveryJob } from "@adrelay/contract";
 import { ErrorCode, Job, type JobsOptions, Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import { z } from "zod";
+import { learnInsertion, type QueueInsertion } from "./insertion.ts";
 import { jobIdOf, QUEUE_NAME, queuePrefix } from "./queue-names.ts";
 
 export interface QueueOptions {
@@ -22,12 +23,10 @@ export interface PayloadRef {
   readonly field: string;
 }
 
-/** A job on its way to Redis. */
-export interface SentJob {
-  /** What `payloadRef` tells of it. */
-  readonly payload: PayloadRef;
-  /** Rejects if its fate is unknown, like `enqueue`. */
-  readonly stored: Promise<void>;
+/** A job as a `QueueInsertion` takes it; its name is the text's fingerprint. */
+export interface JobToInsert {
+  readonly id: string;
+  readonly data: string;
 }
 
 const JOB_STATES = ["waiting", "active", "delayed", "failed"] as const;
@@ -57,26 +56,26 @@ export class DeliveryQueue {
 
   /** Stores an acknowledgment. If one is stored for this ad response, that one stays as it is. */
   async enqueue(job: DeliveryJob, textHash: string): Promise<void> {
-    const { stored } = await this.send(job, textHash);
-    await stored;
+    const queue = await this.#ready();
+    // Queue.add would store the id a second time, among the options.
+    await new Job(queue, textHash, job, { ...JOB_OPTIONS }, jobIdOf(job.adResponseId)).addJob(
+      await queue.backend.client,
+    );
   }
 
-  /**
-   * Does what `enqueue` does, and resolves once the command is on its way: whatever is sent on this connection from
-   * then on reaches Redis after it. `stored` tells that Redis has it.
-   */
-  async send(job: DeliveryJob, textHash: string): Promise<SentJob> {
-    const queue = await this.#ready();
-    const client = await queue.backend.client;
-    const jobId = jobIdOf(job.adResponseId);
-    // Queue.add does this as well, and more after further waits: others' commands could overtake it.
-    const added = new Job(queue, textHash, job, { ...JOB_OPTIONS }, jobId).addJob(client);
-    return { payload: payloadOf(queue, jobId), stored: added.then(() => {}) };
+  /** How another script queues jobs like `enqueue` does. Throws InsertionError if BullMQ has changed. */
+  insertion(): QueueInsertion {
+    return learnInsertion(this.#queue, JOB_OPTIONS);
+  }
+
+  /** An acknowledgment as `insertion` takes it. */
+  jobToInsert(job: DeliveryJob): JobToInsert {
+    return { id: jobIdOf(job.adResponseId), data: JSON.stringify(job) };
   }
 
   /** BullMQ keeps a job's name in a field of its own: it holds the text's fingerprint. */
   payloadRef(id: AdResponseId): PayloadRef {
-    return payloadOf(this.#queue, jobIdOf(id));
+    return { key: this.#queue.toKey(jobIdOf(id)), field: "name" };
   }
 
   /**
@@ -199,10 +198,6 @@ const PLACE_SCRIPT = `
   end
   return redis.call('LPOS', KEYS[3], ARGV[1]) and 'active' or 'waiting'
 `;
-
-function payloadOf(queue: Queue, jobId: string): PayloadRef {
-  return { key: queue.toKey(jobId), field: "name" };
-}
 
 /** BullMQ numbers the refusals of its scripts. */
 function codeOf(error: unknown): unknown {

@@ -1,12 +1,13 @@
 /** The queue of acknowledgments: the only package that knows BullMQ. */
 export {
   DeliveryQueue,
+  type JobToInsert,
   type PayloadRef,
   type PromoteResult,
   type QueueCounts,
   type QueueJobState,
   type QueueOptions,
   type RequeueResult,
-  type SentJob,
 } from "./delivery-queue.ts";
 export { DeliveryWorker, type HandlerOutcome, type WorkerOptions } from "./delivery-worker.ts";
+export { InsertionError, type QueueInsertion } from "./insertion.ts";

@@ -82,14 +82,6 @@ test("a repeat is the same job, and the first text stays", async () => {
   expect(await redis.exists(key)).toBe(0);
 });
 
-test("what is sent after a job reaches Redis after it", async () => {
-  const { queue } = setup();
-  const { payload, stored } = await queue.send(newJob(), "hash");
-  expect(await redis.hget(payload.key, payload.field)).toBe("hash");
-  await stored;
-  expect(await queue.counts()).toEqual({ ...NOTHING, waiting: 1 });
-});
-
 test("a body with every kind of character comes out as it went in", async () => {
   const { queue, work } = setup();
   const body = `{"llm_response":"\\u0000 \\ud800 走る 🏃 \u2028 ${"x".repeat(1_000_000)}"}`;

@@ -1,21 +1,16 @@
-import { createHash, hash } from "node:crypto";
-import {
-  type AdAckId,
-  type AdResponseId,
-  adAckIdSchema,
-  type PublisherId,
-  uuidOfHex,
-} from "@adrelay/contract";
+import { hash } from "node:crypto";
+import { type AdAckId, type AdResponseId, type PublisherId, uuidOfHex } from "@adrelay/contract";
 
 /**
  * The relay's id of an acknowledgment: made from ad_response_id, so that every process gives the same one
  * without asking, before and after a crash. A UUID of version 8 (RFC 9562, section 5.8).
  */
 export function ackIdOf(id: AdResponseId): AdAckId {
-  const bytes = hash("sha256", `adrelay:acknowledgment:${id}`, "buffer").subarray(0, 16);
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
-  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
-  return adAckIdSchema.parse(uuidOfHex(bytes.toString("hex")));
+  const hex = hash("sha256", `adrelay:acknowledgment:${id}`, "hex");
+  const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
+  const uuid = uuidOfHex(`${hex.slice(0, 12)}8${hex.slice(13, 16)}${variant}${hex.slice(17, 32)}`);
+  // Made here, so it needs no check: that would take as long as all the rest.
+  return uuid as AdAckId;
 }
 
 /**
@@ -23,9 +18,9 @@ export function ackIdOf(id: AdResponseId): AdAckId {
  * which UTF-8 can't hold, still make different texts different.
  */
 export function textHashOf(publisher: PublisherId, text: string): string {
-  return createHash("sha256")
-    .update(`${publisher}\0`)
-    .update(Buffer.from(text, "utf16le"))
-    .digest("base64url")
-    .slice(0, 22);
+  // In one buffer and one call: a hash that is fed piece by piece takes twice as long.
+  const bytes = Buffer.allocUnsafe(publisher.length + 1 + 2 * text.length);
+  const textAt = bytes.write(`${publisher}\0`, "latin1");
+  bytes.write(text, textAt, "utf16le");
+  return hash("sha256", bytes, "base64url").slice(0, 22);
 }

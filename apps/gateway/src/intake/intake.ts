@@ -1,6 +1,7 @@
 /**
- * Takes an acknowledgment: queue first, then ledger (invariant 2), all within a second, answer included. Until the ledger has booked it, nothing is promised: whatever goes wrong before is
- * `queue_unavailable`, also when the job may be stored, and a repeat meets the same job (invariant 1).
+ * Takes an acknowledgment: queue first, then ledger (invariant 2), in one step of Redis, all within a second, answer
+ * included. Until that is answered nothing is promised: whatever goes wrong before is `queue_unavailable`, also when the
+ * job may be stored, and a repeat meets the same job (invariant 1).
  */
 import {
   type AdAckId,
@@ -11,22 +12,27 @@ import {
   type PublisherId,
   type TraceContext,
 } from "@adrelay/contract";
-import { decideIntake } from "@adrelay/core";
-import type { AcceptResult, Ledger, LedgerEntry } from "@adrelay/ledger";
+import type { LedgerEntry, TakeResult, Taker } from "@adrelay/ledger";
 import type { DeliveryQueue } from "@adrelay/queue";
 import { OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
 import type { Logger } from "pino";
 
 export interface IntakeDeps {
-  readonly ledger: Ledger;
+  readonly taker: Taker;
   readonly queue: DeliveryQueue;
   readonly log: Logger;
   readonly tracing: Tracing;
-  readonly takesUnknown: boolean;
   /** Whether Redis may be trusted with an acknowledgment right now. */
   isDurable(): boolean;
   /** Told of each one that was not on the books before. */
-  onAccepted(entry: LedgerEntry): void;
+  onAccepted(acceptance: Acceptance): void;
+}
+
+export interface Acceptance {
+  readonly publisher: PublisherId;
+  readonly acceptedAtMs: number;
+  /** When its injection was recorded; undefined if the ledger knows of none. */
+  readonly recordedAtMs: number | undefined;
 }
 
 export interface IntakeInput {
@@ -83,35 +89,13 @@ async function takeInTime(deps: IntakeDeps, input: IntakeInput): Promise<IntakeR
   return result === OVERDUE ? { kind: "refused", code: "queue_unavailable" } : result;
 }
 
-async function take(deps: IntakeDeps, input: IntakeInput): Promise<IntakeResult> {
-  const { ledger, takesUnknown } = deps;
+async function take({ taker, queue, onAccepted }: IntakeDeps, input: IntakeInput): Promise<IntakeResult> {
   const { id, publisher, textHash } = input;
-  const entry = await ledger.find(id);
-  const decision = decideIntake({ entry, publisher, textHash, takesUnknown });
-  if (decision.kind === "refuse") {
-    return { kind: "refused", code: decision.code };
+  const taken = await taker.take({ id, publisher, textHash, job: queue.jobToInsert(toJob(input)) });
+  if ("acceptedAtMs" in taken) {
+    onAccepted({ publisher, acceptedAtMs: taken.acceptedAtMs, recordedAtMs: taken.recordedAtMs });
   }
-  if (decision.kind === "repeat" && entry !== undefined) {
-    return { kind: "repeat", entry };
-  }
-  const accepted = await queueAndBook(deps, input);
-  if ("entry" in accepted) {
-    deps.onAccepted(accepted.entry);
-  }
-  return fromAccept(accepted);
-}
-
-/**
- * The booking is sent right after the job, without a wait in between: Redis takes them in this order, and books nothing
- * that the queue doesn't hold. Both must have been answered.
- */
-async function queueAndBook({ ledger, queue }: IntakeDeps, input: IntakeInput): Promise<AcceptResult> {
-  const { id, publisher, textHash } = input;
-  const { payload, stored } = await queue.send(toJob(input), textHash);
-  const booking = { id, publisher, textHash, payload };
-  const [accepted] = await Promise.all([ledger.accept(booking), stored]);
-  // Redis had forgotten the queue's script, so the job was sent a second time, behind the booking.
-  return accepted.kind === "payload_missing" ? ledger.accept(booking) : accepted;
+  return fromTaken(taken);
 }
 
 function toJob({ id, ackId, publisher, body, requestId, trace, replyTo }: IntakeInput): DeliveryJob {
@@ -127,26 +111,25 @@ function toJob({ id, ackId, publisher, body, requestId, trace, replyTo }: Intake
   };
 }
 
-function fromAccept(accepted: AcceptResult): IntakeResult {
-  switch (accepted.kind) {
+function fromTaken(taken: TakeResult): IntakeResult {
+  switch (taken.kind) {
     case "accepted":
     case "accepted_late":
     case "accepted_unknown":
       return { kind: "accepted" };
-    // The worker was quicker: it booked the job, and may have delivered it.
     case "repeat":
-      return accepted.entry.state === "queued"
-        ? { kind: "accepted" }
-        : { kind: "repeat", entry: accepted.entry };
+      return taken;
+    case "unknown":
+      return { kind: "refused", code: "unknown_ad_response" };
     case "conflict":
       return { kind: "refused", code: "acknowledgment_conflict" };
     case "not_acknowledgeable":
     case "other_publisher":
-      return { kind: "refused", code: accepted.kind };
-    // The queue answered that it has the job, and then had it no more: Redis lost data in between.
+      return { kind: "refused", code: taken.kind };
+    // The queue took the job and doesn't hold it: it isn't BullMQ as we know it.
     case "payload_missing":
       return { kind: "refused", code: "queue_unavailable" };
     default:
-      return accepted satisfies never;
+      return taken satisfies never;
   }
 }

@@ -1,7 +1,7 @@
 import type { PublisherId } from "@adrelay/contract";
-import type { LedgerEntry } from "@adrelay/ledger";
 import { createHistogramWithExemplars } from "@adrelay/service-kit";
 import { Counter, Histogram, type Registry } from "prom-client";
+import type { Acceptance } from "../intake/intake.ts";
 
 /** This process' own metrics; those of the ledger are the same on every replica. */
 export interface GatewayMetrics {
@@ -13,7 +13,7 @@ export interface GatewayMetrics {
   readonly injections: Counter<"publisher" | "outcome">;
   readonly untracked: Counter;
   /** Notes how long after its injection an acknowledgment came; nothing of one whose injection isn't known. */
-  noteAccepted(entry: LedgerEntry): void;
+  noteAccepted(acceptance: Acceptance): void;
 }
 
 /** Doubling steps from 1 ms up to the longest time limit. */
@@ -48,7 +48,7 @@ export function createGatewayMetrics(registry: Registry, publishers: readonly Pu
   }
   return {
     noteAccepted: ({ publisher, recordedAtMs, acceptedAtMs }) => {
-      if (recordedAtMs !== undefined && acceptedAtMs !== undefined) {
+      if (recordedAtMs !== undefined) {
         delay.observe({ publisher }, (acceptedAtMs - recordedAtMs) / 1000);
       }
     },

@@ -9,15 +9,24 @@ local payloadKey = KEYS[7]  -- zset: work still to be done on queue payloads, by
 
 -- @include clock
 
-local function count(name, publisher, label)
-  redis.call('HINCRBY', totalsKey, name .. '|' .. publisher .. '|' .. (label or ''), 1)
+-- Adds to a gauge or a total. A script that counts much may put another function here.
+local add = function(key, field, by)
+  redis.call('HINCRBY', key, field, by)
 end
 
--- Books a move between states: each move changes the state and both of its counts, or none.
-local function move(key, publisher, from, to)
+local function count(name, publisher, label)
+  add(totalsKey, name .. '|' .. publisher .. '|' .. (label or ''), 1)
+end
+
+-- Each move between states changes the state and both of its counts, or none.
+local function moveCount(publisher, from, to)
   if from then
-    redis.call('HINCRBY', gaugesKey, publisher .. '|' .. from, -1)
+    add(gaugesKey, publisher .. '|' .. from, -1)
   end
-  redis.call('HINCRBY', gaugesKey, publisher .. '|' .. to, 1)
+  add(gaugesKey, publisher .. '|' .. to, 1)
+end
+
+local function move(key, publisher, from, to)
+  moveCount(publisher, from, to)
   redis.call('HSET', key, 's', to)
 end

@@ -1,0 +1,135 @@
+/**
+ * Takes acknowledgments: looks each up, queues it and books it, in one step of Redis (scripts/take.lua). Those that come
+ * in one turn of the event loop go in one call.
+ *
+ * A rejected `take` means "fate unknown": it may be queued and booked. A repeat is then told how it stands.
+ */
+import type { AdResponseId, PublisherId } from "@adrelay/contract";
+import type { Redis } from "ioredis";
+import { type LedgerEntry, parseEntry } from "../entry.ts";
+import { ledgerKeys, memberOf } from "../keys.ts";
+import {
+  decodeReply,
+  LedgerRefusalError,
+  LedgerReplyError,
+  TAKE_CODES,
+  type TakeCode,
+} from "../reply-codes.ts";
+import { loadScript, runScript } from "../scripts.ts";
+import { batchByTurn } from "./batch-by-turn.ts";
+
+/** How the queue wants its jobs, as it tells it itself. */
+export interface QueueInsertion {
+  /**
+   * Lua that defines `queueJob(keys, prefix, id, name, data, timestamp)`, which adds a job unless there is one with
+   * this id, and returns the name of the job that the queue holds then.
+   */
+  readonly lua: string;
+  readonly keys: readonly string[];
+  readonly jobPrefix: string;
+}
+
+export interface TakerOptions {
+  readonly redis: Redis;
+  readonly insertion: QueueInsertion;
+  /** Whether an id that the ledger doesn't know is taken (UNKNOWN_ACK). */
+  readonly takesUnknown: boolean;
+  /** One partition now, the queue's; tests use their own. */
+  readonly partition?: string;
+}
+
+export interface TakeRequest {
+  readonly id: AdResponseId;
+  readonly publisher: PublisherId;
+  /** The job's name as well. */
+  readonly textHash: string;
+  readonly job: { readonly id: string; readonly data: string };
+}
+
+export type TakeResult =
+  | {
+      readonly kind: AcceptedKind;
+      readonly acceptedAtMs: number;
+      /** When its injection was recorded; undefined if the ledger knows of none. */
+      readonly recordedAtMs: number | undefined;
+    }
+  | { readonly kind: "repeat"; readonly entry: LedgerEntry }
+  | { readonly kind: Exclude<TakeCode, AcceptedKind | "repeat"> };
+type AcceptedKind = "accepted" | "accepted_late" | "accepted_unknown";
+
+/** A call holds up Redis for some 30 µs each, and its text goes in one write. */
+const COUNT_MAX = 64;
+const CHARACTERS_MAX = 1_000_000;
+
+export class Taker {
+  readonly #take: (request: TakeRequest) => Promise<TakeResult>;
+
+  constructor({ redis, insertion, takesUnknown, partition = "0" }: TakerOptions) {
+    const script = loadScript("take", { "queue-insertion": insertion.lua });
+    const ledger = ledgerKeys(partition);
+    const keys = [...ledger.forScript(""), ...insertion.keys];
+    const shared = [ledger.entryPrefix, insertion.jobPrefix, takesUnknown ? 1 : 0];
+    this.#take = batchByTurn({
+      run: async (requests) => {
+        const args = [...shared, ...requests.flatMap(argsOf)];
+        return listOf(await runScript(redis, script, { keys, args }));
+      },
+      read: readReply,
+      sizeOf: ({ job }) => job.data.length,
+      countMax: COUNT_MAX,
+      sizeMax: CHARACTERS_MAX,
+    });
+  }
+
+  /** Takes one acknowledgment, or tells why not. */
+  take(request: TakeRequest): Promise<TakeResult> {
+    return this.#take(request);
+  }
+}
+
+function argsOf({ id, publisher, textHash, job }: TakeRequest): string[] {
+  return [memberOf(id), publisher, textHash, job.id, job.data];
+}
+
+function readReply(reply: unknown, { id }: TakeRequest): TakeResult {
+  const [code, ...rest] = listOf(reply);
+  if (code === 0) {
+    throw new LedgerRefusalError(String(rest[0]));
+  }
+  const kind = decodeReply(TAKE_CODES, code);
+  switch (kind) {
+    case "accepted":
+    case "accepted_late":
+    case "accepted_unknown":
+      return {
+        kind,
+        acceptedAtMs: Number(rest[0]),
+        recordedAtMs: rest[1] === null ? undefined : Number(rest[1]),
+      };
+    case "repeat":
+      return { kind, entry: entryOf(id, rest.slice(1)) };
+    case "conflict":
+    case "not_acknowledgeable":
+    case "other_publisher":
+    case "payload_missing":
+    case "unknown":
+      return { kind };
+    default:
+      return kind satisfies never;
+  }
+}
+
+function entryOf(id: AdResponseId, fields: readonly unknown[]): LedgerEntry {
+  const entry = parseEntry(id, fields);
+  if (entry === undefined) {
+    throw new LedgerReplyError("the ledger told of a repeat and sent no entry");
+  }
+  return entry;
+}
+
+function listOf(reply: unknown): readonly unknown[] {
+  if (!Array.isArray(reply)) {
+    throw new LedgerReplyError("the ledger sent no list of replies");
+  }
+  return reply;
+}
