@@ -1,4 +1,4 @@
-import { type CallNotes, requestIdOf, requestSpanOf, sendProblem } from "@adrelay/service-kit";
+import { type CallNotes, requestIdOf, requestSpanOf, sendJson, sendProblem } from "@adrelay/service-kit";
 import type { Response } from "express";
 import type { JsonCall } from "../../endpoint.ts";
 import { fallbackError } from "./fallback.ts";
@@ -45,8 +45,7 @@ function sendAnswer(
   switch (answer.kind) {
     case "pass_through":
       notes.add(response, { outcome: answer.outcome });
-      response.status(answer.status).set("Content-Type", mediaTypeOf(answer.raw.contentType));
-      response.send(answer.raw.bytes);
+      sendJson(response, answer.status, answer.raw.bytes, mediaTypeOf(answer.raw.contentType));
       return;
     case "fallback":
       notes.add(response, { outcome: `fallback_${answer.reason}` });
@@ -54,7 +53,7 @@ function sendAnswer(
       if (fallbackAs === "error") {
         sendProblem(response, fallbackError(answer.reason));
       } else {
-        response.status(202).json(answer.fallback.body);
+        sendJson(response, 202, JSON.stringify(answer.fallback.body));
       }
       return;
     case "caller_gone":
