@@ -45,7 +45,7 @@ export { guardRedis, RedisNotDurableError } from "./process/open-redis.ts";
 export { Periodic } from "./process/periodic.ts";
 export { type RunnableService, runService } from "./process/run-service.ts";
 export { type ComposeResult, EXIT_FAULTY_SETTINGS, startService } from "./process/start-service.ts";
-export { OVERDUE, withDeadline } from "./process/with-deadline.ts";
+export { OVERDUE, startDeadline, withDeadline } from "./process/with-deadline.ts";
 export { connectRedis, type RedisRole } from "./redis.ts";
 export {
   DURABILITY_MODES,

@@ -1,6 +1,6 @@
 import { Redis, type RedisOptions } from "ioredis";
 import type { Logger } from "pino";
-import { JoinedWritesRedis } from "./joined-writes.ts";
+import { type ConnectionOptions, RequestRedis } from "./request-redis.ts";
 
 /** What a connection is for, which decides how it behaves while Redis is away. */
 export type RedisRole =
@@ -28,7 +28,6 @@ const ROLE_OPTIONS = {
   request: {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    commandTimeout: REQUEST_COMMAND_TIMEOUT_MS,
     socketTimeout: REQUEST_SILENCE_MAX_MS,
   },
   // No command time-out here: BullMQ blocks on this connection on purpose.
@@ -41,12 +40,15 @@ const ROLE_OPTIONS = {
  * intake closed long after Redis is back.
  */
 export function connectRedis(url: string, role: RedisRole, log: Logger): Redis {
-  const Connection = role === "request" ? JoinedWritesRedis : Redis;
-  const redis = new Connection(url, {
+  const options: ConnectionOptions = {
     connectTimeout: CONNECT_TIMEOUT_MS,
     retryStrategy: (times) => Math.min(50 * times, RECONNECT_DELAY_MAX_MS),
     ...ROLE_OPTIONS[role],
-  });
+  };
+  const redis =
+    role === "request"
+      ? new RequestRedis(url, { ...options, commandTimeoutMs: REQUEST_COMMAND_TIMEOUT_MS })
+      : new Redis(url, options);
   if (role === "subscriber") {
     const heartbeat = setInterval(() => void redis.ping().catch(() => {}), HEARTBEAT_MS).unref();
     redis.once("end", () => clearInterval(heartbeat));

@@ -126,3 +126,38 @@ test("a command right before the end of its connection still reaches Redis", asy
   await expect.poll(() => other.get("last")).toBe("words");
   other.disconnect();
 });
+
+test("replies that came while the process stood still are taken, on a connection with a time-out", async () => {
+  const redis = connectRedis(server.url, "request", log);
+  try {
+    await new Promise((done) => redis.once("ready", done));
+    const replies = Array.from({ length: 100 }, () => redis.ping());
+    const untilMs = performance.now() + 1000;
+    while (performance.now() < untilMs) {}
+    expect(new Set(await Promise.all(replies))).toEqual(new Set(["PONG"]));
+  } finally {
+    redis.disconnect();
+  }
+});
+
+test("a Redis that stands still fails each command after the time-out, and those that follow it work", async () => {
+  const redis = connectRedis(server.url, "request", log);
+  try {
+    await new Promise((done) => redis.once("ready", done));
+    const startedAtMs = performance.now();
+    await server.freeze();
+    const early = redis.ping();
+    await new Promise((done) => setTimeout(done, 300));
+    const late = redis.ping();
+    await expect(early).rejects.toThrow("Command timed out");
+    const durationMs = performance.now() - startedAtMs;
+    expect(durationMs).toBeGreaterThan(600);
+    expect(durationMs).toBeLessThan(1400);
+    await server.thaw();
+    expect(await late).toBe("PONG");
+    expect(await redis.ping()).toBe("PONG");
+  } finally {
+    await server.thaw();
+    redis.disconnect();
+  }
+});

@@ -9,7 +9,7 @@ import { type TraceContext, traceHeadersOf } from "@adrelay/contract";
 import { classifyInjection, type FallbackReason, type InjectionVerdict, outcomeLabelOf } from "@adrelay/core";
 import type { InjectionRecord, Ledger } from "@adrelay/ledger";
 import type { ProviderClient, Publisher, RawReply } from "@adrelay/provider";
-import { OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
+import { OVERDUE, startDeadline, type Tracing, withDeadline } from "@adrelay/service-kit";
 import type { Logger } from "pino";
 import type { GatewayMetrics } from "../../metrics/gateway-metrics.ts";
 import type { PendingWork } from "../../pending-work.ts";
@@ -235,14 +235,14 @@ function untilGivenUp(
 ): Promise<RawReply | typeof GIVEN_UP> {
   return new Promise((resolve, reject) => {
     const settle = (outcome: RawReply | typeof GIVEN_UP) => {
-      clearTimeout(timer);
+      takeOff();
       for (const signal of signals) {
         signal.removeEventListener("abort", giveUp);
       }
       resolve(outcome);
     };
     const giveUp = () => settle(GIVEN_UP);
-    const timer = setTimeout(giveUp, timeoutMs);
+    const takeOff = startDeadline(timeoutMs, giveUp);
     for (const signal of signals) {
       signal.addEventListener("abort", giveUp, { once: true });
     }
