@@ -4,6 +4,7 @@ import type { JsonCall } from "../../endpoint.ts";
 import { fallbackError } from "./fallback.ts";
 import type { InjectionAnswer, StartInjection } from "./start-injection.ts";
 import { parseTimeoutHeader, TIMEOUT_HEADER } from "./timeout-header.ts";
+import type { Caller } from "./waits.ts";
 
 export const FALLBACK_HEADER = "X-Adrelay-Fallback";
 
@@ -31,7 +32,7 @@ export function makeStartInjectionHandler(route: StartInjectionRoute): (call: Js
       requestId: requestIdOf(response),
       trace: requestSpanOf(response).context,
       timeoutMs,
-      callerGone: hangUpSignal(response),
+      caller: callerOf(response),
     });
     sendAnswer(route, response, answer);
   };
@@ -71,13 +72,14 @@ function mediaTypeOf(contentType: string | undefined): string {
     : "application/json";
 }
 
-/** Fires if the connection closes before the answer is out. */
-function hangUpSignal(response: Response): AbortSignal {
-  const controller = new AbortController();
-  response.once("close", () => {
+/** Gone if the connection closes before the answer is out. */
+function callerOf(response: Response): Caller {
+  const caller: { isGone: boolean; onGone: Caller["onGone"] } = { isGone: false, onGone: undefined };
+  response.on("close", () => {
     if (!response.writableFinished) {
-      controller.abort();
+      caller.isGone = true;
+      caller.onGone?.();
     }
   });
-  return controller.signal;
+  return caller;
 }
