@@ -5,9 +5,19 @@ import { createLogger } from "./logger.ts";
 function setup() {
   const writes: string[] = [];
   const lines = joinLines({ write: (text) => writes.push(text) });
-  const exit = process.listeners("exit").at(-1) ?? (() => {});
-  onTestFinished(() => void process.off("exit", exit));
-  return { writes, lines, log: createLogger("test", "info", lines), exit: () => exit(0) };
+  const before = process.listeners("exit");
+  const exits = () => process.listeners("exit").filter((listener) => !before.includes(listener));
+  onTestFinished(() => {
+    for (const listener of exits()) {
+      process.off("exit", listener);
+    }
+  });
+  const exit = () => {
+    for (const listener of exits()) {
+      listener(0);
+    }
+  };
+  return { writes, lines, log: createLogger("test", "info", lines), exit };
 }
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));

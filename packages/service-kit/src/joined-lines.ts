@@ -32,12 +32,19 @@ export function joinLines(target: LineTarget): JoinedLines {
       target.write(text);
     }
   };
-  process.on("exit", writeAll);
+  let isHeard = false;
+  const hearExit = () => {
+    isHeard = true;
+    process.on("exit", writeAll);
+  };
   const lines = {
     // How pino knows that it is to tell the level.
     [Symbol.for("pino.metadata")]: true,
     lastLevel: 0,
     write: (line: string) => {
+      if (!isHeard) {
+        hearExit();
+      }
       if (joined === "") {
         setImmediate(writeAll);
       }
