@@ -2,7 +2,7 @@
  * Sends load, as a process of its own: it shares no event loop with what it measures. Latencies are kept one by
  * one, so percentiles are exact.
  */
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
 import { Client } from "undici";
 import { percentile } from "../figures/spread.ts";
 import { acknowledgmentBody, benchId } from "./acknowledgment-text.ts";
@@ -16,6 +16,7 @@ process.send?.({ kind: "ready" });
 
 /** What one run has seen so far. */
 interface Tally {
+  readonly startedAtMs: number;
   latenciesMs: number[];
   sent: number;
   failures: number;
@@ -24,7 +25,8 @@ interface Tally {
 }
 
 async function run(plan: LoadPlan): Promise<LoadResult> {
-  const tally: Tally = { latenciesMs: [], sent: 0, failures: 0, failure: "", isOver: false };
+  const startedAtMs = performance.now();
+  const tally: Tally = { startedAtMs, latenciesMs: [], sent: 0, failures: 0, failure: "", isOver: false };
   const clients = Array.from({ length: plan.connections }, () => new Client(plan.origin, { pipelining: 1 }));
   const lanes = clients.map((client) => lane(plan, tally, client));
   const { count, durationMs } = await timed(plan, tally, lanes);
@@ -52,9 +54,10 @@ async function timed({ length }: LoadPlan, tally: Tally, lanes: readonly Promise
 async function lane(plan: LoadPlan, tally: Tally, client: Client): Promise<void> {
   const most = plan.length.kind === "count" ? plan.length.count : Number.POSITIVE_INFINITY;
   while (!tally.isOver && tally.sent < most) {
-    const body = bodyOf(plan, tally.sent);
+    const n = tally.sent;
     tally.sent += 1;
-    const startedAtMs = performance.now();
+    const body = bodyOf(plan, n);
+    const startedAtMs = await untilDue(plan, tally, n);
     const failure = await post(plan, client, body);
     if (failure !== undefined) {
       tally.failures += 1;
@@ -65,6 +68,20 @@ async function lane(plan: LoadPlan, tally: Tally, client: Client): Promise<void>
     }
     tally.latenciesMs.push(performance.now() - startedAtMs);
   }
+}
+
+/**
+ * The moment from which the n-th request's latency counts: when it was due, if its connection is free only now. What a
+ * timer is late is this process' own and doesn't count.
+ */
+async function untilDue({ ratePerSecond }: LoadPlan, tally: Tally, n: number): Promise<number> {
+  const nowMs = performance.now();
+  const dueAtMs = ratePerSecond === undefined ? nowMs : tally.startedAtMs + (n * 1000) / ratePerSecond;
+  if (dueAtMs <= nowMs) {
+    return dueAtMs;
+  }
+  await pause(dueAtMs - nowMs);
+  return performance.now();
 }
 
 function bodyOf({ body }: LoadPlan, n: number): string {
@@ -92,8 +109,4 @@ function post(
       },
     );
   });
-}
-
-function pause(durationMs: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, durationMs));
 }

@@ -1,12 +1,17 @@
 import { z } from "zod";
 
-/** What a load generator is asked for. Closed loop: each connection sends its next request once it has the answer. */
+/** What a load generator is asked for. */
 export const loadPlanSchema = z.object({
   kind: z.literal("load"),
   origin: z.string(),
   path: z.string(),
   headers: z.record(z.string(), z.string()),
   connections: z.number(),
+  /**
+   * Open loop: this many requests are due each second, however long answers take; one that finds all connections busy
+   * waits, and that counts. Without it, closed loop: each connection sends its next request once it has the answer.
+   */
+  ratePerSecond: z.number().optional(),
   body: z.discriminatedUnion("kind", [
     /** Acknowledgments of ids that follow one another. */
     z.object({ kind: z.literal("acknowledgments"), prefix: z.string() }),

@@ -1,7 +1,8 @@
 /**
  * What an injection takes through the gateway, over calling the provider directly, and its throughput against a bare
  * Express proxy. All of them run throughout; the rounds go by turns. Closed loop: with many connections on few cores,
- * latency is mostly the wait for a turn.
+ * latency is mostly the wait for a turn. Open loop, at a rate that all can serve: what a caller of a gateway waits that
+ * isn't saturated.
  */
 import { API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
 import { TEST_API_KEY, TEST_INJECTION } from "@adrelay/testkit";
@@ -14,13 +15,24 @@ import { startBenchRedis } from "../processes/bench-redis.ts";
 import type { Pids } from "../processes/process-usage.ts";
 import { type Served, startBareProxy, startGateway, startProvider } from "../processes/sides.ts";
 
-const CONNECTIONS = [1, 16, 64] as const;
+interface Load {
+  readonly connections: number;
+  /** Open loop; without it closed. */
+  readonly ratePerSecond?: number;
+}
+
+const LOADS: readonly Load[] = [
+  { connections: 1 },
+  { connections: 16 },
+  { connections: 16, ratePerSecond: 500 },
+  { connections: 64 },
+];
 const THROUGHPUT_CONNECTIONS = 64;
 const US_PER_MS = 1000;
-/** Of added latency, by connections. */
+/** Of added latency, by load. */
 const PROMISES: Readonly<Record<string, Promised>> = {
-  "p50 at 1": atMost("value", 1),
-  "p99 at 16": atMost("value", 5),
+  "p50, 1 connections": atMost("value", 1),
+  "p99, 16 connections": atMost("value", 5),
 };
 
 interface Sides {
@@ -47,22 +59,27 @@ export async function measureInjection(bench: Bench): Promise<Figure[]> {
   const pids = { redis: redis.pid, provider: provider.pid, gateway: gateway.pid, proxy: proxy.pid };
   const sides = { generator, provider, gateway, proxy, pids };
   const figures: Figure[] = [];
-  for (const connections of CONNECTIONS) {
-    const rounds = await measureAt(bench, sides, connections);
-    figures.push(...added(rounds, connections));
-    if (connections === THROUGHPUT_CONNECTIONS) {
-      figures.push(...throughput(rounds, connections));
+  for (const load of LOADS) {
+    const rounds = await measureAt(bench, sides, load);
+    figures.push(...added(rounds, load));
+    if (load.connections === THROUGHPUT_CONNECTIONS) {
+      figures.push(...throughput(rounds, load.connections));
     }
   }
   return figures;
 }
 
-function measureAt(bench: Bench, sides: Sides, connections: number): Promise<Rounds> {
+function describeLoad({ connections, ratePerSecond }: Load): string {
+  return `${connections} connections${ratePerSecond === undefined ? "" : ` at ${ratePerSecond}/s`}`;
+}
+
+function measureAt(bench: Bench, sides: Sides, load: Load): Promise<Rounds> {
   const run = (name: "provider" | "gateway" | "proxy") => async () => {
-    const plan = injectionPlan(sides[name], connections, bench.roundMs);
+    const { connections, ratePerSecond } = load;
+    const plan = { ...injectionPlan(sides[name], connections, bench.roundMs), ratePerSecond };
     const round = await runLoad(sides.generator, plan, sides.pids);
     const rate = round.ratePerSecond.toFixed(0);
-    bench.say(`injection, ${name}, ${connections} connections: ${rate}/s, p50 ${round.p50Ms.toFixed(2)} ms`);
+    bench.say(`injection, ${name}, ${describeLoad(load)}: ${rate}/s, p50 ${round.p50Ms.toFixed(2)} ms`);
     return round;
   };
   return inTurns(bench.rounds, { direct: run("provider"), gateway: run("gateway"), proxy: run("proxy") });
@@ -84,14 +101,14 @@ export function injectionPlan(
   };
 }
 
-function added({ direct, gateway, proxy }: Rounds, connections: number): Figure[] {
+function added({ direct, gateway, proxy }: Rounds, load: Load): Figure[] {
   const over = (rounds: readonly LoadRound[], of: "p50Ms" | "p99Ms") =>
     rounds.map((round, at) => round[of] - (direct[at]?.[of] ?? Number.NaN));
   return (["p50", "p99"] as const).map((name) => {
-    const promise = PROMISES[`${name} at ${connections}`];
+    const promise = PROMISES[`${name}, ${describeLoad(load)}`];
     return {
       part: "injection",
-      what: `added ${name} over the provider, ${connections} connections`,
+      what: `added ${name} over the provider, ${describeLoad(load)}`,
       unit: "ms",
       ours: over(gateway, `${name}Ms`),
       against: { name: "bare proxy", values: over(proxy, `${name}Ms`) },

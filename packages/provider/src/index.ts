@@ -1,5 +1,11 @@
 /** The HTTP client of the ad service, and who uses it with which key. */
-export { type AcknowledgeCall, type ProviderCall, ProviderClient, type RawReply } from "./provider-client.ts";
+export {
+  type AcknowledgeCall,
+  type ProviderCall,
+  ProviderClient,
+  type RawReply,
+  type RunningCall,
+} from "./provider-client.ts";
 export {
   digestKey,
   groupByProvider,

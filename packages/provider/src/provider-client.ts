@@ -23,10 +23,15 @@ export interface ProviderCall {
   readonly traceHeaders?: Readonly<Record<string, string>>;
   /** Bound of the whole call, from connecting to the last byte of the answer. */
   readonly timeoutMs: number;
-  /** Ends the call early. */
-  readonly signal?: AbortSignal;
-  /** Told when the request goes out: until then the provider can't have seen it. */
-  readonly onSent?: () => void;
+}
+
+/** A call that runs on until it is answered or given up. */
+export interface RunningCall {
+  readonly reply: Promise<RawReply>;
+  /** Until then the provider can't have seen it. */
+  wasSent(): boolean;
+  /** Ends it early; a request that has not gone out never does. */
+  giveUp(): void;
 }
 
 export interface AcknowledgeCall extends ProviderCall {
@@ -60,15 +65,15 @@ export class ProviderClient {
   readonly #bases = new WeakMap<ProviderAccount, BaseAddress>();
 
   /** Asks for an ad; the answer's bytes are kept, to be passed through. */
-  startInjection(call: ProviderCall): Promise<RawReply> {
+  startInjection(call: ProviderCall): RunningCall {
     return this.#post(INJECTION_PATH, call, INJECTION_ANSWER_BYTES_MAX, {});
   }
 
   /** Delivers an acknowledgment. Each attempt carries the same idempotency key (invariant 4). */
-  async acknowledge(call: AcknowledgeCall): Promise<ProviderReply> {
-    const headers = { [IDEMPOTENCY_KEY_HEADER]: call.adAckId };
-    const { reply } = await this.#post(ACKNOWLEDGE_PATH, call, ACKNOWLEDGE_ANSWER_BYTES_MAX, headers);
-    return reply;
+  async acknowledge(acknowledgment: AcknowledgeCall): Promise<ProviderReply> {
+    const headers = { [IDEMPOTENCY_KEY_HEADER]: acknowledgment.adAckId };
+    const call = this.#post(ACKNOWLEDGE_PATH, acknowledgment, ACKNOWLEDGE_ANSWER_BYTES_MAX, headers);
+    return (await call.reply).reply;
   }
 
   /** Cuts what still runs and closes all connections. */
@@ -76,13 +81,8 @@ export class ProviderClient {
     await this.#agent.destroy();
   }
 
-  async #post(
-    path: string,
-    call: ProviderCall,
-    bytesMax: number,
-    headers: Record<string, string>,
-  ): Promise<RawReply> {
-    const { account, body, requestId, traceHeaders, timeoutMs, signal, onSent } = call;
+  #post(path: string, call: ProviderCall, bytesMax: number, headers: Record<string, string>): RunningCall {
+    const { account, body, requestId, traceHeaders, timeoutMs } = call;
     const base = this.#baseOf(account);
     const request = {
       origin: base.origin,
@@ -98,13 +98,13 @@ export class ProviderClient {
         ...headers,
       },
     } as const;
-    const ended = await new Promise<EndedCall>((onEnded) => {
-      const collector = new ReplyCollector({ bytesMax, timeoutMs, signal, onSent, onEnded });
-      if (!collector.isEnded) {
-        this.#agent.dispatch(request, collector);
-      }
-    });
-    return toRawReply(ended);
+    const collector = new ReplyCollector(bytesMax, timeoutMs);
+    this.#agent.dispatch(request, collector);
+    return {
+      reply: collector.ended.then(toRawReply),
+      wasSent: () => collector.wasSent,
+      giveUp: () => collector.giveUp(),
+    };
   }
 
   /** An account's address is taken apart once. */

@@ -11,19 +11,6 @@ export type EndedCall =
     }
   | { readonly kind: "failed"; readonly stage: "before_send" | "after_send"; readonly code: CallFailure };
 
-export interface CollectorOptions {
-  /** A longer answer is left unread. */
-  readonly bytesMax: number;
-  /** Bound of the whole call, from now to the last byte of the answer. */
-  readonly timeoutMs: number;
-  /** Ends the call early. */
-  readonly signal: AbortSignal | undefined;
-  /** Told when the request goes out: until then the provider can't have seen it. */
-  readonly onSent: (() => void) | undefined;
-  /** Told once, of the first of what can end the call. */
-  readonly onEnded: (ended: EndedCall) => void;
-}
-
 /**
  * Hears one call out, as undici's lowest level tells it: answers are short and wanted whole, so that a stream for
  * each, or a signal for each bound, would be most of what a call costs.
@@ -31,9 +18,11 @@ export interface CollectorOptions {
  * A call that ends before its request goes out never goes out: undici has to ask here first.
  */
 export class ReplyCollector implements Dispatcher.DispatchHandler {
-  readonly #options: CollectorOptions;
+  /** Fulfilled once, by the first of what can end the call. */
+  readonly ended: Promise<EndedCall>;
+  readonly #bytesMax: number;
   readonly #timer: NodeJS.Timeout;
-  readonly #onAbort = () => this.#giveUp("connection_lost");
+  #onEnded: (ended: EndedCall) => void = () => {};
   readonly #chunks: Buffer[] = [];
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
@@ -41,19 +30,26 @@ export class ReplyCollector implements Dispatcher.DispatchHandler {
   #length = 0;
   #isEnded = false;
 
-  constructor(options: CollectorOptions) {
-    const { signal, timeoutMs } = options;
-    this.#options = options;
+  /**
+   * @param bytesMax a longer answer is left unread
+   * @param timeoutMs bound of the whole call, from now to the last byte of the answer
+   */
+  constructor(bytesMax: number, timeoutMs: number) {
+    this.#bytesMax = bytesMax;
     this.#timer = setTimeout(() => this.#giveUp("timeout"), timeoutMs);
-    signal?.addEventListener("abort", this.#onAbort);
-    if (signal?.aborted === true) {
-      this.#onAbort();
-    }
+    this.ended = new Promise((resolve) => {
+      this.#onEnded = resolve;
+    });
   }
 
-  /** Nothing is to be sent any more. */
-  get isEnded(): boolean {
-    return this.#isEnded;
+  /** Whether the request has gone out: until then the provider can't have seen it. */
+  get wasSent(): boolean {
+    return this.#controller !== undefined;
+  }
+
+  /** Ends the call early. */
+  giveUp(): void {
+    this.#giveUp("connection_lost");
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -62,7 +58,6 @@ export class ReplyCollector implements Dispatcher.DispatchHandler {
       return;
     }
     this.#controller = controller;
-    this.#options.onSent?.();
   }
 
   onResponseStart(
@@ -77,7 +72,7 @@ export class ReplyCollector implements Dispatcher.DispatchHandler {
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#length += chunk.length;
-    if (this.#length > this.#options.bytesMax) {
+    if (this.#length > this.#bytesMax) {
       this.#giveUp("answer_too_large");
     } else if (!this.#isEnded) {
       this.#chunks.push(chunk);
@@ -100,16 +95,14 @@ export class ReplyCollector implements Dispatcher.DispatchHandler {
   }
 
   #fail(code: CallFailure): void {
-    const stage = this.#controller === undefined ? "before_send" : "after_send";
-    this.#end({ kind: "failed", stage, code });
+    this.#end({ kind: "failed", stage: this.wasSent ? "after_send" : "before_send", code });
   }
 
   #end(ended: EndedCall): void {
     if (!this.#isEnded) {
       this.#isEnded = true;
       clearTimeout(this.#timer);
-      this.#options.signal?.removeEventListener("abort", this.#onAbort);
-      this.#options.onEnded(ended);
+      this.#onEnded(ended);
     }
   }
 }

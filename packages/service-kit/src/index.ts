@@ -18,7 +18,7 @@ export {
 export { COMMON_SETTINGS, PROVIDER_SETTINGS } from "./config/shared-settings.ts";
 export { DurabilityGuard } from "./durability-guard.ts";
 export { reportDurability } from "./durability-metric.ts";
-export { CallNotes, type Notes } from "./http/call-notes.ts";
+export { CallNotes } from "./http/call-notes.ts";
 export { CALLER_GONE_STATUS, createApp, type FinishedRequest } from "./http/http-app.ts";
 export { type HttpServer, ListenError, type ListenOptions, startHttpServer } from "./http/http-server.ts";
 export {
@@ -32,7 +32,9 @@ export {
 export { createOpsApp, type OpsOptions, type ReadinessCheck } from "./http/ops-app.ts";
 export { answerErrors, methodNotAllowed, notFound, sendProblem } from "./http/problems.ts";
 export { requestIdOf } from "./http/request-id.ts";
+export type { Notes } from "./http/request-record.ts";
 export { requestSpanOf } from "./http/request-span.ts";
+export { sendJson } from "./http/send-json.ts";
 export { createLogger, LOG_LEVELS, type LogLevel } from "./logger.ts";
 export { createHistogramWithExemplars, createRegistry, exemplarOf } from "./metrics.ts";
 export { CannotStartError } from "./process/cannot-start-error.ts";

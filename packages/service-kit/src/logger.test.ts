@@ -51,3 +51,11 @@ test("a line keeps all that is no secret, in order", () => {
   expect(fields.inner.token).toBe("canary");
   expect(level).toBe("info");
 });
+
+test("a line's time is the present, to the millisecond", () => {
+  const beforeMs = Date.now();
+  const { time } = JSON.parse(logged({ event: "x" }));
+  expect(time).toMatch(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/);
+  expect(Date.parse(time)).toBeGreaterThanOrEqual(beforeMs);
+  expect(Date.parse(time)).toBeLessThanOrEqual(Date.now());
+});

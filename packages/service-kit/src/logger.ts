@@ -1,6 +1,7 @@
 import { fstatSync } from "node:fs";
 import { Socket } from "node:net";
-import { type DestinationStream, type Logger, pino, stdTimeFunctions } from "pino";
+import { type DestinationStream, type Logger, pino } from "pino";
+import { joinLines, type LineTarget } from "./joined-lines.ts";
 
 export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -29,34 +30,55 @@ export function createLogger(service: string, level: LogLevel, destination?: Des
     {
       level,
       base: { service },
-      timestamp: stdTimeFunctions.isoTime,
+      timestamp: makeIsoTime(),
       formatters: {
         level: (label) => ({ level: label }),
         log: withoutSecrets,
       },
       serializers: { [ERROR_MEMBER]: describeError },
     },
-    destination ?? standardOutput(),
+    destination ?? joinLines(standardOutput()),
   );
 }
+
+/** As pino's own, which makes a Date for each line; here all but the milliseconds is made once a second. */
+function makeIsoTime(): () => string {
+  let second = { number: 0, text: "" };
+  return () => {
+    const nowMs = Date.now();
+    const number = Math.floor(nowMs / 1000);
+    if (number !== second.number) {
+      second = { number, text: new Date(nowMs).toISOString().slice(0, -"123Z".length) };
+    }
+    return `,"time":"${second.text}${String(nowMs % 1000).padStart(3, "0")}Z"`;
+  };
+}
+
+type Fields = Record<string, unknown>;
 
 /**
  * Leaves secret members out, also one level down. By hand: pino's own redaction copies every line for its wildcards,
  * which was most of what a line costs. What a child logger is made with is not looked at; we have none.
  */
-function withoutSecrets(fields: object): Record<string, unknown> {
-  const kept: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(fields)) {
-    if (!SECRET_MEMBERS.has(name)) {
-      kept[name] = name !== ERROR_MEMBER && hasSecrets(value) ? withoutSecretsOf(value) : value;
-    }
-  }
-  return kept;
+function withoutSecrets(fields: Fields): Fields {
+  // Almost no line has any, and then it needs no copy.
+  const isSecret = (name: string) => SECRET_MEMBERS.has(name) || hasSecretsBelow(name, fields[name]);
+  return Object.keys(fields).some(isSecret) ? copyWithoutSecrets(fields) : fields;
 }
 
-function hasSecrets(value: unknown): value is object {
+function copyWithoutSecrets(fields: Fields): Fields {
+  const kept = Object.entries(fields).filter(([name]) => !SECRET_MEMBERS.has(name));
+  return Object.fromEntries(
+    kept.map(([name, value]) => [name, hasSecretsBelow(name, value) ? withoutSecretsOf(value) : value]),
+  );
+}
+
+function hasSecretsBelow(name: string, value: unknown): value is object {
   return (
-    typeof value === "object" && value !== null && Object.keys(value).some((name) => SECRET_MEMBERS.has(name))
+    typeof value === "object" &&
+    value !== null &&
+    name !== ERROR_MEMBER &&
+    Object.keys(value).some((below) => SECRET_MEMBERS.has(below))
   );
 }
 
@@ -69,12 +91,12 @@ function withoutSecretsOf(value: object): object {
  * leaves unread beyond a bound is dropped; one that is gone is no fault of ours either. Files and terminals
  * take what they get at once. `runService` flushes the last lines, bounded.
  */
-function standardOutput(): DestinationStream {
+function standardOutput(): LineTarget {
   const output = fstatSync(1);
   return output.isFIFO() || output.isSocket() ? pipedOutput() : pino.destination({ dest: 1, sync: true });
 }
 
-function pipedOutput(): DestinationStream & { flush(done: () => void): void } {
+function pipedOutput(): LineTarget {
   const pipe = new Socket({ fd: 1, readable: false, writable: true });
   let isGone = false;
   pipe.on("error", () => {

@@ -1,6 +1,6 @@
 import express, { type Express, type Request, type Response } from "express";
 import { NO_TRACING, type Tracing } from "../tracing/tracing.ts";
-import { assignRequestId, requestIdOf } from "./request-id.ts";
+import { giveRequestId } from "./request-id.ts";
 import { openRequestSpan, requestSpanOf } from "./request-span.ts";
 
 /** What is known of a request once its answer is out or its caller has gone. */
@@ -24,13 +24,13 @@ export function createApp(
   app.disable("x-powered-by");
   app.disable("etag");
   app.enable("case sensitive routing");
-  app.use(assignRequestId);
-  app.use(openRequestSpan(tracing));
+  // One layer for all of it: each costs the router a round.
   app.use((request: Request, response: Response, next) => {
     const startedAtMs = performance.now();
-    response.once("close", () => {
+    const requestId = giveRequestId(request, response);
+    openRequestSpan(tracing, request, response);
+    response.on("close", () => {
       const status = response.writableFinished ? response.statusCode : CALLER_GONE_STATUS;
-      const requestId = requestIdOf(response);
       const durationMs = performance.now() - startedAtMs;
       onFinished({ method: request.method, requestId, status, durationMs, response });
       const span = requestSpanOf(response);

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { createServer, type Server } from "node:http";
+import { createServer, IncomingMessage, type Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { makeProblem, PROBLEM_CONTENT_TYPE, REQUEST_ID_HEADER } from "@adrelay/contract";
@@ -40,6 +40,7 @@ export async function startHttpServer(
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+      ...messagesOf(app),
     },
     app,
   );
@@ -50,7 +51,7 @@ export async function startHttpServer(
       // A caller that keeps its connections must not send its next request into one that is about to close.
       response.setHeader("Connection", "close");
     }
-    response.once("close", () => busy.delete(request.socket));
+    response.on("close", () => busy.delete(request.socket));
   });
   // An expectation that we don't know may be ignored; Node would answer it itself, without a body.
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
@@ -67,6 +68,18 @@ export async function startHttpServer(
     port: typeof address === "object" && address !== null ? address.port : port,
     stop: (signal) => stopServer(server, signal),
   };
+}
+
+/**
+ * Express puts its own prototypes below each request and response that Node made, and V8 forgets with that what it knew
+ * of their form. These are made with them.
+ */
+function messagesOf(app: Express) {
+  class AppRequest extends IncomingMessage {}
+  class AppResponse extends ServerResponse {}
+  app.request = Object.setPrototypeOf(AppRequest.prototype, app.request);
+  app.response = Object.setPrototypeOf(AppResponse.prototype, app.response);
+  return { IncomingMessage: AppRequest, ServerResponse: AppResponse };
 }
 
 function stopServer(server: Server, signal: AbortSignal): Promise<void> {

@@ -38,6 +38,9 @@ export const NO_TRACING: Tracing = {
   stop: () => Promise.resolve(),
 };
 
+/** Nothing to record, and nothing came. */
+export const NO_SPAN: Span = { context: undefined, recordedTraceId: undefined, set: () => {}, end: () => {} };
+
 export function passingSpan(context: TraceContext | undefined): Span {
-  return { context, recordedTraceId: undefined, set: () => {}, end: () => {} };
+  return context === undefined ? NO_SPAN : { ...NO_SPAN, context };
 }

@@ -7,7 +7,7 @@ import {
   type FieldFault,
   faultsOf,
 } from "@adrelay/contract";
-import { type CallNotes, requestIdOf, requestSpanOf, sendProblem } from "@adrelay/service-kit";
+import { type CallNotes, requestIdOf, requestSpanOf, sendJson, sendProblem } from "@adrelay/service-kit";
 import type { Response } from "express";
 import type { JsonCall } from "../../endpoint.ts";
 import { ackIdOf } from "../../intake/fingerprints.ts";
@@ -81,11 +81,11 @@ function sendStanding(
       if (standing.providerAckId !== undefined) {
         response.set(PROVIDER_ACK_ID_HEADER, standing.providerAckId);
       }
-      response.status(200).json(answerOf(ackId, standing.verdict));
+      sendJson(response, 200, JSON.stringify(answerOf(ackId, standing.verdict)));
       return;
     case "open":
       notes.add(response, { outcome: "recoverable_error" });
-      response.status(201).json(answerOf(ackId, "recoverable_error"));
+      sendJson(response, 201, JSON.stringify(answerOf(ackId, "recoverable_error")));
       return;
     case "error":
       notes.add(response, { outcome: standing.code });

@@ -1,9 +1,10 @@
-import { type CallNotes, requestIdOf, requestSpanOf, sendProblem } from "@adrelay/service-kit";
+import { type CallNotes, requestIdOf, requestSpanOf, sendJson, sendProblem } from "@adrelay/service-kit";
 import type { Response } from "express";
 import type { JsonCall } from "../../endpoint.ts";
 import { fallbackError } from "./fallback.ts";
 import type { InjectionAnswer, StartInjection } from "./start-injection.ts";
 import { parseTimeoutHeader, TIMEOUT_HEADER } from "./timeout-header.ts";
+import type { Caller } from "./waits.ts";
 
 export const FALLBACK_HEADER = "X-Adrelay-Fallback";
 
@@ -31,7 +32,7 @@ export function makeStartInjectionHandler(route: StartInjectionRoute): (call: Js
       requestId: requestIdOf(response),
       trace: requestSpanOf(response).context,
       timeoutMs,
-      callerGone: hangUpSignal(response),
+      caller: callerOf(response),
     });
     sendAnswer(route, response, answer);
   };
@@ -45,8 +46,7 @@ function sendAnswer(
   switch (answer.kind) {
     case "pass_through":
       notes.add(response, { outcome: answer.outcome });
-      response.status(answer.status).set("Content-Type", mediaTypeOf(answer.raw.contentType));
-      response.send(answer.raw.bytes);
+      sendJson(response, answer.status, answer.raw.bytes, mediaTypeOf(answer.raw.contentType));
       return;
     case "fallback":
       notes.add(response, { outcome: `fallback_${answer.reason}` });
@@ -54,7 +54,7 @@ function sendAnswer(
       if (fallbackAs === "error") {
         sendProblem(response, fallbackError(answer.reason));
       } else {
-        response.status(202).json(answer.fallback.body);
+        sendJson(response, 202, JSON.stringify(answer.fallback.body));
       }
       return;
     case "caller_gone":
@@ -72,13 +72,14 @@ function mediaTypeOf(contentType: string | undefined): string {
     : "application/json";
 }
 
-/** Fires if the connection closes before the answer is out. */
-function hangUpSignal(response: Response): AbortSignal {
-  const controller = new AbortController();
-  response.once("close", () => {
+/** Gone if the connection closes before the answer is out. */
+function callerOf(response: Response): Caller {
+  const caller: { isGone: boolean; onGone: Caller["onGone"] } = { isGone: false, onGone: undefined };
+  response.on("close", () => {
     if (!response.writableFinished) {
-      controller.abort();
+      caller.isGone = true;
+      caller.onGone?.();
     }
   });
-  return controller.signal;
+  return caller;
 }

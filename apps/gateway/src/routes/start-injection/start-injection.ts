@@ -8,12 +8,13 @@
 import { type TraceContext, traceHeadersOf } from "@adrelay/contract";
 import { classifyInjection, type FallbackReason, type InjectionVerdict, outcomeLabelOf } from "@adrelay/core";
 import type { InjectionRecord, Ledger } from "@adrelay/ledger";
-import type { ProviderClient, Publisher, RawReply } from "@adrelay/provider";
-import { OVERDUE, startDeadline, type Tracing, withDeadline } from "@adrelay/service-kit";
+import type { ProviderClient, Publisher, RawReply, RunningCall } from "@adrelay/provider";
+import { OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
 import type { Logger } from "pino";
 import type { GatewayMetrics } from "../../metrics/gateway-metrics.ts";
 import type { PendingWork } from "../../pending-work.ts";
 import { type Fallback, makeFallback } from "./fallback.ts";
+import { type Caller, GIVEN_UP, Waits } from "./waits.ts";
 
 export interface StartInjectionDeps {
   readonly ledger: Ledger;
@@ -34,8 +35,7 @@ export interface InjectionInput {
   /** The trace of its request. */
   readonly trace: TraceContext | undefined;
   readonly timeoutMs: number;
-  /** Fires when the caller hangs up. */
-  readonly callerGone: AbortSignal;
+  readonly caller: Caller;
 }
 
 export type InjectionAnswer =
@@ -61,14 +61,15 @@ const LATE_ANSWERS_MAX = 64;
 export type StartInjection = (input: InjectionInput) => Promise<InjectionAnswer>;
 
 export function makeStartInjection(deps: StartInjectionDeps): StartInjection {
-  const late = new Set<AbortController>();
+  const late = new Set<RunningCall>();
+  const waits = new Waits(deps.hurry);
   return async (input) => {
     const startedAtMs = performance.now();
     const call = callProvider(deps, input);
-    const first = await untilGivenUp(call.reply, input.timeoutMs, [input.callerGone, deps.hurry]);
+    const first = await waits.untilGivenUp(call.reply, input.timeoutMs, input.caller);
     if (first === GIVEN_UP) {
       listenLate(deps, input, { call, late });
-      return input.callerGone.aborted
+      return input.caller.isGone
         ? { kind: "caller_gone" }
         : fallBack(deps, input, { reason: "timeout", startedAtMs });
     }
@@ -80,14 +81,6 @@ export function makeStartInjection(deps: StartInjectionDeps): StartInjection {
   };
 }
 
-/** A call to the provider that runs on until it ends or is given up. */
-interface RunningCall {
-  readonly reply: Promise<RawReply>;
-  readonly giveUp: AbortController;
-  /** Before that it can still be called off without a trace. */
-  wasSent(): boolean;
-}
-
 /**
  * Hears a provider out whose caller has something else by now. A request that has not gone out is called
  * off: nobody must be sold an ad that nobody can get.
@@ -95,62 +88,48 @@ interface RunningCall {
 function listenLate(
   deps: StartInjectionDeps,
   input: InjectionInput,
-  { call, late }: { call: RunningCall; late: Set<AbortController> },
+  { call, late }: { call: RunningCall; late: Set<RunningCall> },
 ): void {
   if (!call.wasSent()) {
-    call.giveUp.abort();
+    call.giveUp();
     return;
   }
   const [oldest] = late;
   if (late.size >= LATE_ANSWERS_MAX && oldest !== undefined) {
-    oldest.abort();
+    oldest.giveUp();
     late.delete(oldest);
   }
-  late.add(call.giveUp);
+  late.add(call);
   deps.pending.add(
     call.reply.then((raw) => {
-      late.delete(call.giveUp);
+      late.delete(call);
       return bookAbandoned(deps, input, raw);
     }),
   );
 }
 
-function callProvider(deps: StartInjectionDeps, input: InjectionInput): RunningCall {
-  const giveUp = new AbortController();
-  let wasSent = false;
-  const reply = timedCall(deps, input, {
-    signal: giveUp.signal,
-    onSent: () => {
-      wasSent = true;
-    },
-  });
-  return { reply, giveUp, wasSent: () => wasSent };
-}
-
-async function timedCall(
+function callProvider(
   { provider, metrics, tracing }: StartInjectionDeps,
   input: InjectionInput,
-  { signal, onSent }: { signal: AbortSignal; onSent: () => void },
-): Promise<RawReply> {
+): RunningCall {
   const startedAtMs = performance.now();
   const span = tracing.startSpan({ name: "provider start_injection", kind: "client", parent: input.trace });
-  const raw = await provider.startInjection({
+  const call = provider.startInjection({
     account: input.publisher.account,
     body: input.body,
     requestId: input.requestId,
     traceHeaders: traceHeadersOf(span.context),
     timeoutMs: input.timeoutMs + LATE_ANSWER_MS,
-    signal,
-    onSent,
   });
-  const outcome = outcomeLabelOf(raw.reply);
-  span.set({ "adrelay.outcome": outcome });
-  span.end({ isFault: raw.reply.kind === "failed" || raw.reply.status >= 500 });
-  metrics.providerDuration.observe(
-    { operation: "start_injection", outcome },
-    (performance.now() - startedAtMs) / 1000,
-  );
-  return raw;
+  const reply = call.reply.then((raw) => {
+    const outcome = outcomeLabelOf(raw.reply);
+    span.set({ "adrelay.outcome": outcome });
+    span.end({ isFault: raw.reply.kind === "failed" || raw.reply.status >= 500 });
+    const seconds = (performance.now() - startedAtMs) / 1000;
+    metrics.providerDuration.observe({ operation: "start_injection", outcome }, seconds);
+    return raw;
+  });
+  return { ...call, reply };
 }
 
 async function passThrough(
@@ -164,7 +143,7 @@ async function passThrough(
     deps.metrics.injections.inc({ publisher: input.publisher.id, outcome: "callers_fault" });
     return { kind: "pass_through", outcome: "callers_fault", raw, status };
   }
-  if (input.callerGone.aborted) {
+  if (input.caller.isGone) {
     await bookAbandoned(deps, input, raw);
     return { kind: "caller_gone" };
   }
@@ -220,35 +199,4 @@ async function book(
 function ledgerTimeoutMs({ timeoutMs }: InjectionInput, startedAtMs: number): number {
   const leftMs = timeoutMs - (performance.now() - startedAtMs);
   return Math.min(LEDGER_TIMEOUT_MS, Math.max(leftMs, LEDGER_TIMEOUT_MIN_MS));
-}
-
-const GIVEN_UP = Symbol("given up");
-
-/**
- * Waits for a reply until the time is up or one of the signals fires. Listens by hand and takes its listeners
- * off again: signals that live as long as the process would keep every reply alive with them.
- */
-function untilGivenUp(
-  reply: Promise<RawReply>,
-  timeoutMs: number,
-  signals: readonly AbortSignal[],
-): Promise<RawReply | typeof GIVEN_UP> {
-  return new Promise((resolve, reject) => {
-    const settle = (outcome: RawReply | typeof GIVEN_UP) => {
-      takeOff();
-      for (const signal of signals) {
-        signal.removeEventListener("abort", giveUp);
-      }
-      resolve(outcome);
-    };
-    const giveUp = () => settle(GIVEN_UP);
-    const takeOff = startDeadline(timeoutMs, giveUp);
-    for (const signal of signals) {
-      signal.addEventListener("abort", giveUp, { once: true });
-    }
-    if (signals.some(({ aborted }) => aborted)) {
-      giveUp();
-    }
-    reply.then(settle, reject);
-  });
 }
