@@ -68,41 +68,49 @@ export function parseEntry(id: AdResponseId, reply: unknown): LedgerEntry | unde
 type Stored = Readonly<Record<string, unknown>>;
 
 function readEntry(id: AdResponseId, stored: Stored): LedgerEntry {
+  const text = (name: string) => textOf(stored[name], name);
+  const number = (name: string) => numberOf(stored[name], name);
+  const attemptLog = parseAttempts(text("l"));
   return {
     id,
-    state: STATES.get(stored["s"]) ?? illegible("s"),
+    state: stateOf(stored["s"]),
     publisher: publisherIdSchema.parse(stored["p"]),
-    textHash: textOf(stored, "t"),
-    recordedAtMs: numberOf(stored, "r"),
-    deadlineAtMs: numberOf(stored, "d"),
-    acceptedAtMs: numberOf(stored, "a"),
-    queuedAtMs: numberOf(stored, "q"),
-    nextAttemptAtMs: numberOf(stored, "w"),
-    endedAtMs: numberOf(stored, "e"),
-    attempts: numberOf(stored, "n") ?? 0,
-    failedAttempts: numberOf(stored, "f") ?? 0,
-    lastCode: textOf(stored, "c"),
+    textHash: text("t"),
+    recordedAtMs: number("r"),
+    deadlineAtMs: number("d"),
+    acceptedAtMs: number("a"),
+    queuedAtMs: number("q") ?? number("a"),
+    nextAttemptAtMs: number("w"),
+    endedAtMs: number("e"),
+    attempts: number("n") ?? 0,
+    failedAttempts: number("f") ?? 0,
+    // Entries of older versions have it in a field of its own as well.
+    lastCode: attemptLog.at(-1)?.code ?? text("c"),
     verdict: stored["o"] === undefined ? undefined : verdictSchema.safeParse(stored["o"]).data,
-    deadReason: textOf(stored, "x"),
-    providerAckId: textOf(stored, "i"),
-    attemptLog: parseAttempts(textOf(stored, "l")),
-    sizeBytes: textOf(stored, "z") === undefined ? undefined : numberOf(stored, "z"),
-    providerError: textOf(stored, "y"),
-    isLate: textOf(stored, "L") !== undefined,
+    deadReason: text("x"),
+    providerAckId: text("i"),
+    attemptLog,
+    sizeBytes: text("z") === undefined ? undefined : number("z"),
+    providerError: text("y"),
+    isLate: text("L") !== undefined,
   };
 }
 
-/** An empty text stands for none. */
-function textOf(stored: Stored, name: string): string | undefined {
-  const value = stored[name];
+/** A stored state. Throws a LedgerReplyError for anything else, as the next two do. */
+export function stateOf(value: unknown): StoredState {
+  return STATES.get(value) ?? illegible("s");
+}
+
+/** A stored text. An empty one stands for none. */
+export function textOf(value: unknown, name: string): string | undefined {
   if (value === undefined || value === "") {
     return undefined;
   }
   return typeof value === "string" ? value : illegible(name);
 }
 
-function numberOf(stored: Stored, name: string): number | undefined {
-  const value = stored[name];
+/** A stored number. */
+export function numberOf(value: unknown, name: string): number | undefined {
   if (value === undefined) {
     return undefined;
   }

@@ -1,4 +1,5 @@
 /** The state of each ad response, and the only truth about counts. */
+export type { BeginResult, Standing } from "./attempts.ts";
 export { AUDIT_PLACE, Audit, type AuditEntry, type AuditPage } from "./audit.ts";
 export { DeadLetters, type LeaveDeadResult } from "./dead-letters.ts";
 export { ATTEMPTS_KEPT, type AttemptRecord, type LedgerEntry } from "./entry.ts";

@@ -13,7 +13,8 @@
 import type { AdResponseId, PublisherId } from "@adrelay/contract";
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import { ATTEMPTS_KEPT, fieldsOf, type LedgerEntry, parseEntry } from "./entry.ts";
+import { type BeginResult, callOfBegin, callOfSettle, parseBegin, type ScriptCall } from "./attempts.ts";
+import { fieldsOf, type LedgerEntry, parseEntry } from "./entry.ts";
 import { idOf, type LedgerKeys, ledgerKeys, memberOf } from "./keys.ts";
 import {
   ACCEPT_CODES,
@@ -22,9 +23,11 @@ import {
   type BookedCode,
   decodeReply,
   LedgerReplyError,
+  listOf,
 } from "./reply-codes.ts";
-import { createScriptRunner, type RunScript } from "./scripts.ts";
+import { createScriptRunner, type RunScript, type ScriptName } from "./scripts.ts";
 import { type LedgerSnapshot, parseSnapshot } from "./snapshot.ts";
+import { TurnBatch } from "./turn-batch.ts";
 
 export interface LedgerOptions {
   readonly redis: Redis;
@@ -57,7 +60,7 @@ export interface AcceptRequest {
 export type AcceptResult =
   | { readonly kind: BookedAccept; readonly nowMs: number; readonly entry: LedgerEntry }
   | { readonly kind: Exclude<AcceptCode, BookedAccept> };
-type BookedAccept = "accepted" | "accepted_late" | "accepted_unknown" | "repeat";
+export type BookedAccept = "accepted" | "accepted_late" | "accepted_unknown" | "repeat";
 
 /** What came of one attempt. */
 export interface Settlement {
@@ -96,12 +99,21 @@ export class Ledger {
   readonly #run: RunScript;
   readonly #keys: LedgerKeys;
   readonly #retentionMs: number;
+  readonly #begins: TurnBatch<AcceptRequest, BeginResult>;
+  readonly #settles: TurnBatch<Settlement, BookedCode>;
 
   constructor({ redis, recordRetentionMs, partition = "0" }: LedgerOptions) {
     this.#redis = redis;
     this.#run = createScriptRunner(redis);
     this.#keys = ledgerKeys(partition);
     this.#retentionMs = recordRetentionMs;
+    this.#begins = new TurnBatch((asked) => {
+      return this.#runForEach("begin", callOfBegin(this.#keys, asked), parseBegin);
+    });
+    this.#settles = new TurnBatch((settlements) => {
+      const call = callOfSettle(this.#keys, settlements, this.#retentionMs);
+      return this.#runForEach("settle", call, (reply) => decodeReply(BOOKED_CODES, reply));
+    });
   }
 
   /** Books an injection's answer; false if the id was known before. */
@@ -141,40 +153,17 @@ export class Ledger {
     }
   }
 
-  /** Books what came of an attempt. */
-  async settle(settlement: Settlement): Promise<BookedCode> {
-    const {
-      id,
-      event,
-      label,
-      code,
-      providerAckId = "",
-      durationMs,
-      delayMs,
-      isCounted,
-      notify,
-      attemptsBefore,
-      death,
-    } = settlement;
-    const member = memberOf(id);
-    const reply = await this.#run("settle", this.#keys.forScript(member), [
-      member,
-      event,
-      label,
-      code,
-      providerAckId,
-      Math.round(durationMs),
-      delayMs,
-      this.#retentionMs,
-      notify?.channel ?? "",
-      notify?.message ?? "",
-      ATTEMPTS_KEPT,
-      attemptsBefore,
-      death?.sizeBytes ?? "",
-      death?.providerError ?? "",
-      isCounted ? 1 : 0,
-    ]);
-    return decodeReply(BOOKED_CODES, reply);
+  /**
+   * Tells how an acknowledgment stands whose attempt is to begin, and books it as `accept` does if nobody could. Those of
+   * one turn of the event loop are asked at once; see scripts/begin.lua.
+   */
+  begin(asked: AcceptRequest): Promise<BeginResult> {
+    return this.#begins.ask(asked);
+  }
+
+  /** Books what came of an attempt. Those of one turn of the event loop are booked at once; see scripts/settle.lua. */
+  settle(settlement: Settlement): Promise<BookedCode> {
+    return this.#settles.ask(settlement);
   }
 
   /** Queued entries from the `rank`-th on (0 is the oldest), of an age at the least; see scripts/queued-batch.lua. */
@@ -208,13 +197,28 @@ export class Ledger {
     return parseSnapshot(await this.#run("snapshot", this.#keys.forScript(""), []));
   }
 
+  /** Runs a script for many, each with a reply of its own, or with an error of its own. */
+  async #runForEach<T>(
+    name: ScriptName,
+    { keys, args }: ScriptCall,
+    parse: (reply: unknown) => T,
+  ): Promise<(T | Error)[]> {
+    const replies = listOf(await this.#run(name, keys, args));
+    return replies.map((reply) => (reply instanceof Error ? reply : errorOr(() => parse(reply))));
+  }
+
   async #sweep(args: readonly (string | number)[]): Promise<number> {
     return z.number().parse(await this.#run("sweep", this.#keys.forScript(""), args));
   }
 }
 
-function listOf(reply: unknown): readonly unknown[] {
-  return Array.isArray(reply) ? reply : [reply];
+/** One reply that can't be read is not to spoil the others. */
+function errorOr<T>(parse: () => T): T | Error {
+  try {
+    return parse();
+  } catch (error) {
+    return error instanceof Error ? error : new LedgerReplyError(String(error));
+  }
 }
 
 function requireEntry(entry: LedgerEntry | undefined): LedgerEntry {

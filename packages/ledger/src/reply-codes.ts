@@ -30,11 +30,15 @@ export class LedgerReplyError extends Error {
 
 /** Looks a script's number up in its table. */
 export function decodeReply<T extends Record<string, string>>(codes: T, reply: unknown): T[keyof T] {
-  for (const [number, meaning] of Object.entries(codes)) {
-    if (String(reply) === number) {
-      // Object.entries forgets the literal type of the values.
-      return meaning as T[keyof T];
-    }
+  const code = String(reply);
+  if (Object.hasOwn(codes, code)) {
+    // It is one of the table's own names.
+    return codes[code as keyof T];
   }
-  throw new LedgerReplyError(`the ledger answered ${String(reply)}`);
+  throw new LedgerReplyError(`the ledger answered ${code}`);
+}
+
+/** A reply that is a list of as many as were asked for; a lone value stands for a list of it. */
+export function listOf(reply: unknown): readonly unknown[] {
+  return Array.isArray(reply) ? reply : [reply];
 }

@@ -36,7 +36,8 @@ interface Fixture {
   readonly deadLetters: DeadLetters;
   readonly partition: string;
   newId(): AdResponseId;
-  accept(id: AdResponseId, textHash?: string): ReturnType<Ledger["accept"]>;
+  /** Books it as a worker does; `accept` is the gateway's way to the same. */
+  accept(id: AdResponseId, textHash?: string): ReturnType<Ledger["begin"]>;
   settle(
     id: AdResponseId,
     event: Settlement["event"],
@@ -56,7 +57,7 @@ function setup(): Fixture {
     newId: () => adResponseIdSchema.parse(randomUUID()),
     accept: async (id, textHash = "hash") => {
       await redis.hset(payload.key, payload.field, textHash);
-      return ledger.accept({ id, publisher, textHash, payload });
+      return ledger.begin({ id, publisher, textHash, payload });
     },
     settle: async (id, event, more = {}) =>
       ledger.settle({

@@ -9,6 +9,7 @@
 import { type DeliveryJob, deliveryJobSchema } from "@adrelay/contract";
 import { DelayedError, type Job, UnrecoverableError, Worker } from "bullmq";
 import type { Redis } from "ioredis";
+import { createBatchingBackend } from "./finish-batch.ts";
 import { QUEUE_NAME, queuePrefix } from "./queue-names.ts";
 
 /** What the handler wants done with the job. */
@@ -54,7 +55,7 @@ export class DeliveryWorker {
       removeOnComplete: { count: 0 },
       runRetryDelay: 1000,
       settings: { backoffStrategy: () => RETRY_AFTER_FAULT_MS },
-    });
+    }, createBatchingBackend);
     this.#worker.on("error", (error) => options.onError(error, undefined));
   }
 

@@ -1,81 +1,133 @@
--- Books what came of an attempt (invariant 3: the ledger first, then the queue).
--- ARGV: 1 id, 2 event (deliver, refuse, die, retry), 3 label (verdict of deliver, reason of die),
+-- Books what came of attempts (invariant 3: the ledger first, then the queue).
+-- KEYS: the entries of all but the first from 8 on
+-- ARGV: 1 retention in ms (deliver, refuse), 2 how many attempts are kept, then 13 for each:
+--       1 id, 2 event (deliver, refuse, die, retry), 3 label (verdict of deliver, reason of die),
 --       4 attempt code, 5 provider's ack id or '', 6 duration of the attempt in ms,
---       7 wait before the next attempt in ms (retry), 8 retention in ms (deliver, refuse),
---       9 channel of a waiting gateway or '', 10 message for it, 11 how many attempts are kept,
---       12 how many attempts were booked when this one began,
---       13 bytes of the caller's body and 14 the provider's public error or '' (die),
---       15 1 if a failure counts (retry), 0 for a probe's: it was made for the provider's sake
+--       7 wait before the next attempt in ms (retry), 8 channel of a waiting gateway or '', 9 message for it,
+--       10 how many attempts were booked when this one began,
+--       11 bytes of the caller's body and 12 the provider's public error or '' (die),
+--       13 1 if a failure counts (retry), 0 for a probe's: it was made for the provider's sake
 -- Clock: Redis'. TTL: an entry that ends here lives for the retention.
 -- A retry or die is booked only if no other attempt was meanwhile: a write that is sent again because its
 -- reply got lost counts once. A delivery or refusal is the provider's last word and is always booked.
--- Returns 1 if booked, 0 if it was so before, -1 if the state doesn't allow it.
+-- Returns for each 1 if booked, 0 if it was so before, -1 if the state doesn't allow it.
 -- @include books
+-- @include batch
 -- @include dead-letters
 -- @include due
-local id, event, label, code = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local state, publisher, log, attempts, reason, wait =
-  unpack(redis.call('HMGET', entryKey, 's', 'p', 'l', 'n', 'x', 'w'))
+local MEMBERS = {'id', 'event', 'label', 'code', 'ackId', 'duration', 'waitMs', 'channel', 'message', 'attemptsBefore',
+  'size', 'providerError', 'failures'}
+local ENDS = {deliver = 'delivered', refuse = 'refused', die = 'dead', retry = 'queued'}
+local retention, attemptsKept = ARGV[1], tonumber(ARGV[2])
 local now = clockMs()
-
-local ends = {deliver = 'delivered', refuse = 'refused', die = 'dead', retry = 'queued'}
-local to = ends[event]
-if state ~= 'queued' and state == to then
-  return 0
-end
-if state ~= 'queued' and not (state == 'dead' and (event == 'deliver' or event == 'refuse')) then
-  return -1
-end
-if (event == 'retry' or event == 'die') and attempts ~= ARGV[12] then
-  return 0
-end
+local nowText = string.format('%.0f', now)
 
 -- The attempt: one line of time,code,duration,event, the latest ones kept.
-log = (log or '') .. string.format('%.0f', now) .. ',' .. code .. ',' .. ARGV[6] .. ',' .. event .. '\n'
-local _, lines = string.gsub(log, '\n', '')
-if lines > tonumber(ARGV[11]) then
-  log = string.gsub(log, '^[^\n]*\n', '', 1)
-end
--- All of the entry's fields in one write: each write is a record of its own in Redis' file.
-local booked = {'l', log, 'c', code, 'n', (tonumber(attempts) or 0) + 1}
-local function book(...)
-  for _, value in ipairs({...}) do
-    table.insert(booked, value)
+local function logWith(log, attempts, line)
+  log = (log or '') .. line
+  if attempts >= attemptsKept then
+    local _, lines = string.gsub(log, '\n', '')
+    if lines > attemptsKept then
+      log = string.gsub(log, '^[^\n]*\n', '', 1)
+    end
   end
-  redis.call('HSET', entryKey, unpack(booked))
-end
-if wait then
-  redis.call('ZREM', dueKey, id)
+  return log
 end
 
-if event == 'retry' then
-  redis.call('HINCRBY', entryKey, 'f', ARGV[15])
-  book('w', now + ARGV[7])
+-- Fields and values of the entry after the attempt: all in one write, as each is a record of its own in Redis' file.
+local function fieldsAfter(attempt, log, attempts)
+  local line = nowText .. ',' .. attempt.code .. ',' .. attempt.duration .. ',' .. attempt.event .. '\n'
+  local fields = {'l', logWith(log, attempts, line), 'n', attempts + 1}
+  local function set(name, value)
+    fields[#fields + 1] = name
+    fields[#fields + 1] = value
+  end
+  if attempt.event == 'retry' then
+    set('w', now + attempt.waitMs)
+    return fields
+  end
+  set('s', ENDS[attempt.event])
+  set('e', now)
+  if attempt.event == 'die' then
+    set('x', attempt.label)
+    set('z', attempt.size)
+    set('y', attempt.providerError)
+  else
+    set('o', attempt.label)
+    if attempt.ackId ~= '' then
+      set('i', attempt.ackId)
+    end
+  end
+  return fields
+end
+
+local function bookRetry(key, attempt)
+  if attempt.failures ~= '0' then
+    redis.call('HINCRBY', key, 'f', attempt.failures)
+  end
   -- Without a wait of its own it waits for its provider, and that isn't this index' business.
-  if tonumber(ARGV[7]) > 0 then
-    redis.call('ZADD', dueKey, now + ARGV[7], id)
+  if tonumber(attempt.waitMs) > 0 then
+    redis.call('ZADD', dueKey, now + attempt.waitMs, attempt.id)
   end
-else
-  move(entryKey, publisher, state, to)
-  redis.call('ZREM', queuedKey, id)
-  if wait then
-    redis.call('HDEL', entryKey, 'w')
-  end
-  count(to, publisher, label)
-  if event == 'die' then
-    book('e', now, 'x', label, 'z', ARGV[13], 'y', ARGV[14])
+end
+
+local function bookEnd(key, attempt, from, publisher, reason)
+  local id, label, to = attempt.id, attempt.label, ENDS[attempt.event]
+  if attempt.event == 'die' then
     addDead(id, publisher, label, now)
   else
-    book('e', now, 'o', label, 'i', ARGV[5])
-    redis.call('PEXPIRE', entryKey, ARGV[8])
-    if state == 'dead' then
+    redis.call('PEXPIRE', key, retention)
+    if from == 'dead' then
       removeDead(id, publisher, reason)
-      redis.call('HDEL', entryKey, 'x', 'y')
+      redis.call('HDEL', key, 'x', 'y')
       redis.call('ZADD', payloadKey, now, 'remove:' .. id)
     end
   end
+  moveLater(publisher, from, to)
+  unqueueLater(id)
+  countLater(to, publisher, label)
 end
-if ARGV[9] ~= '' then
-  redis.call('PUBLISH', ARGV[9], ARGV[10])
+
+local function book(key, attempt)
+  local event = attempt.event
+  local to, isLastWord = ENDS[event], event == 'deliver' or event == 'refuse'
+  local state, publisher, log, attempts, reason, wait =
+    unpack(redis.call('HMGET', key, 's', 'p', 'l', 'n', 'x', 'w'))
+  if state ~= 'queued' and state == to then
+    return 0
+  elseif state ~= 'queued' and not (state == 'dead' and isLastWord) then
+    return -1
+  elseif not isLastWord and (attempts or '0') ~= attempt.attemptsBefore then
+    return 0
+  end
+  redis.call('HSET', key, unpack(fieldsAfter(attempt, log, tonumber(attempts) or 0)))
+  if wait then
+    redis.call('ZREM', dueKey, attempt.id)
+    if event ~= 'retry' then
+      redis.call('HDEL', key, 'w')
+    end
+  end
+  if event == 'retry' then
+    bookRetry(key, attempt)
+  else
+    bookEnd(key, attempt, state, publisher, reason)
+  end
+  if attempt.channel ~= '' then
+    redis.call('PUBLISH', attempt.channel, attempt.message)
+  end
+  return 1
 end
-return 1
+
+local function attemptAt(at)
+  local attempt, before = {}, 2 + #MEMBERS * (at - 1)
+  for place, name in ipairs(MEMBERS) do
+    attempt[name] = ARGV[before + place]
+  end
+  return attempt
+end
+
+local replies = eachOf((#ARGV - 2) / #MEMBERS, function(at)
+  return book(entryKeyOf(at), attemptAt(at))
+end)
+finishBatch()
+return replies

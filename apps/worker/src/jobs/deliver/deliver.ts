@@ -45,7 +45,7 @@ export function makeDeliver(deps: DeliverDeps): Deliver {
   return async (job, textHash) => {
     const { adResponseId: id, publisher } = job;
     const payload = deps.queue.payloadRef(id);
-    const begun = beginAttempt(await deps.ledger.accept({ id, publisher, textHash, payload }));
+    const begun = beginAttempt(await deps.ledger.begin({ id, publisher, textHash, payload }));
     if (begun.kind === "due") {
       return attemptWhenAdmitted(deps, job, begun);
     }
