@@ -44,7 +44,7 @@ const storedSchema = z
     recordedAtMs: r,
     deadlineAtMs: d,
     acceptedAtMs: a,
-    queuedAtMs: q,
+    queuedAtMs: q ?? a,
     nextAttemptAtMs: w,
     endedAtMs: e,
     attempts: n,
@@ -90,6 +90,13 @@ test("an entry is read as the schema of it says, or not at all", () => {
     }),
     { numRuns: 2000 },
   );
+});
+
+test("the last code is the latest attempt's, and of entries without a log what they tell", () => {
+  const stored = ["s", "queued", "p", "ours", "c", "http_500"];
+  const log = "1764337589123,http_500,5,retry\n1764337599123,http_503,7,retry\n";
+  expect(parseEntry(ID, [...stored, "l", log])?.lastCode).toBe("http_503");
+  expect(parseEntry(ID, stored)?.lastCode).toBe("http_500");
 });
 
 test("an id without fields has no entry", () => {

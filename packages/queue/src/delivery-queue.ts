@@ -8,7 +8,7 @@ import type { AdResponseId, DeliveryJob } from "@adrelay/contract";
 import { ErrorCode, Job, type JobsOptions, Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import { jobIdOf, QUEUE_NAME, queuePrefix } from "./queue-names.ts";
+import { FINGERPRINT_FIELD, jobIdOf, QUEUE_NAME, queuePrefix } from "./queue-names.ts";
 
 export interface QueueOptions {
   /** Fails fast: a caller waits for the answer. */
@@ -201,7 +201,7 @@ const PLACE_SCRIPT = `
 `;
 
 function payloadOf(queue: Queue, jobId: string): PayloadRef {
-  return { key: queue.toKey(jobId), field: "name" };
+  return { key: queue.toKey(jobId), field: FINGERPRINT_FIELD };
 }
 
 /** BullMQ numbers the refusals of its scripts. */

@@ -9,4 +9,9 @@ export {
   type RequeueResult,
   type SentJob,
 } from "./delivery-queue.ts";
-export { DeliveryWorker, type HandlerOutcome, type WorkerOptions } from "./delivery-worker.ts";
+export {
+  DeliveryWorker,
+  type HandlerOutcome,
+  type QueuedPayload,
+  type WorkerOptions,
+} from "./delivery-worker.ts";
