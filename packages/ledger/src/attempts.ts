@@ -2,7 +2,7 @@
 import { ATTEMPTS_KEPT, type LedgerEntry, numberOf, stateOf, textOf } from "./entry.ts";
 import { type LedgerKeys, memberOf } from "./keys.ts";
 import type { AcceptRequest, BookedAccept, Settlement } from "./ledger.ts";
-import { ACCEPT_CODES, type AcceptCode, decodeReply, listOf } from "./reply-codes.ts";
+import { ACCEPT_CODES, type AcceptCode, decodeReply } from "./reply-codes.ts";
 
 /** How an acknowledgment stands when an attempt at it begins. */
 export type Standing = Pick<
@@ -29,27 +29,16 @@ export function callOfBegin(keys: LedgerKeys, asked: readonly AcceptRequest[]): 
   };
 }
 
+/** Reads the text that begin.lua tells of one. Throws a LedgerReplyError for one that it never tells. */
 export function parseBegin(reply: unknown): BeginResult {
-  const [code, nowMs, state, nextAttemptAtMs, queuedAtMs, attempts, failedAttempts, deadReason] =
-    listOf(reply);
+  const [code, ...standing] = String(reply).split(",");
   const kind = decodeReply(ACCEPT_CODES, code);
   switch (kind) {
     case "accepted":
     case "accepted_late":
     case "accepted_unknown":
     case "repeat":
-      return {
-        kind,
-        nowMs: Number(nowMs),
-        entry: {
-          state: stateOf(state),
-          nextAttemptAtMs: numberOf(nextAttemptAtMs ?? undefined, "w"),
-          queuedAtMs: numberOf(queuedAtMs ?? undefined, "q"),
-          attempts: numberOf(attempts, "n") ?? 0,
-          failedAttempts: numberOf(failedAttempts, "f") ?? 0,
-          deadReason: textOf(deadReason ?? undefined, "x"),
-        },
-      };
+      return { kind, nowMs: Number(standing[0]), entry: parseStanding(standing) };
     case "conflict":
     case "not_acknowledgeable":
     case "other_publisher":
@@ -58,6 +47,17 @@ export function parseBegin(reply: unknown): BeginResult {
     default:
       return kind satisfies never;
   }
+}
+
+function parseStanding([, state, next, queued, attempts, failed, reason]: readonly string[]): Standing {
+  return {
+    state: stateOf(state),
+    nextAttemptAtMs: numberOf(textOf(next, "w"), "w"),
+    queuedAtMs: numberOf(textOf(queued, "q"), "q"),
+    attempts: numberOf(attempts, "n") ?? 0,
+    failedAttempts: numberOf(failed, "f") ?? 0,
+    deadReason: textOf(reason, "x"),
+  };
 }
 
 export function callOfSettle(

@@ -7,8 +7,7 @@
 -- @include books
 -- @include accept
 local now = clockMs()
-local asked = {id = ARGV[1], publisher = ARGV[2], textHash = ARGV[3], field = ARGV[4]}
-local code = acceptOne(entryKey, KEYS[8], asked, now)
+local code = acceptOne(entryKey, ARGV[1], ARGV[2], ARGV[3], KEYS[8], ARGV[4], now)
 if code > 4 then
   return {code, now}
 end

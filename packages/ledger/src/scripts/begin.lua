@@ -3,22 +3,24 @@
 -- KEYS: the entries of all but the first from 8 on, then the queued payloads of all
 -- ARGV: 1 field of the payloads that holds a text's fingerprint, then for each its id, publisher and fingerprint
 -- Clock: Redis'. TTL: as in accept.lua.
--- Returns for each {code, now in ms, state, next attempt in ms, queued in ms, attempts, failed attempts, reason of
--- death}; codes are in reply-codes.ts, and those that refuse come without the rest.
+-- Returns a text for each, `code,now,state,next attempt,queued,attempts,failed attempts,reason of death`, times in ms
+-- and '' for what is not there: a list of lists would take longer to write than all the rest. Codes are in
+-- reply-codes.ts; those that refuse come alone.
 -- @include books
 -- @include batch
 -- @include accept
 local now = clockMs()
+local nowText = string.format('%.0f', now)
 local items = (#ARGV - 1) / 3
 return eachOf(items, function(at)
-  local from = 3 * at - 1
-  local asked = {id = ARGV[from], publisher = ARGV[from + 1], textHash = ARGV[from + 2], field = ARGV[1]}
-  local code, stood = acceptOne(entryKeyOf(at), KEYS[6 + items + at], asked, now)
+  local id, publisher, textHash = unpack(ARGV, 3 * at - 1, 3 * at + 1)
+  local code, stood = acceptOne(entryKeyOf(at), id, publisher, textHash, KEYS[6 + items + at], ARGV[1], now)
   if code > 4 then
-    return {code}
+    return tostring(code)
   elseif code < 4 then
-    return {code, now, 'queued', false, now, 0, 0, false}
+    return code .. ',' .. nowText .. ',queued,,' .. nowText .. ',0,0,'
   end
-  local state, queuedAt, acceptedAt, wait, attempts, failed, reason = unpack(stood)
-  return {code, now, state, wait, queuedAt or acceptedAt, attempts or 0, failed or 0, reason}
+  local queuedAt = stood[2] or stood[3] or ''
+  return '4,' .. nowText .. ',' .. stood[1] .. ',' .. (stood[4] or '') .. ',' .. queuedAt .. ',' .. (stood[5] or '0')
+    .. ',' .. (stood[6] or '0') .. ',' .. (stood[7] or '')
 end)

@@ -15,119 +15,99 @@
 -- @include batch
 -- @include dead-letters
 -- @include due
-local MEMBERS = {'id', 'event', 'label', 'code', 'ackId', 'duration', 'waitMs', 'channel', 'message', 'attemptsBefore',
-  'size', 'providerError', 'failures'}
+local MEMBERS = 13
 local ENDS = {deliver = 'delivered', refuse = 'refused', die = 'dead', retry = 'queued'}
 local retention, attemptsKept = ARGV[1], tonumber(ARGV[2])
 local now = clockMs()
 local nowText = string.format('%.0f', now)
 
--- The attempt: one line of time,code,duration,event, the latest ones kept.
+-- What all of them add to the same keys is written once: how many ended, by publisher|from|to|label, and which.
+local tally, ended = {}, {}
+
+local function noteEnd(id, publisher, from, to, label)
+  local kind = publisher .. '|' .. from .. '|' .. to .. '|' .. label
+  tally[kind] = (tally[kind] or 0) + 1
+  ended[#ended + 1] = id
+end
+
+local function writeEnds()
+  for kind, ends in pairs(tally) do
+    local publisher, from, to, label = string.match(kind, '^([^|]*)|([^|]*)|([^|]*)|(.*)$')
+    redis.call('HINCRBY', gaugesKey, publisher .. '|' .. from, -ends)
+    redis.call('HINCRBY', gaugesKey, publisher .. '|' .. to, ends)
+    redis.call('HINCRBY', totalsKey, to .. '|' .. publisher .. '|' .. label, ends)
+  end
+  if #ended > 0 then
+    redis.call('ZREM', queuedKey, unpack(ended))
+  end
+end
+
+-- An attempt is one line of time,code,duration,event; the latest ones are kept.
 local function logWith(log, attempts, line)
-  log = (log or '') .. line
-  if attempts >= attemptsKept then
-    local _, lines = string.gsub(log, '\n', '')
-    if lines > attemptsKept then
-      log = string.gsub(log, '^[^\n]*\n', '', 1)
-    end
+  if not log then
+    return line
+  elseif attempts < attemptsKept then
+    return log .. line
   end
-  return log
+  local _, lines = string.gsub(log, '\n', '')
+  return (lines < attemptsKept and log or string.gsub(log, '^[^\n]*\n', '', 1)) .. line
 end
 
--- Fields and values of the entry after the attempt: all in one write, as each is a record of its own in Redis' file.
-local function fieldsAfter(attempt, log, attempts)
-  local line = nowText .. ',' .. attempt.code .. ',' .. attempt.duration .. ',' .. attempt.event .. '\n'
-  local fields = {'l', logWith(log, attempts, line), 'n', attempts + 1}
-  local function set(name, value)
-    fields[#fields + 1] = name
-    fields[#fields + 1] = value
-  end
-  if attempt.event == 'retry' then
-    set('w', now + attempt.waitMs)
-    return fields
-  end
-  set('s', ENDS[attempt.event])
-  set('e', now)
-  if attempt.event == 'die' then
-    set('x', attempt.label)
-    set('z', attempt.size)
-    set('y', attempt.providerError)
-  else
-    set('o', attempt.label)
-    if attempt.ackId ~= '' then
-      set('i', attempt.ackId)
-    end
-  end
-  return fields
-end
-
-local function bookRetry(key, attempt)
-  if attempt.failures ~= '0' then
-    redis.call('HINCRBY', key, 'f', attempt.failures)
-  end
-  -- Without a wait of its own it waits for its provider, and that isn't this index' business.
-  if tonumber(attempt.waitMs) > 0 then
-    redis.call('ZADD', dueKey, now + attempt.waitMs, attempt.id)
-  end
-end
-
-local function bookEnd(key, attempt, from, publisher, reason)
-  local id, label, to = attempt.id, attempt.label, ENDS[attempt.event]
-  if attempt.event == 'die' then
-    addDead(id, publisher, label, now)
-  else
-    redis.call('PEXPIRE', key, retention)
-    if from == 'dead' then
-      removeDead(id, publisher, reason)
-      redis.call('HDEL', key, 'x', 'y')
-      redis.call('ZADD', payloadKey, now, 'remove:' .. id)
-    end
-  end
-  moveLater(publisher, from, to)
-  unqueueLater(id)
-  countLater(to, publisher, label)
-end
-
-local function book(key, attempt)
-  local event = attempt.event
-  local to, isLastWord = ENDS[event], event == 'deliver' or event == 'refuse'
+local function settleOne(at)
+  local before = 2 + MEMBERS * (at - 1)
+  local id, event, label, code, ackId, durationMs, waitMs, channel, message, attemptsBefore, size, providerError, failures =
+    unpack(ARGV, before + 1, before + MEMBERS)
+  local key, to, isLastWord = entryKeyOf(at), ENDS[event], event == 'deliver' or event == 'refuse'
   local state, publisher, log, attempts, reason, wait =
     unpack(redis.call('HMGET', key, 's', 'p', 'l', 'n', 'x', 'w'))
   if state ~= 'queued' and state == to then
     return 0
   elseif state ~= 'queued' and not (state == 'dead' and isLastWord) then
     return -1
-  elseif not isLastWord and (attempts or '0') ~= attempt.attemptsBefore then
+  elseif not isLastWord and (attempts or '0') ~= attemptsBefore then
     return 0
   end
-  redis.call('HSET', key, unpack(fieldsAfter(attempt, log, tonumber(attempts) or 0)))
+
+  attempts = tonumber(attempts) or 0
+  log = logWith(log, attempts, nowText .. ',' .. code .. ',' .. durationMs .. ',' .. event .. '\n')
   if wait then
-    redis.call('ZREM', dueKey, attempt.id)
-    if event ~= 'retry' then
-      redis.call('HDEL', key, 'w')
+    redis.call('ZREM', dueKey, id)
+  end
+  -- An entry's fields go in one write: each is a record of its own in Redis' file.
+  if event == 'retry' then
+    local dueAt = now + waitMs
+    redis.call('HSET', key, 'l', log, 'n', attempts + 1, 'w', dueAt)
+    if failures ~= '0' then
+      redis.call('HINCRBY', key, 'f', failures)
+    end
+    -- Without a wait of its own it waits for its provider, and that isn't this index' business.
+    if tonumber(waitMs) > 0 then
+      redis.call('ZADD', dueKey, dueAt, id)
+    end
+  elseif event == 'die' then
+    redis.call('HSET', key, 'l', log, 'n', attempts + 1, 's', to, 'e', now, 'x', label, 'z', size, 'y', providerError)
+    addDead(id, publisher, label, now)
+  else
+    redis.call('HSET', key, 'l', log, 'n', attempts + 1, 's', to, 'e', now, 'o', label, 'i', ackId)
+    redis.call('PEXPIRE', key, retention)
+    if state == 'dead' then
+      removeDead(id, publisher, reason)
+      redis.call('HDEL', key, 'x', 'y')
+      redis.call('ZADD', payloadKey, now, 'remove:' .. id)
     end
   end
-  if event == 'retry' then
-    bookRetry(key, attempt)
-  else
-    bookEnd(key, attempt, state, publisher, reason)
+  if event ~= 'retry' then
+    if wait then
+      redis.call('HDEL', key, 'w')
+    end
+    noteEnd(id, publisher, state, to, label)
   end
-  if attempt.channel ~= '' then
-    redis.call('PUBLISH', attempt.channel, attempt.message)
+  if channel ~= '' then
+    redis.call('PUBLISH', channel, message)
   end
   return 1
 end
 
-local function attemptAt(at)
-  local attempt, before = {}, 2 + #MEMBERS * (at - 1)
-  for place, name in ipairs(MEMBERS) do
-    attempt[name] = ARGV[before + place]
-  end
-  return attempt
-end
-
-local replies = eachOf((#ARGV - 2) / #MEMBERS, function(at)
-  return book(entryKeyOf(at), attemptAt(at))
-end)
-finishBatch()
+local replies = eachOf((#ARGV - 2) / MEMBERS, settleOne)
+writeEnds()
 return replies
