@@ -84,6 +84,7 @@ export {
   type AdResponseId,
   adAckIdSchema,
   adResponseIdSchema,
+  isFoldedUuid,
   type PublisherId,
   publisherIdSchema,
   uuidOfHex,

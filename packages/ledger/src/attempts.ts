@@ -1,4 +1,5 @@
 /** What workers ask of the ledger for each attempt, as scripts/begin.lua and scripts/settle.lua take it: many at once. */
+import { isFoldedUuid } from "@adrelay/contract";
 import { ATTEMPTS_KEPT, type LedgerEntry, numberOf, stateOf, textOf } from "./entry.ts";
 import { type LedgerKeys, memberOf } from "./keys.ts";
 import type { AcceptRequest, BookedAccept, Settlement } from "./ledger.ts";
@@ -79,7 +80,7 @@ function argsOf(settlement: Settlement): (string | number)[] {
     event,
     label,
     code,
-    providerAckId ?? "",
+    isFoldedUuid(providerAckId) ? providerAckId.replaceAll("-", "") : (providerAckId ?? ""),
     Math.round(durationMs),
     delayMs,
     notify?.channel ?? "",

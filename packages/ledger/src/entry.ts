@@ -2,6 +2,7 @@ import {
   type AdResponseId,
   type PublisherId,
   publisherIdSchema,
+  uuidOfHex,
   type Verdict,
   verdictSchema,
 } from "@adrelay/contract";
@@ -41,6 +42,9 @@ export interface LedgerEntry {
 
 type StoredState = Exclude<EntryState, "absent">;
 
+/** When one of these was reached is told by the log alone, unless an older version wrote it down. */
+const ENDED_BY_ATTEMPT: ReadonlySet<StoredState> = new Set(["delivered", "refused", "dead"]);
+
 /** One attempt at delivery. */
 export interface AttemptRecord {
   readonly atMs: number;
@@ -71,9 +75,11 @@ function readEntry(id: AdResponseId, stored: Stored): LedgerEntry {
   const text = (name: string) => textOf(stored[name], name);
   const number = (name: string) => numberOf(stored[name], name);
   const attemptLog = parseAttempts(text("l"));
+  const latest = attemptLog.at(-1);
+  const state = stateOf(stored["s"]);
   return {
     id,
-    state: stateOf(stored["s"]),
+    state,
     publisher: publisherIdSchema.parse(stored["p"]),
     textHash: text("t"),
     recordedAtMs: number("r"),
@@ -81,20 +87,27 @@ function readEntry(id: AdResponseId, stored: Stored): LedgerEntry {
     acceptedAtMs: number("a"),
     queuedAtMs: number("q") ?? number("a"),
     nextAttemptAtMs: number("w"),
-    endedAtMs: number("e"),
+    endedAtMs: number("e") ?? (ENDED_BY_ATTEMPT.has(state) ? latest?.atMs : undefined),
     attempts: number("n") ?? 0,
     failedAttempts: number("f") ?? 0,
     // Entries of older versions have it in a field of its own as well.
-    lastCode: attemptLog.at(-1)?.code ?? text("c"),
+    lastCode: latest?.code ?? text("c"),
     verdict: stored["o"] === undefined ? undefined : verdictSchema.safeParse(stored["o"]).data,
     deadReason: text("x"),
-    providerAckId: text("i"),
+    providerAckId: ackIdOf(text("i")),
     attemptLog,
     sizeBytes: text("z") === undefined ? undefined : number("z"),
     providerError: text("y"),
     isLate: text("L") !== undefined,
   };
 }
+
+/** An id of 32 hex digits is a UUID that was stored without its dashes, to save memory. */
+function ackIdOf(stored: string | undefined): string | undefined {
+  return stored !== undefined && HEX_ID.test(stored) ? uuidOfHex(stored) : stored;
+}
+
+const HEX_ID = /^[0-9a-f]{32}$/;
 
 /** A stored state. Throws a LedgerReplyError for anything else, as the next two do. */
 export function stateOf(value: unknown): StoredState {

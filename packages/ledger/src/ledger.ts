@@ -11,6 +11,7 @@
  * Not guaranteed: that a rejected call had no effect. A connection can break after Redis has run a script.
  */
 import type { AdResponseId, PublisherId } from "@adrelay/contract";
+import { TurnBatch } from "@adrelay/turn-batch";
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import { type BeginResult, callOfBegin, callOfSettle, parseBegin, type ScriptCall } from "./attempts.ts";
@@ -27,7 +28,6 @@ import {
 } from "./reply-codes.ts";
 import { createScriptRunner, type RunScript, type ScriptName } from "./scripts.ts";
 import { type LedgerSnapshot, parseSnapshot } from "./snapshot.ts";
-import { TurnBatch } from "./turn-batch.ts";
 
 export interface LedgerOptions {
   readonly redis: Redis;

@@ -9,10 +9,10 @@
  */
 import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
+import { TurnBatch } from "@adrelay/turn-batch";
 import { type BackendFactory, createRedisBackend, type RedisQueueBackend, raw2NextJobData } from "bullmq";
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import { TurnBatch } from "./turn-batch.ts";
 
 interface Finish {
   readonly jobId: string;

@@ -10,6 +10,7 @@
 -- Clock: Redis'. TTL: an entry that ends here lives for the retention.
 -- A retry or die is booked only if no other attempt was meanwhile: a write that is sent again because its
 -- reply got lost counts once. A delivery or refusal is the provider's last word and is always booked.
+-- When it ended is when its last attempt was logged: a field for it would make the record of each delivery larger.
 -- Returns for each 1 if booked, 0 if it was so before, -1 if the state doesn't allow it.
 -- @include books
 -- @include batch
@@ -85,14 +86,14 @@ local function settleOne(at)
       redis.call('ZADD', dueKey, dueAt, id)
     end
   elseif event == 'die' then
-    redis.call('HSET', key, 'l', log, 'n', attempts + 1, 's', to, 'e', now, 'x', label, 'z', size, 'y', providerError)
+    redis.call('HSET', key, 'l', log, 'n', attempts + 1, 's', to, 'x', label, 'z', size, 'y', providerError)
     addDead(id, publisher, label, now)
   else
-    redis.call('HSET', key, 'l', log, 'n', attempts + 1, 's', to, 'e', now, 'o', label, 'i', ackId)
+    redis.call('HSET', key, 'l', log, 'n', attempts + 1, 's', to, 'o', label, 'i', ackId)
     redis.call('PEXPIRE', key, retention)
     if state == 'dead' then
       removeDead(id, publisher, reason)
-      redis.call('HDEL', key, 'x', 'y')
+      redis.call('HDEL', key, 'x', 'y', 'e')
       redis.call('ZADD', payloadKey, now, 'remove:' .. id)
     end
   end
