@@ -207,6 +207,36 @@ test("two workers that book one delivery count it once", async () => {
   expect(countOf(await ledger.snapshot(), "delivered")).toBe(1);
 });
 
+test("attempts of one turn are booked together, each with an answer of its own", async () => {
+  const { ledger, newId, accept, settle } = setup();
+  const ids = Array.from({ length: 100 }, () => newId());
+  await Promise.all(ids.slice(10).map((id) => accept(id)));
+  const stood = await Promise.all(ids.slice(10).map((id) => accept(id)));
+  expect(stood.every(({ kind }) => kind === "repeat")).toBe(true);
+  const events = ["deliver", "retry", "die", "refuse"] as const;
+  const booked = await Promise.all(ids.map((id, at) => settle(id, events[at % 4] ?? "deliver")));
+  expect(booked.slice(0, 10).every((code) => code === "illegal")).toBe(true);
+  expect(booked.slice(10).every((code) => code === "booked")).toBe(true);
+  const snapshot = await ledger.snapshot();
+  expect(countOf(snapshot, "delivered")).toBe(22);
+  expect(countOf(snapshot, "refused")).toBe(23);
+  expect(countOf(snapshot, "dead")).toBe(23);
+  expectBalance(snapshot);
+});
+
+test("an entry that can't be read spoils no other's attempt in the same turn", async () => {
+  const { newId, accept, settle, partition } = setup();
+  const ids = [newId(), newId(), newId()];
+  await Promise.all(ids.map((id) => accept(id)));
+  const broken = `{adrelay:${partition}}:e:${ids[1]?.replaceAll("-", "")}`;
+  await redis.del(broken);
+  await redis.set(broken, "not a hash");
+  const begun = await Promise.allSettled(ids.map((id) => accept(id)));
+  expect(begun.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  const settled = await Promise.allSettled(ids.map((id) => settle(id, "deliver")));
+  expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+});
+
 test("many sweeps at once miss each deadline once", async () => {
   const { ledger, newId } = setup();
   const ids = Array.from({ length: 300 }, () => newId());

@@ -8,8 +8,8 @@ local function bookQueued(key, id, publisher, textHash, payload, field, from, co
   elseif queued ~= textHash then
     return 5
   end
-  -- What is not there counts as nothing: no attempts, queued when accepted.
-  redis.call('HSET', key, 'p', publisher, 't', textHash, 'a', now)
+  -- It was queued when it was accepted, and has failed as often as nothing says: no fields for that.
+  redis.call('HSET', key, 'p', publisher, 't', textHash, 'a', now, 'n', 0)
   redis.call('ZREM', awaitingKey, id)
   redis.call('ZADD', queuedKey, now, id)
   move(key, publisher, from, 'queued')
