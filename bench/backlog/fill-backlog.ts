@@ -52,7 +52,7 @@ export function fillQueued(filling: Filling): Promise<void> {
     return async (id) => {
       await queue.enqueue(jobOf(id), TEXT_HASH);
       const payload = queue.payloadRef(id);
-      await ledger.accept({ id, publisher: PUBLISHER, textHash: TEXT_HASH, payload });
+      await ledger.begin({ id, publisher: PUBLISHER, textHash: TEXT_HASH, payload });
     };
   });
 }

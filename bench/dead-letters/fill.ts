@@ -3,7 +3,7 @@ import { adAckIdSchema, adResponseIdSchema, type DeliveryJob, publisherIdSchema 
 import { DEAD_REASONS } from "@adrelay/core";
 import { Redis } from "ioredis";
 import { Ledger } from "../../packages/ledger/src/index.ts";
-import { DeliveryQueue, DeliveryWorker } from "../../packages/queue/src/index.ts";
+import { DeliveryQueue, DeliveryWorker, type QueuedPayload } from "../../packages/queue/src/index.ts";
 
 export const PUBLISHERS = ["acme", "globe", "herald", "times"];
 const REASONS = DEAD_REASONS.filter((reason) => reason !== "payload_lost");
@@ -21,8 +21,8 @@ export async function fillDeadLetters(redisUrl: string, count: number): Promise<
     redis,
     concurrency: 100,
     attemptTimeoutMs: 10_000,
-    handle: async (job, textHash) => {
-      const reason = await die({ ledger, queue }, job, textHash);
+    handle: async (job, queued) => {
+      const reason = await die(ledger, job, queued);
       died += 1;
       return { kind: "dead", reason };
     },
@@ -51,14 +51,9 @@ export async function fillDeadLetters(redisUrl: string, count: number): Promise<
   redis.disconnect();
 }
 
-interface Books {
-  readonly ledger: Ledger;
-  readonly queue: DeliveryQueue;
-}
-
-async function die({ ledger, queue }: Books, job: DeliveryJob, textHash: string): Promise<string> {
+async function die(ledger: Ledger, job: DeliveryJob, queued: QueuedPayload): Promise<string> {
   const { adResponseId: id, publisher } = job;
-  await ledger.accept({ id, publisher, textHash, payload: queue.payloadRef(id) });
+  await ledger.begin({ id, publisher, ...queued });
   const reason = REASONS[Number.parseInt(id.slice(0, 4), 16) % REASONS.length] ?? "exhausted";
   await ledger.settle({
     id,

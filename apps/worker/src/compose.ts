@@ -86,7 +86,7 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
 
 function makeWorker(
   { config: { settings }, log, lifecycle, tracing, registry }: Base,
-  { workerRedis, queue, provider }: Adapters,
+  { workerRedis, provider }: Adapters,
   { gatekeeper, places }: ReturnType<typeof openGates>,
 ): DeliveryWorker {
   const worker = new DeliveryWorker({
@@ -96,7 +96,6 @@ function makeWorker(
     handle: makeDeliver({
       // An outcome that is known must be booked, however long Redis takes: this connection waits for it.
       ledger: new Ledger({ redis: workerRedis, recordRetentionMs: settings.RECORD_RETENTION }),
-      queue,
       provider,
       gatekeeper,
       metrics: createWorkerMetrics(registry),

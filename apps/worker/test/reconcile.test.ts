@@ -37,7 +37,7 @@ function setup() {
     const id = adResponseIdSchema.parse(randomUUID());
     const adAckId = adAckIdSchema.parse(randomUUID());
     await queue.enqueue({ v: 1, adResponseId: id, adAckId, publisher, body: "{}", requestId: "r" }, "hash");
-    await ledger.accept({ id, publisher, textHash: "hash", payload: queue.payloadRef(id) });
+    await ledger.begin({ id, publisher, textHash: "hash", payload: queue.payloadRef(id) });
     await redis.zincrby(`{adrelay:${options.partition}}:queued`, -ageMs, id.replaceAll("-", ""));
     return id;
   };

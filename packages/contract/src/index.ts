@@ -6,6 +6,7 @@ export {
   type AcknowledgmentResponse,
   acknowledgmentRequestSchema,
   acknowledgmentResponseSchema,
+  readAcknowledgmentResponse,
   VERDICTS,
   type Verdict,
   verdictSchema,
@@ -83,11 +84,12 @@ export {
   type AdResponseId,
   adAckIdSchema,
   adResponseIdSchema,
+  isFoldedUuid,
   type PublisherId,
   publisherIdSchema,
   uuidOfHex,
 } from "./ids.ts";
-export { DELIVERY_JOB_VERSION, type DeliveryJob, deliveryJobSchema } from "./payloads/delivery-job.ts";
+export { DELIVERY_JOB_VERSION, type DeliveryJob, readDeliveryJob } from "./payloads/delivery-job.ts";
 export { type OutcomeNotice, outcomeNoticeSchema } from "./payloads/outcome-notice.ts";
 export {
   type FieldFault,

@@ -44,7 +44,7 @@ const storedSchema = z
     recordedAtMs: r,
     deadlineAtMs: d,
     acceptedAtMs: a,
-    queuedAtMs: q,
+    queuedAtMs: q ?? a,
     nextAttemptAtMs: w,
     endedAtMs: e,
     attempts: n,
@@ -90,6 +90,27 @@ test("an entry is read as the schema of it says, or not at all", () => {
     }),
     { numRuns: 2000 },
   );
+});
+
+test("the last code is the latest attempt's, and of entries without a log what they tell", () => {
+  const stored = ["s", "queued", "p", "ours", "c", "http_500"];
+  const log = "1764337589123,http_500,5,retry\n1764337599123,http_503,7,retry\n";
+  expect(parseEntry(ID, [...stored, "l", log])?.lastCode).toBe("http_503");
+  expect(parseEntry(ID, stored)?.lastCode).toBe("http_500");
+});
+
+test("what an attempt ended has ended when that was logged, and what a person ended when that was written down", () => {
+  const log = ["p", "ours", "l", "1764337589123,http_422,5,die\n"];
+  expect(parseEntry(ID, ["s", "dead", ...log])?.endedAtMs).toBe(1_764_337_589_123);
+  expect(parseEntry(ID, ["s", "queued", ...log])?.endedAtMs).toBeUndefined();
+  expect(parseEntry(ID, ["s", "discarded", "e", "1764337600000", ...log])?.endedAtMs).toBe(1_764_337_600_000);
+});
+
+test("a provider's id is told with its dashes, whichever way it was stored", () => {
+  const idOf = (stored: string) =>
+    parseEntry(ID, ["s", "delivered", "p", "ours", "i", stored])?.providerAckId;
+  expect(idOf(ID.replaceAll("-", ""))).toBe(ID);
+  expect(idOf(ID)).toBe(ID);
 });
 
 test("an id without fields has no entry", () => {

@@ -2,6 +2,7 @@ import {
   type AdResponseId,
   type PublisherId,
   publisherIdSchema,
+  uuidOfHex,
   type Verdict,
   verdictSchema,
 } from "@adrelay/contract";
@@ -41,6 +42,9 @@ export interface LedgerEntry {
 
 type StoredState = Exclude<EntryState, "absent">;
 
+/** When one of these was reached is told by the log alone, unless an older version wrote it down. */
+const ENDED_BY_ATTEMPT: ReadonlySet<StoredState> = new Set(["delivered", "refused", "dead"]);
+
 /** One attempt at delivery. */
 export interface AttemptRecord {
   readonly atMs: number;
@@ -68,41 +72,58 @@ export function parseEntry(id: AdResponseId, reply: unknown): LedgerEntry | unde
 type Stored = Readonly<Record<string, unknown>>;
 
 function readEntry(id: AdResponseId, stored: Stored): LedgerEntry {
+  const text = (name: string) => textOf(stored[name], name);
+  const number = (name: string) => numberOf(stored[name], name);
+  const attemptLog = parseAttempts(text("l"));
+  const latest = attemptLog.at(-1);
+  const state = stateOf(stored["s"]);
   return {
     id,
-    state: STATES.get(stored["s"]) ?? illegible("s"),
+    state,
     publisher: publisherIdSchema.parse(stored["p"]),
-    textHash: textOf(stored, "t"),
-    recordedAtMs: numberOf(stored, "r"),
-    deadlineAtMs: numberOf(stored, "d"),
-    acceptedAtMs: numberOf(stored, "a"),
-    queuedAtMs: numberOf(stored, "q"),
-    nextAttemptAtMs: numberOf(stored, "w"),
-    endedAtMs: numberOf(stored, "e"),
-    attempts: numberOf(stored, "n") ?? 0,
-    failedAttempts: numberOf(stored, "f") ?? 0,
-    lastCode: textOf(stored, "c"),
+    textHash: text("t"),
+    recordedAtMs: number("r"),
+    deadlineAtMs: number("d"),
+    acceptedAtMs: number("a"),
+    queuedAtMs: number("q") ?? number("a"),
+    nextAttemptAtMs: number("w"),
+    endedAtMs: number("e") ?? (ENDED_BY_ATTEMPT.has(state) ? latest?.atMs : undefined),
+    attempts: number("n") ?? 0,
+    failedAttempts: number("f") ?? 0,
+    // Entries of older versions have it in a field of its own as well.
+    lastCode: latest?.code ?? text("c"),
     verdict: stored["o"] === undefined ? undefined : verdictSchema.safeParse(stored["o"]).data,
-    deadReason: textOf(stored, "x"),
-    providerAckId: textOf(stored, "i"),
-    attemptLog: parseAttempts(textOf(stored, "l")),
-    sizeBytes: textOf(stored, "z") === undefined ? undefined : numberOf(stored, "z"),
-    providerError: textOf(stored, "y"),
-    isLate: textOf(stored, "L") !== undefined,
+    deadReason: text("x"),
+    providerAckId: ackIdOf(text("i")),
+    attemptLog,
+    sizeBytes: text("z") === undefined ? undefined : number("z"),
+    providerError: text("y"),
+    isLate: text("L") !== undefined,
   };
 }
 
-/** An empty text stands for none. */
-function textOf(stored: Stored, name: string): string | undefined {
-  const value = stored[name];
+/** An id of 32 hex digits is a UUID that was stored without its dashes, to save memory. */
+function ackIdOf(stored: string | undefined): string | undefined {
+  return stored !== undefined && HEX_ID.test(stored) ? uuidOfHex(stored) : stored;
+}
+
+const HEX_ID = /^[0-9a-f]{32}$/;
+
+/** A stored state. Throws a LedgerReplyError for anything else, as the next two do. */
+export function stateOf(value: unknown): StoredState {
+  return STATES.get(value) ?? illegible("s");
+}
+
+/** A stored text. An empty one stands for none. */
+export function textOf(value: unknown, name: string): string | undefined {
   if (value === undefined || value === "") {
     return undefined;
   }
   return typeof value === "string" ? value : illegible(name);
 }
 
-function numberOf(stored: Stored, name: string): number | undefined {
-  const value = stored[name];
+/** A stored number. */
+export function numberOf(value: unknown, name: string): number | undefined {
   if (value === undefined) {
     return undefined;
   }

@@ -1,4 +1,5 @@
 /** The state of each ad response, and the only truth about counts. */
+export type { BeginResult, Standing } from "./attempts.ts";
 export { AUDIT_PLACE, Audit, type AuditEntry, type AuditPage } from "./audit.ts";
 export { DeadLetters, type LeaveDeadResult } from "./dead-letters.ts";
 export { ATTEMPTS_KEPT, type AttemptRecord, type LedgerEntry } from "./entry.ts";
@@ -13,8 +14,7 @@ export {
   ProviderGates,
 } from "./gate/gates.ts";
 export {
-  type AcceptRequest,
-  type AcceptResult,
+  type BeginRequest,
   type InjectionRecord,
   Ledger,
   type LedgerOptions,
@@ -56,4 +56,4 @@ export {
   type TakeResult,
   Taker,
   type TakerOptions,
-} from "./take/taker.ts";
+} from "./taker.ts";

@@ -7,6 +7,8 @@ import { type AdResponseId, adResponseIdSchema, uuidOfHex } from "@adrelay/contr
 export interface LedgerKeys {
   /** The seven keys of every script, in the order that scripts/includes/books.lua reads. */
   forScript(member: string): string[];
+  /** The same with the first of many entries, then the other entries: see scripts/includes/batch.lua. */
+  forBatch(members: readonly string[]): string[];
   readonly entryPrefix: string;
   readonly payloadWork: string;
   /** Before a publisher's id: its acknowledgments that wait for their provider. */
@@ -34,6 +36,10 @@ export function ledgerKeys(partition: string): LedgerKeys {
   const runningReplays = `${base}replays-running`;
   return {
     forScript,
+    forBatch: ([first = "", ...others]) => [
+      ...forScript(first),
+      ...others.map((member) => entryPrefix + member),
+    ],
     entryPrefix,
     payloadWork,
     parkedPrefix: parkedPrefix(base),

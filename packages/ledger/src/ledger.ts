@@ -11,19 +11,14 @@
  * Not guaranteed: that a rejected call had no effect. A connection can break after Redis has run a script.
  */
 import type { AdResponseId, PublisherId } from "@adrelay/contract";
+import { TurnBatch } from "@adrelay/turn-batch";
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import { ATTEMPTS_KEPT, fieldsOf, type LedgerEntry, parseEntry } from "./entry.ts";
+import { type BeginResult, callOfBegin, callOfSettle, parseBegin, type ScriptCall } from "./attempts.ts";
+import { fieldsOf, type LedgerEntry, parseEntry } from "./entry.ts";
 import { idOf, type LedgerKeys, ledgerKeys, memberOf } from "./keys.ts";
-import {
-  ACCEPT_CODES,
-  type AcceptCode,
-  BOOKED_CODES,
-  type BookedCode,
-  decodeReply,
-  LedgerReplyError,
-} from "./reply-codes.ts";
-import { createScriptRunner, type RunScript } from "./scripts.ts";
+import { BOOKED_CODES, type BookedCode, decodeReply, readEach } from "./reply-codes.ts";
+import { createScriptRunner, type RunScript, type ScriptName } from "./scripts.ts";
 import { type LedgerSnapshot, parseSnapshot } from "./snapshot.ts";
 
 export interface LedgerOptions {
@@ -46,18 +41,13 @@ export interface InjectionRecord {
   readonly deadlineMs: number;
 }
 
-export interface AcceptRequest {
+export interface BeginRequest {
   readonly id: AdResponseId;
   readonly publisher: PublisherId;
   readonly textHash: string;
   /** Where the queue keeps the payload, and the field of it that holds the text's fingerprint. */
   readonly payload: { readonly key: string; readonly field: string };
 }
-
-export type AcceptResult =
-  | { readonly kind: BookedAccept; readonly nowMs: number; readonly entry: LedgerEntry }
-  | { readonly kind: Exclude<AcceptCode, BookedAccept> };
-type BookedAccept = "accepted" | "accepted_late" | "accepted_unknown" | "repeat";
 
 /** What came of one attempt. */
 export interface Settlement {
@@ -96,12 +86,21 @@ export class Ledger {
   readonly #run: RunScript;
   readonly #keys: LedgerKeys;
   readonly #retentionMs: number;
+  readonly #begins: TurnBatch<BeginRequest, BeginResult>;
+  readonly #settles: TurnBatch<Settlement, BookedCode>;
 
   constructor({ redis, recordRetentionMs, partition = "0" }: LedgerOptions) {
     this.#redis = redis;
     this.#run = createScriptRunner(redis);
     this.#keys = ledgerKeys(partition);
     this.#retentionMs = recordRetentionMs;
+    this.#begins = new TurnBatch((asked) => {
+      return this.#runForEach("begin", callOfBegin(this.#keys, asked), parseBegin);
+    });
+    this.#settles = new TurnBatch((settlements) => {
+      const call = callOfSettle(this.#keys, settlements, this.#retentionMs);
+      return this.#runForEach("settle", call, (reply) => decodeReply(BOOKED_CODES, reply));
+    });
   }
 
   /** Books an injection's answer; false if the id was known before. */
@@ -118,63 +117,17 @@ export class Ledger {
     return parseEntry(id, reply);
   }
 
-  /** Books an acknowledgment that is in the queue; see scripts/accept.lua. */
-  async accept({ id, publisher, textHash, payload }: AcceptRequest): Promise<AcceptResult> {
-    const member = memberOf(id);
-    const keys = [...this.#keys.forScript(member), payload.key];
-    const reply = await this.#run("accept", keys, [member, publisher, textHash, payload.field]);
-    const [code, nowMs, ...fields] = listOf(reply);
-    const kind = decodeReply(ACCEPT_CODES, code);
-    switch (kind) {
-      case "accepted":
-      case "accepted_late":
-      case "accepted_unknown":
-      case "repeat":
-        return { kind, nowMs: Number(nowMs), entry: requireEntry(parseEntry(id, fields)) };
-      case "conflict":
-      case "not_acknowledgeable":
-      case "other_publisher":
-      case "payload_missing":
-        return { kind };
-      default:
-        return kind satisfies never;
-    }
+  /**
+   * Tells how an acknowledgment stands whose attempt is to begin, and books it if the queue alone holds it. Those of one
+   * turn of the event loop are asked at once; see scripts/begin.lua.
+   */
+  begin(asked: BeginRequest): Promise<BeginResult> {
+    return this.#begins.ask(asked);
   }
 
-  /** Books what came of an attempt. */
-  async settle(settlement: Settlement): Promise<BookedCode> {
-    const {
-      id,
-      event,
-      label,
-      code,
-      providerAckId = "",
-      durationMs,
-      delayMs,
-      isCounted,
-      notify,
-      attemptsBefore,
-      death,
-    } = settlement;
-    const member = memberOf(id);
-    const reply = await this.#run("settle", this.#keys.forScript(member), [
-      member,
-      event,
-      label,
-      code,
-      providerAckId,
-      Math.round(durationMs),
-      delayMs,
-      this.#retentionMs,
-      notify?.channel ?? "",
-      notify?.message ?? "",
-      ATTEMPTS_KEPT,
-      attemptsBefore,
-      death?.sizeBytes ?? "",
-      death?.providerError ?? "",
-      isCounted ? 1 : 0,
-    ]);
-    return decodeReply(BOOKED_CODES, reply);
+  /** Books what came of an attempt. Those of one turn of the event loop are booked at once; see scripts/settle.lua. */
+  settle(settlement: Settlement): Promise<BookedCode> {
+    return this.#settles.ask(settlement);
   }
 
   /** Queued entries from the `rank`-th on (0 is the oldest), of an age at the least; see scripts/queued-batch.lua. */
@@ -208,18 +161,16 @@ export class Ledger {
     return parseSnapshot(await this.#run("snapshot", this.#keys.forScript(""), []));
   }
 
+  /** Runs a script for many, each with a reply of its own, or with an error of its own. */
+  async #runForEach<T>(
+    name: ScriptName,
+    { keys, args }: ScriptCall,
+    parse: (reply: unknown) => T,
+  ): Promise<(T | Error)[]> {
+    return readEach(await this.#run(name, keys, args), parse);
+  }
+
   async #sweep(args: readonly (string | number)[]): Promise<number> {
     return z.number().parse(await this.#run("sweep", this.#keys.forScript(""), args));
   }
-}
-
-function listOf(reply: unknown): readonly unknown[] {
-  return Array.isArray(reply) ? reply : [reply];
-}
-
-function requireEntry(entry: LedgerEntry | undefined): LedgerEntry {
-  if (entry === undefined) {
-    throw new LedgerReplyError("the ledger booked an acknowledgment and sent no entry");
-  }
-  return entry;
 }

@@ -39,11 +39,29 @@ export class LedgerRefusalError extends Error {
 
 /** Looks a script's number up in its table. */
 export function decodeReply<T extends Record<string, string>>(codes: T, reply: unknown): T[keyof T] {
-  for (const [number, meaning] of Object.entries(codes)) {
-    if (String(reply) === number) {
-      // Object.entries forgets the literal type of the values.
-      return meaning as T[keyof T];
-    }
+  const code = String(reply);
+  if (Object.hasOwn(codes, code)) {
+    // It is one of the table's own names.
+    return codes[code as keyof T];
   }
-  throw new LedgerReplyError(`the ledger answered ${String(reply)}`);
+  throw new LedgerReplyError(`the ledger answered ${code}`);
+}
+
+/** A reply that is a list. */
+export function listOf(reply: unknown): readonly unknown[] {
+  if (!Array.isArray(reply)) {
+    throw new LedgerReplyError("the ledger sent no list");
+  }
+  return reply;
+}
+
+/** Reads a list of replies, each of which may be an error. One that can't be read spoils no other. */
+export function readEach<T>(replies: unknown, read: (reply: unknown, at: number) => T): (T | Error)[] {
+  return listOf(replies).map((reply, at) => {
+    try {
+      return reply instanceof Error ? reply : read(reply, at);
+    } catch (error) {
+      return error instanceof Error ? error : new LedgerReplyError(String(error));
+    }
+  });
 }

@@ -4,7 +4,7 @@ import type { Redis } from "ioredis";
 
 const NAMES = [
   "record-injection",
-  "accept",
+  "begin",
   "settle",
   "leave-dead",
   "lose-payload",

@@ -13,7 +13,8 @@ export interface BooksFixture {
   readonly deadLetters: DeadLetters;
   readonly partition: string;
   newId(): AdResponseId;
-  accept(id: AdResponseId, textHash?: string): ReturnType<Ledger["accept"]>;
+  /** Books it as a worker does. */
+  accept(id: AdResponseId, textHash?: string): ReturnType<Ledger["begin"]>;
   settle(
     id: AdResponseId,
     event: Settlement["event"],
@@ -33,7 +34,7 @@ export function openBooks(redis: Redis): BooksFixture {
     newId: () => adResponseIdSchema.parse(randomUUID()),
     accept: async (id, textHash = "hash") => {
       await redis.hset(payload.key, payload.field, textHash);
-      return ledger.accept({ id, publisher, textHash, payload });
+      return ledger.begin({ id, publisher, textHash, payload });
     },
     settle: async (id, event, more = {}) =>
       ledger.settle({

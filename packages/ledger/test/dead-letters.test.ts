@@ -68,7 +68,7 @@ function setup() {
   const queued = async (publisher: PublisherId = acme) => {
     const id = adResponseIdSchema.parse(randomUUID());
     await redis.hset(payload.key, payload.field, "hash");
-    await ledger.accept({ id, publisher, textHash: "hash", payload });
+    await ledger.begin({ id, publisher, textHash: "hash", payload });
     return id;
   };
   const dead = async (publisher: PublisherId = acme, reason: DeadReason = "http_422") => {

@@ -82,11 +82,11 @@ test("an acknowledgment whose text the queue does not hold is not booked", async
   const { ledger, newId, partition } = setup();
   const id = newId();
   const payload = { key: `{adrelay:${partition}}:payload`, field: "name" };
-  expect(await ledger.accept({ id, publisher, textHash: "hash", payload })).toEqual({
+  expect(await ledger.begin({ id, publisher, textHash: "hash", payload })).toEqual({
     kind: "payload_missing",
   });
   await redis.hset(payload.key, payload.field, "another");
-  expect(await ledger.accept({ id, publisher, textHash: "hash", payload })).toEqual({ kind: "conflict" });
+  expect(await ledger.begin({ id, publisher, textHash: "hash", payload })).toEqual({ kind: "conflict" });
   expect(await ledger.find(id)).toBeUndefined();
 });
 
@@ -97,6 +97,36 @@ test("two workers that book one delivery count it once", async () => {
   const booked = await Promise.all([settle(id, "deliver"), settle(id, "deliver"), settle(id, "deliver")]);
   expect(booked.sort()).toEqual(["booked", "same", "same"]);
   expect(countOf(await ledger.snapshot(), "delivered")).toBe(1);
+});
+
+test("attempts of one turn are booked together, each with an answer of its own", async () => {
+  const { ledger, newId, accept, settle } = setup();
+  const ids = Array.from({ length: 100 }, () => newId());
+  await Promise.all(ids.slice(10).map((id) => accept(id)));
+  const stood = await Promise.all(ids.slice(10).map((id) => accept(id)));
+  expect(stood.every(({ kind }) => kind === "repeat")).toBe(true);
+  const events = ["deliver", "retry", "die", "refuse"] as const;
+  const booked = await Promise.all(ids.map((id, at) => settle(id, events[at % 4] ?? "deliver")));
+  expect(booked.slice(0, 10).every((code) => code === "illegal")).toBe(true);
+  expect(booked.slice(10).every((code) => code === "booked")).toBe(true);
+  const snapshot = await ledger.snapshot();
+  expect(countOf(snapshot, "delivered")).toBe(22);
+  expect(countOf(snapshot, "refused")).toBe(23);
+  expect(countOf(snapshot, "dead")).toBe(23);
+  expectBalance(snapshot);
+});
+
+test("an entry that can't be read spoils no other's attempt in the same turn", async () => {
+  const { newId, accept, settle, partition } = setup();
+  const ids = [newId(), newId(), newId()];
+  await Promise.all(ids.map((id) => accept(id)));
+  const broken = `{adrelay:${partition}}:e:${ids[1]?.replaceAll("-", "")}`;
+  await redis.del(broken);
+  await redis.set(broken, "not a hash");
+  const begun = await Promise.allSettled(ids.map((id) => accept(id)));
+  expect(begun.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  const settled = await Promise.allSettled(ids.map((id) => settle(id, "deliver")));
+  expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
 });
 
 test("many sweeps at once miss each deadline once", async () => {

@@ -9,7 +9,7 @@ import { ErrorCode, Job, type JobsOptions, Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import { learnInsertion, type QueueInsertion } from "./insertion.ts";
-import { jobIdOf, QUEUE_NAME, queuePrefix } from "./queue-names.ts";
+import { FINGERPRINT_FIELD, jobIdOf, QUEUE_NAME, queuePrefix } from "./queue-names.ts";
 
 export interface QueueOptions {
   /** Fails fast: a caller waits for the answer. */
@@ -75,7 +75,7 @@ export class DeliveryQueue {
 
   /** BullMQ keeps a job's name in a field of its own: it holds the text's fingerprint. */
   payloadRef(id: AdResponseId): PayloadRef {
-    return { key: this.#queue.toKey(jobIdOf(id)), field: "name" };
+    return { key: this.#queue.toKey(jobIdOf(id)), field: FINGERPRINT_FIELD };
   }
 
   /**

@@ -6,10 +6,12 @@
  * 2. A job that stalled (its process was killed) is run again, however often.
  * 3. A job that can't be read waits for a worker that can: it may be of a newer version.
  */
-import { type DeliveryJob, deliveryJobSchema } from "@adrelay/contract";
+import { type DeliveryJob, readDeliveryJob } from "@adrelay/contract";
 import { DelayedError, type Job, UnrecoverableError, Worker } from "bullmq";
 import type { Redis } from "ioredis";
-import { QUEUE_NAME, queuePrefix } from "./queue-names.ts";
+import type { PayloadRef } from "./delivery-queue.ts";
+import { batchingBackend } from "./finish-batch.ts";
+import { FINGERPRINT_FIELD, QUEUE_NAME, queuePrefix } from "./queue-names.ts";
 
 /** What the handler wants done with the job. */
 export type HandlerOutcome =
@@ -19,6 +21,12 @@ export type HandlerOutcome =
   /** Kept as a dead letter. */
   | { readonly kind: "dead"; readonly reason: string };
 
+/** Where the job's payload stands, and the text's fingerprint that it bears. */
+export interface QueuedPayload {
+  readonly textHash: string;
+  readonly payload: PayloadRef;
+}
+
 export interface WorkerOptions {
   /** Waits for Redis as long as it takes; BullMQ opens a second connection like it to block on. */
   readonly redis: Redis;
@@ -26,7 +34,7 @@ export interface WorkerOptions {
   readonly concurrency: number;
   /** Bound of one attempt; a job's lock outlives it. */
   readonly attemptTimeoutMs: number;
-  handle(job: DeliveryJob, textHash: string): Promise<HandlerOutcome>;
+  handle(job: DeliveryJob, queued: QueuedPayload): Promise<HandlerOutcome>;
   /** Told of what the handler threw, and of what BullMQ reports. */
   onError(error: unknown, adResponseId: string | undefined): void;
   /** Told of a job whose data are not of a version that we know. */
@@ -43,18 +51,27 @@ export class DeliveryWorker {
   readonly #worker: Worker;
 
   constructor(options: WorkerOptions) {
-    this.#worker = new Worker(QUEUE_NAME, (job, token) => runJob(options, job, token), {
-      connection: options.redis,
-      prefix: queuePrefix(options.partition ?? "0"),
-      concurrency: options.concurrency,
-      autorun: false,
-      lockDuration: options.attemptTimeoutMs + LOCK_MARGIN_MS,
-      stalledInterval: STALLED_CHECK_MS,
-      maxStalledCount: STALLED_COUNT_UNBOUNDED,
-      removeOnComplete: { count: 0 },
-      runRetryDelay: 1000,
-      settings: { backoffStrategy: () => RETRY_AFTER_FAULT_MS },
-    });
+    const run = (job: Job, token: string | undefined) => {
+      const payload = { key: this.#worker.toKey(job.id ?? ""), field: FINGERPRINT_FIELD };
+      return runJob(options, { job, token, payload });
+    };
+    this.#worker = new Worker(
+      QUEUE_NAME,
+      run,
+      {
+        connection: options.redis,
+        prefix: queuePrefix(options.partition ?? "0"),
+        concurrency: options.concurrency,
+        autorun: false,
+        lockDuration: options.attemptTimeoutMs + LOCK_MARGIN_MS,
+        stalledInterval: STALLED_CHECK_MS,
+        maxStalledCount: STALLED_COUNT_UNBOUNDED,
+        removeOnComplete: { count: 0 },
+        runRetryDelay: 1000,
+        settings: { backoffStrategy: () => RETRY_AFTER_FAULT_MS },
+      },
+      batchingBackend(options.redis),
+    );
     this.#worker.on("error", (error) => options.onError(error, undefined));
   }
 
@@ -75,13 +92,19 @@ export class DeliveryWorker {
   }
 }
 
-async function runJob(options: WorkerOptions, job: Job, token: string | undefined): Promise<void> {
-  const outcome = await handleJob(options, job);
+interface TakenJob {
+  readonly job: Job;
+  readonly token: string | undefined;
+  readonly payload: PayloadRef;
+}
+
+async function runJob(options: WorkerOptions, taken: TakenJob): Promise<void> {
+  const outcome = await handleJob(options, taken);
   switch (outcome.kind) {
     case "finished":
       return;
     case "again":
-      await job.moveToDelayed(Date.now() + outcome.delayMs, token);
+      await taken.job.moveToDelayed(Date.now() + outcome.delayMs, taken.token);
       throw new DelayedError();
     case "dead":
       throw new UnrecoverableError(outcome.reason);
@@ -92,17 +115,17 @@ async function runJob(options: WorkerOptions, job: Job, token: string | undefine
 
 async function handleJob(
   { handle, onError, onUnreadable }: WorkerOptions,
-  job: Job,
+  { job: { id, data, name }, payload }: TakenJob,
 ): Promise<HandlerOutcome> {
-  const parsed = deliveryJobSchema.safeParse(job.data);
-  if (!parsed.success) {
-    onUnreadable(job.id ?? "");
+  const job = readDeliveryJob(data);
+  if (job === undefined) {
+    onUnreadable(id ?? "");
     return { kind: "again", delayMs: RETRY_UNREADABLE_MS };
   }
   try {
-    return await handle(parsed.data, job.name);
+    return await handle(job, { textHash: name, payload });
   } catch (error) {
-    onError(error, parsed.data.adResponseId);
+    onError(error, job.adResponseId);
     throw error;
   }
 }

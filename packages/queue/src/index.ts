@@ -9,5 +9,10 @@ export {
   type QueueOptions,
   type RequeueResult,
 } from "./delivery-queue.ts";
-export { DeliveryWorker, type HandlerOutcome, type WorkerOptions } from "./delivery-worker.ts";
+export {
+  DeliveryWorker,
+  type HandlerOutcome,
+  type QueuedPayload,
+  type WorkerOptions,
+} from "./delivery-worker.ts";
 export { InsertionError, type QueueInsertion } from "./insertion.ts";

@@ -6,7 +6,7 @@ import { eventually, startSocketProxy, startTestRedis, type TestRedis } from "@a
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { DeliveryQueue, DeliveryWorker, type HandlerOutcome } from "../src/index.ts";
+import { DeliveryQueue, DeliveryWorker, type HandlerOutcome, type QueuedPayload } from "../src/index.ts";
 
 let server: TestRedis;
 let redis: Redis;
@@ -26,7 +26,7 @@ afterAll(async () => {
   await server.dispose();
 });
 
-type Handle = (job: DeliveryJob, textHash: string) => Promise<HandlerOutcome>;
+type Handle = (job: DeliveryJob, queued: QueuedPayload) => Promise<HandlerOutcome>;
 
 function setup() {
   const partition = randomUUID();
@@ -73,8 +73,9 @@ test("a repeat is the same job, and the first text stays", async () => {
   const { key, field } = queue.payloadRef(job.adResponseId);
   expect(await redis.hget(key, field)).toBe("hash-1");
   const seen: string[] = [];
-  work(async ({ body }, hash) => {
-    seen.push(`${body} ${hash}`);
+  work(async ({ body }, { textHash, payload }) => {
+    expect(payload).toEqual(queue.payloadRef(job.adResponseId));
+    seen.push(`${body} ${textHash}`);
     return { kind: "finished" };
   });
   await eventually(async () => expect(await queue.counts()).toEqual(NOTHING));

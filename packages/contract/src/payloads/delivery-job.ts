@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { jobTraceparentSchema } from "../http/trace-context.ts";
-import { adAckIdSchema, adResponseIdSchema, publisherIdSchema } from "../ids.ts";
+import { adAckIdSchema, adResponseIdSchema, isFoldedUuid, isPublisherId, publisherIdSchema } from "../ids.ts";
 
 /** Raised when the fields below change their meaning; workers refuse jobs of a version they don't know. */
 export const DELIVERY_JOB_VERSION = 1;
@@ -23,3 +23,29 @@ export const deliveryJobSchema = z.object({
   traceparent: jobTraceparentSchema,
 });
 export type DeliveryJob = z.infer<typeof deliveryJobSchema>;
+
+/**
+ * Reads a job's data; undefined if the schema refuses them. Data that are as we write them are known at a look, since
+ * each attempt reads some: the schema takes several times as long, and judges all others.
+ */
+export function readDeliveryJob(data: unknown): DeliveryJob | undefined {
+  const isKnown = typeof data === "object" && data !== null && isAsWritten(data);
+  return isKnown ? data : deliveryJobSchema.safeParse(data).data;
+}
+
+const REQUIRED_MEMBERS = 6;
+
+/** One that is traced is left to the schema: few are. */
+function isAsWritten(data: Partial<Record<keyof DeliveryJob, unknown>>): data is DeliveryJob {
+  const { v, adResponseId, adAckId, publisher, body, requestId, replyTo } = data;
+  return (
+    v === DELIVERY_JOB_VERSION &&
+    isFoldedUuid(adResponseId) &&
+    isFoldedUuid(adAckId) &&
+    isPublisherId(publisher) &&
+    typeof body === "string" &&
+    typeof requestId === "string" &&
+    (replyTo === undefined || typeof replyTo === "string") &&
+    Object.keys(data).length === REQUIRED_MEMBERS + (replyTo === undefined ? 0 : 1)
+  );
+}

@@ -1,4 +1,4 @@
-import { acknowledgmentResponseSchema, adAckIdSchema, type Verdict, verdictSchema } from "@adrelay/contract";
+import { adAckIdSchema, readAcknowledgmentResponse, type Verdict, verdictSchema } from "@adrelay/contract";
 import type { ProviderReply } from "./provider-reply.ts";
 import { parseRetryAfterMs } from "./retry-after.ts";
 
@@ -80,11 +80,11 @@ export function classifyDelivery(reply: ProviderReply, nowMs: number): DeliveryO
 }
 
 function classifySuccess(body: unknown): DeliveryOutcome {
-  const parsed = acknowledgmentResponseSchema.safeParse(body);
-  if (!parsed.success) {
+  const answer = readAcknowledgmentResponse(body);
+  if (answer === undefined) {
     return { kind: "retry", pace: "scheduled", retryAfterMs: undefined, code: "malformed_answer" };
   }
-  const { status, ad_ack_id: providerAckId } = parsed.data;
+  const { status, ad_ack_id: providerAckId } = answer;
   return status === "recoverable_error"
     ? { kind: "retry", pace: "scheduled", retryAfterMs: undefined, code: status }
     : { kind: "delivered", verdict: status, providerAckId, code: status };

@@ -1,10 +1,10 @@
-import type { AcceptResult, LedgerEntry } from "@adrelay/ledger";
+import type { BeginResult, Standing } from "@adrelay/ledger";
 import type { HandlerOutcome } from "@adrelay/queue";
 
 /** An entry whose attempt is due, at the ledger's present time. */
 export interface DueAttempt {
   readonly kind: "due";
-  readonly entry: LedgerEntry;
+  readonly entry: Standing;
   readonly nowMs: number;
 }
 
@@ -19,7 +19,7 @@ export interface SkippedAttempt {
 const EARLY_TOLERANCE_MS = 50;
 
 /** Whether the attempt is to be made, by what the ledger says. */
-export function beginAttempt(accepted: AcceptResult): DueAttempt | SkippedAttempt {
+export function beginAttempt(accepted: BeginResult): DueAttempt | SkippedAttempt {
   switch (accepted.kind) {
     case "accepted":
     case "accepted_late":
@@ -38,7 +38,7 @@ export function beginAttempt(accepted: AcceptResult): DueAttempt | SkippedAttemp
   }
 }
 
-function beginRepeat(entry: LedgerEntry, nowMs: number): DueAttempt | SkippedAttempt {
+function beginRepeat(entry: Standing, nowMs: number): DueAttempt | SkippedAttempt {
   switch (entry.state) {
     case "queued": {
       const earlyMs = (entry.nextAttemptAtMs ?? 0) - nowMs;

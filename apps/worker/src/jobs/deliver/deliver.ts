@@ -19,7 +19,7 @@ import {
 } from "@adrelay/core";
 import type { BookedCode, Ledger, Parking, Settlement } from "@adrelay/ledger";
 import type { ProviderAccount, ProviderClient } from "@adrelay/provider";
-import type { DeliveryQueue, HandlerOutcome } from "@adrelay/queue";
+import type { HandlerOutcome, WorkerOptions } from "@adrelay/queue";
 import { exemplarOf, type Tracing } from "@adrelay/service-kit";
 import type { Logger } from "pino";
 import type { Gatekeeper } from "../../gates/gatekeeper.ts";
@@ -30,7 +30,6 @@ import { decideSettlement, noticeFor, PARKED_MAX_MS, type RetryRules } from "./s
 
 export interface DeliverDeps extends RetryRules {
   readonly ledger: Ledger;
-  readonly queue: DeliveryQueue;
   readonly provider: ProviderClient;
   readonly gatekeeper: Gatekeeper;
   readonly metrics: WorkerMetrics;
@@ -39,13 +38,12 @@ export interface DeliverDeps extends RetryRules {
   readonly timeoutMs: number;
 }
 
-export type Deliver = (job: DeliveryJob, textHash: string) => Promise<HandlerOutcome>;
+export type Deliver = WorkerOptions["handle"];
 
 export function makeDeliver(deps: DeliverDeps): Deliver {
-  return async (job, textHash) => {
+  return async (job, queued) => {
     const { adResponseId: id, publisher } = job;
-    const payload = deps.queue.payloadRef(id);
-    const begun = beginAttempt(await deps.ledger.accept({ id, publisher, textHash, payload }));
+    const begun = beginAttempt(await deps.ledger.begin({ id, publisher, ...queued }));
     if (begun.kind === "due") {
       return attemptWhenAdmitted(deps, job, begun);
     }

@@ -14,9 +14,10 @@ local function judge(state, owner, knownHash, publisher, textHash)
   return knownHash == textHash and 4 or 5
 end
 
--- Books one that was judged 1 to 3 and that the queue holds.
+-- Books one that was judged 1 to 3 and that the queue holds. TTL: lifted from a missed record.
 local function bookAccepted(key, id, publisher, textHash, code, now)
-  local booked = {'s', 'queued', 'p', publisher, 't', textHash, 'a', now, 'q', now, 'n', 0, 'f', 0}
+  -- It was queued when it was accepted, and has failed as often as nothing says: no fields for that.
+  local booked = {'s', 'queued', 'p', publisher, 't', textHash, 'a', now, 'n', 0}
   if code == 2 then
     table.insert(booked, 'L')
     table.insert(booked, 1)

@@ -5,18 +5,20 @@
  * A rejected `take` means "fate unknown": it may be queued and booked. A repeat is then told how it stands.
  */
 import type { AdResponseId, PublisherId } from "@adrelay/contract";
+import { TurnBatch } from "@adrelay/turn-batch";
 import type { Redis } from "ioredis";
-import { type LedgerEntry, parseEntry } from "../entry.ts";
-import { ledgerKeys, memberOf } from "../keys.ts";
+import { type LedgerEntry, parseEntry } from "./entry.ts";
+import { ledgerKeys, memberOf } from "./keys.ts";
 import {
   decodeReply,
   LedgerRefusalError,
   LedgerReplyError,
+  listOf,
+  readEach,
   TAKE_CODES,
   type TakeCode,
-} from "../reply-codes.ts";
-import { loadScript, runScript } from "../scripts.ts";
-import { batchByTurn } from "./batch-by-turn.ts";
+} from "./reply-codes.ts";
+import { loadScript, runScript } from "./scripts.ts";
 
 /** How the queue wants its jobs, as it tells it itself. */
 export interface QueueInsertion {
@@ -57,33 +59,28 @@ export type TakeResult =
   | { readonly kind: Exclude<TakeCode, AcceptedKind | "repeat"> };
 type AcceptedKind = "accepted" | "accepted_late" | "accepted_unknown";
 
-/** A call holds up Redis for some 30 µs each, and its text goes in one write. */
-const COUNT_MAX = 64;
+/** A call's texts go in one write. */
 const CHARACTERS_MAX = 1_000_000;
 
 export class Taker {
-  readonly #take: (request: TakeRequest) => Promise<TakeResult>;
+  readonly #takes: TurnBatch<TakeRequest, TakeResult>;
 
   constructor({ redis, insertion, takesUnknown, partition = "0" }: TakerOptions) {
     const script = loadScript("take", { "queue-insertion": insertion.lua });
     const ledger = ledgerKeys(partition);
     const keys = [...ledger.forScript(""), ...insertion.keys];
     const shared = [ledger.entryPrefix, insertion.jobPrefix, takesUnknown ? 1 : 0];
-    this.#take = batchByTurn({
-      run: async (requests) => {
-        const args = [...shared, ...requests.flatMap(argsOf)];
-        return listOf(await runScript(redis, script, { keys, args }));
-      },
-      read: readReply,
-      sizeOf: ({ job }) => job.data.length,
-      countMax: COUNT_MAX,
-      sizeMax: CHARACTERS_MAX,
-    });
+    const runAll = async (requests: readonly TakeRequest[]) => {
+      const args = [...shared, ...requests.flatMap(argsOf)];
+      const replies = await runScript(redis, script, { keys, args });
+      return readEach(replies, (reply, at) => readReply(reply, requests[at]?.id));
+    };
+    this.#takes = new TurnBatch(runAll, { sizeOf: ({ job }) => job.data.length, sizeMax: CHARACTERS_MAX });
   }
 
   /** Takes one acknowledgment, or tells why not. */
   take(request: TakeRequest): Promise<TakeResult> {
-    return this.#take(request);
+    return this.#takes.ask(request);
   }
 }
 
@@ -91,7 +88,7 @@ function argsOf({ id, publisher, textHash, job }: TakeRequest): string[] {
   return [memberOf(id), publisher, textHash, job.id, job.data];
 }
 
-function readReply(reply: unknown, { id }: TakeRequest): TakeResult {
+function readReply(reply: unknown, id: AdResponseId | undefined): TakeResult {
   const [code, ...rest] = listOf(reply);
   if (code === 0) {
     throw new LedgerRefusalError(String(rest[0]));
@@ -119,17 +116,10 @@ function readReply(reply: unknown, { id }: TakeRequest): TakeResult {
   }
 }
 
-function entryOf(id: AdResponseId, fields: readonly unknown[]): LedgerEntry {
-  const entry = parseEntry(id, fields);
+function entryOf(id: AdResponseId | undefined, fields: readonly unknown[]): LedgerEntry {
+  const entry = id === undefined ? undefined : parseEntry(id, fields);
   if (entry === undefined) {
     throw new LedgerReplyError("the ledger told of a repeat and sent no entry");
   }
   return entry;
-}
-
-function listOf(reply: unknown): readonly unknown[] {
-  if (!Array.isArray(reply)) {
-    throw new LedgerReplyError("the ledger sent no list of replies");
-  }
-  return reply;
 }

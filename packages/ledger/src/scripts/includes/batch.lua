@@ -1,0 +1,15 @@
+-- Many ad responses in one script, each a step of its own. The first one's entry is KEYS[1], those of the others come
+-- after the seven keys of books.lua.
+local function entryKeyOf(at)
+  return at == 1 and entryKey or KEYS[6 + at]
+end
+
+-- Runs `step` for each of `items`; one that fails answers its own error and holds up no other.
+local function eachOf(items, step)
+  local replies = {}
+  for at = 1, items do
+    local isOk, reply = pcall(step, at)
+    replies[at] = (isOk or type(reply) == 'table') and reply or {err = reply}
+  end
+  return replies
+end

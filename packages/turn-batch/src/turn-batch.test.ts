@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { TurnBatch } from "./turn-batch.ts";
+
+function setup() {
+  const asked: (readonly number[])[] = [];
+  const batch = new TurnBatch(async (items: readonly number[]) => {
+    asked.push(items);
+    return items.map((item) => (item === 13 ? new RangeError("unlucky") : item * 2));
+  });
+  return { asked, batch };
+}
+
+test("what is asked in one turn goes out at once, and each gets its own reply", async () => {
+  const { asked, batch } = setup();
+  const first = Promise.all([1, 2, 3].map((item) => batch.ask(item)));
+  expect(asked).toEqual([]);
+  expect(await first).toEqual([2, 4, 6]);
+  expect(await batch.ask(4)).toBe(8);
+  expect(asked).toEqual([[1, 2, 3], [4]]);
+});
+
+test("an error is its item's alone", async () => {
+  const { batch } = setup();
+  const replies = await Promise.allSettled([1, 13, 2].map((item) => batch.ask(item)));
+  expect(replies.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+});
+
+test("a call that fails, or answers too little, fails for all that it leaves without a reply", async () => {
+  const broken = new TurnBatch<number, number>(() => Promise.reject(new RangeError("away")));
+  await expect(Promise.all([broken.ask(1), broken.ask(2)])).rejects.toThrow("away");
+  const short = new TurnBatch<number, number>(async ([first = 0]) => [first]);
+  const replies = await Promise.allSettled([short.ask(1), short.ask(2)]);
+  expect(replies.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+});
+
+test("a batch goes out early at its size", async () => {
+  const asked: (readonly number[])[] = [];
+  const echo = async (items: readonly number[]) => {
+    asked.push(items);
+    return items;
+  };
+  const batch = new TurnBatch(echo, { sizeOf: (item) => item, sizeMax: 100 });
+  const replies = [1, 99, 3].map((item) => batch.ask(item));
+  expect(asked).toEqual([[1, 99]]);
+  expect(await Promise.all(replies)).toEqual([1, 99, 3]);
+  expect(asked).toEqual([[1, 99], [3]]);
+});
+
+test("a turn that asks for much is asked in bounded parts, in order", async () => {
+  const { asked, batch } = setup();
+  const items = Array.from({ length: 150 }, (_, at) => at + 100);
+  expect(await Promise.all(items.map((item) => batch.ask(item)))).toEqual(items.map((item) => item * 2));
+  expect(asked.map(({ length }) => length)).toEqual([64, 64, 22]);
+  expect(asked.flat()).toEqual(items);
+});
