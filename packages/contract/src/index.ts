@@ -6,6 +6,7 @@ export {
   type AcknowledgmentResponse,
   acknowledgmentRequestSchema,
   acknowledgmentResponseSchema,
+  readAcknowledgmentRequest,
   readAcknowledgmentResponse,
   VERDICTS,
   type Verdict,

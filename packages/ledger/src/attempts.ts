@@ -4,6 +4,7 @@ import { ATTEMPTS_KEPT, type LedgerEntry, numberOf, stateOf, textOf } from "./en
 import { type LedgerKeys, memberOf } from "./keys.ts";
 import type { BeginRequest, Settlement } from "./ledger.ts";
 import { ACCEPT_CODES, type AcceptCode, decodeReply } from "./reply-codes.ts";
+import type { ScriptCall } from "./scripts.ts";
 
 /** How an acknowledgment stands when an attempt at it begins. */
 export type Standing = Pick<
@@ -15,11 +16,6 @@ type BookedAccept = "accepted" | "accepted_late" | "accepted_unknown" | "repeat"
 export type BeginResult =
   | { readonly kind: BookedAccept; readonly nowMs: number; readonly entry: Standing }
   | { readonly kind: Exclude<AcceptCode, BookedAccept> };
-
-export interface ScriptCall {
-  readonly keys: readonly string[];
-  readonly args: readonly (string | number)[];
-}
 
 /** All in one call have the field of the first: there is one queue. */
 export function callOfBegin(keys: LedgerKeys, asked: readonly BeginRequest[]): ScriptCall {

@@ -13,9 +13,9 @@ export {
   type Parking,
   ProviderGates,
 } from "./gate/gates.ts";
+export { type InjectionRecord, RECORDED_OUTCOMES } from "./injections.ts";
 export {
   type BeginRequest,
-  type InjectionRecord,
   Ledger,
   type LedgerOptions,
   type QueuedEntry,

@@ -1,6 +1,6 @@
 import { VERDICTS } from "@adrelay/contract";
 import { DEAD_REASONS } from "@adrelay/core";
-import { RECORDED_OUTCOMES } from "./ledger.ts";
+import { RECORDED_OUTCOMES } from "./injections.ts";
 
 /** A counter of the books as a metric. Its first label is always the publisher. */
 export interface LedgerCounter {

@@ -14,11 +14,12 @@ import type { AdResponseId, PublisherId } from "@adrelay/contract";
 import { TurnBatch } from "@adrelay/turn-batch";
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import { type BeginResult, callOfBegin, callOfSettle, parseBegin, type ScriptCall } from "./attempts.ts";
+import { type BeginResult, callOfBegin, callOfSettle, parseBegin } from "./attempts.ts";
 import { fieldsOf, type LedgerEntry, parseEntry } from "./entry.ts";
+import { callOfRecord, type InjectionRecord } from "./injections.ts";
 import { idOf, type LedgerKeys, ledgerKeys, memberOf } from "./keys.ts";
 import { BOOKED_CODES, type BookedCode, decodeReply, readEach } from "./reply-codes.ts";
-import { createScriptRunner, type RunScript, type ScriptName } from "./scripts.ts";
+import { createScriptRunner, type RunScript, type ScriptCall, type ScriptName } from "./scripts.ts";
 import { type LedgerSnapshot, parseSnapshot } from "./snapshot.ts";
 
 export interface LedgerOptions {
@@ -27,18 +28,6 @@ export interface LedgerOptions {
   readonly recordRetentionMs: number;
   /** One partition now; tests use their own. */
   readonly partition?: string;
-}
-
-/** What can come of an injection, as it is booked and counted. */
-export const RECORDED_OUTCOMES = ["ok", "rejected", "no_fill", "fallback", "abandoned"] as const;
-
-/** An injection's answer, as it is booked. */
-export interface InjectionRecord {
-  readonly id: AdResponseId;
-  readonly publisher: PublisherId;
-  readonly outcome: (typeof RECORDED_OUTCOMES)[number];
-  /** Time until an acknowledgment counts as missed; for `ok` alone. */
-  readonly deadlineMs: number;
 }
 
 export interface BeginRequest {
@@ -86,6 +75,7 @@ export class Ledger {
   readonly #run: RunScript;
   readonly #keys: LedgerKeys;
   readonly #retentionMs: number;
+  readonly #records: TurnBatch<InjectionRecord, boolean>;
   readonly #begins: TurnBatch<BeginRequest, BeginResult>;
   readonly #settles: TurnBatch<Settlement, BookedCode>;
 
@@ -94,6 +84,10 @@ export class Ledger {
     this.#run = createScriptRunner(redis);
     this.#keys = ledgerKeys(partition);
     this.#retentionMs = recordRetentionMs;
+    this.#records = new TurnBatch((records) => {
+      const call = callOfRecord(this.#keys, records, this.#retentionMs);
+      return this.#runForEach("record-injection", call, (reply) => reply === 1);
+    });
     this.#begins = new TurnBatch((asked) => {
       return this.#runForEach("begin", callOfBegin(this.#keys, asked), parseBegin);
     });
@@ -103,12 +97,12 @@ export class Ledger {
     });
   }
 
-  /** Books an injection's answer; false if the id was known before. */
-  async recordInjection({ id, publisher, outcome, deadlineMs }: InjectionRecord): Promise<boolean> {
-    const state = outcome === "ok" ? "awaiting" : outcome === "abandoned" ? "abandoned" : "unacknowledgeable";
-    const member = memberOf(id);
-    const args = [member, publisher, state, outcome, deadlineMs, this.#retentionMs];
-    return (await this.#run("record-injection", this.#keys.forScript(member), args)) === 1;
+  /**
+   * Books an injection's answer; false if the id was known before. Those of one turn of the event loop are booked at once;
+   * see scripts/record-injection.lua.
+   */
+  recordInjection(record: InjectionRecord): Promise<boolean> {
+    return this.#records.ask(record);
   }
 
   /** Loads one ad response; undefined if the ledger doesn't know it, or no longer. */

@@ -46,7 +46,7 @@ export function createScriptRunner(redis: Redis): RunScript {
   return (name, keys, args) => runScript(redis, scripts.get(name) ?? loadScript(name), { keys, args });
 }
 
-interface ScriptCall {
+export interface ScriptCall {
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
 }

@@ -1,4 +1,3 @@
-import type { Socket } from "node:net";
 import { Command, Redis, type RedisOptions } from "ioredis";
 
 const TICK_MS = 50;
@@ -7,17 +6,9 @@ const TICK_MS = 50;
 export type ConnectionOptions = Omit<RedisOptions, "replyMapping">;
 
 /**
- * A connection for callers who wait, made for many commands at once.
- *
- * **Joined writes.** Commands of one turn of the event loop leave in one write. Under load a turn answers many
- * requests, and a system call for each of their commands was a fifth of what intake cost. ioredis' own auto-pipelining
- * would tie the commands of a turn together: none is answered before all are, and the next turn waits for that.
- *
- * **A time-out in ticks.** A command is given up after `commandTimeoutMs`, to a tick of 50 ms; its fate is then
+ * A connection for callers who wait. A command is given up after `commandTimeoutMs`, to a tick of 50 ms; its fate is then
  * unknown. A tick is late when this process stands still, and then counts once: ioredis' own timers (`commandTimeout`)
  * would all run out in a stall while the replies lie there unread, and cost each command a timer.
- *
- * Nothing else changes: commands keep their order, and each has its own reply and fate.
  */
 export class RequestRedis extends Redis {
   readonly #ticks: NodeJS.Timeout;
@@ -37,12 +28,6 @@ export class RequestRedis extends Redis {
   }
 
   override sendCommand(...args: Parameters<Redis["sendCommand"]>): unknown {
-    // Undefined before the first connection is there, whatever its type says.
-    const stream: Socket | undefined = this.stream;
-    if (stream?.writableCorked === 0) {
-      stream.cork();
-      setImmediate(() => stream.uncork());
-    }
     const unanswered = this.commandQueue.length;
     const reply = super.sendCommand(...args);
     this.#sent += this.commandQueue.length - unanswered;

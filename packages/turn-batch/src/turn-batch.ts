@@ -1,5 +1,8 @@
-/** Most items that go out at once: one script that runs for all of them must not hold Redis up. */
-const BATCH_MAX = 64;
+/**
+ * Most items that go out at once. A full batch leaves before its turn ends, so that Redis is at work on it while this
+ * process is at the rest; larger ones make the two wait for each other by turns.
+ */
+const BATCH_MAX = 12;
 
 /** A batch goes out early once its items are this large together, in whatever `sizeOf` counts. */
 export interface SizeBound<Item> {

@@ -8,6 +8,17 @@ export const acknowledgmentRequestSchema = z.looseObject({
 });
 export type AcknowledgmentRequest = z.infer<typeof acknowledgmentRequestSchema>;
 
+/** Reads a body as the schema does; a plain one is known at a look, which takes a fraction of the time. */
+export function readAcknowledgmentRequest(
+  body: Readonly<Record<string, unknown>>,
+): z.ZodSafeParseResult<AcknowledgmentRequest> {
+  return isPlainRequest(body) ? { success: true, data: body } : acknowledgmentRequestSchema.safeParse(body);
+}
+
+function isPlainRequest(body: Readonly<Record<string, unknown>>): body is AcknowledgmentRequest {
+  return isFoldedUuid(body["ad_response_id"]) && typeof body["llm_response"] === "string";
+}
+
 /** The verdicts that close an ad cycle. */
 export const VERDICTS = ["ok", "no_ad_used"] as const;
 export const verdictSchema = z.enum(VERDICTS);

@@ -1,22 +1,34 @@
--- Books what a provider answered to an injection, once for each ad_response_id.
--- ARGV: 1 id, 2 publisher, 3 state (awaiting, unacknowledgeable, abandoned), 4 outcome,
---       5 deadline in ms from now (awaiting), 6 retention in ms (the other states)
+-- Books what providers answered to injections, once for each ad_response_id.
+-- KEYS: the entries of all but the first from 8 on
+-- ARGV: 1 retention in ms (all states but awaiting), then 5 for each:
+--       1 id, 2 publisher, 3 state (awaiting, unacknowledgeable, abandoned), 4 outcome,
+--       5 deadline in ms from now (awaiting)
 -- Clock: Redis'. TTL: the record of a state that ends here lives for the retention.
--- Returns 1 if booked, 0 if the id was known: a repeated write, or its acknowledgment came first.
+-- Returns for each 1 if booked, 0 if the id was known: a repeated write, or its acknowledgment came first.
 -- @include books
-local id, publisher, state = ARGV[1], ARGV[2], ARGV[3]
-if redis.call('EXISTS', entryKey) == 1 then
-  return 0
-end
+-- @include batch
+local MEMBERS = 5
+local retention = ARGV[1]
 local now = clockMs()
-redis.call('HSET', entryKey, 's', state, 'p', publisher, 'r', now)
-count('recorded', publisher, ARGV[4])
-if state == 'awaiting' then
-  local deadline = now + ARGV[5]
-  redis.call('HSET', entryKey, 'd', deadline)
-  redis.call('ZADD', awaitingKey, deadline, id)
-  redis.call('HINCRBY', gaugesKey, publisher .. '|awaiting', 1)
-else
-  redis.call('PEXPIRE', entryKey, ARGV[6])
+
+local function record(at)
+  local before = 1 + MEMBERS * (at - 1)
+  local id, publisher, state, outcome, deadlineMs = unpack(ARGV, before + 1, before + MEMBERS)
+  local key = entryKeyOf(at)
+  if redis.call('EXISTS', key) == 1 then
+    return 0
+  end
+  if state == 'awaiting' then
+    local deadline = now + deadlineMs
+    redis.call('HSET', key, 's', state, 'p', publisher, 'r', now, 'd', deadline)
+    redis.call('ZADD', awaitingKey, deadline, id)
+    moveCount(publisher, nil, state)
+  else
+    redis.call('HSET', key, 's', state, 'p', publisher, 'r', now)
+    redis.call('PEXPIRE', key, retention)
+  end
+  count('recorded', publisher, outcome)
+  return 1
 end
-return 1
+
+return eachOf((#ARGV - 1) / MEMBERS, record)

@@ -35,15 +35,18 @@ export function startDeadline(timeoutMs: number, onOverdue: () => void): () => v
  * Waits for work at most `timeoutMs`, as startDeadline counts. For calls that have no signal of their own, such as
  * Redis commands: whether overdue work took effect is unknown. A later rejection is swallowed.
  */
-export async function withDeadline<T>(work: Promise<T>, timeoutMs: number): Promise<T | typeof OVERDUE> {
-  let takeOff: (() => void) | undefined;
-  const overdue = new Promise<typeof OVERDUE>((resolve) => {
-    takeOff = startDeadline(timeoutMs, () => resolve(OVERDUE));
+export function withDeadline<T>(work: Promise<T>, timeoutMs: number): Promise<T | typeof OVERDUE> {
+  return new Promise((resolve, reject) => {
+    const takeOff = startDeadline(timeoutMs, () => resolve(OVERDUE));
+    work.then(
+      (value) => {
+        takeOff();
+        resolve(value);
+      },
+      (error) => {
+        takeOff();
+        reject(error);
+      },
+    );
   });
-  work.catch(() => {});
-  try {
-    return await Promise.race([work, overdue]);
-  } finally {
-    takeOff?.();
-  }
 }

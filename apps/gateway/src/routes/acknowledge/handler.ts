@@ -2,12 +2,19 @@ import {
   type AcknowledgmentRequest,
   type AcknowledgmentResponse,
   type AdAckId,
-  acknowledgmentRequestSchema,
   duplicateKeys,
   type FieldFault,
   faultsOf,
+  readAcknowledgmentRequest,
 } from "@adrelay/contract";
-import { type CallNotes, requestIdOf, requestSpanOf, sendJson, sendProblem } from "@adrelay/service-kit";
+import {
+  type CallNotes,
+  type JsonObject,
+  requestIdOf,
+  requestSpanOf,
+  sendJson,
+  sendProblem,
+} from "@adrelay/service-kit";
 import type { Response } from "express";
 import type { JsonCall } from "../../endpoint.ts";
 import { ackIdOf } from "../../intake/fingerprints.ts";
@@ -59,8 +66,8 @@ type Parsed =
   | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
 
 /** Checks just what the relay itself needs; each member once, since parsers differ in which one they take. */
-function parseAcknowledgment(text: string, value: unknown): Parsed {
-  const parsed = acknowledgmentRequestSchema.safeParse(value);
+function parseAcknowledgment(text: string, value: JsonObject): Parsed {
+  const parsed = readAcknowledgmentRequest(value);
   if (!parsed.success) {
     return { kind: "faulty", faults: faultsOf(parsed.error) };
   }
