@@ -8,11 +8,10 @@
  * 3. A script that Redis breaks off rejects all its jobs, like any call whose fate is unknown: they stall and run again.
  */
 import { createHash } from "node:crypto";
-import { createRequire } from "node:module";
 import { TurnBatch } from "@adrelay/turn-batch";
 import { type BackendFactory, createRedisBackend, type RedisQueueBackend, raw2NextJobData } from "bullmq";
 import type { Redis } from "ioredis";
-import { z } from "zod";
+import { loadShippedScript, luaText } from "./shipped-script.ts";
 
 interface Finish {
   readonly jobId: string;
@@ -34,7 +33,7 @@ const ARGS_AT = { jobId: 1, timestamp: 2, fetchNext: 6, options: 8 } as const;
  * connection that the worker was given.
  */
 export function batchingBackend(redis: Redis): BackendFactory<RedisQueueBackend> {
-  const script = shippedScript();
+  const script = loadShippedScript("moveToFinished", KEYS_EACH);
   return (name, options, connections) => {
     const backend = createRedisBackend(name, options, connections);
     let batch: TurnBatch<Finish, unknown> | undefined;
@@ -89,7 +88,9 @@ function sourceOf(shipped: string, template: readonly unknown[]): FinishScript {
     .map(String)
     .with(JOB_KEY_AT - 1, String(template[0]));
   const own: readonly number[] = [ARGS_AT.jobId, ARGS_AT.timestamp];
-  const args = template.slice(KEYS_EACH).map((value, at) => luaText(own.includes(at + 1) ? "" : value));
+  const args = template
+    .slice(KEYS_EACH)
+    .map((value, at) => luaText(bytesOf(own.includes(at + 1) ? "" : value)));
   const source = `
 local FINISH_KEYS, FINISH_ARGV = {unpack(KEYS, 1, ${KEYS_EACH})}, {${args.join(", ")}}
 local options = cmsgpack.unpack(FINISH_ARGV[${ARGS_AT.options}])
@@ -116,18 +117,7 @@ return replies
   return { source, keys };
 }
 
-/** A text as Lua reads it, whatever its bytes. */
-function luaText(value: unknown): string {
-  const bytes = Buffer.isBuffer(value) ? value : Buffer.from(String(value ?? ""));
-  return `'${[...bytes].map((byte) => `\\${String(byte).padStart(3, "0")}`).join("")}'`;
-}
-
-const shippedSchema = z.object({
-  moveToFinished: z.object({ content: z.string(), keys: z.literal(KEYS_EACH) }),
-});
-
-/** The script as BullMQ ships it. Throws at the start of a worker if it isn't where it was, or takes other keys. */
-function shippedScript(): string {
-  const shipped: unknown = createRequire(import.meta.url)("bullmq/dist/cjs/scripts/moveToFinished-14.js");
-  return shippedSchema.parse(shipped).moveToFinished.content;
+/** An argument as it goes to Redis. */
+function bytesOf(value: unknown): Buffer {
+  return Buffer.isBuffer(value) ? value : Buffer.from(String(value ?? ""));
 }

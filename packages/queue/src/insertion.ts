@@ -3,9 +3,9 @@
  * script does it, as it is in the package: nothing of it is copied here. What is handed to it is asked of BullMQ too,
  * once. test/insertion.test.ts compares every key of Redis with what BullMQ leaves: that is the guard at upgrades.
  */
-import { createRequire } from "node:module";
 import { type IRedisTransaction, Job, type JobsOptions, type Queue } from "bullmq";
 import { z } from "zod";
+import { loadShippedScript, luaText } from "./shipped-script.ts";
 
 /** What another script needs in order to queue jobs. */
 export interface QueueInsertion {
@@ -26,9 +26,6 @@ export class InsertionError extends Error {
 }
 
 const KEY_COUNT = 9;
-const scriptsSchema = z.object({
-  addStandardJob: z.object({ content: z.string(), keys: z.literal(KEY_COUNT) }),
-});
 /** Keys, packed arguments, data, packed options. */
 const commandSchema = z.object({
   name: z.string().startsWith("addStandardJob:"),
@@ -40,20 +37,15 @@ const packedSchema = z.instanceof(Uint8Array);
 /** Asks BullMQ how it adds a job with these options; nothing is sent to Redis. */
 export function learnInsertion(queue: Queue, options: JobsOptions): QueueInsertion {
   try {
-    const { addStandardJob } = scriptsSchema.parse(loadScripts());
+    const addStandardJob = loadShippedScript("addStandardJob", KEY_COUNT);
     const { args } = commandSchema.parse(recordAdd(queue, options));
-    const lua = insertionLua(addStandardJob.content, packedSchema.parse(args.at(-1)));
+    const lua = insertionLua(addStandardJob, packedSchema.parse(args.at(-1)));
     return { lua, keys: keysSchema.parse(args.slice(0, KEY_COUNT)), jobPrefix: queue.toKey("") };
   } catch (cause) {
     throw new InsertionError("this version of BullMQ adds jobs in a way that the relay doesn't know", {
       cause,
     });
   }
-}
-
-/** The scripts that BullMQ itself loads: it exports them under no other name. */
-function loadScripts(): unknown {
-  return createRequire(import.meta.url)("bullmq/dist/cjs/scripts/index.js");
 }
 
 /** The command that BullMQ would send. */
@@ -77,7 +69,7 @@ function insertionLua(addStandardJob: string, packedOptions: Uint8Array): string
   return `local function addStandardJob(KEYS, ARGV)
 ${addStandardJob}
 end
-local jobOptions = '${[...packedOptions].map((byte) => `\\${`${byte}`.padStart(3, "0")}`).join("")}'
+local jobOptions = ${luaText(packedOptions)}
 local function queueJob(keys, prefix, id, name, data, timestamp)
   addStandardJob(keys, {cmsgpack.pack({prefix, id, name, timestamp}), data, jobOptions})
   return redis.call('HGET', prefix .. id, 'name')
