@@ -59,7 +59,7 @@ export function listOf(reply: unknown): readonly unknown[] {
 export function readEach<T>(replies: unknown, read: (reply: unknown, at: number) => T): (T | Error)[] {
   return listOf(replies).map((reply, at) => {
     try {
-      return reply instanceof Error ? reply : read(reply, at);
+      return reply instanceof Error ? new LedgerRefusalError(reply.message) : read(reply, at);
     } catch (error) {
       return error instanceof Error ? error : new LedgerReplyError(String(error));
     }

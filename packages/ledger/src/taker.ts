@@ -9,15 +9,7 @@ import { TurnBatch } from "@adrelay/turn-batch";
 import type { Redis } from "ioredis";
 import { type LedgerEntry, parseEntry } from "./entry.ts";
 import { ledgerKeys, memberOf } from "./keys.ts";
-import {
-  decodeReply,
-  LedgerRefusalError,
-  LedgerReplyError,
-  listOf,
-  readEach,
-  TAKE_CODES,
-  type TakeCode,
-} from "./reply-codes.ts";
+import { decodeReply, LedgerReplyError, listOf, readEach, TAKE_CODES, type TakeCode } from "./reply-codes.ts";
 import { loadScript, runScript } from "./scripts.ts";
 
 /** How the queue wants its jobs, as it tells it itself. */
@@ -90,9 +82,6 @@ function argsOf({ id, publisher, textHash, job }: TakeRequest): string[] {
 
 function readReply(reply: unknown, id: AdResponseId | undefined): TakeResult {
   const [code, ...rest] = listOf(reply);
-  if (code === 0) {
-    throw new LedgerRefusalError(String(rest[0]));
-  }
   const kind = decodeReply(TAKE_CODES, code);
   switch (kind) {
     case "accepted":

@@ -22,26 +22,8 @@ local retention, attemptsKept = ARGV[1], tonumber(ARGV[2])
 local now = clockMs()
 local nowText = string.format('%.0f', now)
 
--- What all of them add to the same keys is written once: how many ended, by publisher|from|to|label, and which.
-local tally, ended = {}, {}
-
-local function noteEnd(id, publisher, from, to, label)
-  local kind = publisher .. '|' .. from .. '|' .. to .. '|' .. label
-  tally[kind] = (tally[kind] or 0) + 1
-  ended[#ended + 1] = id
-end
-
-local function writeEnds()
-  for kind, ends in pairs(tally) do
-    local publisher, from, to, label = string.match(kind, '^([^|]*)|([^|]*)|([^|]*)|(.*)$')
-    redis.call('HINCRBY', gaugesKey, publisher .. '|' .. from, -ends)
-    redis.call('HINCRBY', gaugesKey, publisher .. '|' .. to, ends)
-    redis.call('HINCRBY', totalsKey, to .. '|' .. publisher .. '|' .. label, ends)
-  end
-  if #ended > 0 then
-    redis.call('ZREM', queuedKey, unpack(ended))
-  end
-end
+-- Those that ended leave the index of queued ones in one command.
+local ended = {}
 
 -- An attempt is one line of time,code,duration,event; the latest ones are kept.
 local function logWith(log, attempts, line)
@@ -101,7 +83,9 @@ local function settleOne(at)
     if wait then
       redis.call('HDEL', key, 'w')
     end
-    noteEnd(id, publisher, state, to, label)
+    moveCount(publisher, state, to)
+    count(to, publisher, label)
+    ended[#ended + 1] = id
   end
   if channel ~= '' then
     redis.call('PUBLISH', channel, message)
@@ -110,5 +94,7 @@ local function settleOne(at)
 end
 
 local replies = eachOf((#ARGV - 2) / MEMBERS, settleOne)
-writeEnds()
+if #ended > 0 then
+  redis.call('ZREM', queuedKey, unpack(ended))
+end
 return replies

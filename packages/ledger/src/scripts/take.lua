@@ -8,21 +8,17 @@
 --       then of each: id, publisher, fingerprint of the text, job's id, job's data
 -- Clock: Redis', one reading for all. TTL: lifted from a missed record that is acknowledged after all.
 -- Returns for each {code, now in ms, time of the injection if known} if it was accepted, {code, now in ms, fields and
--- values of the entry} of a repeat, {code} of a refusal, {0, Redis' words} of 3. Codes are in reply-codes.ts.
+-- values of the entry} of a repeat, {code} of a refusal, an error of 3. Codes are in reply-codes.ts.
 -- @include queue-insertion
 -- @include books
+-- @include batch
 -- @include acceptance
 local takesUnknown = ARGV[3] == '1'
 local queueKeys = {unpack(KEYS, 8)}
 local now = clockMs()
 
--- What is counted in this call, written once in the end: few publishers, many acknowledgments.
-local sums = {[gaugesKey] = {}, [totalsKey] = {}}
-add = function(key, field, by)
-  sums[key][field] = (sums[key][field] or 0) + by
-end
-
-local function take(id, publisher, textHash, jobId, data)
+local function take(at)
+  local id, publisher, textHash, jobId, data = unpack(ARGV, 5 * at - 1, 5 * at + 3)
   local key = ARGV[1] .. id
   local state, owner, knownHash, recorded = unpack(redis.call('HMGET', key, 's', 'p', 't', 'r'))
   local code = judge(state, owner, knownHash, publisher, textHash)
@@ -41,14 +37,4 @@ local function take(id, publisher, textHash, jobId, data)
   return {code, now, recorded}
 end
 
-local replies = {}
-for at = 4, #ARGV, 5 do
-  local isDone, reply = pcall(take, unpack(ARGV, at, at + 4))
-  table.insert(replies, isDone and reply or {0, type(reply) == 'table' and reply.err or tostring(reply)})
-end
-for key, fields in pairs(sums) do
-  for field, by in pairs(fields) do
-    redis.call('HINCRBY', key, field, by)
-  end
-end
-return replies
+return eachOf((#ARGV - 3) / 5, take)

@@ -4,12 +4,23 @@ local function entryKeyOf(at)
   return at == 1 and entryKey or KEYS[6 + at]
 end
 
+-- What is counted in this call, written once in the end: few publishers, many acknowledgments.
+local sums = {[gaugesKey] = {}, [totalsKey] = {}}
+add = function(key, field, by)
+  sums[key][field] = (sums[key][field] or 0) + by
+end
+
 -- Runs `step` for each of `items`; one that fails answers its own error and holds up no other.
 local function eachOf(items, step)
   local replies = {}
   for at = 1, items do
     local isOk, reply = pcall(step, at)
     replies[at] = (isOk or type(reply) == 'table') and reply or {err = reply}
+  end
+  for key, fields in pairs(sums) do
+    for field, by in pairs(fields) do
+      redis.call('HINCRBY', key, field, by)
+    end
   end
   return replies
 end
