@@ -1,6 +1,7 @@
 import { Command, Redis, type RedisOptions } from "ioredis";
 
 const TICK_MS = 50;
+const LET_GO: string[] = [];
 
 /** As Redis takes them; replies of ioredis' own forms alone. */
 export type ConnectionOptions = Omit<RedisOptions, "replyMapping">;
@@ -9,6 +10,9 @@ export type ConnectionOptions = Omit<RedisOptions, "replyMapping">;
  * A connection for callers who wait. A command is given up after `commandTimeoutMs`, to a tick of 50 ms; its fate is then
  * unknown. A tick is late when this process stands still, and then counts once: ioredis' own timers (`commandTimeout`)
  * would all run out in a stall while the replies lie there unread, and cost each command a timer.
+ *
+ * Nothing is sent a second time, so a command lets go of its arguments once it is written: users' texts else outlive it
+ * by far in V8's heap, and moving them there was most of what its pauses were (docs/adr/0023).
  */
 export class RequestRedis extends Redis {
   readonly #ticks: NodeJS.Timeout;
@@ -21,7 +25,7 @@ export class RequestRedis extends Redis {
     url: string,
     { commandTimeoutMs, ...options }: ConnectionOptions & { commandTimeoutMs: number },
   ) {
-    super(url, options);
+    super(url, { ...options, autoResendUnfulfilledCommands: false });
     this.#ageMaxTicks = Math.ceil(commandTimeoutMs / TICK_MS);
     this.#ticks = setInterval(() => this.#tick(), TICK_MS).unref();
     this.once("end", () => clearInterval(this.#ticks));
@@ -30,7 +34,11 @@ export class RequestRedis extends Redis {
   override sendCommand(...args: Parameters<Redis["sendCommand"]>): unknown {
     const unanswered = this.commandQueue.length;
     const reply = super.sendCommand(...args);
-    this.#sent += this.commandQueue.length - unanswered;
+    const written = this.commandQueue.length - unanswered;
+    this.#sent += written;
+    if (written > 0) {
+      args[0].args = LET_GO;
+    }
     return reply;
   }
 

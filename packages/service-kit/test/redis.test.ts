@@ -1,5 +1,6 @@
 /** Connections and durability against a real Redis. */
 import { startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { Command } from "ioredis";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { connectRedis, createRegistry, guardRedis, loadSyncPolicy, reportDurability } from "../src/index.ts";
@@ -112,6 +113,19 @@ test("commands of one turn keep their order, and each has its own fate", async (
       { status: "fulfilled", value: 2 },
       { status: "fulfilled", value: "2" },
     ]);
+  } finally {
+    redis.disconnect();
+  }
+});
+
+test("a request's command lets go of its arguments once it is written, and is answered all the same", async () => {
+  const redis = connectRedis(server.url, "request", log);
+  try {
+    await guardRedis(redis, "require", log);
+    const command = new Command("echo", ["a text"], { replyEncoding: "utf8" });
+    const reply = redis.sendCommand(command);
+    expect(command.args).toEqual([]);
+    expect(await reply).toBe("a text");
   } finally {
     redis.disconnect();
   }

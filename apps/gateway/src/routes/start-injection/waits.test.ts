@@ -39,3 +39,18 @@ test("a caller who hangs up, or has, ends his own wait alone", async () => {
   expect(await Promise.race([others, "still waiting"])).toBe("still waiting");
   expect(await others).toBe(GIVEN_UP);
 });
+
+test("a hurry finds all waits that are left, whichever ended before", async () => {
+  const { waits, hurry, never } = setup();
+  const replies = [1, 2, 3].map(() => Promise.withResolvers<RawReply>());
+  const ended = replies.map(({ promise }) =>
+    waits.untilGivenUp(promise, LONG_MS, { isGone: false, onGone: undefined }),
+  );
+  const left = [1, 2].map(() => waits.untilGivenUp(never, LONG_MS, { isGone: false, onGone: undefined }));
+  for (const { resolve } of replies) {
+    resolve(REPLY);
+  }
+  expect(await Promise.all(ended)).toEqual([REPLY, REPLY, REPLY]);
+  hurry.abort();
+  expect(await Promise.all(left)).toEqual([GIVEN_UP, GIVEN_UP]);
+});

@@ -11,15 +11,22 @@ export interface Caller {
 /** Stands for a reply that nobody waits for any more. */
 export const GIVEN_UP = Symbol("given up");
 
+interface Wait {
+  readonly giveUp: () => void;
+  /** Where it stands among the running ones. */
+  at: number;
+}
+
 /** The waits for a reply. They all end when the process is in a hurry, which is listened for once for all of them. */
 export class Waits {
   readonly #hurry: AbortSignal;
-  readonly #running = new Set<() => void>();
+  /** An array: what has left a Set that is always in use stays in V8's heap for long (docs/adr/0023). */
+  readonly #running: Wait[] = [];
 
   constructor(hurry: AbortSignal) {
     this.#hurry = hurry;
     hurry.addEventListener("abort", () => {
-      for (const giveUp of this.#running) {
+      for (const { giveUp } of [...this.#running]) {
         giveUp();
       }
     });
@@ -34,18 +41,31 @@ export class Waits {
     return new Promise((resolve, reject) => {
       const settle = (outcome: RawReply | typeof GIVEN_UP) => {
         takeOff();
-        this.#running.delete(giveUp);
+        this.#remove(wait);
         caller.onGone = undefined;
         resolve(outcome);
       };
       const giveUp = () => settle(GIVEN_UP);
       const takeOff = startDeadline(timeoutMs, giveUp);
-      this.#running.add(giveUp);
+      const wait: Wait = { giveUp, at: this.#running.length };
+      this.#running.push(wait);
       caller.onGone = giveUp;
       if (this.#hurry.aborted || caller.isGone) {
         giveUp();
       }
       reply.then(settle, reject);
     });
+  }
+
+  /** Its place goes to the last one. To be called again at any time. */
+  #remove(wait: Wait): void {
+    if (this.#running[wait.at] !== wait) {
+      return;
+    }
+    const last = this.#running.pop();
+    if (last !== undefined && last !== wait) {
+      last.at = wait.at;
+      this.#running[wait.at] = last;
+    }
   }
 }
