@@ -16,6 +16,8 @@
 local takesUnknown = ARGV[3] == '1'
 local queueKeys = {unpack(KEYS, 8)}
 local now = clockMs()
+-- As a text where it is booked: a number would be made one each time.
+local nowText = string.format('%.0f', now)
 
 local function take(at)
   local id, publisher, textHash, jobId, data = unpack(ARGV, 5 * at - 1, 5 * at + 3)
@@ -33,7 +35,7 @@ local function take(at)
   if queued ~= textHash then
     return {queued and 5 or 8}
   end
-  bookAccepted(key, id, publisher, textHash, code, now)
+  bookAccepted(key, id, publisher, textHash, code, nowText)
   return {code, now, recorded}
 end
 

@@ -17,7 +17,7 @@ end
 -- Books one that was judged 1 to 3 and that the queue holds. TTL: lifted from a missed record.
 local function bookAccepted(key, id, publisher, textHash, code, now)
   -- It was queued when it was accepted, and has failed as often as nothing says: no fields for that.
-  local booked = {'s', 'queued', 'p', publisher, 't', textHash, 'a', now, 'n', 0}
+  local booked = {'s', 'queued', 'p', publisher, 't', textHash, 'a', now, 'n', '0'}
   if code == 2 then
     table.insert(booked, 'L')
     table.insert(booked, 1)
