@@ -12,7 +12,7 @@ export type ConnectionOptions = Omit<RedisOptions, "replyMapping">;
  * would all run out in a stall while the replies lie there unread, and cost each command a timer.
  *
  * Nothing is sent a second time, so a command lets go of its arguments once it is written: users' texts else outlive it
- * by far in V8's heap, and moving them there was most of what its pauses were (docs/adr/0023).
+ * by far in V8's heap, and moving them there was most of what its pauses were (docs/adr/0024).
  */
 export class RequestRedis extends Redis {
   readonly #ticks: NodeJS.Timeout;

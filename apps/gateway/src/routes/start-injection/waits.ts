@@ -20,7 +20,7 @@ interface Wait {
 /** The waits for a reply. They all end when the process is in a hurry, which is listened for once for all of them. */
 export class Waits {
   readonly #hurry: AbortSignal;
-  /** An array: what has left a Set that is always in use stays in V8's heap for long (docs/adr/0023). */
+  /** An array: what has left a Set that is always in use stays in V8's heap for long (docs/adr/0024). */
   readonly #running: Wait[] = [];
 
   constructor(hurry: AbortSignal) {
