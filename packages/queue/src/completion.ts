@@ -15,7 +15,7 @@ export interface QueueCompletion {
    * - `finishJob(keys, prefix, id, token, fetchNext, timestamp)`, which finishes a job, and fetches another one if
    *   `fetchNext` is `1`. Answers as BullMQ's script does; raises what Redis raises. It writes to `keys`.
    * - `fetchedJob(answer)`, which returns the ad response and the text's fingerprint of the job that came with such an
-   *   answer. Nothing if there is none, or if its data aren't written as this version writes them.
+   *   answer. No ad response if there is no job, or if its data aren't written as this version writes them.
    */
   readonly lua: string;
   /** `keys`: all in the queue's partition. */
@@ -45,9 +45,7 @@ export function makeCompletion(
   const args = command
     .slice(KEY_COUNT)
     .map((value, at) => luaText(bytesOf(own.includes(at + 1) ? "" : value)));
-  const lua = `local function moveToFinished(KEYS, ARGV)
-${finishScript}
-end
+  const lua = `local moveToFinished = ${asFunction(finishScript)}
 local finishArgs = {${args.join(", ")}}
 local finishOptions = cmsgpack.unpack(finishArgs[${ARGS_AT.options}])
 local function finishJob(keys, prefix, id, token, fetchNext, timestamp)
@@ -65,20 +63,38 @@ ${FETCHED_JOB}`;
   return { lua, keys, jobPrefix };
 }
 
+/** Where BullMQ's script has defined its functions, none of which reads keys or arguments, and begins. */
+const BODY_START = "\nlocal jobIdKey = KEYS[";
+
+/**
+ * BullMQ's script reads what it is given from KEYS and ARGV: here they are the parameters of a function. Its own functions
+ * are made once for all jobs of a call, a fifteenth of what a job costs; a script that begins in another way stays whole.
+ */
+function asFunction(script: string): string {
+  const bodyAt = Math.max(script.indexOf(BODY_START), 0);
+  return `(function()
+${script.slice(0, bodyAt)}
+return function(KEYS, ARGV)
+${script.slice(bodyAt)}
+end
+end)()`;
+}
+
 /** Of an answer's first member, the job's fields and values. A job's data begin with the version and the ad response. */
 const FETCHED_JOB = `local function fetchedJob(answer)
   local fields = type(answer) == 'table' and answer[1]
   if type(fields) ~= 'table' then
     return
   end
-  local job = {}
+  local id, name
   for at = 1, #fields, 2 do
-    job[fields[at]] = fields[at + 1]
+    if fields[at] == 'data' then
+      id = string.match(fields[at + 1], '^{"v":${DELIVERY_JOB_VERSION},"adResponseId":"([%x-]+)"')
+    elseif fields[at] == 'name' then
+      name = fields[at + 1]
+    end
   end
-  local id = string.match(job['data'] or '', '^{"v":${DELIVERY_JOB_VERSION},"adResponseId":"([%x-]+)"')
-  if id then
-    return id, job['name']
-  end
+  return id, name
 end
 `;
 
