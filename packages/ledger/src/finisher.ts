@@ -19,7 +19,7 @@ export interface QueueCompletion {
   /**
    * Lua that defines `finishJob(keys, prefix, id, token, fetchNext, timestamp)`, which finishes a job and answers what the
    * queue makes of it, and `fetchedJob(answer)`, which returns the id of the ad response and the text's fingerprint of
-   * the job that came with such an answer, or nothing.
+   * the job that came with such an answer, or no ad response.
    */
   readonly lua: string;
   readonly keys: readonly string[];

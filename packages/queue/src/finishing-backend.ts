@@ -6,6 +6,7 @@
  *    fetched job until it runs. Both go with the job if it never comes to that.
  * 2. BullMQ completes a job again as long as its connection fails: the same is booked again then, and is to count once.
  * 3. A call that fails for good leaves the job: BullMQ fails it with that error, and it runs again.
+ * 4. BullMQ completes nothing once its backend is closed. A worker closes that last, after the jobs that run.
  */
 import {
   type BackendFactory,

@@ -1,11 +1,13 @@
 /**
  * One attempt at delivering an acknowledgment: ask the ledger, ask the gate, post, book, tell the queue.
  *
- * - The ledger is read at the start of every attempt; in a terminal state nothing is posted (invariant 3).
+ * - The ledger is read at the start of every attempt, or in the step that fetched its job, a second ago at most; in a
+ *   terminal state nothing is posted (invariant 3).
  * - While its provider is known to be away, or takes no more at once, an acknowledgment waits: no attempt is
  *   made, booked or counted.
- * - What came of the attempt is booked before the queue hears of it (invariant 3). If that fails, the
- *   attempt is made again, and the provider knows it by its idempotency key (invariant 4).
+ * - What came of the attempt is booked before the queue hears of it (invariant 3); the provider's last word is in the
+ *   step that ends the job (finish-attempt.ts). If that fails, the attempt is made again, and the provider knows it
+ *   by its idempotency key (invariant 4).
  * - An attempt that comes before its time (its process died between booking and telling the queue) goes
  *   back to wait.
  */
