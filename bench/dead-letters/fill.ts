@@ -26,6 +26,7 @@ export async function fillDeadLetters(redisUrl: string, count: number): Promise<
       died += 1;
       return { kind: "dead", reason };
     },
+    finishWith: () => () => Promise.reject(new TypeError("a letter that is to die was finished")),
     onError: allDead.reject,
     onUnreadable: () => {},
   });

@@ -1,4 +1,4 @@
-import { collectWithLedger, DeadLetters, Ledger, type Pulse, Replays } from "@adrelay/ledger";
+import { collectWithLedger, DeadLetters, Finisher, Ledger, type Pulse, Replays } from "@adrelay/ledger";
 import { ProviderClient } from "@adrelay/provider";
 import { DeliveryQueue, DeliveryWorker } from "@adrelay/queue";
 import {
@@ -22,6 +22,7 @@ import type { WorkerConfig } from "./config.ts";
 import type { Gatekeeper } from "./gates/gatekeeper.ts";
 import { openGates } from "./gates/open-gates.ts";
 import { makeDeliver } from "./jobs/deliver/deliver.ts";
+import { makeFinish } from "./jobs/deliver/finish-attempt.ts";
 import { startJobs } from "./jobs/start-jobs.ts";
 import { startPulse } from "./pulse.ts";
 import { createWorkerMetrics } from "./worker-metrics.ts";
@@ -89,31 +90,35 @@ function makeWorker(
   { workerRedis, provider }: Adapters,
   { gatekeeper, places }: ReturnType<typeof openGates>,
 ): DeliveryWorker {
+  // An outcome that is known must be booked, however long Redis takes: this connection waits for it.
+  const ledgerOptions = { redis: workerRedis, recordRetentionMs: settings.RECORD_RETENTION };
+  const reporting = { metrics: createWorkerMetrics(registry), log };
+  const onError = (err: unknown, id: string | undefined) => {
+    if (id === undefined) {
+      // The queue's own troubles with Redis, several a second while it is away: the connection logs that.
+      log.debug({ event: "queue_error", err });
+    } else {
+      log.warn({ event: "attempt_failed", ad_response_id: id, err });
+    }
+  };
   const worker = new DeliveryWorker({
     redis: workerRedis,
     concurrency: places,
     attemptTimeoutMs: settings.DELIVERY_TIMEOUT_MS,
     handle: makeDeliver({
-      // An outcome that is known must be booked, however long Redis takes: this connection waits for it.
-      ledger: new Ledger({ redis: workerRedis, recordRetentionMs: settings.RECORD_RETENTION }),
+      ...reporting,
+      ledger: new Ledger(ledgerOptions),
       provider,
       gatekeeper,
-      metrics: createWorkerMetrics(registry),
-      log,
       tracing,
       timeoutMs: settings.DELIVERY_TIMEOUT_MS,
       scheduleMs: settings.RETRY_SCHEDULE,
       ageMaxMs: settings.DELIVERY_MAX_AGE,
       random: Math.random,
     }),
-    onError: (err, id) => {
-      if (id === undefined) {
-        // The queue's own troubles with Redis, several a second while it is away: the connection logs that.
-        log.debug({ event: "queue_error", err });
-      } else {
-        log.warn({ event: "attempt_failed", ad_response_id: id, err });
-      }
-    },
+    finishWith: (completion) =>
+      makeFinish({ ...reporting, finisher: new Finisher({ ...ledgerOptions, completion }), onError }),
+    onError,
     onUnreadable: (jobId) => log.error({ event: "job_unreadable", job_id: jobId }),
   });
   lifecycle.onStop("deliveries", () => {

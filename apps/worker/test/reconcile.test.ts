@@ -8,6 +8,7 @@ import { Redis } from "ioredis";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeReconcile } from "../src/jobs/reconcile/reconcile.ts";
+import { finishesNone } from "./finishes-none.ts";
 
 const LONG_MS = 3_600_000;
 const publisher = publisherIdSchema.parse("acme");
@@ -64,6 +65,7 @@ test("a queued acknowledgment whose job has failed is put back", async () => {
     concurrency: 1,
     attemptTimeoutMs: 1000,
     handle: async () => ({ kind: "dead", reason: "http_400" }),
+    finishWith: finishesNone,
     onError: () => {},
     onUnreadable: () => {},
   });
@@ -100,6 +102,7 @@ test("a job that is put off though its attempt is overdue comes back", async () 
     concurrency: 1,
     attemptTimeoutMs: 1000,
     handle: async () => ({ kind: "again", delayMs: LONG_MS }),
+    finishWith: finishesNone,
     onError: () => {},
     onUnreadable: () => {},
   });

@@ -11,6 +11,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createGateMetrics } from "../src/gates/gate-metrics.ts";
 import { Gatekeeper } from "../src/gates/gatekeeper.ts";
 import { makeRelease } from "../src/jobs/release/release.ts";
+import { finishesNone } from "./finishes-none.ts";
 
 const LONG_MS = 3_600_000;
 const publisher = publisherIdSchema.parse("beta");
@@ -54,6 +55,7 @@ test("what a worker left waiting under another name of its account is found by t
       await gates.park({ account: "beta", member: { publisher, id }, place, notify: undefined });
       return { kind: "again", delayMs: LONG_MS };
     },
+    finishWith: finishesNone,
     onError: () => {},
     onUnreadable: () => {},
   });

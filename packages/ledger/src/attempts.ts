@@ -1,4 +1,4 @@
-/** What workers ask of the ledger for each attempt, as scripts/begin.lua and scripts/settle.lua take it: many at once. */
+/** What workers ask of the ledger for each attempt, as scripts take it: many at once. */
 import { isFoldedUuid } from "@adrelay/contract";
 import { ATTEMPTS_KEPT, type LedgerEntry, numberOf, stateOf, textOf } from "./entry.ts";
 import { type LedgerKeys, memberOf } from "./keys.ts";
@@ -27,7 +27,7 @@ export function callOfBegin(keys: LedgerKeys, asked: readonly BeginRequest[]): S
   };
 }
 
-/** Reads the text that begin.lua tells of one. Throws a LedgerReplyError for one that it never tells. */
+/** Reads the text that scripts tell of how one stands. Throws a LedgerReplyError for one that it never tells. */
 export function parseBegin(reply: unknown): BeginResult {
   const [code, ...standing] = String(reply).split(",");
   const kind = decodeReply(ACCEPT_CODES, code);
@@ -69,9 +69,9 @@ export function callOfSettle(
   };
 }
 
-function argsOf(settlement: Settlement): (string | number)[] {
-  const { id, event, label, code, providerAckId, durationMs, delayMs, isCounted } = settlement;
-  const { attemptsBefore, death, notify } = settlement;
+/** What every settlement has; scripts/settle.lua names each. */
+export function argsOfLastWord(settlement: Settlement): (string | number)[] {
+  const { id, event, label, code, providerAckId, durationMs, notify } = settlement;
   return [
     memberOf(id),
     event,
@@ -79,12 +79,19 @@ function argsOf(settlement: Settlement): (string | number)[] {
     code,
     isFoldedUuid(providerAckId) ? providerAckId.replaceAll("-", "") : (providerAckId ?? ""),
     Math.round(durationMs),
-    delayMs,
     notify?.channel ?? "",
     notify?.message ?? "",
+  ];
+}
+
+function argsOf(settlement: Settlement): (string | number)[] {
+  const { attemptsBefore, delayMs, isCounted, death } = settlement;
+  return [
+    ...argsOfLastWord(settlement),
     attemptsBefore,
+    delayMs,
+    isCounted ? 1 : 0,
     death?.sizeBytes ?? "",
     death?.providerError ?? "",
-    isCounted ? 1 : 0,
   ];
 }

@@ -3,6 +3,15 @@ export type { BeginResult, Standing } from "./attempts.ts";
 export { AUDIT_PLACE, Audit, type AuditEntry, type AuditPage } from "./audit.ts";
 export { DeadLetters, type LeaveDeadResult } from "./dead-letters.ts";
 export { ATTEMPTS_KEPT, type AttemptRecord, type LedgerEntry } from "./entry.ts";
+export {
+  Finisher,
+  type FinisherOptions,
+  type FinishRequest,
+  type FinishResult,
+  type LastWord,
+  type QueueCompletion,
+  type StandingLook,
+} from "./finisher.ts";
 export { type GateAccount, type GateState, loadGateState } from "./gate/gate-state.ts";
 export {
   AUTH_PROBE_FACTOR,

@@ -7,16 +7,17 @@
  * 3. A job that can't be read waits for a worker that can: it may be of a newer version.
  */
 import { type DeliveryJob, readDeliveryJob } from "@adrelay/contract";
-import { DelayedError, type Job, UnrecoverableError, Worker } from "bullmq";
+import { DelayedError, type Job, UnrecoverableError, type Worker } from "bullmq";
 import type { Redis } from "ioredis";
+import type { QueueCompletion } from "./completion.ts";
 import type { PayloadRef } from "./delivery-queue.ts";
-import { batchingBackend } from "./finish-batch.ts";
+import { type FinishJob, JobNotes, NotingWorker } from "./finishing-backend.ts";
 import { FINGERPRINT_FIELD, QUEUE_NAME, queuePrefix } from "./queue-names.ts";
 
 /** What the handler wants done with the job. */
-export type HandlerOutcome =
-  /** Ended: the payload leaves Redis. */
-  | { readonly kind: "finished" }
+export type HandlerOutcome<Booking = never> =
+  /** Ended: the payload leaves Redis. What is to be booked is booked first, in the same step. */
+  | { readonly kind: "finished"; readonly booking?: Booking }
   | { readonly kind: "again"; readonly delayMs: number }
   /** Kept as a dead letter. */
   | { readonly kind: "dead"; readonly reason: string };
@@ -27,14 +28,18 @@ export interface QueuedPayload {
   readonly payload: PayloadRef;
 }
 
-export interface WorkerOptions {
+/** `Booking`: what a handler wants booked with a job's end. `Look`: what is seen in that step of the next job. */
+export interface WorkerOptions<Booking = never, Look = never> {
   /** Waits for Redis as long as it takes; BullMQ opens a second connection like it to block on. */
   readonly redis: Redis;
   readonly partition?: string;
   readonly concurrency: number;
   /** Bound of one attempt; a job's lock outlives it. */
   readonly attemptTimeoutMs: number;
-  handle(job: DeliveryJob, queued: QueuedPayload): Promise<HandlerOutcome>;
+  /** `look` is there if the step that fetched the job took one. */
+  handle(job: DeliveryJob, queued: QueuedPayload, look: Look | undefined): Promise<HandlerOutcome<Booking>>;
+  /** Called once: how jobs that the handler finished are ended. */
+  finishWith(completion: QueueCompletion): FinishJob<Booking, Look>;
   /** Told of what the handler threw, and of what BullMQ reports. */
   onError(error: unknown, adResponseId: string | undefined): void;
   /** Told of a job whose data are not of a version that we know. */
@@ -47,31 +52,17 @@ const RETRY_AFTER_FAULT_MS = 5000;
 const RETRY_UNREADABLE_MS = 60_000;
 const STALLED_COUNT_UNBOUNDED = 1_000_000_000;
 
-export class DeliveryWorker {
+export class DeliveryWorker<Booking = never, Look = never> {
   readonly #worker: Worker;
 
-  constructor(options: WorkerOptions) {
+  constructor(options: WorkerOptions<Booking, Look>) {
+    const notes = new JobNotes<Booking, Look>();
     const run = (job: Job, token: string | undefined) => {
       const payload = { key: this.#worker.toKey(job.id ?? ""), field: FINGERPRINT_FIELD };
-      return runJob(options, { job, token, payload });
+      return runJob(options, notes, { job, token, payload, look: notes.takeLook(job) });
     };
-    this.#worker = new Worker(
-      QUEUE_NAME,
-      run,
-      {
-        connection: options.redis,
-        prefix: queuePrefix(options.partition ?? "0"),
-        concurrency: options.concurrency,
-        autorun: false,
-        lockDuration: options.attemptTimeoutMs + LOCK_MARGIN_MS,
-        stalledInterval: STALLED_CHECK_MS,
-        maxStalledCount: STALLED_COUNT_UNBOUNDED,
-        removeOnComplete: { count: 0 },
-        runRetryDelay: 1000,
-        settings: { backoffStrategy: () => RETRY_AFTER_FAULT_MS },
-      },
-      batchingBackend(options.redis),
-    );
+    const finishWith = (completion: QueueCompletion) => options.finishWith(completion);
+    this.#worker = new NotingWorker(QUEUE_NAME, run, workerSettings(options), { notes, finishWith });
     this.#worker.on("error", (error) => options.onError(error, undefined));
   }
 
@@ -92,16 +83,39 @@ export class DeliveryWorker {
   }
 }
 
-interface TakenJob {
+/** How BullMQ is to run the worker. */
+function workerSettings({ redis, partition = "0", concurrency, attemptTimeoutMs }: WorkerSettings) {
+  return {
+    connection: redis,
+    prefix: queuePrefix(partition),
+    concurrency,
+    autorun: false,
+    lockDuration: attemptTimeoutMs + LOCK_MARGIN_MS,
+    stalledInterval: STALLED_CHECK_MS,
+    maxStalledCount: STALLED_COUNT_UNBOUNDED,
+    removeOnComplete: { count: 0 },
+    runRetryDelay: 1000,
+    settings: { backoffStrategy: () => RETRY_AFTER_FAULT_MS },
+  };
+}
+type WorkerSettings = Pick<WorkerOptions, "redis" | "partition" | "concurrency" | "attemptTimeoutMs">;
+
+interface TakenJob<Look> {
   readonly job: Job;
   readonly token: string | undefined;
   readonly payload: PayloadRef;
+  readonly look: Look | undefined;
 }
 
-async function runJob(options: WorkerOptions, taken: TakenJob): Promise<void> {
+async function runJob<Booking, Look>(
+  options: WorkerOptions<Booking, Look>,
+  notes: JobNotes<Booking, Look>,
+  taken: TakenJob<Look>,
+): Promise<void> {
   const outcome = await handleJob(options, taken);
   switch (outcome.kind) {
     case "finished":
+      notes.noteBooking(taken.job, outcome.booking);
       return;
     case "again":
       await taken.job.moveToDelayed(Date.now() + outcome.delayMs, taken.token);
@@ -113,17 +127,17 @@ async function runJob(options: WorkerOptions, taken: TakenJob): Promise<void> {
   }
 }
 
-async function handleJob(
-  { handle, onError, onUnreadable }: WorkerOptions,
-  { job: { id, data, name }, payload }: TakenJob,
-): Promise<HandlerOutcome> {
+async function handleJob<Booking, Look>(
+  { handle, onError, onUnreadable }: WorkerOptions<Booking, Look>,
+  { job: { id, data, name }, payload, look }: TakenJob<Look>,
+): Promise<HandlerOutcome<Booking>> {
   const job = readDeliveryJob(data);
   if (job === undefined) {
     onUnreadable(id ?? "");
     return { kind: "again", delayMs: RETRY_UNREADABLE_MS };
   }
   try {
-    return await handle(job, { textHash: name, payload });
+    return await handle(job, { textHash: name, payload }, look);
   } catch (error) {
     onError(error, job.adResponseId);
     throw error;

@@ -1,4 +1,5 @@
 /** The queue of acknowledgments: the only package that knows BullMQ. */
+export type { QueueCompletion } from "./completion.ts";
 export {
   DeliveryQueue,
   type JobToInsert,
@@ -15,4 +16,5 @@ export {
   type QueuedPayload,
   type WorkerOptions,
 } from "./delivery-worker.ts";
+export type { FinishedJob, FinishJob, JobToFinish } from "./finishing-backend.ts";
 export { InsertionError, type QueueInsertion } from "./insertion.ts";

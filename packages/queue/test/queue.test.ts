@@ -7,6 +7,7 @@ import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { DeliveryQueue, DeliveryWorker, type HandlerOutcome, type QueuedPayload } from "../src/index.ts";
+import { finishAlone } from "./finish-alone.ts";
 
 let server: TestRedis;
 let redis: Redis;
@@ -41,6 +42,7 @@ function setup() {
       concurrency: 5,
       attemptTimeoutMs: 1000,
       handle,
+      finishWith: finishAlone(redis),
       onError: (error) => errors.push(error),
       onUnreadable: (id) => unreadable.push(id),
     });

@@ -3,16 +3,14 @@
 -- KEYS: the entries of all but the first from 8 on, then the queued payloads of all
 -- ARGV: 1 field of the payloads that holds a text's fingerprint, then for each its id, publisher and fingerprint
 -- Clock: Redis'. TTL: lifted from a missed record that is acknowledged after all.
--- Returns a text for each, `code,now,state,next attempt,queued,attempts,failed attempts,reason of death`, times in ms
--- and '' for what is not there: a list of lists would take longer to write than all the rest. Codes are in
--- reply-codes.ts; those that refuse come alone.
+-- Returns a text for each, as includes/standing.lua words it. Codes are in reply-codes.ts; those that refuse come alone.
 -- @include books
 -- @include batch
 -- @include acceptance
--- Answers its code, and how it stood before: state, queued, accepted, next attempt, attempts, failed attempts, reason of
--- death. Nothing is booked unless the queue really holds this text (invariant 1).
+-- @include standing
+-- Answers its code, and how it stood before. Nothing is booked unless the queue really holds this text (invariant 1).
 local function beginOne(key, id, publisher, textHash, payload, now)
-  local stood = redis.call('HMGET', key, 's', 'q', 'a', 'w', 'n', 'f', 'x', 'p', 't')
+  local stood = readStanding(key)
   local code = judge(stood[1], stood[8], stood[9], publisher, textHash)
   if code > 3 then
     return code, stood
@@ -36,7 +34,5 @@ return eachOf(items, function(at)
   elseif code < 4 then
     return code .. ',' .. nowText .. ',queued,,' .. nowText .. ',0,0,'
   end
-  local queuedAt = stood[2] or stood[3] or ''
-  return '4,' .. nowText .. ',' .. stood[1] .. ',' .. (stood[4] or '') .. ',' .. queuedAt .. ',' .. (stood[5] or '0')
-    .. ',' .. (stood[6] or '0') .. ',' .. (stood[7] or '')
+  return tellStanding(stood, nowText)
 end)

@@ -1,4 +1,5 @@
-import type { BeginResult, Standing } from "@adrelay/ledger";
+import type { PublisherId } from "@adrelay/contract";
+import type { BeginResult, Standing, StandingLook } from "@adrelay/ledger";
 import type { HandlerOutcome } from "@adrelay/queue";
 
 /** An entry whose attempt is due, at the ledger's present time. */
@@ -13,6 +14,19 @@ export interface SkippedAttempt {
   readonly kind: "skip";
   readonly why: string;
   readonly outcome: HandlerOutcome;
+}
+
+/** A job runs as soon as it is fetched: if this one didn't, its process was held up, and others may have been at it. */
+const LOOK_AGE_MAX_MS = 1000;
+
+/** What was seen of a job when it was fetched; undefined if the ledger must be asked. `nowMs`: monotonic. */
+export function standingSeen(
+  look: StandingLook | undefined,
+  publisher: PublisherId,
+  nowMs: number,
+): BeginResult | undefined {
+  const isOfUse = look?.publisher === publisher && nowMs - look.askedAtMs <= LOOK_AGE_MAX_MS;
+  return isOfUse ? look.begun : undefined;
 }
 
 /** Waits shorter than this are not worth another turn through the queue. */

@@ -1,11 +1,13 @@
 /**
  * One attempt at delivering an acknowledgment: ask the ledger, ask the gate, post, book, tell the queue.
  *
- * - The ledger is read at the start of every attempt; in a terminal state nothing is posted (invariant 3).
+ * - The ledger is read at the start of every attempt, or in the step that fetched its job, a second ago at most; in a
+ *   terminal state nothing is posted (invariant 3).
  * - While its provider is known to be away, or takes no more at once, an acknowledgment waits: no attempt is
  *   made, booked or counted.
- * - What came of the attempt is booked before the queue hears of it (invariant 3). If that fails, the
- *   attempt is made again, and the provider knows it by its idempotency key (invariant 4).
+ * - What came of the attempt is booked before the queue hears of it (invariant 3); the provider's last word is in the
+ *   step that ends the job (finish-attempt.ts). If that fails, the attempt is made again, and the provider knows it
+ *   by its idempotency key (invariant 4).
  * - An attempt that comes before its time (its process died between booking and telling the queue) goes
  *   back to wait.
  */
@@ -17,33 +19,33 @@ import {
   type ProviderReply,
   publicErrorOf,
 } from "@adrelay/core";
-import type { BookedCode, Ledger, Parking, Settlement } from "@adrelay/ledger";
+import type { BookedCode, LastWord, Ledger, Parking, Settlement, StandingLook } from "@adrelay/ledger";
 import type { ProviderAccount, ProviderClient } from "@adrelay/provider";
 import type { HandlerOutcome, WorkerOptions } from "@adrelay/queue";
-import { exemplarOf, type Tracing } from "@adrelay/service-kit";
-import type { Logger } from "pino";
+import type { Span, Tracing } from "@adrelay/service-kit";
 import type { Gatekeeper } from "../../gates/gatekeeper.ts";
-import type { WorkerMetrics } from "../../worker-metrics.ts";
-import { describeAttempt, startAttemptSpan, type TracedAttempt, traceIdsOf } from "./attempt-span.ts";
-import { beginAttempt, type DueAttempt } from "./begin-attempt.ts";
+import { startAttemptSpan, type TracedAttempt } from "./attempt-span.ts";
+import { beginAttempt, type DueAttempt, standingSeen } from "./begin-attempt.ts";
+import type { EndedAttempt } from "./finish-attempt.ts";
+import { type ReportDeps, reportAttempt } from "./report-attempt.ts";
 import { decideSettlement, noticeFor, PARKED_MAX_MS, type RetryRules } from "./settle-attempt.ts";
 
-export interface DeliverDeps extends RetryRules {
+export interface DeliverDeps extends RetryRules, ReportDeps {
   readonly ledger: Ledger;
   readonly provider: ProviderClient;
   readonly gatekeeper: Gatekeeper;
-  readonly metrics: WorkerMetrics;
-  readonly log: Logger;
   readonly tracing: Tracing;
   readonly timeoutMs: number;
 }
 
-export type Deliver = WorkerOptions["handle"];
+export type Deliver = WorkerOptions<EndedAttempt, StandingLook>["handle"];
+type Outcome = HandlerOutcome<EndedAttempt>;
 
 export function makeDeliver(deps: DeliverDeps): Deliver {
-  return async (job, queued) => {
+  return async (job, queued, look) => {
     const { adResponseId: id, publisher } = job;
-    const begun = beginAttempt(await deps.ledger.begin({ id, publisher, ...queued }));
+    const seen = standingSeen(look, publisher, performance.now());
+    const begun = beginAttempt(seen ?? (await deps.ledger.begin({ id, publisher, ...queued })));
     if (begun.kind === "due") {
       return attemptWhenAdmitted(deps, job, begun);
     }
@@ -54,17 +56,13 @@ export function makeDeliver(deps: DeliverDeps): Deliver {
   };
 }
 
-async function attemptWhenAdmitted(
-  deps: DeliverDeps,
-  job: DeliveryJob,
-  begun: DueAttempt,
-): Promise<HandlerOutcome> {
+async function attemptWhenAdmitted(deps: DeliverDeps, job: DeliveryJob, begun: DueAttempt): Promise<Outcome> {
   const { publisher } = job;
   const group = deps.gatekeeper.groupOf(publisher);
   if (group === undefined) {
     const span = startAttemptSpan(deps.tracing, job);
     const judged = judgeCall({ job, begun, span, isProbe: false }, { reply: UNCONFIGURED, durationMs: 0 });
-    return settleAttempt(deps, { ...judged, isProviderAway: false }).finally(() => span.end());
+    return endingOnFault(span, settleAttempt(deps, { ...judged, isProviderAway: false }));
   }
   const admission = await deps.gatekeeper.admit({ publisher, id: job.adResponseId });
   if (admission.kind === "wait") {
@@ -80,16 +78,24 @@ async function attemptWhenAdmitted(
   }
   const span = startAttemptSpan(deps.tracing, job);
   const attempt = { job, begun, span, isProbe: admission.isProbe };
-  return makeAttempt(deps, attempt, { account: group.account, free: admission.free }).finally(() =>
-    span.end(),
-  );
+  return endingOnFault(span, makeAttempt(deps, attempt, { account: group.account, free: admission.free }));
+}
+
+/** Otherwise a span ends once its attempt is booked. */
+async function endingOnFault(span: Span, attempt: Promise<Outcome>): Promise<Outcome> {
+  try {
+    return await attempt;
+  } catch (error) {
+    span.end();
+    throw error;
+  }
 }
 
 async function makeAttempt(
   deps: DeliverDeps,
   attempt: BegunAttempt,
   { account, free }: { readonly account: ProviderAccount; readonly free: () => void },
-): Promise<HandlerOutcome> {
+): Promise<Outcome> {
   const call = await post(deps, attempt, account).finally(free);
   const judged = judgeCall(attempt, call);
   return settleAttempt(deps, { ...judged, isProviderAway: await learn(deps, judged) });
@@ -137,10 +143,13 @@ function judgeCall(begun: BegunAttempt, { reply, durationMs }: Call): JudgedAtte
   };
 }
 
-async function settleAttempt(deps: DeliverDeps, made: TracedAttempt): Promise<HandlerOutcome> {
+async function settleAttempt(deps: DeliverDeps, made: TracedAttempt): Promise<Outcome> {
   const { settlement, waitsForProvider } = decideSettlement(deps, made);
+  if (isLastWord(settlement)) {
+    return { kind: "finished", booking: { made, settlement } };
+  }
   const booked = await deps.ledger.settle(settlement);
-  report(deps, { made, settlement, booked });
+  reportAttempt(deps, { made, settlement }, booked);
   // At the end, so that one that always fails doesn't keep its provider's circuit open.
   return waitsForProvider
     ? park(deps, { job: made.job, place: { kind: "last" }, notify: undefined })
@@ -167,7 +176,7 @@ async function learn(
 async function park(
   { gatekeeper }: DeliverDeps,
   { job, place, notify }: Pick<Parking, "place" | "notify"> & { readonly job: DeliveryJob },
-): Promise<HandlerOutcome> {
+): Promise<Outcome> {
   await gatekeeper.park({ member: { publisher: job.publisher, id: job.adResponseId }, place, notify });
   return { kind: "again", delayMs: PARKED_MAX_MS };
 }
@@ -186,7 +195,11 @@ function noticeOfWaiting(job: DeliveryJob): Settlement["notify"] {
 /** Wait before the ledger is asked again about an attempt that it did not book. */
 const ASK_AGAIN_MS = 1000;
 
-function toHandlerOutcome({ event, label, delayMs }: Settlement, booked: BookedCode): HandlerOutcome {
+function isLastWord(settlement: Settlement): settlement is LastWord {
+  return settlement.event === "deliver" || settlement.event === "refuse";
+}
+
+function toHandlerOutcome({ event, label, delayMs }: Settlement, booked: BookedCode): Outcome {
   switch (event) {
     case "deliver":
     case "refuse":
@@ -199,37 +212,4 @@ function toHandlerOutcome({ event, label, delayMs }: Settlement, booked: BookedC
     default:
       return event satisfies never;
   }
-}
-
-/** The one line of an attempt, its metrics and its span. */
-function report(
-  { log, metrics }: DeliverDeps,
-  { made, settlement, booked }: { made: TracedAttempt; settlement: Settlement; booked: BookedCode },
-): void {
-  const { event, label, code, durationMs, delayMs } = settlement;
-  const { job, isProbe, begun } = made;
-  const { entry, nowMs } = begun;
-  describeAttempt(made, settlement);
-  metrics.attempts.inc({ outcome: event });
-  if (event === "deliver" && booked === "booked" && entry.queuedAtMs !== undefined) {
-    const value = (nowMs + durationMs - entry.queuedAtMs) / 1000;
-    metrics.lag.observe({ value, exemplarLabels: exemplarOf(made.span) });
-  }
-  const isDegraded = event === "retry" || event === "die";
-  log[isDegraded ? "warn" : "info"]({
-    event: "attempt",
-    outcome: event,
-    code,
-    label,
-    booked,
-    ad_response_id: job.adResponseId,
-    ad_ack_id: job.adAckId,
-    publisher: job.publisher,
-    request_id: job.requestId,
-    ...traceIdsOf(made),
-    attempt: entry.attempts + 1,
-    probe: isProbe,
-    duration_ms: Math.round(durationMs),
-    next_attempt_ms: event === "retry" ? delayMs : undefined,
-  });
 }

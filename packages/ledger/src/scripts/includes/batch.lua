@@ -10,12 +10,16 @@ add = function(key, field, by)
   sums[key][field] = (sums[key][field] or 0) + by
 end
 
+-- What a step that ran under `pcall` answered, or its error as a reply.
+local function replyOf(isOk, reply)
+  return (isOk or type(reply) == 'table') and reply or {err = reply}
+end
+
 -- Runs `step` for each of `items`; one that fails answers its own error and holds up no other.
 local function eachOf(items, step)
   local replies = {}
   for at = 1, items do
-    local isOk, reply = pcall(step, at)
-    replies[at] = (isOk or type(reply) == 'table') and reply or {err = reply}
+    replies[at] = replyOf(pcall(step, at))
   end
   for key, fields in pairs(sums) do
     for field, by in pairs(fields) do

@@ -1,4 +1,4 @@
-/** Completing many jobs in one script: what BullMQ itself would leave in Redis, and faults that stay one job's own. */
+/** Completing jobs within a script of somebody else's: what is left in Redis, and what comes to the job that is fetched. */
 import { randomUUID } from "node:crypto";
 import { adAckIdSchema, adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
 import { eventually, startTestRedis, type TestRedis } from "@adrelay/testkit";
@@ -7,6 +7,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { DeliveryQueue, DeliveryWorker, type HandlerOutcome, type QueuedPayload } from "../src/index.ts";
 import { jobIdOf, QUEUE_NAME, queuePrefix } from "../src/queue-names.ts";
+import { finishAlone } from "./finish-alone.ts";
 
 let server: TestRedis;
 let redis: Redis;
@@ -32,6 +33,18 @@ async function fill(partition: string): Promise<DeliveryQueue> {
   return queue;
 }
 
+function settingsOf(partition: string) {
+  return {
+    redis,
+    partition,
+    concurrency: 1,
+    attemptTimeoutMs: 1000,
+    finishWith: finishAlone(redis),
+    onError: () => {},
+    onUnreadable: () => {},
+  };
+}
+
 function startOurs(
   partition: string,
   concurrency: number,
@@ -39,13 +52,10 @@ function startOurs(
 ) {
   const errors: string[] = [];
   const worker = new DeliveryWorker({
-    redis,
-    partition,
+    ...settingsOf(partition),
     concurrency,
-    attemptTimeoutMs: 1000,
     handle: (_job, queued) => handle(queued),
     onError: (error) => errors.push(String(error)),
-    onUnreadable: () => {},
   });
   worker.start();
   return { worker, errors };
@@ -120,16 +130,55 @@ test("a job whose lock is lost is not finished, and those that end with it are",
   await worker.close();
   await queue.close();
 });
-
-test("a Redis that forgot the script gets it again", async () => {
+test("what is seen of a fetched job comes to that job's handler, once", async () => {
   const partition = randomUUID();
   const queue = await fill(partition);
-  const { worker, errors } = startOurs(partition, 2, async () => {
-    await redis.script("FLUSH");
-    return { kind: "finished" };
+  const runs: [id: string, look: string | undefined][] = [];
+  const [, second] = IDS;
+  const worker = new DeliveryWorker({
+    ...settingsOf(partition),
+    handle: async ({ adResponseId }, _queued, look: string | undefined) => {
+      runs.push([adResponseId, look]);
+      const isFirstRun = runs.filter(([id]) => id === adResponseId).length === 1;
+      return adResponseId === second && isFirstRun ? { kind: "again", delayMs: 1 } : { kind: "finished" };
+    },
   });
+  worker.start();
   await untilDone(queue, partition);
-  expect(errors).toEqual([]);
+  await eventually(() => expect(runs).toHaveLength(IDS.length + 1));
+  expect(runs.slice(0, 2)).toEqual([
+    [IDS[0], undefined],
+    [second, second],
+  ]);
+  expect(runs.filter(([id, look]) => look === id)).toHaveLength(runs.length - 2);
+  expect(runs.filter(([, look]) => look === undefined)).toHaveLength(2);
+  await worker.close();
+  await queue.close();
+});
+
+test("a job whose booking fails is not finished and runs again", async () => {
+  const partition = randomUUID();
+  const queue = await fill(partition);
+  const [refused] = IDS;
+  const booked: string[] = [];
+  const worker = new DeliveryWorker({
+    ...settingsOf(partition),
+    handle: async ({ adResponseId }) => ({ kind: "finished", booking: adResponseId }),
+    finishWith: (completion) => {
+      const finish = finishAlone(redis)(completion);
+      return async (job, booking: string | undefined) => {
+        booked.push(booking ?? "");
+        if (booked.filter((id) => id === refused).length === 1 && booking === refused) {
+          throw new RangeError("no room");
+        }
+        return finish(job);
+      };
+    },
+  });
+  worker.start();
+  await eventually(() => expect(booked).toHaveLength(IDS.length + 1), 15_000);
+  await untilDone(queue, partition);
+  expect(booked.toSorted()).toEqual([...IDS, refused].toSorted());
   await worker.close();
   await queue.close();
 });

@@ -1,0 +1,140 @@
+/**
+ * BullMQ's worker, but for the way jobs are completed: without a result, for good, and by a script of somebody else's that
+ * has more to do in the same step (`QueueCompletion`).
+ *
+ * 1. What a handler wants booked waits here, by its job, until BullMQ completes that job; so does what was seen with a
+ *    fetched job until it runs. Both go with the job if it never comes to that.
+ * 2. BullMQ completes a job again as long as its connection fails: the same is booked again then, and is to count once.
+ * 3. A call that fails for good leaves the job: BullMQ fails it with that error, and it runs again.
+ * 4. BullMQ completes nothing once its backend is closed. A worker closes that last, after the jobs that run.
+ */
+import {
+  type BackendFactory,
+  createRedisBackend,
+  type Job,
+  type JobJson,
+  type RedisQueueBackend,
+  raw2NextJobData,
+  Worker,
+  type WorkerOptions,
+} from "bullmq";
+import { loadFinishScript, makeCompletion, type QueueCompletion } from "./completion.ts";
+
+/** A job that has run, and the lock that it ran under. */
+export interface JobToFinish {
+  readonly id: string;
+  readonly token: string;
+  readonly fetchNext: boolean;
+}
+
+export interface FinishedJob<Look> {
+  /** What `finishJob` answered, or what it raised. */
+  readonly finished: unknown;
+  /** What was seen together with the job that was fetched: the handler has it when that job runs. */
+  readonly look: Look | undefined;
+}
+
+/** Books something, if there is something to book, then finishes the job. Rejects if the former failed: the job goes on. */
+export type FinishJob<Booking, Look> = (
+  job: JobToFinish,
+  booking: Booking | undefined,
+) => Promise<FinishedJob<Look>>;
+
+/** Keeps what belongs to a job while BullMQ has it. */
+export class JobNotes<Booking, Look> {
+  readonly #bookings = new WeakMap<object, Booking>();
+  readonly #looks = new WeakMap<object, Look>();
+
+  noteBooking(job: object, booking: Booking | undefined): void {
+    if (booking !== undefined) {
+      this.#bookings.set(job, booking);
+    }
+  }
+
+  bookingOf(job: object): Booking | undefined {
+    return this.#bookings.get(job);
+  }
+
+  noteLook(fetched: object, look: Look | undefined): void {
+    if (look !== undefined) {
+      this.#looks.set(fetched, look);
+    }
+  }
+
+  /** Once: a second run of a job has to ask anew. */
+  takeLook(fetched: object): Look | undefined {
+    const look = this.#looks.get(fetched);
+    this.#looks.delete(fetched);
+    return look;
+  }
+}
+
+/** `finishWith` is called once, at the first job that is completed: before, BullMQ tells nobody how. */
+export interface Finishing<Booking, Look> {
+  readonly notes: JobNotes<Booking, Look>;
+  readonly finishWith: (completion: QueueCompletion) => FinishJob<Booking, Look>;
+}
+
+/** A worker's jobs have the notes that their data, as they were fetched, had. */
+export class NotingWorker<Booking, Look> extends Worker {
+  readonly #notes: JobNotes<Booking, Look>;
+
+  constructor(
+    name: string,
+    process: (job: Job, token?: string) => Promise<void>,
+    options: WorkerOptions,
+    finishing: Finishing<Booking, Look>,
+  ) {
+    super(name, process, options, finishingBackend(finishing));
+    this.#notes = finishing.notes;
+  }
+
+  protected override createJob(data: JobJson, jobId: string): Job {
+    const job = super.createJob(data, jobId);
+    this.#notes.noteLook(job, this.#notes.takeLook(data));
+    return job;
+  }
+}
+
+type Completing = Parameters<RedisQueueBackend["moveToCompleted"]>;
+
+function finishingBackend<Booking, Look>({
+  notes,
+  finishWith,
+}: Finishing<Booking, Look>): BackendFactory<RedisQueueBackend> {
+  const script = loadFinishScript();
+  return (name, options, connections) => {
+    const backend = createRedisBackend(name, options, connections);
+    let finish: FinishJob<Booking, Look> | undefined;
+    backend.moveToCompleted = async (...completing: Completing) => {
+      const [job, , , token, fetchNext] = completing;
+      const finishedOn = Date.now();
+      finish ??= finishWith(makeCompletion(script, commandOf(backend, completing), backend.toKey("")));
+      const toFinish = { id: job.id ?? "", token, fetchNext: fetchNext && backend.closing === undefined };
+      const { finished, look } = await finish(toFinish, notes.bookingOf(job));
+      const result = readFinished(backend, toFinish, finished);
+      const [fetched] = result;
+      if (typeof fetched === "object" && fetched !== null) {
+        notes.noteLook(fetched, look);
+      }
+      return { result, finishedOn };
+    };
+    return backend;
+  };
+}
+
+/** What BullMQ tells its script of a job: see completion.ts. */
+function commandOf(backend: RedisQueueBackend, [job, , keep]: Completing): readonly unknown[] {
+  const NO_RESULT = "null";
+  return backend.moveToCompletedArgs(job, NO_RESULT, keep, "", true);
+}
+
+function readFinished(backend: RedisQueueBackend, { id }: JobToFinish, finished: unknown): unknown[] {
+  if (finished instanceof Error) {
+    throw finished;
+  }
+  if (typeof finished === "number" && finished < 0) {
+    throw backend.finishedErrors({ code: finished, jobId: id, command: "moveToFinished", state: "active" });
+  }
+  return raw2NextJobData(Array.isArray(finished) ? finished : []);
+}
