@@ -129,15 +129,17 @@ async function runJob<Booking, Look>(
 
 async function handleJob<Booking, Look>(
   { handle, onError, onUnreadable }: WorkerOptions<Booking, Look>,
-  { job: { id, data, name }, payload, look }: TakenJob<Look>,
+  { job: taken, payload, look }: TakenJob<Look>,
 ): Promise<HandlerOutcome<Booking>> {
-  const job = readDeliveryJob(data);
+  const job = readDeliveryJob(taken.data);
+  // BullMQ has no more use for them, and keeps them for long: see finishing-backend.ts.
+  taken.data = undefined;
   if (job === undefined) {
-    onUnreadable(id ?? "");
+    onUnreadable(taken.id ?? "");
     return { kind: "again", delayMs: RETRY_UNREADABLE_MS };
   }
   try {
-    return await handle(job, { textHash: name, payload }, look);
+    return await handle(job, { textHash: taken.name, payload }, look);
   } catch (error) {
     onError(error, job.adResponseId);
     throw error;

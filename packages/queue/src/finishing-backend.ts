@@ -7,6 +7,8 @@
  * 2. BullMQ completes a job again as long as its connection fails: the same is booked again then, and is to count once.
  * 3. A call that fails for good leaves the job: BullMQ fails it with that error, and it runs again.
  * 4. BullMQ completes nothing once its backend is closed. A worker closes that last, after the jobs that run.
+ * 5. What a job was made of, and what was booked, is let go at once. BullMQ's jobs outlive their end by far in V8's heap, and
+ *    carrying their texts along was most of what its pauses were (docs/adr/0024).
  */
 import {
   type BackendFactory,
@@ -55,6 +57,10 @@ export class JobNotes<Booking, Look> {
     return this.#bookings.get(job);
   }
 
+  dropBooking(job: object): void {
+    this.#bookings.delete(job);
+  }
+
   noteLook(fetched: object, look: Look | undefined): void {
     if (look !== undefined) {
       this.#looks.set(fetched, look);
@@ -92,6 +98,7 @@ export class NotingWorker<Booking, Look> extends Worker {
   protected override createJob(data: JobJson, jobId: string): Job {
     const job = super.createJob(data, jobId);
     this.#notes.noteLook(job, this.#notes.takeLook(data));
+    data.data = "";
     return job;
   }
 }
@@ -112,6 +119,7 @@ function finishingBackend<Booking, Look>({
       finish ??= finishWith(makeCompletion(script, commandOf(backend, completing), backend.toKey("")));
       const toFinish = { id: job.id ?? "", token, fetchNext: fetchNext && backend.closing === undefined };
       const { finished, look } = await finish(toFinish, notes.bookingOf(job));
+      notes.dropBooking(job);
       const result = readFinished(backend, toFinish, finished);
       const [fetched] = result;
       if (typeof fetched === "object" && fetched !== null) {
@@ -136,5 +144,13 @@ function readFinished(backend: RedisQueueBackend, { id }: JobToFinish, finished:
   if (typeof finished === "number" && finished < 0) {
     throw backend.finishedErrors({ code: finished, jobId: id, command: "moveToFinished", state: "active" });
   }
-  return raw2NextJobData(Array.isArray(finished) ? finished : []);
+  if (!Array.isArray(finished)) {
+    return [];
+  }
+  const result = raw2NextJobData(finished);
+  const [row] = finished;
+  if (Array.isArray(row)) {
+    row.length = 0;
+  }
+  return result;
 }
