@@ -6,7 +6,7 @@
  * wanted, since all that are finished here are removed and have no result.
  */
 import { DELIVERY_JOB_VERSION } from "@adrelay/contract";
-import { loadShippedScript, luaText } from "./shipped-script.ts";
+import { asFunction, loadShippedScript, luaText } from "./shipped-script.ts";
 
 /** What another script needs in order to finish jobs. */
 export interface QueueCompletion {
@@ -45,7 +45,7 @@ export function makeCompletion(
   const args = command
     .slice(KEY_COUNT)
     .map((value, at) => luaText(bytesOf(own.includes(at + 1) ? "" : value)));
-  const lua = `local moveToFinished = ${asFunction(finishScript)}
+  const lua = `local moveToFinished = ${asFunction(finishScript, OWN_FUNCTIONS)}
 local finishArgs = {${args.join(", ")}}
 local finishOptions = cmsgpack.unpack(finishArgs[${ARGS_AT.options}])
 local function finishJob(keys, prefix, id, token, fetchNext, timestamp)
@@ -63,22 +63,7 @@ ${FETCHED_JOB}`;
   return { lua, keys, jobPrefix };
 }
 
-/** Where BullMQ's script has defined its functions, none of which reads keys or arguments, and begins. */
-const BODY_START = "\nlocal jobIdKey = KEYS[";
-
-/**
- * BullMQ's script reads what it is given from KEYS and ARGV: here they are the parameters of a function. Its own functions
- * are made once for all jobs of a call, a fifteenth of what a job costs; a script that begins in another way stays whole.
- */
-function asFunction(script: string): string {
-  const bodyAt = Math.max(script.indexOf(BODY_START), 0);
-  return `(function()
-${script.slice(0, bodyAt)}
-return function(KEYS, ARGV)
-${script.slice(bodyAt)}
-end
-end)()`;
-}
+const OWN_FUNCTIONS = { from: "", to: "\nlocal jobIdKey = KEYS[" };
 
 /** Of an answer's first member, the job's fields and values. A job's data begin with the version and the ad response. */
 const FETCHED_JOB = `local function fetchedJob(answer)

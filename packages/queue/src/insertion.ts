@@ -5,7 +5,7 @@
  */
 import { type IRedisTransaction, Job, type JobsOptions, type Queue } from "bullmq";
 import { z } from "zod";
-import { loadShippedScript, luaText } from "./shipped-script.ts";
+import { asFunction, loadShippedScript, luaText } from "./shipped-script.ts";
 
 /** What another script needs in order to queue jobs. */
 export interface QueueInsertion {
@@ -64,11 +64,10 @@ function recordAdd(queue: Queue, options: JobsOptions): unknown {
   return recorded.command;
 }
 
-/** BullMQ's script reads what it is given from KEYS and ARGV: here they are the parameters of a function. */
+const OWN_FUNCTIONS = { from: "\n-- Includes", to: "\nif parentKey ~= nil then" };
+
 function insertionLua(addStandardJob: string, packedOptions: Uint8Array): string {
-  return `local function addStandardJob(KEYS, ARGV)
-${addStandardJob}
-end
+  return `local addStandardJob = ${asFunction(addStandardJob, OWN_FUNCTIONS)}
 local jobOptions = ${luaText(packedOptions)}
 local function queueJob(keys, prefix, id, name, data, timestamp)
   addStandardJob(keys, {cmsgpack.pack({prefix, id, name, timestamp}), data, jobOptions})

@@ -14,3 +14,28 @@ export function loadShippedScript(name: string, keyCount: number): string {
 export function luaText(bytes: Uint8Array): string {
   return `'${[...bytes].map((byte) => `\\${String(byte).padStart(3, "0")}`).join("")}'`;
 }
+
+/** Where a script defines its own functions: from the one text on, up to the other. None of them reads keys or arguments. */
+export interface OwnFunctions {
+  readonly from: string;
+  readonly to: string;
+}
+
+/**
+ * A script as an expression of Lua that is a function. BullMQ's script reads what it is given from KEYS and ARGV: here they
+ * are the function's parameters. Its own functions are made once for all jobs of a call, a fifteenth of what a job
+ * costs; a script that is written in another way stays whole.
+ */
+export function asFunction(script: string, { from, to }: OwnFunctions): string {
+  const fromAt = script.indexOf(from);
+  const toAt = script.indexOf(to, fromAt);
+  const [start, end] = fromAt < 0 || toAt < 0 ? [0, 0] : [fromAt, toAt];
+  return `(function()
+local rcall = redis.call
+${script.slice(start, end)}
+return function(KEYS, ARGV)
+${script.slice(0, start)}
+${script.slice(end)}
+end
+end)()`;
+}
