@@ -12,7 +12,7 @@ import { startBenchRedis } from "../processes/bench-redis.ts";
 import { type Served, startBareWorker, startProvider, startWorker } from "../processes/sides.ts";
 
 /** The backlog of a round, for each second of it. */
-const PER_SECOND = 2500;
+const PER_SECOND = 6000;
 /** The shares of the backlog after which the timed part begins and ends. */
 const WARM_AT = 0.25;
 const END_AT = 0.95;

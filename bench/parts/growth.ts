@@ -16,8 +16,10 @@ import { type Served, startGateway, startProvider, startWorker } from "../proces
 import { intakePlan } from "./intake.ts";
 
 /** Deliveries of a round, for each second of it: the empty backlog is filled with so many. */
-const PER_SECOND = 1500;
+const PER_SECOND = 5000;
 const WARM_SHARE = 0.25;
+/** At the end of an empty backlog there is less and less to do at once. */
+const END_SHARE = 0.95;
 const MS_PER_SECOND = 1000;
 
 /** Both of a round. */
@@ -72,7 +74,8 @@ async function runRound(bench: Bench, sides: Sides, { size, redis }: Grown): Pro
     await fillQueued({ redisUrl: redis.url, prefix: freshPrefix(), count });
   }
   const startWorkerOf = () => startWorker(bench, place);
-  const delivering = { provider, from: Math.ceil(count * WARM_SHARE), to: count, startWorker: startWorkerOf };
+  const [from, to] = [Math.ceil(count * WARM_SHARE), Math.floor(count * END_SHARE)];
+  const delivering = { provider, from, to, startWorker: startWorkerOf };
   if ((await redis.info("persistence", "aof_rewrite_in_progress")) === 1) {
     bench.say(`beside ${size}: Redis rewrites its append-only file as the deliveries begin`);
   }

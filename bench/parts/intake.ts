@@ -17,7 +17,7 @@ import { type Served, startGateway, startNaiveServer } from "../processes/sides.
 
 export const INTAKE_CONNECTIONS = 64;
 /** More than either side could take, so that recorded injections don't run out. */
-const RATE_MAX_PER_SECOND = 10_000;
+const RATE_MAX_PER_SECOND = 20_000;
 /** Nothing listens there: the gateway asks no provider about acknowledgments. */
 const NO_PROVIDER = "http://127.0.0.1:9";
 const MS_PER_SECOND = 1000;

@@ -16,7 +16,8 @@ medians, and which promises hold. It has Redis servers and processes of its own;
 
   --only PART     of ${BENCH_PARTS.join(", ")} only these
   --rounds N      rounds of each comparison (default: ${DEFAULT_ROUNDS})
-  --seconds N     length of a timed round; each has a warm-up before it (default: ${DEFAULT_SECONDS})
+  --seconds N     length of a timed round; each has a warm-up before it (default: ${DEFAULT_SECONDS}).
+                  Deliveries take as long as a backlog for about so many seconds takes
   --growth N,...  sizes of the backlog for growth, beside an empty one (default: ${DEFAULT_GROWTH.join(",")})
   --json          print all figures as JSON, with those of each round, and progress on stderr
   --write         write the table into bench/results.md
