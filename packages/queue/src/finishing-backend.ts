@@ -96,10 +96,22 @@ export class NotingWorker<Booking, Look> extends Worker {
   }
 
   protected override createJob(data: JobJson, jobId: string): Job {
-    const job = super.createJob(data, jobId);
+    const job = this.#createReadableJob(data, jobId);
     this.#notes.noteLook(job, this.#notes.takeLook(data));
     data.data = "";
     return job;
+  }
+
+  /** Data that aren't JSON are unreadable like those of another version: BullMQ would leave their job to stall for ever. */
+  #createReadableJob(data: JobJson, jobId: string): Job {
+    try {
+      return super.createJob(data, jobId);
+    } catch (error) {
+      if (error instanceof SyntaxError) {
+        return super.createJob({ ...data, data: "null" }, jobId);
+      }
+      throw error;
+    }
   }
 }
 
@@ -132,9 +144,10 @@ function finishingBackend<Booking, Look>({
 }
 
 /** What BullMQ tells its script of a job: see completion.ts. */
-function commandOf(backend: RedisQueueBackend, [job, , keep]: Completing): readonly unknown[] {
+function commandOf(backend: RedisQueueBackend, [job]: Completing): readonly unknown[] {
   const NO_RESULT = "null";
-  return backend.moveToCompletedArgs(job, NO_RESULT, keep, "", true);
+  // Whatever this job's own options say: it speaks for all that come after it.
+  return backend.moveToCompletedArgs(job, NO_RESULT, { count: 0 }, "", true);
 }
 
 function readFinished(backend: RedisQueueBackend, { id }: JobToFinish, finished: unknown): unknown[] {

@@ -201,6 +201,20 @@ test("a job of a newer version waits and is reported, and others go on", async (
   expect(seen).toEqual(["r"]);
 });
 
+test("a job whose data aren't JSON waits and is reported like one of a newer version", async () => {
+  const { queue, work, unreadable, errors } = setup();
+  const [broken, good] = [newJob(), newJob()];
+  await queue.enqueue(broken, "hash");
+  const { key } = queue.payloadRef(broken.adResponseId);
+  await redis.hset(key, "data", "not json");
+  await queue.enqueue(good, "hash");
+  work(async () => ({ kind: "finished" }));
+  await eventually(async () => expect(await queue.counts()).toEqual({ ...NOTHING, delayed: 1 }));
+  expect(unreadable).toHaveLength(1);
+  expect(errors).toEqual([]);
+  expect(await redis.hget(key, "data")).toBe("not json");
+});
+
 test("a job is brought back early, also one that an attempt was about to put off", async () => {
   const { queue, work } = setup();
   const job = newJob();
