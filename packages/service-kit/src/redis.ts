@@ -27,7 +27,6 @@ const HEARTBEAT_MS = 5000;
 const ROLE_OPTIONS = {
   request: {
     enableOfflineQueue: false,
-    maxRetriesPerRequest: 0,
     socketTimeout: REQUEST_SILENCE_MAX_MS,
   },
   // No command time-out here: BullMQ blocks on this connection on purpose.

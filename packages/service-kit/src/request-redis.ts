@@ -1,7 +1,6 @@
 import { Command, Redis, type RedisOptions } from "ioredis";
 
 const TICK_MS = 50;
-const LET_GO: string[] = [];
 
 /** As Redis takes them; replies of ioredis' own forms alone. */
 export type ConnectionOptions = Omit<RedisOptions, "replyMapping">;
@@ -25,7 +24,8 @@ export class RequestRedis extends Redis {
     url: string,
     { commandTimeoutMs, ...options }: ConnectionOptions & { commandTimeoutMs: number },
   ) {
-    super(url, { ...options, autoResendUnfulfilledCommands: false });
+    // Together: what is under way when a connection ends is rejected, and never sent on the next one.
+    super(url, { ...options, maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false });
     this.#ageMaxTicks = Math.ceil(commandTimeoutMs / TICK_MS);
     this.#ticks = setInterval(() => this.#tick(), TICK_MS).unref();
     this.once("end", () => clearInterval(this.#ticks));
@@ -37,7 +37,7 @@ export class RequestRedis extends Redis {
     const written = this.commandQueue.length - unanswered;
     this.#sent += written;
     if (written > 0) {
-      args[0].args = LET_GO;
+      args[0].args = [];
     }
     return reply;
   }

@@ -39,10 +39,13 @@ export class Waits {
     caller: Caller,
   ): Promise<RawReply | typeof GIVEN_UP> {
     return new Promise((resolve, reject) => {
-      const settle = (outcome: RawReply | typeof GIVEN_UP) => {
+      const end = () => {
         takeOff();
         this.#remove(wait);
         caller.onGone = undefined;
+      };
+      const settle = (outcome: RawReply | typeof GIVEN_UP) => {
+        end();
         resolve(outcome);
       };
       const giveUp = () => settle(GIVEN_UP);
@@ -53,7 +56,10 @@ export class Waits {
       if (this.#hurry.aborted || caller.isGone) {
         giveUp();
       }
-      reply.then(settle, reject);
+      reply.then(settle, (error) => {
+        end();
+        reject(error);
+      });
     });
   }
 
