@@ -128,7 +128,7 @@ function finishingBackend<Booking, Look>({
     backend.moveToCompleted = async (...completing: Completing) => {
       const [job, , , token, fetchNext] = completing;
       const finishedOn = Date.now();
-      finish ??= finishWith(makeCompletion(script, commandOf(backend, completing), backend.toKey("")));
+      finish ??= finishWith(makeCompletion(script, commandOf(backend, job), backend.toKey("")));
       const toFinish = { id: job.id ?? "", token, fetchNext: fetchNext && backend.closing === undefined };
       const { finished, look } = await finish(toFinish, notes.bookingOf(job));
       notes.dropBooking(job);
@@ -144,7 +144,7 @@ function finishingBackend<Booking, Look>({
 }
 
 /** What BullMQ tells its script of a job: see completion.ts. */
-function commandOf(backend: RedisQueueBackend, [job]: Completing): readonly unknown[] {
+function commandOf(backend: RedisQueueBackend, job: Completing[0]): readonly unknown[] {
   const NO_RESULT = "null";
   // Whatever this job's own options say: it speaks for all that come after it.
   return backend.moveToCompletedArgs(job, NO_RESULT, { count: 0 }, "", true);

@@ -144,14 +144,15 @@ function judgeCall(begun: BegunAttempt, { reply, durationMs }: Call): JudgedAtte
 }
 
 async function settleAttempt(deps: DeliverDeps, made: TracedAttempt): Promise<Outcome> {
-  const { settlement, waitsForProvider } = decideSettlement(deps, made);
+  const decided = decideSettlement(deps, made);
+  const settlement: LastWord | OpenWord = decided.settlement;
   if (isLastWord(settlement)) {
     return { kind: "finished", booking: { made, settlement } };
   }
   const booked = await deps.ledger.settle(settlement);
   reportAttempt(deps, { made, settlement }, booked);
   // At the end, so that one that always fails doesn't keep its provider's circuit open.
-  return waitsForProvider
+  return decided.waitsForProvider
     ? park(deps, { job: made.job, place: { kind: "last" }, notify: undefined })
     : toHandlerOutcome(settlement, booked);
 }
@@ -195,15 +196,15 @@ function noticeOfWaiting(job: DeliveryJob): Settlement["notify"] {
 /** Wait before the ledger is asked again about an attempt that it did not book. */
 const ASK_AGAIN_MS = 1000;
 
-function isLastWord(settlement: Settlement): settlement is LastWord {
+/** What goes on, or dies. */
+type OpenWord = Settlement & { readonly event: Exclude<Settlement["event"], LastWord["event"]> };
+
+function isLastWord(settlement: LastWord | OpenWord): settlement is LastWord {
   return settlement.event === "deliver" || settlement.event === "refuse";
 }
 
-function toHandlerOutcome({ event, label, delayMs }: Settlement, booked: BookedCode): Outcome {
+function toHandlerOutcome({ event, label, delayMs }: OpenWord, booked: BookedCode): Outcome {
   switch (event) {
-    case "deliver":
-    case "refuse":
-      return { kind: "finished" };
     case "retry":
       return { kind: "again", delayMs };
     case "die":

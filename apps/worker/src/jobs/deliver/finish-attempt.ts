@@ -30,10 +30,9 @@ export function makeFinish(deps: FinishDeps): FinishJob<EndedAttempt, StandingLo
       }
       return finished;
     } catch (error) {
+      ended.made.span.end();
       deps.onError(error, ended.settlement.id);
       throw error;
-    } finally {
-      ended.made.span.end();
     }
   };
 }
