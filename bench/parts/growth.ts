@@ -76,9 +76,6 @@ async function runRound(bench: Bench, sides: Sides, { size, redis }: Grown): Pro
   const startWorkerOf = () => startWorker(bench, place);
   const [from, to] = [Math.ceil(count * WARM_SHARE), Math.floor(count * END_SHARE)];
   const delivering = { provider, from, to, startWorker: startWorkerOf };
-  if ((await redis.info("persistence", "aof_rewrite_in_progress")) === 1) {
-    bench.say(`beside ${size}: Redis rewrites its append-only file as the deliveries begin`);
-  }
   const { ratePerSecond: delivery } = await timeDeliveries(delivering, {});
   bench.say(`beside ${size}: intake ${intake.toFixed(0)}/s, delivery ${delivery.toFixed(0)}/s`);
   return { intake, delivery };
