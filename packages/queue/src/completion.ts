@@ -48,11 +48,11 @@ export function makeCompletion(
   const lua = `local moveToFinished = ${asFunction(finishScript, OWN_FUNCTIONS)}
 local finishArgs = {${args.join(", ")}}
 local finishOptions = cmsgpack.unpack(finishArgs[${ARGS_AT.options}])
+finishArgs[${ARGS_AT.options}] = finishOptions
 local function finishJob(keys, prefix, id, token, fetchNext, timestamp)
   keys[${JOB_KEY_AT}] = prefix .. id
   finishOptions['token'] = token
   finishArgs[${ARGS_AT.jobId}], finishArgs[${ARGS_AT.timestamp}], finishArgs[${ARGS_AT.fetchNext}] = id, timestamp, fetchNext
-  finishArgs[${ARGS_AT.options}] = cmsgpack.pack(finishOptions)
   return moveToFinished(keys, finishArgs)
 end
 ${FETCHED_JOB}`;

@@ -68,9 +68,9 @@ const OWN_FUNCTIONS = { from: "\n-- Includes", to: "\nif parentKey ~= nil then" 
 
 function insertionLua(addStandardJob: string, packedOptions: Uint8Array): string {
   return `local addStandardJob = ${asFunction(addStandardJob, OWN_FUNCTIONS)}
-local jobOptions = ${luaText(packedOptions)}
+local jobOptions = cmsgpack.unpack(${luaText(packedOptions)})
 local function queueJob(keys, prefix, id, name, data, timestamp)
-  addStandardJob(keys, {cmsgpack.pack({prefix, id, name, timestamp}), data, jobOptions})
+  addStandardJob(keys, {{prefix, id, name, timestamp}, data, jobOptions})
   return redis.call('HGET', prefix .. id, 'name')
 end
 `;
