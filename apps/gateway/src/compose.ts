@@ -23,7 +23,7 @@ import type { Registry } from "prom-client";
 import { makeAuthenticate } from "./auth/authenticate.ts";
 import { composeAdmin } from "./compose-admin.ts";
 import type { GatewayConfig } from "./config.ts";
-import { makeIntake } from "./intake/intake.ts";
+import { makeIntake, takeInTime } from "./intake/intake.ts";
 import { OutcomeWaiters } from "./intake/outcome-waiters.ts";
 import { createGatewayMetrics } from "./metrics/gateway-metrics.ts";
 import { PendingWork } from "./pending-work.ts";
@@ -94,7 +94,7 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
   const queue = new DeliveryQueue({ redis });
   lifecycle.onStop("queue", () => queue.close());
   const takesUnknown = settings.UNKNOWN_ACK === "accept";
-  const taker = new Taker({ redis, insertion: queue.insertion(), takesUnknown });
+  const taker = new Taker({ redis, insertion: queue.insertion(), takesUnknown, inTime: takeInTime });
   const provider = new ProviderClient();
   lifecycle.onStop("provider", () => provider.close());
   const pending = new PendingWork((err) => log.error({ event: "background_work_failed", err }));

@@ -9,7 +9,7 @@ import { TurnBatch } from "@adrelay/turn-batch";
 import type { Redis } from "ioredis";
 import { type LedgerEntry, parseEntry } from "./entry.ts";
 import { ledgerKeys, memberOf } from "./keys.ts";
-import { decodeReply, LedgerReplyError, listOf, readEach, TAKE_CODES, type TakeCode } from "./reply-codes.ts";
+import { decodeReply, LedgerReplyError, readEach, TAKE_CODES, type TakeCode } from "./reply-codes.ts";
 import { loadScript, runScript } from "./scripts.ts";
 
 /** How the queue wants its jobs, as it tells it itself. */
@@ -28,6 +28,8 @@ export interface TakerOptions {
   readonly insertion: QueueInsertion;
   /** Whether an id that the ledger doesn't know is taken (UNKNOWN_ACK). */
   readonly takesUnknown: boolean;
+  /** Bounds how long a call may take: rejects once it is overdue. Without it a call takes as long as Redis does. */
+  readonly inTime?: <T>(call: Promise<T>) => Promise<T>;
   /** One partition now, the queue's; tests use their own. */
   readonly partition?: string;
 }
@@ -57,14 +59,14 @@ const CHARACTERS_MAX = 1_000_000;
 export class Taker {
   readonly #takes: TurnBatch<TakeRequest, TakeResult>;
 
-  constructor({ redis, insertion, takesUnknown, partition = "0" }: TakerOptions) {
+  constructor({ redis, insertion, takesUnknown, inTime = (call) => call, partition = "0" }: TakerOptions) {
     const script = loadScript("take", { "queue-insertion": insertion.lua });
     const ledger = ledgerKeys(partition);
     const keys = [...ledger.forScript(""), ...insertion.keys];
     const shared = [ledger.entryPrefix, insertion.jobPrefix, takesUnknown ? 1 : 0];
     const runAll = async (requests: readonly TakeRequest[]) => {
       const args = [...shared, ...requests.flatMap(argsOf)];
-      const replies = await runScript(redis, script, { keys, args });
+      const replies = await inTime(runScript(redis, script, { keys, args }));
       return readEach(replies, (reply, at) => readReply(reply, requests[at]?.id));
     };
     this.#takes = new TurnBatch(runAll, { sizeOf: ({ job }) => job.data.length, sizeMax: CHARACTERS_MAX });
@@ -81,7 +83,10 @@ function argsOf({ id, publisher, textHash, job }: TakeRequest): string[] {
 }
 
 function readReply(reply: unknown, id: AdResponseId | undefined): TakeResult {
-  const [code, ...rest] = listOf(reply);
+  if (Array.isArray(reply)) {
+    return { kind: "repeat", entry: entryOf(id, reply) };
+  }
+  const [code, acceptedAt, recordedAt] = String(reply).split(",");
   const kind = decodeReply(TAKE_CODES, code);
   switch (kind) {
     case "accepted":
@@ -89,11 +94,11 @@ function readReply(reply: unknown, id: AdResponseId | undefined): TakeResult {
     case "accepted_unknown":
       return {
         kind,
-        acceptedAtMs: Number(rest[0]),
-        recordedAtMs: rest[1] === null ? undefined : Number(rest[1]),
+        acceptedAtMs: Number(acceptedAt),
+        recordedAtMs: recordedAt === "" ? undefined : Number(recordedAt),
       };
     case "repeat":
-      return { kind, entry: entryOf(id, rest.slice(1)) };
+      return { kind, entry: entryOf(id, []) };
     case "conflict":
     case "not_acknowledgeable":
     case "other_publisher":

@@ -64,38 +64,50 @@ export type IntakeResult =
 /** Leaves time for the answer within the second that callers are promised. */
 const INTAKE_TIMEOUT_MS = 900;
 
+class IntakeOverdueError extends Error {
+  override readonly name = "IntakeOverdueError";
+  override readonly message = "Redis did not answer in time";
+}
+
+/** Bounds a call of the taker: one deadline for all that it takes. */
+export async function takeInTime<T>(call: Promise<T>): Promise<T> {
+  const taken = await withDeadline(call, INTAKE_TIMEOUT_MS);
+  if (taken === OVERDUE) {
+    throw new IntakeOverdueError();
+  }
+  return taken;
+}
+
 export type Intake = (input: IntakeInput) => Promise<IntakeResult>;
 
+/** The taker's calls must end in time: see `takeInTime`. */
 export function makeIntake(deps: IntakeDeps): Intake {
   return async (input) => {
     const span = deps.tracing.startSpan({ name: "intake", kind: "internal", parent: input.trace });
-    const result = await takeInTime(deps, input);
-    const isFault = result.kind === "refused" && result.code === "queue_unavailable";
+    const result = deps.isDurable() ? await take(deps, input) : UNAVAILABLE;
     span.set({ "adrelay.outcome": result.kind === "refused" ? result.code : result.kind });
-    span.end({ isFault });
+    span.end({ isFault: result === UNAVAILABLE });
     return result;
   };
 }
 
-async function takeInTime(deps: IntakeDeps, input: IntakeInput): Promise<IntakeResult> {
-  if (!deps.isDurable()) {
-    return { kind: "refused", code: "queue_unavailable" };
-  }
-  const taken = take(deps, input).catch((err: unknown): IntakeResult => {
-    deps.log.warn({ event: "intake_failed", request_id: input.requestId, ad_response_id: input.id, err });
-    return { kind: "refused", code: "queue_unavailable" };
-  });
-  const result = await withDeadline(taken, INTAKE_TIMEOUT_MS);
-  return result === OVERDUE ? { kind: "refused", code: "queue_unavailable" } : result;
-}
+const UNAVAILABLE: IntakeResult = { kind: "refused", code: "queue_unavailable" };
 
-async function take({ taker, queue, onAccepted }: IntakeDeps, input: IntakeInput): Promise<IntakeResult> {
+async function take(
+  { taker, queue, log, onAccepted }: IntakeDeps,
+  input: IntakeInput,
+): Promise<IntakeResult> {
   const { id, publisher, textHash } = input;
-  const taken = await taker.take({ id, publisher, textHash, job: queue.jobToInsert(toJob(input)) });
-  if ("acceptedAtMs" in taken) {
-    onAccepted({ publisher, acceptedAtMs: taken.acceptedAtMs, recordedAtMs: taken.recordedAtMs });
+  try {
+    const taken = await taker.take({ id, publisher, textHash, job: queue.jobToInsert(toJob(input)) });
+    if ("acceptedAtMs" in taken) {
+      onAccepted({ publisher, acceptedAtMs: taken.acceptedAtMs, recordedAtMs: taken.recordedAtMs });
+    }
+    return fromTaken(taken);
+  } catch (err) {
+    log.warn({ event: "intake_failed", request_id: input.requestId, ad_response_id: id, err });
+    return UNAVAILABLE;
   }
-  return fromTaken(taken);
 }
 
 function toJob({ id, ackId, publisher, body, requestId, trace, replyTo }: IntakeInput): DeliveryJob {
@@ -128,7 +140,7 @@ function fromTaken(taken: TakeResult): IntakeResult {
       return { kind: "refused", code: taken.kind };
     // The queue took the job and doesn't hold it: it isn't BullMQ as we know it.
     case "payload_missing":
-      return { kind: "refused", code: "queue_unavailable" };
+      return UNAVAILABLE;
     default:
       return taken satisfies never;
   }

@@ -7,17 +7,16 @@
 -- ARGV: 1 prefix of entry keys, 2 prefix of job keys, 3 `1` if unknown ids are taken;
 --       then of each: id, publisher, fingerprint of the text, job's id, job's data
 -- Clock: Redis', one reading for all. TTL: lifted from a missed record that is acknowledged after all.
--- Returns for each {code, now in ms, time of the injection if known} if it was accepted, {code, now in ms, fields and
--- values of the entry} of a repeat, {code} of a refusal, an error of 3. Codes are in reply-codes.ts.
+-- Returns for each a text, `code,now in ms,time of the injection or nothing` if it was accepted, `code` of a refusal; the
+-- fields and values of the entry of a repeat; an error of 3. Codes are in reply-codes.ts.
 -- @include queue-insertion
 -- @include books
 -- @include batch
 -- @include acceptance
 local takesUnknown = ARGV[3] == '1'
 local queueKeys = {unpack(KEYS, 8)}
-local now = clockMs()
--- As a text where it is booked: a number would be made one each time.
-local nowText = string.format('%.0f', now)
+-- As a text: a number would be made one wherever it is written.
+local nowText = string.format('%.0f', clockMs())
 
 local function take(at)
   local id, publisher, textHash, jobId, data = unpack(ARGV, 5 * at - 1, 5 * at + 3)
@@ -25,18 +24,18 @@ local function take(at)
   local state, owner, knownHash, recorded = unpack(redis.call('HMGET', key, 's', 'p', 't', 'r'))
   local code = judge(state, owner, knownHash, publisher, textHash)
   if code == 4 then
-    return {code, now, unpack(redis.call('HGETALL', key))}
+    return redis.call('HGETALL', key)
   elseif code > 4 then
-    return {code}
+    return tostring(code)
   elseif code == 3 and not takesUnknown then
-    return {9}
+    return '9'
   end
-  local queued = queueJob(queueKeys, ARGV[2], jobId, textHash, data, now)
+  local queued = queueJob(queueKeys, ARGV[2], jobId, textHash, data, nowText)
   if queued ~= textHash then
-    return {queued and 5 or 8}
+    return queued and '5' or '8'
   end
   bookAccepted(key, id, publisher, textHash, code, nowText)
-  return {code, now, recorded}
+  return code .. ',' .. nowText .. ',' .. (recorded or '')
 end
 
 return eachOf((#ARGV - 3) / 5, take)

@@ -17,16 +17,14 @@ end
 -- Books one that was judged 1 to 3 and that the queue holds. TTL: lifted from a missed record.
 local function bookAccepted(key, id, publisher, textHash, code, now)
   -- It was queued when it was accepted, and has failed as often as nothing says: no fields for that.
-  local booked = {'s', 'queued', 'p', publisher, 't', textHash, 'a', now, 'n', '0'}
+  redis.call('HSET', key, 's', 'queued', 'p', publisher, 't', textHash, 'a', now, 'n', '0')
   if code == 2 then
-    table.insert(booked, 'L')
-    table.insert(booked, 1)
+    redis.call('HSET', key, 'L', '1')
     redis.call('HDEL', key, 'e')
     redis.call('PERSIST', key)
   elseif code == 1 then
     redis.call('ZREM', awaitingKey, id)
   end
-  redis.call('HSET', key, unpack(booked))
   redis.call('ZADD', queuedKey, now, id)
   moveCount(publisher, code == 1 and 'awaiting' or code == 2 and 'missed', 'queued')
   count('accepted', publisher)
