@@ -20,6 +20,27 @@ test.each([
   expect(duplicateKeys(json, ["a", "b"])).toEqual(expected);
 });
 
+test("what is repeated is found however the members are spelled", () => {
+  const name = fc.constantFrom("a", "b", "a/", '"a"', "a.b");
+  const spelled = fc.constantFrom<(text: string) => string>(
+    (text) => JSON.stringify(text),
+    (text) => JSON.stringify(text).replaceAll("a", "\\u0061"),
+    (text) => JSON.stringify(text).replaceAll("/", "\\/"),
+  );
+  const value = fc.constantFrom('"a"', '"\\"a"', '"\\"a\\":"', '["a"]', '{"a":"b"}');
+  fc.assert(
+    fc.property(fc.array(fc.tuple(name, spelled, value)), (members) => {
+      const json = `{${members.map(([key, spell, member]) => `${spell(key)}:${member}`).join(",")}}`;
+      const names = ["a", "b", "a/", '"a"', "a.b"];
+      const repeated = names.filter((each) => members.filter(([key]) => key === each).length > 1);
+      expect(duplicateKeys(json, ["a", "b"])).toEqual(repeated.filter((each) => /^[ab]$/.test(each)));
+      expect(duplicateKeys(json, ["a", "a/", '"a"'])).toEqual(
+        repeated.filter((each) => each.includes("a") && !each.includes(".")),
+      );
+    }),
+  );
+});
+
 test.each([
   ['{"a":1,"b":{"a":2,"c":3}}', []],
   ['{"b":{"a":1,"\\u0061":2}}', ["b.a"]],

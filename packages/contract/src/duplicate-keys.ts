@@ -11,6 +11,10 @@ export function outermostKeys(json: string): string[] {
 
 /** Paths of members that stand more than once: `name`, or `outer.inner` for one of an object in the outermost one. */
 export function duplicateKeys(json: string, paths: readonly string[]): string[] {
+  // A plain name can be spelled in another way by `\u` alone.
+  if (!json.includes("\\u") && paths.every((path) => standsOnce(json, path))) {
+    return [];
+  }
   const levels = paths.some((path) => path.includes(".")) ? 2 : 1;
   const counts = new Map<string, number>();
   for (const path of keyPaths(json, levels)) {
@@ -18,6 +22,15 @@ export function duplicateKeys(json: string, paths: readonly string[]): string[] 
   }
   return paths.filter((path) => (counts.get(path) ?? 0) > 1);
 }
+
+/** Whether a plain name stands just once in all of the text, whatever it is there. */
+function standsOnce(json: string, name: string): boolean {
+  const quoted = `"${name}"`;
+  const at = json.indexOf(quoted);
+  return PLAIN_NAME.test(name) && at !== -1 && !json.includes(quoted, at + 1);
+}
+
+const PLAIN_NAME = /^\w+$/;
 
 /** What stands before the names of an open object's members; undefined for an array. */
 type Prefix = string | undefined;
@@ -33,7 +46,7 @@ function keyPaths(json: string, levels: number): string[] {
     if (char === '"') {
       const end = endOfString(json, at);
       if (expectsKey) {
-        path = `${open.at(-1) ?? ""}${JSON.parse(json.slice(at, end + 1))}`;
+        path = (open.at(-1) ?? "") + textOf(json.slice(at, end + 1));
         found.push(path);
         expectsKey = false;
       }
@@ -50,6 +63,11 @@ function keyPaths(json: string, levels: number): string[] {
     }
   }
   return found;
+}
+
+/** What a string of JSON says. */
+function textOf(quoted: string): string {
+  return quoted.includes("\\") ? JSON.parse(quoted) : quoted.slice(1, -1);
 }
 
 /** Index of the quote that closes the string opened at `start`. */
