@@ -1,4 +1,5 @@
 import {
+  headerOf,
   type JsonObject,
   parseJsonObject,
   type ReadBody,
@@ -20,7 +21,7 @@ export async function readJson(
   request: Request,
   response: Response,
 ): Promise<JsonBody | undefined> {
-  const refusedType = refusedMediaType(request.get("Content-Type"));
+  const refusedType = refusedMediaType(headerOf(request, "content-type"));
   if (refusedType !== undefined) {
     sendProblem(response, "unsupported_media_type", { detail: refusedType });
     return undefined;

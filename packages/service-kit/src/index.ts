@@ -19,6 +19,7 @@ export { COMMON_SETTINGS, PROVIDER_SETTINGS } from "./config/shared-settings.ts"
 export { DurabilityGuard } from "./durability-guard.ts";
 export { reportDurability } from "./durability-metric.ts";
 export { CallNotes } from "./http/call-notes.ts";
+export { headerOf } from "./http/header-of.ts";
 export { CALLER_GONE_STATUS, createApp, type FinishedRequest } from "./http/http-app.ts";
 export { type HttpServer, ListenError, type ListenOptions, startHttpServer } from "./http/http-server.ts";
 export {

@@ -1,5 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { digestKey, type Publisher } from "@adrelay/provider";
+import { headerOf } from "@adrelay/service-kit";
 import type { Request } from "express";
 
 /** Finds who sent a request; undefined for a missing or wrong key. */
@@ -12,8 +13,11 @@ export type Authenticate = (request: Request) => Publisher | undefined;
  * @param headers names of the headers in which a key is looked for, in order
  */
 export function makeAuthenticate(publishers: readonly Publisher[], headers: readonly string[]): Authenticate {
+  const names = headers.map((name) => name.toLowerCase());
   return (request) => {
-    const key = headers.map((name) => request.get(name)).find((value) => value !== undefined && value !== "");
+    const key = names
+      .map((name) => headerOf(request, name))
+      .find((value) => value !== undefined && value !== "");
     if (key === undefined) {
       return undefined;
     }

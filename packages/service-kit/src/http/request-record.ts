@@ -6,6 +6,8 @@ export type Notes = Readonly<Record<string, string | number>>;
 
 /** What the house keeps of a request while it runs. On the response itself: a map beside it is work for the collector. */
 export interface RequestRecord {
+  /** Empty until it has one. */
+  requestId: string;
   span: Span;
   readonly notes: Record<string, string | number>;
 }
@@ -19,6 +21,6 @@ declare global {
 }
 
 export function recordOf(response: Response): RequestRecord {
-  response.houseRecord ??= { span: NO_SPAN, notes: {} };
+  response.houseRecord ??= { requestId: "", span: NO_SPAN, notes: {} };
   return response.houseRecord;
 }

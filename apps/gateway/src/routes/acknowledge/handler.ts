@@ -9,6 +9,7 @@ import {
 } from "@adrelay/contract";
 import {
   type CallNotes,
+  headerOf,
   type JsonObject,
   requestIdOf,
   requestSpanOf,
@@ -41,9 +42,9 @@ export function makeAcknowledgeHandler(route: AcknowledgeRoute): (call: JsonCall
     }
     const { ad_response_id: id, llm_response } = parsed.body;
     route.notes.add(response, { ad_response_id: id });
-    const { waitMs, applied } = parsePrefer(request.get("Prefer"), route.defaultWaitMs);
+    const { waitMs, applied } = parsePrefer(headerOf(request, "prefer"), route.defaultWaitMs);
     if (applied !== undefined) {
-      response.set("Preference-Applied", applied);
+      response.setHeader("Preference-Applied", applied);
     }
     const requestId = requestIdOf(response);
     const ackId = ackIdOf(id);

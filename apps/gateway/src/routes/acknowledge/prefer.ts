@@ -7,12 +7,20 @@ export interface Preference {
   readonly applied: string | undefined;
 }
 
+const NO_WAIT = { waitMs: 0, applied: "respond-async" } as const;
+
 /**
  * Reads `Prefer: respond-async` and `Prefer: wait=SECONDS` (whole seconds, as RFC 7240 has it). The first
  * of each counts; respond-async alone means no wait, and together with wait the wait is its limit.
  */
 export function parsePrefer(header: string | undefined, defaultWaitMs: number): Preference {
-  const preferences = (header ?? "")
+  if (header === undefined) {
+    return { waitMs: defaultWaitMs, applied: undefined };
+  }
+  if (header === NO_WAIT.applied) {
+    return NO_WAIT;
+  }
+  const preferences = header
     .toLowerCase()
     .split(",")
     .map((part) => part.split(";")[0]?.trim() ?? "");
@@ -23,7 +31,5 @@ export function parsePrefer(header: string | undefined, defaultWaitMs: number): 
     const waitMs = Math.min(Number(wait) * 1000, CALLER_TIMEOUT_MAX_MS);
     return { waitMs, applied: `wait=${waitMs / 1000}` };
   }
-  return preferences.includes("respond-async")
-    ? { waitMs: 0, applied: "respond-async" }
-    : { waitMs: defaultWaitMs, applied: undefined };
+  return preferences.includes(NO_WAIT.applied) ? NO_WAIT : { waitMs: defaultWaitMs, applied: undefined };
 }

@@ -1,4 +1,11 @@
-import { type CallNotes, requestIdOf, requestSpanOf, sendJson, sendProblem } from "@adrelay/service-kit";
+import {
+  type CallNotes,
+  headerOf,
+  requestIdOf,
+  requestSpanOf,
+  sendJson,
+  sendProblem,
+} from "@adrelay/service-kit";
 import type { Response } from "express";
 import type { JsonCall } from "../../endpoint.ts";
 import { fallbackError } from "./fallback.ts";
@@ -7,6 +14,7 @@ import { parseTimeoutHeader, TIMEOUT_HEADER } from "./timeout-header.ts";
 import type { Caller } from "./waits.ts";
 
 export const FALLBACK_HEADER = "X-Adrelay-Fallback";
+const FOLDED_TIMEOUT_HEADER = TIMEOUT_HEADER.toLowerCase();
 
 export interface StartInjectionRoute {
   readonly startInjection: StartInjection;
@@ -18,7 +26,7 @@ export interface StartInjectionRoute {
 /** POST /api/ad-injection/start/ */
 export function makeStartInjectionHandler(route: StartInjectionRoute): (call: JsonCall) => Promise<void> {
   return async ({ publisher, request, response, bytes }) => {
-    const timeoutMs = parseTimeoutHeader(request.get(TIMEOUT_HEADER), route.defaultTimeoutMs);
+    const timeoutMs = parseTimeoutHeader(headerOf(request, FOLDED_TIMEOUT_HEADER), route.defaultTimeoutMs);
     if (timeoutMs === undefined) {
       const errors = [
         { path: TIMEOUT_HEADER, message: "must be a whole number of milliseconds from 1 to 30000" },
