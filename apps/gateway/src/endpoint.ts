@@ -45,10 +45,11 @@ export function makeJsonEndpoint(
   name: OperationName,
   handle: (call: JsonCall) => Promise<void>,
 ): RequestHandler {
-  return makeEndpoint(deps, name, async (call) => {
-    const body = await readJson(deps.readBody, call.request, call.response);
+  return makeEndpoint(deps, name, async ({ publisher, request, response }) => {
+    const body = await readJson(deps.readBody, request, response);
     if (body !== undefined) {
-      await handle({ ...call, ...body });
+      const { bytes, text, value } = body;
+      await handle({ publisher, request, response, bytes, text, value });
     }
   });
 }

@@ -51,7 +51,7 @@ function reportRequest({ metrics, log, notes }: PublicAppDeps, finished: Finishe
   const fields = notes.of(response);
   const operation = String(fields["operation"] ?? "other");
   const span = requestSpanOf(response);
-  describeSpan(span, { operation, ...fields });
+  describeSpan(span, operation, fields);
   metrics.requestDuration.observe({
     labels: { operation, status: String(status) },
     value: durationMs / 1000,
@@ -69,7 +69,7 @@ function reportRequest({ metrics, log, notes }: PublicAppDeps, finished: Finishe
   });
 }
 
-function describeSpan(span: Span, { operation, publisher, outcome, ad_response_id }: Notes): void {
+function describeSpan(span: Span, operation: string, { publisher, outcome, ad_response_id }: Notes): void {
   span.set({
     "adrelay.operation": operation,
     "adrelay.publisher": publisher,

@@ -62,8 +62,12 @@ type Fields = Record<string, unknown>;
  */
 function withoutSecrets(fields: Fields): Fields {
   // Almost no line has any, and then it needs no copy.
-  const isSecret = (name: string) => SECRET_MEMBERS.has(name) || hasSecretsBelow(name, fields[name]);
-  return Object.keys(fields).some(isSecret) ? copyWithoutSecrets(fields) : fields;
+  for (const name in fields) {
+    if (SECRET_MEMBERS.has(name) || hasSecretsBelow(name, fields[name])) {
+      return copyWithoutSecrets(fields);
+    }
+  }
+  return fields;
 }
 
 function copyWithoutSecrets(fields: Fields): Fields {
