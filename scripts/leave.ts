@@ -25,11 +25,18 @@ export function makeLeave(folder: string, stopFirst: () => Promise<void> = async
   };
 }
 
-/** A dead parent counts as SIGTERM. */
+/**
+ * The first signal ends the run; a dead parent counts as SIGTERM. What comes after it is no news: Ctrl-C in a terminal
+ * reaches the whole group, this process among it, and the bootstrap passes it on as well.
+ */
 export function leaveOnSignals(name: string, leave: Leave): void {
+  let isStopping = false;
   const stopOn = (signal: keyof typeof EXIT_ON) => {
-    console.error(`\n${name}: stopping (${signal})`);
-    void leave(EXIT_ON[signal]);
+    if (!isStopping) {
+      isStopping = true;
+      console.error(`\n${name}: stopping (${signal})`);
+      void leave(EXIT_ON[signal]);
+    }
   };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => stopOn(signal));
