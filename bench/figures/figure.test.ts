@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { atLeast, atMost, type Figure, holds, ratioOf } from "./figure.ts";
+import { atLeast, atMost, type Figure, holds, ratioOf, ratiosOf } from "./figure.ts";
 
 const figure = (more: Partial<Figure>): Figure => ({
   part: "intake",
@@ -14,9 +14,13 @@ test("a ratio is the median of the rounds' ratios", () => {
   expect(ratioOf(figure({}))).toBe(1);
 });
 
+test("each round has a ratio of its own", () => {
+  expect(ratiosOf(figure({}))).toEqual([0.9, 2, 1]);
+});
+
 test("a figure that is compared with nothing has no ratio", () => {
   const { against: _against, ...alone } = figure({});
-  expect(ratioOf(alone)).toBeUndefined();
+  expect([ratioOf(alone), ratiosOf(alone)]).toEqual([undefined, undefined]);
 });
 
 test.each([

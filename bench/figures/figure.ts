@@ -19,11 +19,15 @@ export interface Promised {
   readonly bound: { readonly kind: "at_least" | "at_most"; readonly value: number };
 }
 
-/** The middle one of the rounds' ratios: both sides of a ratio had the machine in the same state. */
-export function ratioOf({ ours, against }: Figure): number | undefined {
-  return against === undefined
-    ? undefined
-    : median(ours.map((value, round) => value / (against.values[round] ?? Number.NaN)));
+/** Each round's ratio: both sides of it had the machine in the same state. */
+export function ratiosOf({ ours, against }: Figure): readonly number[] | undefined {
+  return against && ours.map((value, round) => value / (against.values[round] ?? Number.NaN));
+}
+
+/** The middle one of the rounds' ratios. */
+export function ratioOf(figure: Figure): number | undefined {
+  const ratios = ratiosOf(figure);
+  return ratios && median(ratios);
 }
 
 /** Whether what is promised holds; undefined of a figure without a promise. */

@@ -20,7 +20,7 @@ Written by \`npm run bench -- --write\`; [README.md](README.md) tells how it mea
 - Parts: ${parts.join(", ")}; ${rounds} rounds of ${roundMs / 1000} s each
 - ${formatVerdict(figures)}
 
-Medians of the rounds; a ratio is the median of the rounds' ratios.
+Medians of the rounds; a ratio is the median of the rounds' ratios. In brackets: the lowest and the highest of the rounds.
 
 ${formatMarkdown(figures)}
 `;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { median, percentile } from "./spread.ts";
+import { median, percentile, spreadOf } from "./spread.ts";
 
 test("the median of an odd number of values is the middle one", () => {
   expect(median([9, 1, 5])).toBe(5);
@@ -7,6 +7,14 @@ test("the median of an odd number of values is the middle one", () => {
 
 test("the median of an even number is the mean of both middle ones", () => {
   expect(median([4, 1, 2, 9])).toBe(3);
+});
+
+test("values spread from the lowest to the highest", () => {
+  expect(spreadOf([4, 1, 9, 2])).toEqual({ lowest: 1, highest: 9 });
+});
+
+test.each([[[]], [[4]], [[4, Number.NaN]]])("of %j there is no spread", (values) => {
+  expect(spreadOf(values)).toBeUndefined();
 });
 
 test("a percentile is one of the values that were measured", () => {

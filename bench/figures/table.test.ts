@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { atLeast, type Figure } from "./figure.ts";
+import { atLeast, atMost, type Figure } from "./figure.ts";
 import { formatMarkdown, formatTable, formatVerdict } from "./table.ts";
 
 const FIGURES: readonly Figure[] = [
@@ -11,15 +11,61 @@ const FIGURES: readonly Figure[] = [
     against: { name: "naive server", values: [5000, 5000, 5000] },
     promise: atLeast("ratio", 1),
   },
-  { part: "redis", what: "memory of one that is awaiting", unit: "B", ours: [334.2] },
+  {
+    part: "intake",
+    what: "share that failed",
+    unit: "%",
+    ours: [0, 0, 0],
+    against: { name: "naive server", values: [0, 0, 0] },
+  },
+  {
+    part: "injection",
+    what: "added p50",
+    unit: "ms",
+    ours: [0.5, 0.3, 10.25],
+    against: { name: "bare proxy", values: [0.25, 0.3, 5] },
+    promise: atMost("value", 1),
+  },
+  { part: "redis", what: "memory of one that is awaiting", unit: "B", ours: [334.2, 330] },
   { part: "delivery", what: "deliveries", unit: "/s", ours: [10], promise: atLeast("value", 20) },
 ];
+const [INTAKE, FAILED, INJECTION, REDIS, DELIVERY] = FIGURES.map((figure) =>
+  formatTable([figure]).split("\n").at(-1),
+);
 
-test("the table has medians, ratios, promises and whether they hold", () => {
-  const lines = formatTable(FIGURES).split("\n");
-  expect(lines[1]).toMatch(/acknowledgments +5000\/s +5000\/s +naive server +1\.00 +ratio ≥ 1 +holds$/);
-  expect(lines[2]).toMatch(/awaiting +334 B$/);
-  expect(lines[3]).toMatch(/10\.0\/s +value ≥ 20 +FAILS$/);
+test("a promised ratio stands with the lowest and the highest of the rounds", () => {
+  expect(INTAKE).toMatch(
+    /^acknowledgments +5000\/s +5000\/s +naive server +1\.00 \(0\.80–1\.20\) +ratio ≥ 1 +holds$/,
+  );
+});
+
+test("a promised value stands with its spread, and so does the ratio beside it", () => {
+  expect(INJECTION).toMatch(
+    /^added p50 +0\.50 ms \(0\.30–10\.25\) +0\.30 ms +bare proxy +2\.00 \(1\.00–2\.05\) +value ≤ 1 +holds$/,
+  );
+});
+
+test("a value that nothing is promised of is a median alone", () => {
+  expect(REDIS).toMatch(/awaiting +332 B$/);
+});
+
+test("one round has no spread", () => {
+  expect(DELIVERY).toMatch(/^deliveries +10\.0\/s +value ≥ 20 +FAILS$/);
+});
+
+test("where nothing was measured on either side there is no ratio", () => {
+  expect(FAILED).toMatch(/failed +0\.00 % +0\.00 % +naive server$/);
+});
+
+test("each part is a block of the terminal's table, below its name", () => {
+  const blocks = formatTable(FIGURES).split("\n\n");
+  expect(blocks.map((block) => /^\w+/.exec(block)?.[0])).toEqual([
+    "intake",
+    "injection",
+    "redis",
+    "delivery",
+  ]);
+  expect(blocks[0]?.split("\n")).toHaveLength(3);
 });
 
 test("the Markdown table has a line for each figure below its head", () => {
@@ -29,5 +75,5 @@ test("the Markdown table has a line for each figure below its head", () => {
 });
 
 test("only figures with a promise are counted", () => {
-  expect(formatVerdict(FIGURES)).toBe("1 of 2 promises hold");
+  expect(formatVerdict(FIGURES)).toBe("2 of 3 promises hold");
 });

@@ -1,29 +1,32 @@
-import { type Figure, holds, ratioOf } from "./figure.ts";
-import { median } from "./spread.ts";
+import { type Figure, holds, ratiosOf } from "./figure.ts";
+import { median, spreadOf } from "./spread.ts";
 
-const HEAD = ["part", "what", "Adrelay", "against", "", "ratio", "promised", ""] as const;
+const HEAD = ["what", "Adrelay", "against", "", "ratio", "promised", ""] as const;
 
-/** A line for each figure: medians of the rounds, and the median of their ratios. */
-export function tableRows(figures: readonly Figure[]): readonly (readonly string[])[] {
-  return figures.map((figure) => {
-    const { part, what, unit, ours, against } = figure;
-    const ratio = ratioOf(figure);
-    return [
-      part,
-      what,
-      withUnit(median(ours), unit),
-      against === undefined ? "" : withUnit(median(against.values), unit),
-      against?.name ?? "",
-      ratio === undefined || Number.isNaN(ratio) ? "" : ratio.toFixed(2),
-      describePromise(figure),
-      verdictOf(figure),
-    ];
-  });
+/**
+ * The table for a terminal: of each part a block of its own, headed by its name and no wider than its figures are. A
+ * part's figures come one after the other.
+ */
+export function formatTable(figures: readonly Figure[]): string {
+  return [...Map.groupBy(figures, ({ part }) => part)]
+    .map(([part, some]) => formatBlock([[part, ...HEAD.slice(1)], ...some.map(cellsOf)]))
+    .join("\n\n");
 }
 
-/** The table for a terminal. */
-export function formatTable(figures: readonly Figure[]): string {
-  const rows = [HEAD, ...tableRows(figures)];
+/** The table for a Markdown file. */
+export function formatMarkdown(figures: readonly Figure[]): string {
+  const head = ["part", ...HEAD];
+  const rows = [head, head.map(() => "---"), ...figures.map((figure) => [figure.part, ...cellsOf(figure)])];
+  return rows.map((row) => `| ${row.join(" | ")} |`).join("\n");
+}
+
+/** How many of the promises that were measured hold. */
+export function formatVerdict(figures: readonly Figure[]): string {
+  const verdicts = figures.map(holds).filter((verdict) => verdict !== undefined);
+  return `${verdicts.filter(Boolean).length} of ${verdicts.length} promises hold`;
+}
+
+function formatBlock(rows: readonly (readonly string[])[]): string {
   const widths = HEAD.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows
     .map((row) =>
@@ -35,21 +38,40 @@ export function formatTable(figures: readonly Figure[]): string {
     .join("\n");
 }
 
-/** The table for a Markdown file. */
-export function formatMarkdown(figures: readonly Figure[]): string {
-  const rows = [HEAD, HEAD.map(() => "---"), ...tableRows(figures)];
-  return rows.map((row) => `| ${row.join(" | ")} |`).join("\n");
-}
-
-/** How many of the promises that were measured hold. */
-export function formatVerdict(figures: readonly Figure[]): string {
-  const verdicts = figures.map(holds).filter((verdict) => verdict !== undefined);
-  return `${verdicts.filter(Boolean).length} of ${verdicts.length} promises hold`;
+/** Medians of the rounds, and the spread of what rounds are compared by: of ratios, and of a value that is promised. */
+function cellsOf(figure: Figure): readonly string[] {
+  const { what, unit, ours, against, promise } = figure;
+  return [
+    what,
+    `${withUnit(median(ours), unit)}${promise?.of === "value" ? describeSpread(ours, digitsOf(median(ours))) : ""}`,
+    against === undefined ? "" : withUnit(median(against.values), unit),
+    against?.name ?? "",
+    describeRatios(ratiosOf(figure)),
+    describePromise(figure),
+    verdictOf(figure),
+  ];
 }
 
 function withUnit(value: number, unit: string): string {
-  const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
-  return `${value.toFixed(digits)}${unit === "" || unit.startsWith("/") ? unit : ` ${unit}`}`;
+  return `${value.toFixed(digitsOf(value))}${unit === "" || unit.startsWith("/") ? unit : ` ${unit}`}`;
+}
+
+function digitsOf(value: number): number {
+  const size = Math.abs(value);
+  return size >= 100 ? 0 : size >= 10 ? 1 : 2;
+}
+
+const RATIO_DIGITS = 2;
+
+function describeRatios(ratios: readonly number[] = []): string {
+  const middle = median(ratios);
+  return Number.isNaN(middle) ? "" : `${middle.toFixed(RATIO_DIGITS)}${describeSpread(ratios, RATIO_DIGITS)}`;
+}
+
+/** With the digits of the median that it stands behind. */
+function describeSpread(values: readonly number[], digits: number): string {
+  const spread = spreadOf(values);
+  return spread === undefined ? "" : ` (${spread.lowest.toFixed(digits)}–${spread.highest.toFixed(digits)})`;
 }
 
 function describePromise({ promise }: Figure): string {

@@ -11,8 +11,9 @@ const GROWTH_MAX = 10_000_000;
 export const BENCH_HELP = `Usage: npm run bench -- [--only PART,...] [--rounds N] [--seconds N] [--growth N,...]
                             [--json] [--write] [--profile DIR]
 
-Measures Adrelay beside the naive version of each of its parts, in turns within one run, and prints one table with the
-medians, and which promises hold. It has Redis servers and processes of its own; everything is stopped and removed in the end.
+Measures Adrelay beside the naive version of each of its parts, in turns within one run, and prints the medians of the
+rounds, how far the rounds' ratios spread, and which promises hold. It has Redis servers and processes of
+its own; everything is stopped and removed in the end.
 
   --only PART     of ${BENCH_PARTS.join(", ")} only these
   --rounds N      rounds of each comparison (default: ${DEFAULT_ROUNDS})
