@@ -1,20 +1,17 @@
-/**
- * Measures the ad server with many ads on a real Redis: how long it takes to start, and how long an injection
- * takes at a steady rate, sent on time whether or not the earlier ones have been answered.
- *
- * node bench/ad-server.ts [ads] [injections per second] [seconds]
- */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startAdServer, startTestRedis, TEST_PROVIDER_KEY } from "@adrelay/testkit";
 import { z } from "zod";
+import type { BenchAdServerOptions } from "../scripts/bootstrap/bench-ad-server-options.mjs";
 import { writeManyAds } from "./ad-server/many-ads.ts";
 
-const ADS = Number(process.argv[2] ?? 10_000);
-const RATE = Number(process.argv[3] ?? 100);
-const SECONDS = Number(process.argv[4] ?? 30);
+/** One run of it. */
+export interface AdServerBench extends BenchAdServerOptions {
+  readonly folder: string;
+  readonly say: (line: string) => void;
+}
+
 const WARM_UP = 100;
 
 const PROMPTS_FILE = fileURLToPath(new URL("../apps/ad-server/testdata/prompts-dev.jsonl", import.meta.url));
@@ -23,34 +20,41 @@ const promptSchema = z.object({
   country: z.string().optional(),
   age: z.int().optional(),
 });
-const prompts = readFileSync(PROMPTS_FILE, "utf8")
-  .trim()
-  .split("\n")
-  .map((line) => promptSchema.parse(JSON.parse(line)));
-
 const answerSchema = z.object({ execution_time_ms: z.number() });
 
-const say = (line: string) => console.log(line);
-
-const dir = mkdtempSync(join(tmpdir(), "adrelay-bench-"));
-const redis = await startTestRedis();
-const server = await startAdServer(redis);
-try {
-  await server.stop();
-  const catalogFile = join(dir, "catalog.yaml");
-  writeManyAds(catalogFile, ADS);
-  const startedAtMs = performance.now();
-  await server.start({ CATALOG_FILE: catalogFile, PACING: "asap" });
-  say(`start-up with ${ADS} ads: ${((performance.now() - startedAtMs) / 1000).toFixed(2)} s`);
-  for (let index = 0; index < WARM_UP; index += 1) {
-    await inject(index);
+/**
+ * Measures the ad server with many ads on a real Redis: how long it takes to start, and how long an injection
+ * takes at a steady rate, sent on time whether or not the earlier ones have been answered.
+ */
+export async function measureAdServer(bench: AdServerBench): Promise<void> {
+  const redis = await startTestRedis();
+  const server = await startAdServer(redis);
+  try {
+    await server.stop();
+    const catalogFile = join(bench.folder, "catalog.yaml");
+    writeManyAds(catalogFile, bench.ads);
+    const startedAtMs = performance.now();
+    await server.start({ CATALOG_FILE: catalogFile, PACING: "asap" });
+    const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(2);
+    bench.say(`start-up with ${bench.ads} ads: ${seconds} s`);
+    const inject = makeInject(server.url, loadPrompts());
+    for (let index = 0; index < WARM_UP; index += 1) {
+      await inject(index);
+    }
+    report(bench, await sendOnTime(bench, inject));
+  } finally {
+    await server.stop();
+    await redis.dispose();
   }
-  const answers = await sendOnTime();
-  report(answers);
-} finally {
-  await server.stop();
-  await redis.dispose();
-  rmSync(dir, { recursive: true, force: true });
+}
+
+type Prompt = z.infer<typeof promptSchema>;
+
+function loadPrompts(): readonly Prompt[] {
+  return readFileSync(PROMPTS_FILE, "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => promptSchema.parse(JSON.parse(line)));
 }
 
 interface Answer {
@@ -60,12 +64,14 @@ interface Answer {
   readonly servedMs: number;
 }
 
-async function sendOnTime(): Promise<Answer[]> {
-  const count = RATE * SECONDS;
+type Inject = (index: number) => Promise<Answer>;
+
+async function sendOnTime({ rate, seconds }: AdServerBench, inject: Inject): Promise<Answer[]> {
+  const count = rate * seconds;
   const startedAtMs = performance.now();
   const sent: Promise<Answer>[] = [];
   while (sent.length < count) {
-    const due = Math.min(count, Math.floor(((performance.now() - startedAtMs) * RATE) / 1000) + 1);
+    const due = Math.min(count, Math.floor(((performance.now() - startedAtMs) * rate) / 1000) + 1);
     while (sent.length < due) {
       sent.push(inject(sent.length));
     }
@@ -74,26 +80,28 @@ async function sendOnTime(): Promise<Answer[]> {
   return Promise.all(sent);
 }
 
-async function inject(index: number): Promise<Answer> {
-  const { prompt, country, age } = prompts[index % prompts.length] ?? { prompt: "" };
-  const startedAtMs = performance.now();
-  const response = await fetch(`${server.url}/api/ad-injection/start/`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json", "X-Service-API-Key": TEST_PROVIDER_KEY },
-    body: JSON.stringify({
-      prompt,
-      request_context: { session_id: `s-${index}`, user_agent: "bench", user_ip: "192.0.2.1" },
-      optional_context: { country, age },
-    }),
-  });
-  const { execution_time_ms: servedMs } = answerSchema.parse(await response.json());
-  return { status: response.status, durationMs: performance.now() - startedAtMs, servedMs };
+function makeInject(url: string, prompts: readonly Prompt[]): Inject {
+  return async (index) => {
+    const { prompt, country, age } = prompts[index % prompts.length] ?? { prompt: "" };
+    const startedAtMs = performance.now();
+    const response = await fetch(`${url}/api/ad-injection/start/`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "X-Service-API-Key": TEST_PROVIDER_KEY },
+      body: JSON.stringify({
+        prompt,
+        request_context: { session_id: `s-${index}`, user_agent: "bench", user_ip: "192.0.2.1" },
+        optional_context: { country, age },
+      }),
+    });
+    const { execution_time_ms: servedMs } = answerSchema.parse(await response.json());
+    return { status: response.status, durationMs: performance.now() - startedAtMs, servedMs };
+  };
 }
 
-function report(answers: readonly Answer[]): void {
+function report({ rate, say }: AdServerBench, answers: readonly Answer[]): void {
   const statuses = Map.groupBy(answers, ({ status }) => status);
   say(
-    `${answers.length} injections at ${RATE}/s: ${[...statuses].map(([status, some]) => `${some.length} of ${status}`).join(", ")}`,
+    `${answers.length} injections at ${rate}/s: ${[...statuses].map(([status, some]) => `${some.length} of ${status}`).join(", ")}`,
   );
   say(`  as the caller has it: ${percentiles(answers.map(({ durationMs }) => durationMs))}`);
   say(`  as the server says: ${percentiles(answers.map(({ servedMs }) => servedMs))}`);

@@ -1,20 +1,14 @@
 /** `npm run bench`: Adrelay beside the naive version of it, and one table. Started by the bootstrap. */
-import { mkdirSync, mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { mkdirSync } from "node:fs";
 import type { Bench } from "../bench/bench.ts";
 import { holds } from "../bench/figures/figure.ts";
 import { describeMachine, formatMachine } from "../bench/figures/machine.ts";
 import { writeResults } from "../bench/figures/results-file.ts";
 import { formatTable, formatVerdict } from "../bench/figures/table.ts";
 import { runBench } from "../bench/run-bench.ts";
+import { runBenchmark } from "./bench/bench-run.ts";
 import { parseBenchOptions } from "./bootstrap/command-line.mjs";
-import { leaveOnSignals, makeLeave } from "./leave.ts";
-import { provideRedis } from "./test/redis-choice.ts";
 
-const REDIS_CACHE = fileURLToPath(new URL("../.adrelay/redis-server", import.meta.url));
-const EXIT_BROKEN = 1;
 const EXIT_USAGE = 2;
 
 await main(process.argv.slice(2));
@@ -26,37 +20,16 @@ async function main(args: readonly string[]): Promise<void> {
     console.error("npm run bench -- --help tells what it takes");
     process.exit(EXIT_USAGE);
   }
-  const folder = mkdtempSync(join(tmpdir(), "adrelay-bench-run-"));
-  // All folders of the run, Redis' data among them, go with this one.
-  process.env["TMPDIR"] = folder;
-  // Its CPU time and memory are those of a process of this machine.
-  process.env["ADRELAY_TEST_REDIS"] = "local";
-  const ending = new AbortController();
-  const leave = makeLeave(folder, async () => ending.abort());
-  leaveOnSignals("npm run bench", leave);
-  process.on("uncaughtException", (error) => {
-    console.error(error);
-    void leave(EXIT_BROKEN);
-  });
   const say = options.isJson ? console.error : console.log;
-  if (!(await provideRedis(REDIS_CACHE, say))) {
-    return leave(EXIT_BROKEN);
-  }
-  if (options.profileDir !== undefined) {
-    mkdirSync(options.profileDir, { recursive: true });
-  }
-  const isKept = await bench({ ...options, folder, say }).catch((error: unknown) => {
-    // What breaks since everything is being ended says nothing.
-    if (!ending.signal.aborted) {
-      console.error(error);
-    }
-    return false;
-  });
-  await leave(isKept ? 0 : EXIT_BROKEN);
+  const measure = (folder: string) => bench({ ...options, folder, say });
+  await runBenchmark({ name: "npm run bench", say, measure });
 }
 
 /** Whether every promise that was measured holds. */
 async function bench(bench: Bench): Promise<boolean> {
+  if (bench.profileDir !== undefined) {
+    mkdirSync(bench.profileDir, { recursive: true });
+  }
   const machine = await describeMachine();
   bench.say(formatMachine(machine));
   const figures = await runBench(bench);

@@ -57,7 +57,7 @@ function signalAll(pids: Iterable<number>, signal: NodeJS.Signals): void {
 }
 
 /** All processes that run; those that ended and were not yet collected are none of them. */
-function listProcesses(): readonly ProcessEntry[] {
+export function listProcesses(): readonly ProcessEntry[] {
   const pids = process.platform === "linux" ? readdirSync("/proc").filter((name) => /^\d+$/.test(name)) : [];
   const lines = pids.length > 0 ? pids.map(readStat) : askPs();
   return lines.flatMap((line) => {
