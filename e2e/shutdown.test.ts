@@ -88,6 +88,7 @@ const STATES: readonly State[] = [
       await command("CLIENT KILL TYPE pubsub")(surroundings);
     },
   },
+  { name: "Redis wanting another password with attempts under way", make: turnedDownInAttempts },
   { name: "connections to Redis swallowed", make: ({ toRedis }) => toRedis.swallow() },
   { name: "replies of Redis slow", make: ({ toRedis }) => toRedis.setReplyDelay(2000) },
   { name: "provider hanging", make: providerThat("hang") },
@@ -185,6 +186,20 @@ async function underLoad(surroundings: Surroundings): Promise<void> {
 }
 
 async function frozenInAttempts(surroundings: Surroundings): Promise<void> {
+  await beginSlowAttempts(surroundings);
+  await surroundings.redis.freeze();
+  // The attempts end meanwhile, and can't be booked.
+  await pause(700);
+}
+
+async function turnedDownInAttempts(surroundings: Surroundings): Promise<void> {
+  await beginSlowAttempts(surroundings);
+  await command("CONFIG SET requirepass another")(surroundings);
+  await command("CLIENT KILL TYPE normal SKIPME yes")(surroundings);
+  await pause(700);
+}
+
+async function beginSlowAttempts(surroundings: Surroundings): Promise<void> {
   surroundings.provider.onAcknowledge(() => ({
     kind: "late",
     delayMs: 500,
@@ -192,9 +207,6 @@ async function frozenInAttempts(surroundings: Surroundings): Promise<void> {
   }));
   await beginAcknowledgments(surroundings);
   await posted(surroundings);
-  await surroundings.redis.freeze();
-  // The attempts end meanwhile, and can't be booked.
-  await pause(700);
 }
 
 /** SIGTERM to each; answers with how each ended, and how long the slowest took. */

@@ -1,6 +1,7 @@
-import { Redis, type RedisOptions } from "ioredis";
+import type { Redis, RedisOptions } from "ioredis";
 import type { Logger } from "pino";
 import { type ConnectionOptions, RequestRedis } from "./request-redis.ts";
+import { WaitingRedis } from "./waiting-redis.ts";
 
 /** What a connection is for, which decides how it behaves while Redis is away. */
 export type RedisRole =
@@ -41,13 +42,15 @@ const ROLE_OPTIONS = {
 export function connectRedis(url: string, role: RedisRole, log: Logger): Redis {
   const options: ConnectionOptions = {
     connectTimeout: CONNECT_TIMEOUT_MS,
+    // One that reads its data is asked as often whether it has them.
+    maxLoadingRetryTime: RECONNECT_DELAY_MAX_MS,
     retryStrategy: (times) => Math.min(50 * times, RECONNECT_DELAY_MAX_MS),
     ...ROLE_OPTIONS[role],
   };
   const redis =
     role === "request"
       ? new RequestRedis(url, { ...options, commandTimeoutMs: REQUEST_COMMAND_TIMEOUT_MS })
-      : new Redis(url, options);
+      : new WaitingRedis(url, options);
   if (role === "subscriber") {
     const heartbeat = setInterval(() => void redis.ping().catch(() => {}), HEARTBEAT_MS).unref();
     redis.once("end", () => clearInterval(heartbeat));

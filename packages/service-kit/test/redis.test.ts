@@ -76,6 +76,23 @@ test("a request's connection fails fast while Redis is away and recovers within 
   }
 });
 
+test("a worker's command waits while Redis turns its connections down", async () => {
+  const redis = connectRedis(server.url, "worker", log);
+  const admin = connectRedis(server.url, "subscriber", log);
+  try {
+    await admin.config("SET", "requirepass", "another");
+    const isTurnedDown = new Promise((resolve) => redis.on("error", resolve));
+    redis.disconnect(true);
+    const reply = redis.echo("a text");
+    expect(await isTurnedDown).toMatchObject({ message: expect.stringContaining("NOAUTH") });
+    await admin.config("SET", "requirepass", "");
+    expect(await reply).toBe("a text");
+  } finally {
+    redis.disconnect();
+    admin.disconnect();
+  }
+});
+
 test("a Redis that doesn't answer is not taken for one with other settings", async () => {
   const redis = connectRedis(server.url, "request", log);
   await guardRedis(redis, "strict", log);

@@ -1,0 +1,162 @@
+/** What a provider has answered is booked without a second post, whatever the connection to Redis goes through meanwhile. */
+import { randomUUID } from "node:crypto";
+import { adAckIdSchema, adResponseIdSchema, type DeliveryJob, publisherIdSchema } from "@adrelay/contract";
+import { Ledger, Taker } from "@adrelay/ledger";
+import { DeliveryQueue } from "@adrelay/queue";
+import {
+  acknowledged,
+  eventually,
+  pause,
+  startApp,
+  startScriptedProvider,
+  startTestRedis,
+  type TestRedis,
+} from "@adrelay/testkit";
+import { Redis } from "ioredis";
+import { afterEach, expect, test } from "vitest";
+
+const publisher = publisherIdSchema.parse("default");
+/** Less than what a worker delivers at once, and more than fit into one call of a script. */
+const JOBS = 30;
+const PROVIDER_TAKES_MS = 800;
+/** Longer than the provider takes: the answers come while Redis is out of reach. */
+const AWAY_MS = 1500;
+/** Far less than a lost job waits for: the lock that its first run held. */
+const BOOKED_WITHIN_MS = 4000;
+
+/** For each record that Redis reads when it starts. It tells that it is at it after each 1024. */
+const LOAD_DELAY_US = 300;
+const RECORDS_FOR_LONG = 8000;
+
+const stops: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const stop of stops.splice(0).reverse()) {
+    await stop();
+  }
+});
+
+async function setup() {
+  const server = await startTestRedis(["--key-load-delay", String(LOAD_DELAY_US)]);
+  stops.push(() => server.dispose());
+  const redis = new Redis(server.url, { maxRetriesPerRequest: null });
+  redis.on("error", () => {});
+  const admin = redis.duplicate();
+  admin.on("error", () => {});
+  stops.push(() => {
+    redis.disconnect();
+    admin.disconnect();
+  });
+  const provider = await startScriptedProvider();
+  provider.onAcknowledge(() => ({ kind: "late", delayMs: PROVIDER_TAKES_MS, answer: acknowledged() }));
+  stops.push(() => provider.close());
+  const queue = new DeliveryQueue({ redis });
+  stops.push(() => queue.close());
+  const ledger = new Ledger({ redis, recordRetentionMs: 60_000 });
+  const taker = new Taker({ redis, insertion: queue.insertion(), takesUnknown: true });
+  const worker = await startApp("worker", {
+    REDIS_URL: server.url,
+    PROVIDER_URL: provider.url,
+    PROVIDER_API_KEY: "key",
+    API_KEYS: "key",
+    WORKER_OPS_PORT: "0",
+  });
+  stops.push(() => worker.stop());
+  const jobs = Array.from({ length: JOBS }, newJob);
+  const take = (job: DeliveryJob) =>
+    taker.take({ id: job.adResponseId, publisher, textHash: "hash", job: queue.jobToInsert(job) });
+  await Promise.all(jobs.map(take));
+  await eventually(() => expect(provider.posts).toHaveLength(JOBS));
+  const states = async () => {
+    const entries = await Promise.all(jobs.map(({ adResponseId }) => ledger.find(adResponseId)));
+    return new Set(entries.map((entry) => entry?.state));
+  };
+  return { server, admin, provider, worker, states };
+}
+
+function newJob(): DeliveryJob {
+  const adResponseId = adResponseIdSchema.parse(randomUUID());
+  return {
+    v: 1,
+    adResponseId,
+    adAckId: adAckIdSchema.parse(randomUUID()),
+    publisher,
+    body: JSON.stringify({ ad_response_id: adResponseId }),
+    requestId: "r",
+  };
+}
+
+const tell = async ({ admin }: Surroundings, ...lines: string[]) => {
+  for (const line of lines) {
+    const [name = "", ...args] = line.split(" ");
+    await admin.call(name, ...args.map((arg) => (arg === "''" ? "" : arg)));
+  }
+};
+
+const KILL_ALL = "CLIENT KILL TYPE normal SKIPME yes";
+
+interface Surroundings {
+  readonly server: TestRedis;
+  /** Connected throughout. */
+  readonly admin: Redis;
+}
+
+interface Way {
+  readonly name: string;
+  takeAway(surroundings: Surroundings): Promise<void>;
+  bringBack(surroundings: Surroundings): Promise<void>;
+}
+
+/** To test one more way, add it here. */
+const WAYS: readonly Way[] = [
+  {
+    name: "its connections killed",
+    takeAway: (all) => tell(all, KILL_ALL),
+    bringBack: () => Promise.resolve(),
+  },
+  {
+    name: "Redis killed and started again",
+    takeAway: ({ server }) => server.crash(),
+    bringBack: ({ server }) => server.restart(),
+  },
+  {
+    name: "Redis started again and long at reading its data",
+    takeAway: async ({ server, admin }) => {
+      await admin.eval("for n = 1, ARGV[1] do redis.call('SET', 'record:' .. n, n) end", 0, RECORDS_FOR_LONG);
+      await server.crash();
+    },
+    bringBack: ({ server }) => server.restart(),
+  },
+  {
+    name: "another password for a while",
+    takeAway: (all) => tell(all, "CONFIG SET requirepass other", KILL_ALL),
+    bringBack: (all) => tell(all, "CONFIG SET requirepass ''"),
+  },
+  {
+    name: "its user forbidden to do anything for a while",
+    takeAway: (all) =>
+      tell(
+        all,
+        "ACL SETUSER admin on nopass allcommands allkeys allchannels",
+        "AUTH admin any",
+        "ACL SETUSER default off",
+        KILL_ALL,
+      ),
+    bringBack: (all) => tell(all, "ACL SETUSER default on"),
+  },
+  {
+    name: "Redis taking no more clients for a while",
+    takeAway: (all) => tell(all, "CONFIG SET maxclients 1", KILL_ALL),
+    bringBack: (all) => tell(all, "CONFIG SET maxclients 1000"),
+  },
+];
+
+test.each(WAYS)("an outcome is booked once, with $name", async ({ takeAway, bringBack }) => {
+  const { provider, worker, states, ...surroundings } = await setup();
+  await takeAway(surroundings);
+  await pause(AWAY_MS);
+  await bringBack(surroundings);
+  await eventually(async () => expect(await states()).toEqual(new Set(["delivered"])), BOOKED_WITHIN_MS);
+  expect(provider.posts).toHaveLength(JOBS);
+  expect(worker.logs.filter(({ event }) => event === "attempt_failed")).toEqual([]);
+});
