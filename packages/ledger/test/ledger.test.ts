@@ -228,6 +228,30 @@ test("a record that has ended is forgotten and its counts stay", async () => {
   expectBalance(snapshot);
 });
 
+test.each([
+  ["queued", "deliver"],
+  ["queued", "refuse"],
+  ["queued", "retry"],
+  ["queued", "die"],
+  ["dead", "deliver"],
+] as const)("a full Redis books what came of an attempt: %s, then %s", async (state, event) => {
+  const fixture = setup();
+  const id = fixture.newId();
+  for (const step of PATHS[state]) {
+    await fire(fixture, id, step);
+  }
+  await redis.config("SET", "maxmemory", "1");
+  try {
+    await expect(redis.set("key", "value")).rejects.toThrow("OOM");
+    expect(await fixture.settle(id, event)).toBe("booked");
+  } finally {
+    await redis.config("SET", "maxmemory", "0");
+  }
+  const transition = decideTransition(state, event);
+  expect(transition).toMatchObject({ kind: "moved", to: await stateOf(fixture.ledger, id) });
+  expectBalance(await fixture.ledger.snapshot());
+});
+
 test("a Redis that forgot the scripts gets them again", async () => {
   const { ledger, newId } = setup();
   await redis.script("FLUSH");

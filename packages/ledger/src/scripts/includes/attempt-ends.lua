@@ -25,9 +25,11 @@ local function writeRetry(key, id, log, attempts, now, waitMs, failures)
 end
 
 -- When it ended is when its last attempt was logged: a field for it would make the record of each delivery larger.
+-- A full Redis lets a script write anything once it has written what takes no memory, so that comes first: what is
+-- delivered can be booked, and its text leaves.
 local function writeLastWord(key, log, attempts, to, label, ackId, retentionMs)
-  redis.call('HSET', key, 'l', log, 'n', attempts, 's', to, 'o', label, 'i', ackId)
   redis.call('PEXPIRE', key, retentionMs)
+  redis.call('HSET', key, 'l', log, 'n', attempts, 's', to, 'o', label, 'i', ackId)
 end
 
 -- A dead letter that turns out to have arrived: the queue keeps its text still.

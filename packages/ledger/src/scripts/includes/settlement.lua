@@ -27,7 +27,8 @@ local function settle(key, id, event, label, code, ackId, durationMs, channel, m
 
   attempts = tonumber(attempts) or 0
   log = logWith(log, attempts, attemptsKept, nowText .. ',' .. code .. ',' .. durationMs .. ',' .. event .. '\n')
-  if wait then
+  -- Of a retry or death, also without need: it lets a full Redis take the rest, as in attempt-ends.lua.
+  if wait or not isLastWord then
     redis.call('ZREM', dueKey, id)
   end
   if event == 'retry' then
