@@ -1,6 +1,6 @@
 /**
  * BullMQ's worker, but for the way jobs are completed: without a result, for good, and by a script of somebody else's that
- * has more to do in the same step (`QueueCompletion`).
+ * has more to do in the same step (`QueueCompletion`). And but for its haste: see `moveToActive`.
  *
  * 1. What a handler wants booked waits here, by its job, until BullMQ completes that job; so does what was seen with a
  *    fetched job until it runs. Both go with the job if it never comes to that.
@@ -81,6 +81,9 @@ export interface Finishing<Booking, Look> {
   readonly finishWith: (completion: QueueCompletion) => FinishJob<Booking, Look>;
 }
 
+/** While Redis refuses writes, a job is asked for again after this. */
+const FETCH_AGAIN_MS = 500;
+
 /** A worker's jobs have the notes that their data, as they were fetched, had. */
 export class NotingWorker<Booking, Look> extends Worker {
   readonly #notes: JobNotes<Booking, Look>;
@@ -100,6 +103,14 @@ export class NotingWorker<Booking, Look> extends Worker {
     this.#notes.noteLook(job, this.#notes.takeLook(data));
     data.data = "";
     return job;
+  }
+
+  /** A fetch that fails is made again at once by BullMQ: thousands a second, of a Redis that takes no writes. */
+  protected override moveToActive(...asked: Parameters<Worker["moveToActive"]>): Promise<Job> {
+    return super.moveToActive(...asked).catch(async (error: unknown) => {
+      await new Promise((resolve) => setTimeout(resolve, FETCH_AGAIN_MS));
+      throw error;
+    });
   }
 
   /** Data that aren't JSON are unreadable like those of another version: BullMQ would leave their job to stall for ever. */

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { adAckIdSchema, adResponseIdSchema, type DeliveryJob, publisherIdSchema } from "@adrelay/contract";
-import { eventually, startSocketProxy, startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { eventually, pause, startSocketProxy, startTestRedis, type TestRedis } from "@adrelay/testkit";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -123,6 +123,26 @@ test("a handler that throws is run again", async () => {
   });
   await eventually(() => expect(runs).toBe(2), 10_000);
   expect(errors).toEqual([expect.objectContaining({ message: "the ledger is away" })]);
+});
+
+test("a worker that Redis hands out no jobs asks again without haste, and gets them later", async () => {
+  const { queue, work, errors } = setup();
+  const ran = Promise.withResolvers<void>();
+  await queue.enqueue(newJob(), "hash");
+  await redis.config("SET", "min-replicas-to-write", "1");
+  try {
+    work(async () => {
+      ran.resolve();
+      return { kind: "finished" };
+    });
+    await eventually(() => expect(errors).not.toEqual([]));
+    await pause(1000);
+    expect(errors.length).toBeLessThan(10);
+  } finally {
+    await redis.config("SET", "min-replicas-to-write", "0");
+  }
+  await ran.promise;
+  await eventually(async () => expect(await queue.counts()).toEqual(NOTHING));
 });
 
 test("a dead letter is kept until it is requeued or removed", async () => {
