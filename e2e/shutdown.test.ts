@@ -79,6 +79,7 @@ const STATES: readonly State[] = [
   { name: "Redis frozen", make: ({ redis }) => redis.freeze() },
   { name: "Redis frozen with attempts under way", make: frozenInAttempts },
   { name: "Redis READONLY", make: command("REPLICAOF 127.0.0.1 1") },
+  { name: "Redis READONLY with attempts under way", make: readOnlyInAttempts },
   { name: "Redis out of memory", make: command("CONFIG SET maxmemory 1") },
   {
     name: "Redis at maxclients",
@@ -196,6 +197,12 @@ async function turnedDownInAttempts(surroundings: Surroundings): Promise<void> {
   await beginSlowAttempts(surroundings);
   await command("CONFIG SET requirepass another")(surroundings);
   await command("CLIENT KILL TYPE normal SKIPME yes")(surroundings);
+  await pause(700);
+}
+
+async function readOnlyInAttempts(surroundings: Surroundings): Promise<void> {
+  await beginSlowAttempts(surroundings);
+  await command("REPLICAOF 127.0.0.1 1")(surroundings);
   await pause(700);
 }
 

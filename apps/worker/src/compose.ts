@@ -23,6 +23,7 @@ import type { Gatekeeper } from "./gates/gatekeeper.ts";
 import { openGates } from "./gates/open-gates.ts";
 import { makeDeliver } from "./jobs/deliver/deliver.ts";
 import { makeFinish } from "./jobs/deliver/finish-attempt.ts";
+import { Insistence } from "./jobs/deliver/insistence.ts";
 import { startJobs } from "./jobs/start-jobs.ts";
 import { startPulse } from "./pulse.ts";
 import { createWorkerMetrics } from "./worker-metrics.ts";
@@ -92,7 +93,8 @@ function makeWorker(
 ): DeliveryWorker {
   // An outcome that is known must be booked, however long Redis takes: this connection waits for it.
   const ledgerOptions = { redis: workerRedis, recordRetentionMs: settings.RECORD_RETENTION };
-  const reporting = { metrics: createWorkerMetrics(registry), log };
+  const insistence = new Insistence({ log, isStopping: () => lifecycle.isStopping });
+  const booking = { metrics: createWorkerMetrics(registry), log, insistence };
   const onError = (err: unknown, id: string | undefined) => {
     if (id === undefined) {
       // The queue's own troubles with Redis, several a second while it is away: the connection logs that.
@@ -106,7 +108,7 @@ function makeWorker(
     concurrency: places,
     attemptTimeoutMs: settings.DELIVERY_TIMEOUT_MS,
     handle: makeDeliver({
-      ...reporting,
+      ...booking,
       ledger: new Ledger(ledgerOptions),
       provider,
       gatekeeper,
@@ -117,7 +119,7 @@ function makeWorker(
       random: Math.random,
     }),
     finishWith: (completion) =>
-      makeFinish({ ...reporting, finisher: new Finisher({ ...ledgerOptions, completion }), onError }),
+      makeFinish({ ...booking, finisher: new Finisher({ ...ledgerOptions, completion }), onError }),
     onError,
     onUnreadable: (jobId) => log.error({ event: "job_unreadable", job_id: jobId }),
   });

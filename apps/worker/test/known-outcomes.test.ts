@@ -1,9 +1,10 @@
-/** What a provider has answered is booked without a second post, whatever the connection to Redis goes through meanwhile. */
+/** What a provider has answered is booked without a second post, whatever Redis and the way to it go through meanwhile. */
 import { randomUUID } from "node:crypto";
 import { adAckIdSchema, adResponseIdSchema, type DeliveryJob, publisherIdSchema } from "@adrelay/contract";
 import { Ledger, Taker } from "@adrelay/ledger";
 import { DeliveryQueue } from "@adrelay/queue";
 import {
+  type AppProcess,
   acknowledged,
   eventually,
   pause,
@@ -16,7 +17,7 @@ import { Redis } from "ioredis";
 import { afterEach, expect, test } from "vitest";
 
 const publisher = publisherIdSchema.parse("default");
-/** Less than what a worker delivers at once, and more than fit into one call of a script. */
+/** More than fit into one call of a script. */
 const JOBS = 30;
 const PROVIDER_TAKES_MS = 800;
 /** Longer than the provider takes: the answers come while Redis is out of reach. */
@@ -36,7 +37,8 @@ afterEach(async () => {
   }
 });
 
-async function setup() {
+/** `places`: how many attempts a worker makes at once. */
+async function setup(places = JOBS) {
   const server = await startTestRedis(["--key-load-delay", String(LOAD_DELAY_US)]);
   stops.push(() => server.dispose());
   const redis = new Redis(server.url, { maxRetriesPerRequest: null });
@@ -60,18 +62,20 @@ async function setup() {
     PROVIDER_API_KEY: "key",
     API_KEYS: "key",
     WORKER_OPS_PORT: "0",
+    WORKER_CONCURRENCY: String(places),
   });
   stops.push(() => worker.stop());
   const jobs = Array.from({ length: JOBS }, newJob);
   const take = (job: DeliveryJob) =>
     taker.take({ id: job.adResponseId, publisher, textHash: "hash", job: queue.jobToInsert(job) });
   await Promise.all(jobs.map(take));
-  await eventually(() => expect(provider.posts).toHaveLength(JOBS));
+  await eventually(() => expect(provider.posts).toHaveLength(places));
   const states = async () => {
     const entries = await Promise.all(jobs.map(({ adResponseId }) => ledger.find(adResponseId)));
     return new Set(entries.map((entry) => entry?.state));
   };
-  return { server, admin, provider, worker, states };
+  const counts = () => queue.counts();
+  return { server, admin, provider, worker, states, counts };
 }
 
 function newJob(): DeliveryJob {
@@ -103,6 +107,8 @@ interface Surroundings {
 
 interface Way {
   readonly name: string;
+  /** What Redis says meanwhile, if it says anything. */
+  readonly refusal?: string;
   takeAway(surroundings: Surroundings): Promise<void>;
   bringBack(surroundings: Surroundings): Promise<void>;
 }
@@ -149,14 +155,56 @@ const WAYS: readonly Way[] = [
     takeAway: (all) => tell(all, "CONFIG SET maxclients 1", KILL_ALL),
     bringBack: (all) => tell(all, "CONFIG SET maxclients 1000"),
   },
+  {
+    name: "Redis a replica for a while",
+    takeAway: (all) => tell(all, "REPLICAOF 127.0.0.1 1"),
+    bringBack: (all) => tell(all, "REPLICAOF NO ONE"),
+    refusal: "READONLY",
+  },
+  {
+    name: "Redis short of replicas for a while",
+    takeAway: (all) => tell(all, "CONFIG SET min-replicas-to-write 1"),
+    bringBack: (all) => tell(all, "CONFIG SET min-replicas-to-write 0"),
+    refusal: "NOREPLICAS",
+  },
+  {
+    name: "scripts forbidden for a while",
+    takeAway: (all) => tell(all, "ACL SETUSER default -evalsha"),
+    bringBack: (all) => tell(all, "ACL SETUSER default +evalsha"),
+    refusal: "NOPERM",
+  },
 ];
 
-test.each(WAYS)("an outcome is booked once, with $name", async ({ takeAway, bringBack }) => {
+test.each(WAYS)("an outcome is booked once, with $name", async ({ takeAway, bringBack, refusal }) => {
   const { provider, worker, states, ...surroundings } = await setup();
   await takeAway(surroundings);
   await pause(AWAY_MS);
   await bringBack(surroundings);
   await eventually(async () => expect(await states()).toEqual(new Set(["delivered"])), BOOKED_WITHIN_MS);
   expect(provider.posts).toHaveLength(JOBS);
+  expect(worker.logs.filter(({ event }) => event === "attempt_failed")).toEqual([]);
+  await eventually(() => expect(bookingLines(worker)).toMatchObject(linesOf(refusal)));
+});
+
+function bookingLines({ logs }: AppProcess): unknown[] {
+  return logs.filter(({ event }) => String(event).startsWith("booking_"));
+}
+
+/** Once each, however many attempts wait. */
+function linesOf(refusal: string | undefined): unknown[] {
+  return refusal === undefined
+    ? []
+    : [
+        { level: "warn", event: "booking_refused", err: { message: expect.stringContaining(refusal) } },
+        { level: "info", event: "booking_resumed" },
+      ];
+}
+
+test("a full Redis takes what came of attempts, hands out the next jobs and lets go of their texts", async () => {
+  const { provider, worker, states, counts, ...surroundings } = await setup(10);
+  await tell(surroundings, "CONFIG SET maxmemory 1");
+  await eventually(async () => expect(await states()).toEqual(new Set(["delivered"])));
+  expect(provider.posts).toHaveLength(JOBS);
+  expect(await counts()).toMatchObject({ waiting: 0, active: 0, delayed: 0 });
   expect(worker.logs.filter(({ event }) => event === "attempt_failed")).toEqual([]);
 });

@@ -54,6 +54,7 @@ export {
   type BookedCode,
   type CancelCode,
   type ClaimCode,
+  isRefusedForNow,
   type LeaveDeadCode,
   LedgerRefusalError,
   LedgerReplyError,

@@ -37,6 +37,23 @@ export class LedgerRefusalError extends Error {
   override readonly name = "LedgerRefusalError";
 }
 
+/** What Redis says while it takes no writes, or none of ours. Nothing is wrong with what was asked. */
+const REFUSALS: ReadonlySet<string | undefined> = new Set([
+  "BUSY",
+  "LOADING",
+  "MASTERDOWN",
+  "MISCONF",
+  "NOPERM",
+  "NOREPLICAS",
+  "OOM",
+  "READONLY",
+]);
+
+/** Whether Redis may take the same later. It names the kind of an error in its first word. */
+export function isRefusedForNow(error: unknown): boolean {
+  return error instanceof Error && REFUSALS.has(error.message.split(" ", 1)[0]);
+}
+
 /** Looks a script's number up in its table. */
 export function decodeReply<T extends Record<string, string>>(codes: T, reply: unknown): T[keyof T] {
   const code = String(reply);

@@ -27,11 +27,13 @@ import type { Gatekeeper } from "../../gates/gatekeeper.ts";
 import { startAttemptSpan, type TracedAttempt } from "./attempt-span.ts";
 import { beginAttempt, type DueAttempt, standingSeen } from "./begin-attempt.ts";
 import type { EndedAttempt } from "./finish-attempt.ts";
+import type { Insistence } from "./insistence.ts";
 import { type ReportDeps, reportAttempt } from "./report-attempt.ts";
 import { decideSettlement, noticeFor, PARKED_MAX_MS, type RetryRules } from "./settle-attempt.ts";
 
 export interface DeliverDeps extends RetryRules, ReportDeps {
   readonly ledger: Ledger;
+  readonly insistence: Insistence;
   readonly provider: ProviderClient;
   readonly gatekeeper: Gatekeeper;
   readonly tracing: Tracing;
@@ -149,7 +151,8 @@ async function settleAttempt(deps: DeliverDeps, made: TracedAttempt): Promise<Ou
   if (isLastWord(settlement)) {
     return { kind: "finished", booking: { made, settlement } };
   }
-  const booked = await deps.ledger.settle(settlement);
+  const ask = () => deps.ledger.settle(settlement);
+  const booked = await ask().catch((error: unknown) => deps.insistence.askAgain(error, ask));
   reportAttempt(deps, { made, settlement }, booked);
   // At the end, so that one that always fails doesn't keep its provider's circuit open.
   return decided.waitsForProvider

@@ -5,14 +5,16 @@
  * The call may come twice, if its connection fails: the repeat books nothing, and the attempt is reported once, with
  * the answer that arrived.
  */
-import type { Finisher, LastWord, StandingLook } from "@adrelay/ledger";
+import type { Finisher, FinishRequest, FinishResult, LastWord, StandingLook } from "@adrelay/ledger";
 import type { FinishJob } from "@adrelay/queue";
+import type { Insistence } from "./insistence.ts";
 import { type DecidedAttempt, type ReportDeps, reportAttempt } from "./report-attempt.ts";
 
 export type EndedAttempt = DecidedAttempt<LastWord>;
 
 export interface FinishDeps extends ReportDeps {
   readonly finisher: Finisher;
+  readonly insistence: Insistence;
   /** Told of what could not be booked. */
   onError(error: unknown, adResponseId: string): void;
 }
@@ -23,16 +25,36 @@ export function makeFinish(deps: FinishDeps): FinishJob<EndedAttempt, StandingLo
     if (ended === undefined) {
       return deps.finisher.finish({ job, settlement: undefined });
     }
+    const request = { job, settlement: ended.settlement };
+    let result: FinishResult;
     try {
-      const { booked, ...finished } = await deps.finisher.finish({ job, settlement: ended.settlement });
-      if (booked !== undefined) {
-        reportAttempt(deps, ended, booked);
-      }
-      return finished;
+      result = await deps.finisher.finish(request);
     } catch (error) {
-      ended.made.span.end();
-      deps.onError(error, ended.settlement.id);
-      throw error;
+      result = await finishAgain(deps, { request, ended, error });
     }
+    const { booked, ...finished } = result;
+    if (booked !== undefined) {
+      reportAttempt(deps, ended, booked);
+    }
+    return finished;
   };
+}
+
+interface FailedFinish {
+  readonly request: FinishRequest;
+  readonly ended: EndedAttempt;
+  readonly error: unknown;
+}
+
+async function finishAgain(
+  { finisher, insistence, onError }: FinishDeps,
+  { request, ended, error }: FailedFinish,
+): Promise<FinishResult> {
+  try {
+    return await insistence.askAgain(error, () => finisher.finish(request));
+  } catch (failure) {
+    ended.made.span.end();
+    onError(failure, ended.settlement.id);
+    throw failure;
+  }
 }
