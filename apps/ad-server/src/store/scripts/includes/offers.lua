@@ -13,7 +13,7 @@ end
 local function allowance(offer, funds, now)
   local pace = offer.pace
   local from = math.max(now - now % DAY_MS, pace.from_ms or 0)
-  local micros, untilMs = offer.budget, from + pace.days * DAY_MS
+  local micros, untilMs = offer.budget / pace.days, from + DAY_MS
   if pace.until_ms then
     micros, untilMs = offer.budget - (funds.committed - funds.today), pace.until_ms
   end
