@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { TurnBatch } from "./turn-batch.ts";
 
 function setup() {
@@ -50,6 +50,59 @@ test("a turn that asks for much is asked in bounded parts, in order", async () =
   const { asked, batch } = setup();
   const items = Array.from({ length: 150 }, (_, at) => at + 100);
   expect(await Promise.all(items.map((item) => batch.ask(item)))).toEqual(items.map((item) => item * 2));
-  expect(asked.map(({ length }) => length)).toEqual([...Array.from({ length: 12 }, () => 12), 6]);
+  expect(asked.map(({ length }) => length)).toEqual([12, 12, 32, 32, 32, 30]);
   expect(asked.flat()).toEqual(items);
+});
+
+/** Calls that come back when they are told to. */
+function setupHeld() {
+  const calls: { readonly items: readonly number[]; readonly end: () => void }[] = [];
+  const batch = new TurnBatch((items: readonly number[]) => {
+    return new Promise<readonly number[]>((resolve) => {
+      calls.push({ items, end: () => resolve(items) });
+    });
+  });
+  return { calls, batch, asked: () => calls.map(({ items }) => items) };
+}
+
+const turnEnds = () => new Promise((resolve) => setImmediate(resolve));
+
+test("beside two calls under way what comes is collected, and goes together once one is back", async () => {
+  const { calls, batch, asked } = setupHeld();
+  const replies: Promise<number>[] = [];
+  for (const item of [1, 2, 3, 4]) {
+    replies.push(batch.ask(item));
+    await turnEnds();
+  }
+  expect(asked()).toEqual([[1], [2]]);
+  calls[1]?.end();
+  await vi.waitUntil(() => calls.length === 3);
+  expect(asked()).toEqual([[1], [2], [3, 4]]);
+  for (const { end } of calls) {
+    end();
+  }
+  expect(await Promise.all(replies)).toEqual([1, 2, 3, 4]);
+});
+
+test("a reply that doesn't come holds nothing up for longer than a moment", async () => {
+  const { batch, asked } = setupHeld();
+  for (const item of [1, 2, 3]) {
+    void batch.ask(item);
+    await turnEnds();
+  }
+  expect(asked()).toEqual([[1], [2]]);
+  await vi.waitUntil(() => asked().length === 3);
+  expect(asked()).toEqual([[1], [2], [3]]);
+});
+
+test("a call that fails makes room for the next one", async () => {
+  let calls = 0;
+  const broken = new TurnBatch<number, number>(async () => {
+    calls += 1;
+    throw new RangeError("away");
+  });
+  for (const item of [1, 2, 3, 4]) {
+    await expect(broken.ask(item)).rejects.toThrow("away");
+  }
+  expect(calls).toBe(4);
 });

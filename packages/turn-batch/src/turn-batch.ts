@@ -1,8 +1,13 @@
 /**
- * Most items that go out at once. A full batch leaves before its turn ends, so that Redis is at work on it while this
- * process is at the rest; larger ones make the two wait for each other by turns.
+ * So many items leave before their turn ends, so that Redis is at work on them while this process is at the rest; more of
+ * them would make the two wait for each other by turns.
  */
-const BATCH_MAX = 12;
+const EARLY_ITEMS = 12;
+/** Beside so many calls under way no other one goes out: what comes meanwhile goes together, once one of them is back. */
+const UNDER_WAY_MAX = 2;
+/** But no call has more items than this, and none waits longer for a reply. */
+const ITEMS_MAX = 32;
+const WAIT_MAX_MS = 50;
 
 /** A batch goes out early once its items are this large together, in whatever `sizeOf` counts. */
 export interface SizeBound<Item> {
@@ -17,8 +22,8 @@ interface Waiting<Item, Reply> {
 }
 
 /**
- * Collects what is asked in one turn of the event loop and asks it at once when the turn ends: under load a command
- * costs more than what it does. Nothing waits longer than the turn, and none for the reply to those before it.
+ * Collects what is asked in one turn of the event loop and asks it at once when the turn ends: under load a call costs more
+ * than what it does. While Redis is busy with two calls, what comes in later turns is collected, too (docs/adr/0026).
  *
  * `run` answers for each item in their order; an Error among the replies is that item's alone. If `run` rejects, all of
  * its items do.
@@ -28,6 +33,9 @@ export class TurnBatch<Item, Reply> {
   readonly #bound: SizeBound<Item> | undefined;
   #waiting: Waiting<Item, Reply>[] = [];
   #size = 0;
+  #underWay = 0;
+  #isTurnWatched = false;
+  #overdue: NodeJS.Timeout | undefined;
 
   constructor(run: (items: readonly Item[]) => Promise<readonly (Reply | Error)[]>, bound?: SizeBound<Item>) {
     this.#run = run;
@@ -36,24 +44,46 @@ export class TurnBatch<Item, Reply> {
 
   ask(item: Item): Promise<Reply> {
     return new Promise((resolve, reject) => {
-      if (this.#waiting.length === 0) {
-        setImmediate(() => this.#flush());
-      }
       this.#waiting.push({ item, resolve, reject });
-      if (this.#isFull(item)) {
+      this.#size += this.#bound?.sizeOf(item) ?? 0;
+      if (this.#isFull()) {
         this.#flush();
+      } else {
+        this.#watchTurn();
       }
     });
   }
 
-  #isFull(added: Item): boolean {
-    this.#size += this.#bound?.sizeOf(added) ?? 0;
+  #isFull(): boolean {
+    const itemsMax = this.#isBusy() ? ITEMS_MAX : EARLY_ITEMS;
     return (
-      this.#waiting.length >= BATCH_MAX || this.#size >= (this.#bound?.sizeMax ?? Number.POSITIVE_INFINITY)
+      this.#waiting.length >= itemsMax || this.#size >= (this.#bound?.sizeMax ?? Number.POSITIVE_INFINITY)
     );
   }
 
+  #isBusy(): boolean {
+    return this.#underWay >= UNDER_WAY_MAX;
+  }
+
+  #watchTurn(): void {
+    if (!this.#isTurnWatched) {
+      this.#isTurnWatched = true;
+      setImmediate(() => this.#endTurn());
+    }
+  }
+
+  #endTurn(): void {
+    this.#isTurnWatched = false;
+    if (!this.#isBusy()) {
+      this.#flush();
+    } else if (this.#waiting.length > 0) {
+      this.#overdue ??= setTimeout(() => this.#flush(), WAIT_MAX_MS);
+    }
+  }
+
   #flush(): void {
+    clearTimeout(this.#overdue);
+    this.#overdue = undefined;
     const asked = this.#waiting;
     this.#waiting = [];
     this.#size = 0;
@@ -64,6 +94,7 @@ export class TurnBatch<Item, Reply> {
   }
 
   async #answer(asked: readonly Waiting<Item, Reply>[]): Promise<void> {
+    this.#underWay += 1;
     try {
       const replies = await this.#run(asked.map(({ item }) => item));
       for (const [at, { resolve, reject }] of asked.entries()) {
@@ -78,6 +109,10 @@ export class TurnBatch<Item, Reply> {
       for (const { reject } of asked) {
         reject(error);
       }
+    } finally {
+      this.#underWay -= 1;
+      // What the replies lead to in this turn goes with what has waited for them.
+      this.#watchTurn();
     }
   }
 }
