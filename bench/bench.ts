@@ -9,7 +9,7 @@ export interface Bench extends BenchOptions {
 }
 
 /** Before each timed round and not counted: code is compiled, connections are made. */
-export const WARMUP_MS = 2000;
+export const WARMUP_MS = 4000;
 
 /**
  * Runs the sides of a comparison in turns: A, B, B, A …, so that what changes through a run does no side a favour; what
