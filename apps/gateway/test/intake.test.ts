@@ -8,7 +8,7 @@ import { startTestRedis, type TestRedis } from "@adrelay/testkit";
 import type { Redis } from "ioredis";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type IntakeInput, makeIntake } from "../src/intake/intake.ts";
+import { type IntakeInput, makeIntake, takeInTime } from "../src/intake/intake.ts";
 
 const log = pino({ level: "silent" });
 let server: TestRedis;
@@ -23,7 +23,7 @@ beforeAll(async () => {
   await guardRedis(redis, "require", log);
   ledger = new Ledger({ redis, recordRetentionMs: 60_000 });
   queue = new DeliveryQueue({ redis });
-  taker = new Taker({ redis, insertion: queue.insertion(), takesUnknown: true });
+  taker = new Taker({ redis, insertion: queue.insertion(), takesUnknown: true, inTime: takeInTime });
 });
 afterAll(async () => {
   await queue.close();
@@ -83,4 +83,10 @@ test("a job that Redis has no room for is promised to nobody and on no book", as
   await redis.config("SET", "maxmemory", "0");
   expect(await ledger.find(input.id)).toBeUndefined();
   expect(await take(input)).toEqual({ kind: "accepted" });
+});
+
+test("a call that never ends is given up within the promised second", async () => {
+  const startedAtMs = performance.now();
+  await expect(takeInTime(new Promise(() => {}))).rejects.toThrow("in time");
+  expect(performance.now() - startedAtMs).toBeLessThan(1000);
 });

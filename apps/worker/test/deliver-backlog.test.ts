@@ -38,7 +38,12 @@ async function setup() {
   const queue = new DeliveryQueue({ redis });
   stops.push(() => queue.close());
   const ledger = new Ledger({ redis, recordRetentionMs: 60_000 });
-  const taker = new Taker({ redis, insertion: queue.insertion(), takesUnknown: true });
+  const taker = new Taker({
+    redis,
+    insertion: queue.insertion(),
+    takesUnknown: true,
+    inTime: (call) => call,
+  });
   const take = async (more: Partial<DeliveryJob> = {}) => {
     const job = newJob(more);
     const { adResponseId: id } = job;

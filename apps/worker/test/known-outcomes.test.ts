@@ -55,7 +55,12 @@ async function setup(places = JOBS) {
   const queue = new DeliveryQueue({ redis });
   stops.push(() => queue.close());
   const ledger = new Ledger({ redis, recordRetentionMs: 60_000 });
-  const taker = new Taker({ redis, insertion: queue.insertion(), takesUnknown: true });
+  const taker = new Taker({
+    redis,
+    insertion: queue.insertion(),
+    takesUnknown: true,
+    inTime: (call) => call,
+  });
   const worker = await startApp("worker", {
     REDIS_URL: server.url,
     PROVIDER_URL: provider.url,

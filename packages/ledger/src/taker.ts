@@ -1,6 +1,6 @@
 /**
  * Takes acknowledgments: looks each up, queues it and books it, in one step of Redis (scripts/take.lua). Those that come
- * in one turn of the event loop go in one call.
+ * in one turn of the event loop go in one call; those that come while Redis is busy with two calls, too.
  *
  * A rejected `take` means "fate unknown": it may be queued and booked. A repeat is then told how it stands.
  */
@@ -28,8 +28,8 @@ export interface TakerOptions {
   readonly insertion: QueueInsertion;
   /** Whether an id that the ledger doesn't know is taken (UNKNOWN_ACK). */
   readonly takesUnknown: boolean;
-  /** Bounds how long a call may take: rejects once it is overdue. Without it a call takes as long as Redis does. */
-  readonly inTime?: <T>(call: Promise<T>) => Promise<T>;
+  /** Bounds how long a call may take, from when it is sent: rejects once it is overdue. */
+  readonly inTime: <T>(call: Promise<T>) => Promise<T>;
   /** One partition now, the queue's; tests use their own. */
   readonly partition?: string;
 }
@@ -59,7 +59,7 @@ const CHARACTERS_MAX = 1_000_000;
 export class Taker {
   readonly #takes: TurnBatch<TakeRequest, TakeResult>;
 
-  constructor({ redis, insertion, takesUnknown, inTime = (call) => call, partition = "0" }: TakerOptions) {
+  constructor({ redis, insertion, takesUnknown, inTime, partition = "0" }: TakerOptions) {
     const script = loadScript("take", { "queue-insertion": insertion.lua });
     const ledger = ledgerKeys(partition);
     const keys = [...ledger.forScript(""), ...insertion.keys];
@@ -69,7 +69,11 @@ export class Taker {
       const replies = await inTime(runScript(redis, script, { keys, args }));
       return readEach(replies, (reply, at) => readReply(reply, requests[at]?.id));
     };
-    this.#takes = new TurnBatch(runAll, { sizeOf: ({ job }) => job.data.length, sizeMax: CHARACTERS_MAX });
+    this.#takes = new TurnBatch(runAll, {
+      sizeOf: ({ job }) => job.data.length,
+      sizeMax: CHARACTERS_MAX,
+      mayHold: true,
+    });
   }
 
   /** Takes one acknowledgment, or tells why not. */

@@ -33,7 +33,13 @@ function setup(takesUnknown = true) {
   const books = openBooks(redis);
   const jobPrefix = `{adrelay:${books.partition}}:jobs:`;
   const insertion = { lua: PLAIN_QUEUE, keys: [], jobPrefix };
-  const taker = new Taker({ redis, partition: books.partition, takesUnknown, insertion });
+  const taker = new Taker({
+    redis,
+    partition: books.partition,
+    takesUnknown,
+    insertion,
+    inTime: (call) => call,
+  });
   const take = (id: AdResponseId, more: Partial<TakeRequest> = {}) =>
     taker.take({ id, publisher, textHash: "hash", job: { id: `job-${id}`, data: "{}" }, ...more });
   const queuedText = (id: AdResponseId) => redis.hget(`${jobPrefix}job-${id}`, "name");

@@ -50,25 +50,46 @@ test("a turn that asks for much is asked in bounded parts, in order", async () =
   const { asked, batch } = setup();
   const items = Array.from({ length: 150 }, (_, at) => at + 100);
   expect(await Promise.all(items.map((item) => batch.ask(item)))).toEqual(items.map((item) => item * 2));
-  expect(asked.map(({ length }) => length)).toEqual([12, 12, 32, 32, 32, 30]);
+  expect(asked.map(({ length }) => length)).toEqual([...Array.from({ length: 12 }, () => 12), 6]);
   expect(asked.flat()).toEqual(items);
 });
 
 /** Calls that come back when they are told to. */
-function setupHeld() {
+function setupOpenCalls({ mayHold }: { mayHold: boolean }) {
   const calls: { readonly items: readonly number[]; readonly end: () => void }[] = [];
-  const batch = new TurnBatch((items: readonly number[]) => {
-    return new Promise<readonly number[]>((resolve) => {
-      calls.push({ items, end: () => resolve(items) });
-    });
-  });
+  const batch = new TurnBatch(
+    (items: readonly number[]) => {
+      return new Promise<readonly number[]>((resolve) => {
+        calls.push({ items, end: () => resolve(items) });
+      });
+    },
+    { mayHold },
+  );
   return { calls, batch, asked: () => calls.map(({ items }) => items) };
 }
 
 const turnEnds = () => new Promise((resolve) => setImmediate(resolve));
 
-test("beside two calls under way what comes is collected, and goes together once one is back", async () => {
-  const { calls, batch, asked } = setupHeld();
+test("what may not be held goes out with its turn, whatever is under way", async () => {
+  const { batch, asked } = setupOpenCalls({ mayHold: false });
+  for (const item of [1, 2, 3, 4]) {
+    void batch.ask(item);
+    await turnEnds();
+  }
+  expect(asked()).toEqual([[1], [2], [3], [4]]);
+});
+
+test("beside two calls under way no more than 32 items are held", async () => {
+  const { batch, asked } = setupOpenCalls({ mayHold: true });
+  for (let item = 0; item < 100; item += 1) {
+    void batch.ask(item);
+  }
+  await turnEnds();
+  expect(asked().map(({ length }) => length)).toEqual([12, 12, 32, 32]);
+});
+
+test("beside two calls under way what comes is held, and goes together once one is back", async () => {
+  const { calls, batch, asked } = setupOpenCalls({ mayHold: true });
   const replies: Promise<number>[] = [];
   for (const item of [1, 2, 3, 4]) {
     replies.push(batch.ask(item));
@@ -85,7 +106,7 @@ test("beside two calls under way what comes is collected, and goes together once
 });
 
 test("a reply that doesn't come holds nothing up for longer than a moment", async () => {
-  const { batch, asked } = setupHeld();
+  const { batch, asked } = setupOpenCalls({ mayHold: true });
   for (const item of [1, 2, 3]) {
     void batch.ask(item);
     await turnEnds();
@@ -97,10 +118,11 @@ test("a reply that doesn't come holds nothing up for longer than a moment", asyn
 
 test("a call that fails makes room for the next one", async () => {
   let calls = 0;
-  const broken = new TurnBatch<number, number>(async () => {
+  const fail = async () => {
     calls += 1;
     throw new RangeError("away");
-  });
+  };
+  const broken = new TurnBatch<number, number>(fail, { mayHold: true });
   for (const item of [1, 2, 3, 4]) {
     await expect(broken.ask(item)).rejects.toThrow("away");
   }

@@ -3,16 +3,21 @@
  * them would make the two wait for each other by turns.
  */
 const EARLY_ITEMS = 12;
-/** Beside so many calls under way no other one goes out: what comes meanwhile goes together, once one of them is back. */
+/** Beside so many calls under way a batch that may be held sends no other one. */
 const UNDER_WAY_MAX = 2;
-/** But no call has more items than this, and none waits longer for a reply. */
-const ITEMS_MAX = 32;
-const WAIT_MAX_MS = 50;
+/** But no call has more items than this, and none is held longer before it is sent, counted from the end of its turn. */
+const HELD_ITEMS_MAX = 32;
+const HELD_MAX_MS = 50;
 
-/** A batch goes out early once its items are this large together, in whatever `sizeOf` counts. */
-export interface SizeBound<Item> {
+export interface TurnBatchOptions<Item> {
+  /** A batch goes out early once its items are this large together, in whatever `sizeOf` counts. */
   readonly sizeOf: (item: Item) => number;
   readonly sizeMax: number;
+  /**
+   * Whether what is asked while Redis is busy with two calls may be held, and go together once one of them is back
+   * (docs/adr/0026). Calls of such a batch may be overtaken by others'.
+   */
+  readonly mayHold: boolean;
 }
 
 interface Waiting<Item, Reply> {
@@ -23,29 +28,32 @@ interface Waiting<Item, Reply> {
 
 /**
  * Collects what is asked in one turn of the event loop and asks it at once when the turn ends: under load a call costs more
- * than what it does. While Redis is busy with two calls, what comes in later turns is collected, too (docs/adr/0026).
+ * than what it does. Unless it may be held, nothing waits longer than the turn, and none for the reply to those before it.
  *
  * `run` answers for each item in their order; an Error among the replies is that item's alone. If `run` rejects, all of
  * its items do.
  */
 export class TurnBatch<Item, Reply> {
   readonly #run: (items: readonly Item[]) => Promise<readonly (Reply | Error)[]>;
-  readonly #bound: SizeBound<Item> | undefined;
+  readonly #options: TurnBatchOptions<Item>;
   #waiting: Waiting<Item, Reply>[] = [];
   #size = 0;
   #underWay = 0;
   #isTurnWatched = false;
   #overdue: NodeJS.Timeout | undefined;
 
-  constructor(run: (items: readonly Item[]) => Promise<readonly (Reply | Error)[]>, bound?: SizeBound<Item>) {
+  constructor(
+    run: (items: readonly Item[]) => Promise<readonly (Reply | Error)[]>,
+    options: Partial<TurnBatchOptions<Item>> = {},
+  ) {
     this.#run = run;
-    this.#bound = bound;
+    this.#options = { sizeOf: () => 0, sizeMax: Number.POSITIVE_INFINITY, mayHold: false, ...options };
   }
 
   ask(item: Item): Promise<Reply> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
-      this.#size += this.#bound?.sizeOf(item) ?? 0;
+      this.#size += this.#options.sizeOf(item);
       if (this.#isFull()) {
         this.#flush();
       } else {
@@ -55,14 +63,12 @@ export class TurnBatch<Item, Reply> {
   }
 
   #isFull(): boolean {
-    const itemsMax = this.#isBusy() ? ITEMS_MAX : EARLY_ITEMS;
-    return (
-      this.#waiting.length >= itemsMax || this.#size >= (this.#bound?.sizeMax ?? Number.POSITIVE_INFINITY)
-    );
+    const itemsMax = this.#isHeld() ? HELD_ITEMS_MAX : EARLY_ITEMS;
+    return this.#waiting.length >= itemsMax || this.#size >= this.#options.sizeMax;
   }
 
-  #isBusy(): boolean {
-    return this.#underWay >= UNDER_WAY_MAX;
+  #isHeld(): boolean {
+    return this.#options.mayHold && this.#underWay >= UNDER_WAY_MAX;
   }
 
   #watchTurn(): void {
@@ -74,10 +80,10 @@ export class TurnBatch<Item, Reply> {
 
   #endTurn(): void {
     this.#isTurnWatched = false;
-    if (!this.#isBusy()) {
+    if (!this.#isHeld()) {
       this.#flush();
     } else if (this.#waiting.length > 0) {
-      this.#overdue ??= setTimeout(() => this.#flush(), WAIT_MAX_MS);
+      this.#overdue ??= setTimeout(() => this.#flush(), HELD_MAX_MS);
     }
   }
 

@@ -26,5 +26,8 @@ export function textHashOf(publisher: PublisherId, text: string): string {
   return hash("sha256", bytes, "base64url").slice(0, 22);
 }
 
-/** What is being hashed, one after the other: a buffer for each text took as long to make as a third of its hash. */
+/**
+ * What is being hashed, one after the other; it never leaves this file. A buffer for each text took as long to make as
+ * a third of its hash.
+ */
 const hashed = Buffer.allocUnsafeSlow(64 * 1024);

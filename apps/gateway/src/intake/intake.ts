@@ -24,7 +24,7 @@ export interface IntakeDeps {
   readonly tracing: Tracing;
   /** Whether Redis may be trusted with an acknowledgment right now. */
   isDurable(): boolean;
-  /** Told of each one that was not on the books before. */
+  /** Told of each one that was not on the books before, if Redis answered in time. */
   onAccepted(acceptance: Acceptance): void;
 }
 
@@ -61,8 +61,8 @@ export type IntakeResult =
         | "queue_unavailable";
     };
 
-/** Leaves time for the answer within the second that callers are promised. */
-const INTAKE_TIMEOUT_MS = 900;
+/** Leaves time, within the second that callers are promised, for the answer, and before it for a batch that is held. */
+const INTAKE_TIMEOUT_MS = 850;
 
 class IntakeOverdueError extends Error {
   override readonly name = "IntakeOverdueError";
