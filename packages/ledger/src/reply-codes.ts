@@ -37,21 +37,16 @@ export class LedgerRefusalError extends Error {
   override readonly name = "LedgerRefusalError";
 }
 
-/** What Redis says while it takes no writes, or none of ours. Nothing is wrong with what was asked. */
-const REFUSALS: ReadonlySet<string | undefined> = new Set([
-  "BUSY",
-  "LOADING",
-  "MASTERDOWN",
-  "MISCONF",
-  "NOPERM",
-  "NOREPLICAS",
-  "OOM",
-  "READONLY",
-]);
+/**
+ * What Redis says while it takes no writes, or none of ours; nothing is wrong with what was asked. It names the kind of an
+ * error in its first word; before version 7 what a script's command raised tells first where that was.
+ */
+const REFUSAL =
+  /^(?:(?:ERR Error running script .*)?@user_script: ?\d+: )?-?(?:BUSY|LOADING|MASTERDOWN|MISCONF|NOPERM|NOREPLICAS|OOM|READONLY) /;
 
-/** Whether Redis may take the same later. It names the kind of an error in its first word. */
+/** Whether Redis may take the same later. */
 export function isRefusedForNow(error: unknown): boolean {
-  return error instanceof Error && REFUSALS.has(error.message.split(" ", 1)[0]);
+  return error instanceof Error && REFUSAL.test(error.message);
 }
 
 /** Looks a script's number up in its table. */

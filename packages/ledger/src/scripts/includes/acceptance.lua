@@ -16,15 +16,16 @@ end
 
 -- Books one that was judged 1 to 3 and that the queue holds. TTL: lifted from a missed record.
 local function bookAccepted(key, id, publisher, textHash, code, now)
-  -- It was queued when it was accepted, and has failed as often as nothing says: no fields for that.
-  redis.call('HSET', key, 's', 'queued', 'p', publisher, 't', textHash, 'a', now, 'n', '0')
+  -- What takes no memory comes first, as in attempt-ends.lua.
   if code == 2 then
-    redis.call('HSET', key, 'L', '1')
     redis.call('HDEL', key, 'e')
     redis.call('PERSIST', key)
+    redis.call('HSET', key, 'L', '1')
   elseif code == 1 then
     redis.call('ZREM', awaitingKey, id)
   end
+  -- It was queued when it was accepted, and has failed as often as nothing says: no fields for that.
+  redis.call('HSET', key, 's', 'queued', 'p', publisher, 't', textHash, 'a', now, 'n', '0')
   redis.call('ZADD', queuedKey, now, id)
   moveCount(publisher, code == 1 and 'awaiting' or code == 2 and 'missed', 'queued')
   count('accepted', publisher)
