@@ -108,7 +108,9 @@ export class NotingWorker<Booking, Look> extends Worker {
   /** A fetch that fails is made again at once by BullMQ: thousands a second, of a Redis that takes no writes. */
   protected override moveToActive(...asked: Parameters<Worker["moveToActive"]>): Promise<Job> {
     return super.moveToActive(...asked).catch(async (error: unknown) => {
-      await new Promise((resolve) => setTimeout(resolve, FETCH_AGAIN_MS));
+      if (this.closing === undefined) {
+        await new Promise((resolve) => setTimeout(resolve, FETCH_AGAIN_MS));
+      }
       throw error;
     });
   }

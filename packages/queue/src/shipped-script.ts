@@ -35,9 +35,9 @@ export function asFunction(script: string, { from, to }: OwnFunctions): string {
   return `(function()
 local rcall = redis.call
 local packed = cmsgpack
-local cmsgpack = {pack = packed.pack, unpack = function(argument)
+local cmsgpack = setmetatable({unpack = function(argument)
   return type(argument) == 'table' and argument or packed.unpack(argument)
-end}
+end}, {__index = packed})
 ${script.slice(start, end)}
 return function(KEYS, ARGV)
 ${script.slice(0, start)}

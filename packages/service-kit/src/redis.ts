@@ -52,7 +52,12 @@ export function connectRedis(url: string, role: RedisRole, log: Logger): Redis {
       ? new RequestRedis(url, { ...options, commandTimeoutMs: REQUEST_COMMAND_TIMEOUT_MS })
       : new WaitingRedis(url, options);
   if (role === "subscriber") {
-    const heartbeat = setInterval(() => void redis.ping().catch(() => {}), HEARTBEAT_MS).unref();
+    const heartbeat = setInterval(() => {
+      // One that isn't ready keeps what it is asked: a night without Redis would be thousands of these.
+      if (redis.status === "ready") {
+        redis.ping().catch(() => {});
+      }
+    }, HEARTBEAT_MS).unref();
     redis.once("end", () => clearInterval(heartbeat));
   }
   let isAway = false;
