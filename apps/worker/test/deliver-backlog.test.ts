@@ -2,24 +2,14 @@
  * A worker with a backlog: how often it asks the ledger, and that a job which is out of order is judged by the ledger's own
  * script all the same.
  */
-import { randomUUID } from "node:crypto";
 import { connect } from "node:net";
 import { createInterface } from "node:readline";
-import {
-  type AdResponseId,
-  adAckIdSchema,
-  adResponseIdSchema,
-  type DeliveryJob,
-  publisherIdSchema,
-} from "@adrelay/contract";
-import { Ledger, Taker } from "@adrelay/ledger";
-import { DeliveryQueue } from "@adrelay/queue";
-import { eventually, startApp, startScriptedProvider, startTestRedis } from "@adrelay/testkit";
-import { Redis } from "ioredis";
+import { type AdResponseId, publisherIdSchema } from "@adrelay/contract";
+import { eventually } from "@adrelay/testkit";
 import { afterEach, expect, test } from "vitest";
 import { loadScript } from "../../../packages/ledger/src/scripts.ts";
+import { newJob, openWorkerFixture } from "./worker-fixture.ts";
 
-const publisher = publisherIdSchema.parse("default");
 const stops: (() => unknown)[] = [];
 
 afterEach(async () => {
@@ -29,55 +19,14 @@ afterEach(async () => {
 });
 
 async function setup() {
-  const server = await startTestRedis();
-  stops.push(() => server.dispose());
-  const redis = new Redis(server.url, { maxRetriesPerRequest: null });
-  stops.push(() => redis.disconnect());
-  const provider = await startScriptedProvider();
-  stops.push(() => provider.close());
-  const queue = new DeliveryQueue({ redis });
-  stops.push(() => queue.close());
-  const ledger = new Ledger({ redis, recordRetentionMs: 60_000 });
-  const taker = new Taker({
-    redis,
-    insertion: queue.insertion(),
-    takesUnknown: true,
-    inTime: (call) => call,
-  });
-  const take = async (more: Partial<DeliveryJob> = {}) => {
-    const job = newJob(more);
-    const { adResponseId: id } = job;
-    await taker.take({ id, publisher, textHash: "hash", job: queue.jobToInsert(job) });
-    return id;
-  };
-  const begun = watchBegins(server.port);
+  const { server, queue, startWorker, ...parts } = await openWorkerFixture((stop) => stops.push(stop));
+  const begun = await watchBegins(server.port);
   const work = async () => {
-    const worker = await startApp("worker", {
-      REDIS_URL: server.url,
-      PROVIDER_URL: provider.url,
-      PROVIDER_API_KEY: "key",
-      API_KEYS: "key",
-      WORKER_OPS_PORT: "0",
-      WORKER_CONCURRENCY: "1",
-    });
-    stops.push(() => worker.stop());
+    const worker = await startWorker(1);
     await eventually(async () => expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0 }));
     return worker;
   };
-  return { queue, ledger, provider, take, work, begun: await begun };
-}
-
-function newJob(more: Partial<DeliveryJob>): DeliveryJob {
-  const adResponseId = adResponseIdSchema.parse(randomUUID());
-  return {
-    v: 1,
-    adResponseId,
-    adAckId: adAckIdSchema.parse(randomUUID()),
-    publisher,
-    body: JSON.stringify({ ad_response_id: adResponseId }),
-    requestId: "r",
-    ...more,
-  };
+  return { ...parts, queue, work, begun };
 }
 
 /** The calls of begin.lua as MONITOR tells them, on a bare socket: ioredis mixes its first lines up with answers. */
@@ -121,7 +70,7 @@ test("a fetched job that is out of order is judged by the ledger's script", asyn
   await Promise.all(Array.from({ length: 20 }, () => take()));
   const ended = await take();
   await ledger.settle(delivery(ended));
-  const unbooked = newJob({});
+  const unbooked = newJob();
   await queue.enqueue(unbooked, "hash");
   const theirs = await take({ publisher: publisherIdSchema.parse("theirs") });
   await take();

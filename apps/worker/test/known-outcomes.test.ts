@@ -1,22 +1,9 @@
 /** What a provider has answered is booked without a second post, whatever Redis and the way to it go through meanwhile. */
-import { randomUUID } from "node:crypto";
-import { adAckIdSchema, adResponseIdSchema, type DeliveryJob, publisherIdSchema } from "@adrelay/contract";
-import { Ledger, Taker } from "@adrelay/ledger";
-import { DeliveryQueue } from "@adrelay/queue";
-import {
-  type AppProcess,
-  acknowledged,
-  eventually,
-  pause,
-  startApp,
-  startScriptedProvider,
-  startTestRedis,
-  type TestRedis,
-} from "@adrelay/testkit";
-import { Redis } from "ioredis";
+import { type AppProcess, acknowledged, eventually, pause, type TestRedis } from "@adrelay/testkit";
+import type { Redis } from "ioredis";
 import { afterEach, expect, test } from "vitest";
+import { openWorkerFixture } from "./worker-fixture.ts";
 
-const publisher = publisherIdSchema.parse("default");
 /** More than fit into one call of a script. */
 const JOBS = 30;
 const PROVIDER_TAKES_MS = 800;
@@ -39,60 +26,23 @@ afterEach(async () => {
 
 /** `places`: how many attempts a worker makes at once. */
 async function setup(places = JOBS) {
-  const server = await startTestRedis(["--key-load-delay", String(LOAD_DELAY_US)]);
-  stops.push(() => server.dispose());
-  const redis = new Redis(server.url, { maxRetriesPerRequest: null });
-  redis.on("error", () => {});
+  const { server, redis, provider, queue, ledger, take, startWorker } = await openWorkerFixture(
+    (stop) => stops.push(stop),
+    ["--key-load-delay", String(LOAD_DELAY_US)],
+  );
   const admin = redis.duplicate();
   admin.on("error", () => {});
-  stops.push(() => {
-    redis.disconnect();
-    admin.disconnect();
-  });
-  const provider = await startScriptedProvider();
+  stops.push(() => admin.disconnect());
   provider.onAcknowledge(() => ({ kind: "late", delayMs: PROVIDER_TAKES_MS, answer: acknowledged() }));
-  stops.push(() => provider.close());
-  const queue = new DeliveryQueue({ redis });
-  stops.push(() => queue.close());
-  const ledger = new Ledger({ redis, recordRetentionMs: 60_000 });
-  const taker = new Taker({
-    redis,
-    insertion: queue.insertion(),
-    takesUnknown: true,
-    inTime: (call) => call,
-  });
-  const worker = await startApp("worker", {
-    REDIS_URL: server.url,
-    PROVIDER_URL: provider.url,
-    PROVIDER_API_KEY: "key",
-    API_KEYS: "key",
-    WORKER_OPS_PORT: "0",
-    WORKER_CONCURRENCY: String(places),
-  });
-  stops.push(() => worker.stop());
-  const jobs = Array.from({ length: JOBS }, newJob);
-  const take = (job: DeliveryJob) =>
-    taker.take({ id: job.adResponseId, publisher, textHash: "hash", job: queue.jobToInsert(job) });
-  await Promise.all(jobs.map(take));
+  const worker = await startWorker(places);
+  const ids = await Promise.all(Array.from({ length: JOBS }, () => take()));
   await eventually(() => expect(provider.posts).toHaveLength(places));
   const states = async () => {
-    const entries = await Promise.all(jobs.map(({ adResponseId }) => ledger.find(adResponseId)));
+    const entries = await Promise.all(ids.map((id) => ledger.find(id)));
     return new Set(entries.map((entry) => entry?.state));
   };
   const counts = () => queue.counts();
   return { server, admin, provider, worker, states, counts };
-}
-
-function newJob(): DeliveryJob {
-  const adResponseId = adResponseIdSchema.parse(randomUUID());
-  return {
-    v: 1,
-    adResponseId,
-    adAckId: adAckIdSchema.parse(randomUUID()),
-    publisher,
-    body: JSON.stringify({ ad_response_id: adResponseId }),
-    requestId: "r",
-  };
 }
 
 const tell = async ({ admin }: Surroundings, ...lines: string[]) => {
