@@ -77,9 +77,9 @@ const STATES: readonly State[] = [
   { name: "under load", make: underLoad },
   { name: "Redis stopped", make: ({ redis }) => redis.stop() },
   { name: "Redis frozen", make: ({ redis }) => redis.freeze() },
-  { name: "Redis frozen with attempts under way", make: frozenInAttempts },
+  { name: "Redis frozen with attempts under way", make: inAttempts(({ redis }) => redis.freeze()) },
   { name: "Redis READONLY", make: command("REPLICAOF 127.0.0.1 1") },
-  { name: "Redis READONLY with attempts under way", make: readOnlyInAttempts },
+  { name: "Redis READONLY with attempts under way", make: inAttempts(command("REPLICAOF 127.0.0.1 1")) },
   { name: "Redis out of memory", make: command("CONFIG SET maxmemory 1") },
   {
     name: "Redis at maxclients",
@@ -89,7 +89,7 @@ const STATES: readonly State[] = [
       await command("CLIENT KILL TYPE pubsub")(surroundings);
     },
   },
-  { name: "Redis wanting another password with attempts under way", make: turnedDownInAttempts },
+  { name: "Redis wanting another password with attempts under way", make: inAttempts(turnDown) },
   { name: "connections to Redis swallowed", make: ({ toRedis }) => toRedis.swallow() },
   { name: "replies of Redis slow", make: ({ toRedis }) => toRedis.setReplyDelay(2000) },
   { name: "provider hanging", make: providerThat("hang") },
@@ -186,34 +186,24 @@ async function underLoad(surroundings: Surroundings): Promise<void> {
   await posted(surroundings);
 }
 
-async function frozenInAttempts(surroundings: Surroundings): Promise<void> {
-  await beginSlowAttempts(surroundings);
-  await surroundings.redis.freeze();
-  // The attempts end meanwhile, and can't be booked.
-  await pause(700);
+/** A state that is made while attempts are under way: they end in it, and can't be booked. */
+function inAttempts(make: State["make"]): State["make"] {
+  return async (surroundings) => {
+    surroundings.provider.onAcknowledge(() => ({
+      kind: "late",
+      delayMs: 500,
+      answer: { kind: "answer", status: 503 },
+    }));
+    await beginAcknowledgments(surroundings);
+    await posted(surroundings);
+    await make(surroundings);
+    await pause(700);
+  };
 }
 
-async function turnedDownInAttempts(surroundings: Surroundings): Promise<void> {
-  await beginSlowAttempts(surroundings);
+async function turnDown(surroundings: Surroundings): Promise<void> {
   await command("CONFIG SET requirepass another")(surroundings);
   await command("CLIENT KILL TYPE normal SKIPME yes")(surroundings);
-  await pause(700);
-}
-
-async function readOnlyInAttempts(surroundings: Surroundings): Promise<void> {
-  await beginSlowAttempts(surroundings);
-  await command("REPLICAOF 127.0.0.1 1")(surroundings);
-  await pause(700);
-}
-
-async function beginSlowAttempts(surroundings: Surroundings): Promise<void> {
-  surroundings.provider.onAcknowledge(() => ({
-    kind: "late",
-    delayMs: 500,
-    answer: { kind: "answer", status: 503 },
-  }));
-  await beginAcknowledgments(surroundings);
-  await posted(surroundings);
 }
 
 /** SIGTERM to each; answers with how each ended, and how long the slowest took. */
