@@ -151,8 +151,7 @@ async function settleAttempt(deps: DeliverDeps, made: TracedAttempt): Promise<Ou
   if (isLastWord(settlement)) {
     return { kind: "finished", booking: { made, settlement } };
   }
-  const ask = () => deps.ledger.settle(settlement);
-  const booked = await ask().catch((error: unknown) => deps.insistence.askAgain(error, ask));
+  const booked = await deps.insistence.insist(() => deps.ledger.settle(settlement));
   reportAttempt(deps, { made, settlement }, booked);
   // At the end, so that one that always fails doesn't keep its provider's circuit open.
   return decided.waitsForProvider

@@ -5,7 +5,7 @@
  * The call may come twice, if its connection fails: the repeat books nothing, and the attempt is reported once, with
  * the answer that arrived.
  */
-import type { Finisher, FinishRequest, FinishResult, LastWord, StandingLook } from "@adrelay/ledger";
+import type { Finisher, LastWord, StandingLook } from "@adrelay/ledger";
 import type { FinishJob } from "@adrelay/queue";
 import type { Insistence } from "./insistence.ts";
 import { type DecidedAttempt, type ReportDeps, reportAttempt } from "./report-attempt.ts";
@@ -26,35 +26,16 @@ export function makeFinish(deps: FinishDeps): FinishJob<EndedAttempt, StandingLo
       return deps.finisher.finish({ job, settlement: undefined });
     }
     const request = { job, settlement: ended.settlement };
-    let result: FinishResult;
     try {
-      result = await deps.finisher.finish(request);
+      const { booked, ...finished } = await deps.insistence.insist(() => deps.finisher.finish(request));
+      if (booked !== undefined) {
+        reportAttempt(deps, ended, booked);
+      }
+      return finished;
     } catch (error) {
-      result = await finishAgain(deps, { request, ended, error });
+      ended.made.span.end();
+      deps.onError(error, ended.settlement.id);
+      throw error;
     }
-    const { booked, ...finished } = result;
-    if (booked !== undefined) {
-      reportAttempt(deps, ended, booked);
-    }
-    return finished;
   };
-}
-
-interface FailedFinish {
-  readonly request: FinishRequest;
-  readonly ended: EndedAttempt;
-  readonly error: unknown;
-}
-
-async function finishAgain(
-  { finisher, insistence, onError }: FinishDeps,
-  { request, ended, error }: FailedFinish,
-): Promise<FinishResult> {
-  try {
-    return await insistence.askAgain(error, () => finisher.finish(request));
-  } catch (failure) {
-    ended.made.span.end();
-    onError(failure, ended.settlement.id);
-    throw failure;
-  }
 }

@@ -3,6 +3,7 @@
  * be booked again and again: were its job given up, the attempt would be made a second time. The jobs that wait keep their
  * places, and Redis hands out no others meanwhile, so nothing goes out that couldn't be booked.
  */
+import { setTimeout as wait } from "node:timers/promises";
 import { isRefusedForNow } from "@adrelay/ledger";
 import type { Logger } from "pino";
 
@@ -22,12 +23,17 @@ export class Insistence {
     this.#options = options;
   }
 
-  /** Asks until it is taken, after it has failed with `error`. Rejects with what is no refusal, and at a stop. */
+  /** Asks until it is taken. Rejects with what is no refusal, and at a stop. */
+  insist<T>(ask: () => Promise<T>): Promise<T> {
+    return ask().catch((error: unknown) => this.askAgain(error, ask));
+  }
+
+  /** As `insist`, after it has failed with `error`. */
   async askAgain<T>(error: unknown, ask: () => Promise<T>): Promise<T> {
     let failure = error;
     while (isRefusedForNow(failure) && !this.#options.isStopping()) {
       this.#noteRefusal(failure);
-      await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+      await wait(ASK_AGAIN_MS);
       try {
         const reply = await ask();
         this.#noteTaken();
