@@ -46,7 +46,7 @@ function keyPaths(json: string, levels: number): string[] {
     if (char === '"') {
       const end = endOfString(json, at);
       if (expectsKey) {
-        path = (open.at(-1) ?? "") + textOf(json.slice(at, end + 1));
+        path = `${open.at(-1) ?? ""}${JSON.parse(json.slice(at, end + 1))}`;
         found.push(path);
         expectsKey = false;
       }
@@ -63,11 +63,6 @@ function keyPaths(json: string, levels: number): string[] {
     }
   }
   return found;
-}
-
-/** What a string of JSON says. */
-function textOf(quoted: string): string {
-  return quoted.includes("\\") ? JSON.parse(quoted) : quoted.slice(1, -1);
 }
 
 /** Index of the quote that closes the string opened at `start`. */
