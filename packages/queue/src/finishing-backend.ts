@@ -10,6 +10,7 @@
  * 5. What a job was made of, and what was booked, is let go at once. BullMQ's jobs outlive their end by far in V8's heap, and
  *    carrying their texts along was most of what its pauses were (docs/adr/0024).
  */
+import { setTimeout as wait } from "node:timers/promises";
 import {
   type BackendFactory,
   createRedisBackend,
@@ -109,7 +110,7 @@ export class NotingWorker<Booking, Look> extends Worker {
   protected override moveToActive(...asked: Parameters<Worker["moveToActive"]>): Promise<Job> {
     return super.moveToActive(...asked).catch(async (error: unknown) => {
       if (this.closing === undefined) {
-        await new Promise((resolve) => setTimeout(resolve, FETCH_AGAIN_MS));
+        await wait(FETCH_AGAIN_MS);
       }
       throw error;
     });
