@@ -5,12 +5,10 @@ import { startAdServer, startTestRedis, TEST_PROVIDER_KEY } from "@adrelay/testk
 import { z } from "zod";
 import type { BenchAdServerOptions } from "../scripts/bootstrap/bench-ad-server-options.mjs";
 import { writeManyAds } from "./ad-server/many-ads.ts";
+import type { BenchPlace } from "./bench.ts";
 
 /** One run of it. */
-export interface AdServerBench extends BenchAdServerOptions {
-  readonly folder: string;
-  readonly say: (line: string) => void;
-}
+export interface AdServerBench extends BenchAdServerOptions, BenchPlace {}
 
 const WARM_UP = 100;
 

@@ -1,12 +1,15 @@
 import type { BenchOptions } from "../scripts/bootstrap/bench-options.mjs";
 
-/** One run of the benchmark. */
-export interface Bench extends BenchOptions {
+/** Where a run takes place. */
+export interface BenchPlace {
   /** For logs and for what processes keep; removed in the end. */
   readonly folder: string;
   /** Tells of progress. */
   readonly say: (line: string) => void;
 }
+
+/** One run of the benchmark. */
+export interface Bench extends BenchOptions, BenchPlace {}
 
 /** Before each timed round and not counted: code is compiled, connections are made. */
 export const WARMUP_MS = 4000;

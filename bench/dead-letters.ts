@@ -11,16 +11,14 @@ import {
 import { Redis } from "ioredis";
 import { digestKey } from "../packages/provider/src/index.ts";
 import type { BenchDeadLettersOptions } from "../scripts/bootstrap/bench-dead-letters-options.mjs";
+import type { BenchPlace } from "./bench.ts";
 import { AdminApi } from "./dead-letters/admin.ts";
 import { type CountingProvider, startCountingProvider } from "./dead-letters/counting-provider.ts";
 import { fillDeadLetters, PUBLISHERS } from "./dead-letters/fill.ts";
 import { type SlowCommands, slowestCommands, watchSlowCommands } from "./dead-letters/slow-commands.ts";
 
 /** One run of it. */
-export interface DeadLettersBench extends BenchDeadLettersOptions {
-  readonly folder: string;
-  readonly say: (line: string) => void;
-}
+export interface DeadLettersBench extends BenchDeadLettersOptions, BenchPlace {}
 
 const CONCURRENCY = 50;
 const PAGE_CALLS = 50;

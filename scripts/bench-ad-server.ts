@@ -2,18 +2,14 @@
 import { measureAdServer } from "../bench/ad-server.ts";
 import { runBenchmark } from "./bench/bench-run.ts";
 import { parseBenchAdServerOptions } from "./bootstrap/command-line.mjs";
+import { optionsOrExit } from "./options-or-exit.ts";
 
-const EXIT_USAGE = 2;
+const NAME = "npm run bench:ad-server";
 
-const options = parseBenchAdServerOptions(process.argv.slice(2));
-// The bootstrap has checked them: this is for a call of this file alone.
-if (options.kind !== "run") {
-  console.error("npm run bench:ad-server -- --help tells what it takes");
-  process.exit(EXIT_USAGE);
-}
+const options = optionsOrExit(NAME, parseBenchAdServerOptions(process.argv.slice(2)));
 const say = (line: string) => console.log(line);
 await runBenchmark({
-  name: "npm run bench:ad-server",
+  name: NAME,
   say,
   measure: async (folder) => {
     await measureAdServer({ ...options, folder, say });

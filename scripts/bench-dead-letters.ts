@@ -2,18 +2,14 @@
 import { measureDeadLetters } from "../bench/dead-letters.ts";
 import { runBenchmark } from "./bench/bench-run.ts";
 import { parseBenchDeadLettersOptions } from "./bootstrap/command-line.mjs";
+import { optionsOrExit } from "./options-or-exit.ts";
 
-const EXIT_USAGE = 2;
+const NAME = "npm run bench:dead-letters";
 
-const options = parseBenchDeadLettersOptions(process.argv.slice(2));
-// The bootstrap has checked them: this is for a call of this file alone.
-if (options.kind !== "run") {
-  console.error("npm run bench:dead-letters -- --help tells what it takes");
-  process.exit(EXIT_USAGE);
-}
+const options = optionsOrExit(NAME, parseBenchDeadLettersOptions(process.argv.slice(2)));
 const say = (line: string) => console.log(line);
 await runBenchmark({
-  name: "npm run bench:dead-letters",
+  name: NAME,
   say,
   measure: (folder) => measureDeadLetters({ ...options, folder, say }),
 });

@@ -8,18 +8,12 @@ import { formatTable, formatVerdict } from "../bench/figures/table.ts";
 import { runBench } from "../bench/run-bench.ts";
 import { runBenchmark } from "./bench/bench-run.ts";
 import { parseBenchOptions } from "./bootstrap/command-line.mjs";
-
-const EXIT_USAGE = 2;
+import { optionsOrExit } from "./options-or-exit.ts";
 
 await main(process.argv.slice(2));
 
 async function main(args: readonly string[]): Promise<void> {
-  const options = parseBenchOptions(args);
-  // The bootstrap has checked them: this is for a call of this file alone.
-  if (options.kind !== "run") {
-    console.error("npm run bench -- --help tells what it takes");
-    process.exit(EXIT_USAGE);
-  }
+  const options = optionsOrExit("npm run bench", parseBenchOptions(args));
   const say = options.isJson ? console.error : console.log;
   const measure = (folder: string) => bench({ ...options, folder, say });
   await runBenchmark({ name: "npm run bench", say, measure });

@@ -10,11 +10,11 @@ import { runChaos } from "../e2e/chaos/run-chaos.ts";
 import type { ChaosOptions } from "./bootstrap/chaos-options.mjs";
 import { parseChaosOptions } from "./bootstrap/command-line.mjs";
 import { leaveOnSignals, makeLeave } from "./leave.ts";
+import { optionsOrExit } from "./options-or-exit.ts";
 import { provideRedis } from "./test/redis-choice.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const EXIT_BROKEN = 1;
-const EXIT_USAGE = 2;
 const SEED_MAX = 1_000_000;
 /** A run is longer than the age limit of deliveries, so that outages of it make dead letters too. */
 const DELIVERY_AGE_MAX_MS = 30_000;
@@ -26,12 +26,10 @@ const say = (line: string) => console.log(line);
 await main(process.argv.slice(2));
 
 async function main(args: readonly string[]): Promise<void> {
-  const options = parseChaosOptions(args, Math.floor(Math.random() * SEED_MAX));
-  // The bootstrap has checked them: this is for a call of this file alone.
-  if (options.kind !== "run") {
-    console.error("npm run chaos -- --help tells what it takes");
-    process.exit(EXIT_USAGE);
-  }
+  const options = optionsOrExit(
+    "npm run chaos",
+    parseChaosOptions(args, Math.floor(Math.random() * SEED_MAX)),
+  );
   if (options.isPlanOnly) {
     showPlan(options);
     return;

@@ -11,23 +11,18 @@ import type { ObserveOptions } from "./bootstrap/observe-options.mjs";
 import { leaveOnSignals, makeLeave } from "./leave.ts";
 import { startObserved } from "./observe/observed-stack.ts";
 import { formatPanels, type ShownQuery } from "./observe/panel-table.ts";
+import { optionsOrExit } from "./options-or-exit.ts";
 import { provideRedis } from "./test/redis-choice.ts";
 
 const REDIS_CACHE = fileURLToPath(new URL("../.adrelay/redis-server", import.meta.url));
 const EXIT_BROKEN = 1;
-const EXIT_USAGE = 2;
 
 const say = (line: string) => console.log(line);
 
 await main(process.argv.slice(2));
 
 async function main(args: readonly string[]): Promise<void> {
-  const options = parseObserveOptions(args);
-  // The bootstrap has checked them: this is for a call of this file alone.
-  if (options.kind !== "run") {
-    console.error("npm run observe -- --help tells what it takes");
-    process.exit(EXIT_USAGE);
-  }
+  const options = optionsOrExit("npm run observe", parseObserveOptions(args));
   const folder = mkdtempSync(join(tmpdir(), "adrelay-observe-run-"));
   const ending = new AbortController();
   const stops: (() => Promise<void>)[] = [];

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseTestOptions } from "./bootstrap/command-line.mjs";
+import { optionsOrExit } from "./options-or-exit.ts";
 import { type Check, planChecks } from "./test/checks.ts";
 import { stopDescendants } from "./test/process-tree.ts";
 import { providePrometheus } from "./test/prometheus-choice.ts";
@@ -10,7 +11,6 @@ import { runCheck } from "./test/run-check.ts";
 import { addTallies, formatTally, NOTHING, type Tally } from "./test/tally.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
-const EXIT_USAGE = 2;
 const EXIT_ON = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 
 const say = (line: string) => console.log(line);
@@ -18,12 +18,7 @@ const say = (line: string) => console.log(line);
 await main(process.argv.slice(2));
 
 async function main(args: readonly string[]): Promise<void> {
-  const options = parseTestOptions(args);
-  // The bootstrap has checked them: this is for a call of this file alone.
-  if (options.kind !== "run") {
-    console.error("npm test -- --help tells what it takes");
-    process.exit(EXIT_USAGE);
-  }
+  const options = optionsOrExit("npm test", parseTestOptions(args));
   const unlessStopped = handleSignals();
   const checks = planChecks(options);
   const needsRedis = checks.some((check) => check.needsRedis);
