@@ -72,12 +72,13 @@ export class Finisher {
     const ledger = ledgerKeys(partition);
     const keys = [...ledger.forScript(""), ...completion.keys];
     const shared = [recordRetentionMs, ATTEMPTS_KEPT, ledger.entryPrefix, completion.jobPrefix];
-    this.#finishes = new TurnBatch(async (requests) => {
+    const runAll = async (requests: readonly FinishRequest[]) => {
       const askedAtMs = performance.now();
       const args = [...shared, Date.now(), ...requests.flatMap(argsOf)];
       const replies = await runScript(redis, script, { keys, args });
       return readEach(replies, (reply) => readReply(reply, askedAtMs));
-    });
+    };
+    this.#finishes = new TurnBatch(runAll, { callsMax: 2 });
   }
 
   /** Ends one job. Rejects if its settlement could not be booked: then the job isn't finished. */

@@ -72,7 +72,8 @@ export class Taker {
     this.#takes = new TurnBatch(runAll, {
       sizeOf: ({ job }) => job.data.length,
       sizeMax: CHARACTERS_MAX,
-      mayHold: true,
+      itemsMax: 32,
+      callsMax: 2,
     });
   }
 

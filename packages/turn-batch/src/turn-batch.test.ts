@@ -1,5 +1,13 @@
-import { expect, test, vi } from "vitest";
-import { TurnBatch } from "./turn-batch.ts";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { TurnBatch, type TurnBatchOptions } from "./turn-batch.ts";
+
+// What is held goes by this clock.
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 function setup() {
   const asked: (readonly number[])[] = [];
@@ -55,23 +63,25 @@ test("a turn that asks for much is asked in bounded parts, in order", async () =
 });
 
 /** Calls that come back when they are told to. */
-function setupOpenCalls({ mayHold }: { mayHold: boolean }) {
+function setupOpenCalls(options: Partial<TurnBatchOptions<number>>) {
   const calls: { readonly items: readonly number[]; readonly end: () => void }[] = [];
-  const batch = new TurnBatch(
-    (items: readonly number[]) => {
-      return new Promise<readonly number[]>((resolve) => {
-        calls.push({ items, end: () => resolve(items) });
-      });
-    },
-    { mayHold },
-  );
+  const batch = new TurnBatch((items: readonly number[]) => {
+    return new Promise<readonly number[]>((resolve) => {
+      calls.push({ items, end: () => resolve(items) });
+    });
+  }, options);
   return { calls, batch, asked: () => calls.map(({ items }) => items) };
 }
 
 const turnEnds = () => new Promise((resolve) => setImmediate(resolve));
+/** What a reply leads to is asked in the turn that it begins. */
+const replyIsHeard = async () => {
+  await turnEnds();
+  await turnEnds();
+};
 
-test("what may not be held goes out with its turn, whatever is under way", async () => {
-  const { batch, asked } = setupOpenCalls({ mayHold: false });
+test("without a limit of calls each goes out with its turn, whatever is under way", async () => {
+  const { batch, asked } = setupOpenCalls({});
   for (const item of [1, 2, 3, 4]) {
     void batch.ask(item);
     await turnEnds();
@@ -79,17 +89,8 @@ test("what may not be held goes out with its turn, whatever is under way", async
   expect(asked()).toEqual([[1], [2], [3], [4]]);
 });
 
-test("beside two calls under way no more than 32 items are held", async () => {
-  const { batch, asked } = setupOpenCalls({ mayHold: true });
-  for (let item = 0; item < 100; item += 1) {
-    void batch.ask(item);
-  }
-  await turnEnds();
-  expect(asked().map(({ length }) => length)).toEqual([12, 12, 32, 32]);
-});
-
 test("beside two calls under way what comes is held, and goes together once one is back", async () => {
-  const { calls, batch, asked } = setupOpenCalls({ mayHold: true });
+  const { calls, batch, asked } = setupOpenCalls({ callsMax: 2 });
   const replies: Promise<number>[] = [];
   for (const item of [1, 2, 3, 4]) {
     replies.push(batch.ask(item));
@@ -97,7 +98,7 @@ test("beside two calls under way what comes is held, and goes together once one 
   }
   expect(asked()).toEqual([[1], [2]]);
   calls[1]?.end();
-  await vi.waitUntil(() => calls.length === 3);
+  await replyIsHeard();
   expect(asked()).toEqual([[1], [2], [3, 4]]);
   for (const { end } of calls) {
     end();
@@ -105,15 +106,57 @@ test("beside two calls under way what comes is held, and goes together once one 
   expect(await Promise.all(replies)).toEqual([1, 2, 3, 4]);
 });
 
+test("what is held goes in calls of a bounded number and size, in order", async () => {
+  const { calls, batch, asked } = setupOpenCalls({
+    callsMax: 2,
+    itemsMax: 32,
+    sizeOf: (item) => (item === 60 ? 1000 : 1),
+    sizeMax: 100,
+  });
+  const items = Array.from({ length: 100 }, (_, item) => item);
+  const replies = Promise.all(items.map((item) => batch.ask(item)));
+  const lengths = () => asked().map(({ length }) => length);
+  expect(lengths()).toEqual([12, 12]);
+  for (let at = 0; at < 6; at += 1) {
+    calls[at]?.end();
+    await replyIsHeard();
+  }
+  expect(lengths()).toEqual([12, 12, 32, 5, 32, 7]);
+  expect(await replies).toEqual(items);
+  expect(asked().flat()).toEqual(items);
+});
+
 test("a reply that doesn't come holds nothing up for longer than a moment", async () => {
-  const { batch, asked } = setupOpenCalls({ mayHold: true });
-  for (const item of [1, 2, 3]) {
+  const { batch, asked } = setupOpenCalls({ callsMax: 2 });
+  for (const item of [1, 2, 3, 4]) {
     void batch.ask(item);
     await turnEnds();
   }
   expect(asked()).toEqual([[1], [2]]);
-  await vi.waitUntil(() => asked().length === 3);
-  expect(asked()).toEqual([[1], [2], [3]]);
+  vi.advanceTimersByTime(49);
+  void batch.ask(5);
+  expect(asked()).toEqual([[1], [2]]);
+  vi.advanceTimersByTime(1);
+  expect(asked()).toEqual([[1], [2], [3, 4, 5]]);
+  void batch.ask(6);
+  await turnEnds();
+  vi.advanceTimersByTime(50);
+  expect(asked()).toEqual([[1], [2], [3, 4, 5], [6]]);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("while replies come, what is held is sent by them and not by the clock", async () => {
+  const { calls, batch, asked } = setupOpenCalls({ callsMax: 1 });
+  for (let item = 1; item <= 20; item += 1) {
+    void batch.ask(item);
+    await turnEnds();
+    vi.advanceTimersByTime(20);
+    if (item % 2 === 0) {
+      calls.at(-1)?.end();
+      await replyIsHeard();
+    }
+  }
+  expect(asked().map(({ length }) => length)).toEqual([1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2]);
 });
 
 test("a call that fails makes room for the next one", async () => {
@@ -122,7 +165,7 @@ test("a call that fails makes room for the next one", async () => {
     calls += 1;
     throw new RangeError("away");
   };
-  const broken = new TurnBatch<number, number>(fail, { mayHold: true });
+  const broken = new TurnBatch<number, number>(fail, { callsMax: 2 });
   for (const item of [1, 2, 3, 4]) {
     await expect(broken.ask(item)).rejects.toThrow("away");
   }

@@ -3,32 +3,33 @@
  * them would make the two wait for each other by turns.
  */
 const EARLY_ITEMS = 12;
-/** Beside so many calls under way a batch that may be held sends no other one. */
-const UNDER_WAY_MAX = 2;
-/** But no call has more items than this, and none is held longer before it is sent, counted from the end of its turn. */
-const HELD_ITEMS_MAX = 32;
+/** What is held goes after this in any case. */
 const HELD_MAX_MS = 50;
 
 export interface TurnBatchOptions<Item> {
-  /** A batch goes out early once its items are this large together, in whatever `sizeOf` counts. */
+  /** No call takes more items than this. */
+  readonly itemsMax: number;
+  /** No call takes more once its items are this large together, in whatever `sizeOf` counts. */
   readonly sizeOf: (item: Item) => number;
   readonly sizeMax: number;
   /**
-   * Whether what is asked while Redis is busy with two calls may be held, and go together once one of them is back
-   * (docs/adr/0026). Calls of such a batch may be overtaken by others'.
+   * Beside so many calls under way no other one is sent: what is asked is held until one of them is back (docs/adr/0026,
+   * docs/adr/0027). Calls of a batch that holds may be overtaken by others'.
    */
-  readonly mayHold: boolean;
+  readonly callsMax: number;
 }
 
 interface Waiting<Item, Reply> {
   readonly item: Item;
+  readonly size: number;
+  readonly askedAtMs: number;
   readonly resolve: (reply: Reply) => void;
   readonly reject: (reason: unknown) => void;
 }
 
 /**
  * Collects what is asked in one turn of the event loop and asks it at once when the turn ends: under load a call costs more
- * than what it does. Unless it may be held, nothing waits longer than the turn, and none for the reply to those before it.
+ * than what it does. Unless calls are limited, nothing waits longer than the turn, and none for the reply to those before it.
  *
  * `run` answers for each item in their order; an Error among the replies is that item's alone. If `run` rejects, all of
  * its items do.
@@ -36,6 +37,7 @@ interface Waiting<Item, Reply> {
 export class TurnBatch<Item, Reply> {
   readonly #run: (items: readonly Item[]) => Promise<readonly (Reply | Error)[]>;
   readonly #options: TurnBatchOptions<Item>;
+  /** In the order of asking. */
   #waiting: Waiting<Item, Reply>[] = [];
   #size = 0;
   #underWay = 0;
@@ -47,32 +49,31 @@ export class TurnBatch<Item, Reply> {
     options: Partial<TurnBatchOptions<Item>> = {},
   ) {
     this.#run = run;
-    this.#options = { sizeOf: () => 0, sizeMax: Number.POSITIVE_INFINITY, mayHold: false, ...options };
+    const unlimited = Number.POSITIVE_INFINITY;
+    this.#options = {
+      itemsMax: EARLY_ITEMS,
+      sizeOf: () => 0,
+      sizeMax: unlimited,
+      callsMax: unlimited,
+      ...options,
+    };
   }
 
   ask(item: Item): Promise<Reply> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ item, resolve, reject });
-      this.#size += this.#options.sizeOf(item);
-      if (this.#isFull()) {
-        this.#flush();
-      } else {
-        this.#watchTurn();
-      }
+      const size = this.#options.sizeOf(item);
+      this.#waiting.push({ item, size, askedAtMs: performance.now(), resolve, reject });
+      this.#size += size;
+      this.#sendEarly();
     });
   }
 
-  #isFull(): boolean {
-    const itemsMax = this.#isHeld() ? HELD_ITEMS_MAX : EARLY_ITEMS;
-    return this.#waiting.length >= itemsMax || this.#size >= this.#options.sizeMax;
-  }
-
-  #isHeld(): boolean {
-    return this.#options.mayHold && this.#underWay >= UNDER_WAY_MAX;
-  }
-
-  #watchTurn(): void {
-    if (!this.#isTurnWatched) {
+  /** Before the turn ends, if there is enough for a call. */
+  #sendEarly(): void {
+    if (this.#waiting.length >= EARLY_ITEMS || this.#size >= this.#options.sizeMax) {
+      this.#sendAllowed();
+    }
+    if (this.#waiting.length > 0 && !this.#isTurnWatched) {
       this.#isTurnWatched = true;
       setImmediate(() => this.#endTurn());
     }
@@ -80,29 +81,55 @@ export class TurnBatch<Item, Reply> {
 
   #endTurn(): void {
     this.#isTurnWatched = false;
-    if (!this.#isHeld()) {
-      this.#flush();
-    } else if (this.#waiting.length > 0) {
-      this.#overdue ??= setTimeout(() => this.#flush(), HELD_MAX_MS);
+    this.#sendAllowed();
+    this.#watchHeld(HELD_MAX_MS);
+  }
+
+  #sendAllowed(): void {
+    while (this.#waiting.length > 0 && this.#underWay < this.#options.callsMax) {
+      this.#sendFirst();
     }
   }
 
-  #flush(): void {
-    clearTimeout(this.#overdue);
-    this.#overdue = undefined;
-    const asked = this.#waiting;
-    this.#waiting = [];
-    this.#size = 0;
-    if (asked.length > 0) {
-      // Never rejects: each item hears of it.
-      void this.#answer(asked);
+  #watchHeld(delayMs: number): void {
+    if (this.#waiting.length > 0) {
+      this.#overdue ??= setTimeout(() => this.#sendOverdue(), delayMs);
     }
+  }
+
+  #sendOverdue(): void {
+    this.#overdue = undefined;
+    const ageOfFirst = () => performance.now() - (this.#waiting[0]?.askedAtMs ?? Number.POSITIVE_INFINITY);
+    while (ageOfFirst() >= HELD_MAX_MS) {
+      this.#sendFirst();
+    }
+    this.#watchHeld(Math.ceil(HELD_MAX_MS - ageOfFirst()));
+  }
+
+  #sendFirst(): void {
+    // Never rejects: each item hears of it.
+    void this.#answer(this.#takeCall());
+  }
+
+  /** The first of those that wait, as many as a call takes. */
+  #takeCall(): readonly Waiting<Item, Reply>[] {
+    const { itemsMax, sizeMax } = this.#options;
+    let count = 0;
+    let size = 0;
+    for (const waiting of this.#waiting) {
+      if (count === itemsMax || size >= sizeMax) {
+        break;
+      }
+      count += 1;
+      size += waiting.size;
+    }
+    this.#size -= size;
+    return this.#waiting.splice(0, count);
   }
 
   async #answer(asked: readonly Waiting<Item, Reply>[]): Promise<void> {
-    this.#underWay += 1;
     try {
-      const replies = await this.#run(asked.map(({ item }) => item));
+      const replies = await this.#call(asked.map(({ item }) => item));
       for (const [at, { resolve, reject }] of asked.entries()) {
         const reply = replies[at];
         if (reply === undefined || reply instanceof Error) {
@@ -115,10 +142,17 @@ export class TurnBatch<Item, Reply> {
       for (const { reject } of asked) {
         reject(error);
       }
+    }
+  }
+
+  async #call(items: readonly Item[]): Promise<readonly (Reply | Error)[]> {
+    this.#underWay += 1;
+    try {
+      return await this.#run(items);
     } finally {
       this.#underWay -= 1;
-      // What the replies lead to in this turn goes with what has waited for them.
-      this.#watchTurn();
+      // What has been held goes now if it is enough for a call, else with what the replies lead to in this turn.
+      this.#sendEarly();
     }
   }
 }
