@@ -72,8 +72,7 @@ export class Taker {
     this.#takes = new TurnBatch(runAll, {
       sizeOf: ({ job }) => job.data.length,
       sizeMax: CHARACTERS_MAX,
-      itemsMax: 32,
-      callsMax: 2,
+      callsMax: 4,
     });
   }
 

@@ -1,14 +1,12 @@
 /**
- * So many items leave before their turn ends, so that Redis is at work on them while this process is at the rest; more of
- * them would make the two wait for each other by turns.
+ * No call takes more items, and so many leave before their turn ends: Redis is at work on them while this process is at the
+ * rest. More of them would make the two wait for each other by turns.
  */
-const EARLY_ITEMS = 12;
+const ITEMS_MAX = 12;
 /** What is held goes after this in any case. */
 const HELD_MAX_MS = 50;
 
 export interface TurnBatchOptions<Item> {
-  /** No call takes more items than this. */
-  readonly itemsMax: number;
   /** No call takes more once its items are this large together, in whatever `sizeOf` counts. */
   readonly sizeOf: (item: Item) => number;
   readonly sizeMax: number;
@@ -51,7 +49,6 @@ export class TurnBatch<Item, Reply> {
     this.#run = run;
     const unlimited = Number.POSITIVE_INFINITY;
     this.#options = {
-      itemsMax: EARLY_ITEMS,
       sizeOf: () => 0,
       sizeMax: unlimited,
       callsMax: unlimited,
@@ -70,7 +67,7 @@ export class TurnBatch<Item, Reply> {
 
   /** Before the turn ends, if there is enough for a call. */
   #sendEarly(): void {
-    if (this.#waiting.length >= EARLY_ITEMS || this.#size >= this.#options.sizeMax) {
+    if (this.#waiting.length >= ITEMS_MAX || this.#size >= this.#options.sizeMax) {
       this.#sendAllowed();
     }
     if (this.#waiting.length > 0 && !this.#isTurnWatched) {
@@ -113,11 +110,11 @@ export class TurnBatch<Item, Reply> {
 
   /** The first of those that wait, as many as a call takes. */
   #takeCall(): readonly Waiting<Item, Reply>[] {
-    const { itemsMax, sizeMax } = this.#options;
+    const { sizeMax } = this.#options;
     let count = 0;
     let size = 0;
     for (const waiting of this.#waiting) {
-      if (count === itemsMax || size >= sizeMax) {
+      if (count === ITEMS_MAX || size >= sizeMax) {
         break;
       }
       count += 1;
