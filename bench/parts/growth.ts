@@ -1,6 +1,7 @@
 /**
  * Intake and delivery beside a backlog, in the ledger and in the queue, against the same beside an empty one; and how
- * long the largest backlog takes to drain. The rounds of all sizes go by turns, each size with a Redis of its own.
+ * long the largest backlog takes to drain. Each size has a Redis of its own; the rounds of all sizes go by turns, first
+ * those of intake, then those of delivery, so that what is compared lies close together in time.
  */
 
 import { DeliveryQueue } from "../../packages/queue/src/index.ts";
@@ -13,7 +14,7 @@ import { runLoad, startLoadGenerator } from "../load/load.ts";
 import type { BenchChild } from "../processes/bench-child.ts";
 import { type BenchRedis, startBenchRedis } from "../processes/bench-redis.ts";
 import { type Served, startGateway, startProvider, startWorker } from "../processes/sides.ts";
-import { intakePlan } from "./intake.ts";
+import { intakePlan, NO_PROVIDER } from "./intake.ts";
 
 /** Deliveries of a round, for each second of it: the empty backlog is filled with so many. */
 const PER_SECOND = 5000;
@@ -21,17 +22,6 @@ const WARM_SHARE = 0.25;
 /** At the end of an empty backlog there is less and less to do at once. */
 const END_SHARE = 0.95;
 const MS_PER_SECOND = 1000;
-
-/** Both of a round. */
-interface Rates {
-  readonly intake: number;
-  readonly delivery: number;
-}
-
-interface Sides {
-  readonly provider: Served;
-  readonly generator: BenchChild;
-}
 
 export async function measureGrowth(bench: Bench): Promise<Figure[]> {
   await using stack = new AsyncDisposableStack();
@@ -45,11 +35,21 @@ export async function measureGrowth(bench: Bench): Promise<Figure[]> {
     await fillQueued({ redisUrl: redis.url, prefix: freshPrefix(), count: size, say: bench.say });
     bench.say(`${size} filled in ${secondsSince(startedAtMs).toFixed(0)} s`);
   }
-  const runs = [...sizes].map(([size, redis]) => {
-    return [`${size}`, () => runRound(bench, { provider, generator }, { size, redis })] as const;
-  });
-  const rounds = await inTurns(bench.rounds, Object.fromEntries(runs));
-  const figures = bench.growth.flatMap((size) => compare(size, rounds[`${size}`] ?? [], rounds["0"] ?? []));
+  const runsOf = (run: (grown: Grown) => Promise<number>) => {
+    return Object.fromEntries([...sizes].map(([size, redis]) => [`${size}`, () => run({ size, redis })]));
+  };
+  const intake = await inTurns(
+    bench.rounds,
+    runsOf((grown) => intakeBeside(bench, generator, grown)),
+  );
+  const delivery = await inTurns(
+    bench.rounds,
+    runsOf((grown) => deliveryBeside(bench, provider, grown)),
+  );
+  const figures = bench.growth.flatMap((size) => [
+    compare(`intake beside ${size}`, intake[`${size}`] ?? [], intake["0"] ?? []),
+    compare(`delivery beside ${size}`, delivery[`${size}`] ?? [], delivery["0"] ?? []),
+  ]);
   const largest = sizes.get(bench.growth.at(-1) ?? 0);
   if (largest !== undefined) {
     const ours = [await drain(bench, provider, largest)];
@@ -63,28 +63,29 @@ interface Grown {
   readonly redis: BenchRedis;
 }
 
-async function runRound(bench: Bench, sides: Sides, { size, redis }: Grown): Promise<Rates> {
-  const { provider, generator } = sides;
-  const place = { redisUrl: redis.url, providerUrl: provider.origin };
-  const intake = await intakeBeside(bench, generator, await startGateway(bench, place));
-  const count = (PER_SECOND * bench.roundMs) / MS_PER_SECOND;
+async function intakeBeside(bench: Bench, generator: BenchChild, { size, redis }: Grown): Promise<number> {
   if (size === 0) {
-    // What intake has left would be a backlog.
-    await drain(bench, provider, redis);
-    await fillQueued({ redisUrl: redis.url, prefix: freshPrefix(), count });
+    await redis.client.flushall();
   }
-  const startWorkerOf = () => startWorker(bench, place);
-  const [from, to] = [Math.ceil(count * WARM_SHARE), Math.floor(count * END_SHARE)];
-  const delivering = { provider, from, to, startWorker: startWorkerOf };
-  const { ratePerSecond: delivery } = await timeDeliveries(delivering, {});
-  bench.say(`beside ${size}: intake ${intake.toFixed(0)}/s, delivery ${delivery.toFixed(0)}/s`);
-  return { intake, delivery };
+  await using gateway = await startGateway(bench, { redisUrl: redis.url, providerUrl: NO_PROVIDER });
+  const plan = intakePlan(gateway, bench.roundMs, freshPrefix());
+  const { ratePerSecond } = await runLoad(generator, plan, {});
+  bench.say(`intake beside ${size}: ${ratePerSecond.toFixed(0)}/s`);
+  return ratePerSecond;
 }
 
-async function intakeBeside(bench: Bench, generator: BenchChild, started: Served): Promise<number> {
-  await using gateway = started;
-  const plan = intakePlan(gateway, bench.roundMs, freshPrefix());
-  return (await runLoad(generator, plan, {})).ratePerSecond;
+async function deliveryBeside(bench: Bench, provider: Served, { size, redis }: Grown): Promise<number> {
+  const count = (PER_SECOND * bench.roundMs) / MS_PER_SECOND;
+  if (size === 0) {
+    await redis.client.flushall();
+    await fillQueued({ redisUrl: redis.url, prefix: freshPrefix(), count });
+  }
+  const place = { redisUrl: redis.url, providerUrl: provider.origin };
+  const startWorkerOf = () => startWorker(bench, place);
+  const [from, to] = [Math.ceil(count * WARM_SHARE), Math.floor(count * END_SHARE)];
+  const { ratePerSecond } = await timeDeliveries({ provider, from, to, startWorker: startWorkerOf }, {});
+  bench.say(`delivery beside ${size}: ${ratePerSecond.toFixed(0)}/s`);
+  return ratePerSecond;
 }
 
 /** Delivers all that there is; the rate of it a second. */
@@ -99,15 +100,9 @@ async function drain(bench: Bench, provider: Served, redis: BenchRedis): Promise
   return ratePerSecond;
 }
 
-function compare(size: number, rounds: readonly Rates[], empty: readonly Rates[]): Figure[] {
-  return (["intake", "delivery"] as const).map((step) => ({
-    part: "growth",
-    what: `${step} beside ${size}`,
-    unit: "/s",
-    ours: rounds.map((rates) => rates[step]),
-    against: { name: "an empty backlog", values: empty.map((rates) => rates[step]) },
-    promise: atLeast("ratio", 0.9),
-  }));
+function compare(what: string, ours: readonly number[], empty: readonly number[]): Figure {
+  const against = { name: "an empty backlog", values: empty };
+  return { part: "growth", what, unit: "/s", ours, against, promise: atLeast("ratio", 0.9) };
 }
 
 function secondsSince(startedAtMs: number): number {

@@ -19,7 +19,7 @@ export const INTAKE_CONNECTIONS = 64;
 /** More than either side could take, so that recorded injections don't run out. */
 const RATE_MAX_PER_SECOND = 20_000;
 /** Nothing listens there: the gateway asks no provider about acknowledgments. */
-const NO_PROVIDER = "http://127.0.0.1:9";
+export const NO_PROVIDER = "http://127.0.0.1:9";
 const MS_PER_SECOND = 1000;
 
 type Ids = "unknown" | "known";

@@ -20,6 +20,8 @@ export interface BenchRedis extends AsyncDisposable {
 export async function startBenchRedis(appendfsync: Appendfsync = "everysec"): Promise<BenchRedis> {
   const redis = await startTestRedis(["--appendfsync", appendfsync, "--auto-aof-rewrite-percentage", "0"]);
   const client = new Redis(redis.url, { maxRetriesPerRequest: null });
+  // What it is asked in vain tells of it; after Ctrl-C nothing is asked any more.
+  client.on("error", () => {});
   const info = async (section: string, field: string) => {
     const text = await client.info(section);
     return Number(new RegExp(`^${field}:(\\S+)`, "m").exec(text)?.[1]);
