@@ -1,6 +1,7 @@
 /**
  * Ends jobs: books the last word on an attempt, has the queue finish its job and fetch the next one, and looks at how that
- * one stands, in one step of Redis (scripts/finish.lua). Jobs of one turn of the event loop end in one call.
+ * one stands, in one step of Redis (scripts/finish.lua). Jobs of one turn of the event loop end together, twelve at most a
+ * call; beside two calls under way they are held (docs/adr/0027).
  *
  * A rejected `finish` means that nothing is known to be booked, nor its job to be finished. If only the reply got lost,
  * asking again answers "same", and what the queue says of a job that it has no more.

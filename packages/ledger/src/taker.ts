@@ -1,6 +1,7 @@
 /**
  * Takes acknowledgments: looks each up, queues it and books it, in one step of Redis (scripts/take.lua). Those that come
- * in one turn of the event loop go in one call; those that come while Redis is busy with some, too.
+ * in one turn of the event loop go together, twelve at most a call; beside four calls under way they are held
+ * (docs/adr/0027).
  *
  * A rejected `take` means "fate unknown": it may be queued and booked. A repeat is then told how it stands.
  */

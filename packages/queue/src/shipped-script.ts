@@ -30,16 +30,16 @@ const EVENT_COMMAND = /\brcall\("(?:XADD|XTRIM)",/g;
  * costs; a script that is written in another way stays whole.
  *
  * Where BullMQ's script unpacks an argument, a table may be handed to it as it is. It tells of no events: nothing here reads
- * them, and they were a twelfth of what a delivery cost Redis (docs/adr/0027).
+ * them, and they were a twelfth of what a delivery cost Redis (docs/adr/0028).
  */
 export function asFunction(shipped: string, { from, to }: OwnFunctions): string {
-  const script = shipped.replaceAll(EVENT_COMMAND, "untold(");
+  const script = shipped.replaceAll(EVENT_COMMAND, "tellNobody(");
   const fromAt = script.indexOf(from);
   const toAt = script.indexOf(to, fromAt);
   const [start, end] = fromAt < 0 || toAt < 0 ? [0, 0] : [fromAt, toAt];
   return `(function()
 local rcall = redis.call
-local function untold() end
+local function tellNobody() end
 local packed = cmsgpack
 local cmsgpack = setmetatable({unpack = function(argument)
   return type(argument) == 'table' and argument or packed.unpack(argument)

@@ -82,7 +82,7 @@ async function remainsOf(partition: string) {
   const meta = await redis.hgetall(`${prefix}:${QUEUE_NAME}:meta`);
   return {
     rest: { keys: keys.map((key) => key.slice(prefix.length)), types, meta },
-    events: new Set(events.map(([, [, event]]) => event)),
+    events: events.map(([, [, event]]) => event),
   };
 }
 
@@ -104,7 +104,9 @@ test("jobs that end here leave in Redis what they leave with BullMQ's own worker
   const [remains, theirRemains] = [await remainsOf(ours), await remainsOf(theirs)];
   expect(remains.rest).toEqual(theirRemains.rest);
   expect(theirRemains.events).toContain("completed");
-  expect(remains.events).not.toContain("completed");
+  // BullMQ itself adds the jobs and fetches the first one.
+  expect(new Set(remains.events)).toEqual(new Set(["added", "waiting", "active"]));
+  expect(remains.events.filter((event) => event === "active")).toHaveLength(1);
   await Promise.all([oursQueue.close(), theirsQueue.close()]);
 });
 

@@ -3,16 +3,16 @@
  * rest. More of them would make the two wait for each other by turns.
  */
 const ITEMS_MAX = 12;
-/** What is held goes after this in any case. */
-const HELD_MAX_MS = 50;
+/** What is held goes once it was asked for this long ago: a slow disk or a far Redis is no reason to send little. */
+const HELD_MAX_MS = 2;
 
 export interface TurnBatchOptions<Item> {
   /** No call takes more once its items are this large together, in whatever `sizeOf` counts. */
   readonly sizeOf: (item: Item) => number;
   readonly sizeMax: number;
   /**
-   * Beside so many calls under way no other one is sent: what is asked is held until one of them is back (docs/adr/0026,
-   * docs/adr/0027). Calls of a batch that holds may be overtaken by others'.
+   * Beside so many calls under way no other one is sent: what is asked is held until one of them is back, for 2 ms at most
+   * (docs/adr/0027). Calls of a batch that holds may be overtaken by others'.
    */
   readonly callsMax: number;
 }
@@ -79,7 +79,7 @@ export class TurnBatch<Item, Reply> {
   #endTurn(): void {
     this.#isTurnWatched = false;
     this.#sendAllowed();
-    this.#watchHeld(HELD_MAX_MS);
+    this.#watchHeld();
   }
 
   #sendAllowed(): void {
@@ -88,19 +88,21 @@ export class TurnBatch<Item, Reply> {
     }
   }
 
-  #watchHeld(delayMs: number): void {
-    if (this.#waiting.length > 0) {
-      this.#overdue ??= setTimeout(() => this.#sendOverdue(), delayMs);
+  #watchHeld(): void {
+    const [first] = this.#waiting;
+    if (first !== undefined && this.#overdue === undefined) {
+      const delayMs = Math.ceil(first.askedAtMs + HELD_MAX_MS - performance.now());
+      this.#overdue = setTimeout(() => this.#sendOverdue(), delayMs);
     }
   }
 
   #sendOverdue(): void {
     this.#overdue = undefined;
-    const ageOfFirst = () => performance.now() - (this.#waiting[0]?.askedAtMs ?? Number.POSITIVE_INFINITY);
-    while (ageOfFirst() >= HELD_MAX_MS) {
+    const dueSinceMs = performance.now() - HELD_MAX_MS;
+    while ((this.#waiting[0]?.askedAtMs ?? Number.POSITIVE_INFINITY) <= dueSinceMs) {
       this.#sendFirst();
     }
-    this.#watchHeld(Math.ceil(HELD_MAX_MS - ageOfFirst()));
+    this.#watchHeld();
   }
 
   #sendFirst(): void {
