@@ -13,6 +13,8 @@ export interface Bench extends BenchOptions, BenchPlace {}
 
 /** Before each timed round and not counted: code is compiled, connections are made. */
 export const WARMUP_MS = 4000;
+/** The same where the round has started its server. */
+export const COLD_WARMUP_MS = 8000;
 
 /**
  * Runs the sides of a comparison in turns: A, B, B, A …, so that what changes through a run does no side a favour; what

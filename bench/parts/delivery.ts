@@ -12,9 +12,9 @@ import { startBenchRedis } from "../processes/bench-redis.ts";
 import { type Served, startBareWorker, startProvider, startWorker } from "../processes/sides.ts";
 
 /** The backlog of a round, for each second of it. */
-const PER_SECOND = 6000;
+const PER_SECOND = 9000;
 /** The shares of the backlog after which the timed part begins and ends. */
-const WARM_AT = 0.25;
+const WARM_AT = 0.5;
 const END_AT = 0.95;
 const MS_PER_SECOND = 1000;
 const US_PER_MS = 1000;

@@ -16,7 +16,7 @@ import { type BenchRedis, startBenchRedis } from "../processes/bench-redis.ts";
 import { type Served, startGateway, startProvider, startWorker } from "../processes/sides.ts";
 import { intakePlan, NO_PROVIDER } from "./intake.ts";
 
-/** Deliveries of a round, for each second of it: the empty backlog is filled with so many. */
+/** Deliveries of a round, for each second of it: so many are queued before. */
 const PER_SECOND = 5000;
 const WARM_SHARE = 0.25;
 /** At the end of an empty backlog there is less and less to do at once. */
@@ -78,8 +78,9 @@ async function deliveryBeside(bench: Bench, provider: Served, { size, redis }: G
   const count = (PER_SECOND * bench.roundMs) / MS_PER_SECOND;
   if (size === 0) {
     await redis.client.flushall();
-    await fillQueued({ redisUrl: redis.url, prefix: freshPrefix(), count });
   }
+  // Beside a backlog there is enough, but Redis and its disk are to have the same behind them.
+  await fillQueued({ redisUrl: redis.url, prefix: freshPrefix(), count });
   const place = { redisUrl: redis.url, providerUrl: provider.origin };
   const startWorkerOf = () => startWorker(bench, place);
   const [from, to] = [Math.ceil(count * WARM_SHARE), Math.floor(count * END_SHARE)];

@@ -6,7 +6,7 @@
 import { ACKNOWLEDGE_PATH, API_KEY_HEADER } from "@adrelay/contract";
 import { TEST_API_KEY } from "@adrelay/testkit";
 import { fillAwaiting } from "../backlog/fill-backlog.ts";
-import { type Bench, inTurns, WARMUP_MS } from "../bench.ts";
+import { type Bench, COLD_WARMUP_MS, inTurns } from "../bench.ts";
 import { atLeast, atMost, type Figure } from "../figures/figure.ts";
 import { freshPrefix } from "../load/acknowledgment-text.ts";
 import { type LoadRound, runLoad, startLoadGenerator } from "../load/load.ts";
@@ -48,7 +48,7 @@ async function runRound(bench: Bench, appendfsync: Appendfsync, side: Side): Pro
   const place = { redisUrl: redis.url, providerUrl: NO_PROVIDER };
   const prefix = freshPrefix();
   if (side.kind === "gateway" && side.ids === "known") {
-    const count = (RATE_MAX_PER_SECOND * (bench.roundMs + WARMUP_MS)) / MS_PER_SECOND;
+    const count = (RATE_MAX_PER_SECOND * (bench.roundMs + COLD_WARMUP_MS)) / MS_PER_SECOND;
     await fillAwaiting({ redisUrl: redis.url, prefix, count });
   }
   await using server = await (side.kind === "naive"
@@ -75,7 +75,7 @@ export function intakePlan({ origin }: Served, durationMs: number, prefix: strin
     connections: INTAKE_CONNECTIONS,
     body: { kind: "acknowledgments", prefix },
     status: 201,
-    length: { kind: "time", warmupMs: WARMUP_MS, durationMs },
+    length: { kind: "time", warmupMs: COLD_WARMUP_MS, durationMs },
   };
 }
 

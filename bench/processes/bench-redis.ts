@@ -7,7 +7,7 @@ export type Appendfsync = "everysec" | "always";
 export interface BenchRedis extends AsyncDisposable {
   readonly url: string;
   readonly pid: number;
-  /** For questions about it; not for load. */
+  /** For what a part asks and prepares itself; not for load. */
   readonly client: Redis;
   /** A number out of INFO. */
   info(section: string, field: string): Promise<number>;
@@ -19,8 +19,8 @@ export interface BenchRedis extends AsyncDisposable {
  */
 export async function startBenchRedis(appendfsync: Appendfsync = "everysec"): Promise<BenchRedis> {
   const redis = await startTestRedis(["--appendfsync", appendfsync, "--auto-aof-rewrite-percentage", "0"]);
-  const client = new Redis(redis.url, { maxRetriesPerRequest: null });
-  // What it is asked in vain tells of it; after Ctrl-C nothing is asked any more.
+  const client = new Redis(redis.url);
+  // A command that Redis doesn't answer tells of it; after Ctrl-C none is under way.
   client.on("error", () => {});
   const info = async (section: string, field: string) => {
     const text = await client.info(section);
