@@ -6,6 +6,7 @@ beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
 });
 afterEach(() => {
+  vi.restoreAllMocks();
   vi.useRealTimers();
 });
 
@@ -142,6 +143,19 @@ test("a reply that doesn't come holds nothing up for longer than a moment", asyn
   vi.advanceTimersByTime(2);
   expect(asked()).toEqual([[1], [2], [3, 4, 5], [6]]);
   expect(vi.getTimerCount()).toBe(0);
+});
+
+test("what is overdue when a long turn ends goes at once", async () => {
+  const { batch, asked } = setupOpenCalls({ callsMax: 1 });
+  void batch.ask(1);
+  await turnEnds();
+  void batch.ask(2);
+  vi.advanceTimersByTime(20);
+  const setTimer = vi.spyOn(globalThis, "setTimeout");
+  await turnEnds();
+  expect(setTimer).toHaveBeenCalledWith(expect.any(Function), 0);
+  vi.advanceTimersByTime(1);
+  expect(asked()).toEqual([[1], [2]]);
 });
 
 test("while replies come, what is held is sent by them and not by the clock", async () => {

@@ -91,7 +91,8 @@ export class TurnBatch<Item, Reply> {
   #watchHeld(): void {
     const [first] = this.#waiting;
     if (first !== undefined && this.#overdue === undefined) {
-      const delayMs = Math.ceil(first.askedAtMs + HELD_MAX_MS - performance.now());
+      // After a long turn it is overdue already.
+      const delayMs = Math.max(0, Math.ceil(first.askedAtMs + HELD_MAX_MS - performance.now()));
       this.#overdue = setTimeout(() => this.#sendOverdue(), delayMs);
     }
   }
