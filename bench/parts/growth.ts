@@ -35,17 +35,9 @@ export async function measureGrowth(bench: Bench): Promise<Figure[]> {
     await fillQueued({ redisUrl: redis.url, prefix: freshPrefix(), count: size, say: bench.say });
     bench.say(`${size} filled in ${secondsSince(startedAtMs).toFixed(0)} s`);
   }
-  const runsOf = (run: (grown: Grown) => Promise<number>) => {
-    return Object.fromEntries([...sizes].map(([size, redis]) => [`${size}`, () => run({ size, redis })]));
-  };
-  const intake = await inTurns(
-    bench.rounds,
-    runsOf((grown) => intakeBeside(bench, generator, grown)),
-  );
-  const delivery = await inTurns(
-    bench.rounds,
-    runsOf((grown) => deliveryBeside(bench, provider, grown)),
-  );
+  const ratesOf = (step: Step) => inTurns(bench.rounds, roundsBeside(bench, sizes, step));
+  const intake = await ratesOf({ name: "intake", run: (redis) => takeIn(bench, generator, redis) });
+  const delivery = await ratesOf({ name: "delivery", run: (redis) => deliver(bench, provider, redis) });
   const figures = bench.growth.flatMap((size) => [
     compare(`intake beside ${size}`, intake[`${size}`] ?? [], intake["0"] ?? []),
     compare(`delivery beside ${size}`, delivery[`${size}`] ?? [], delivery["0"] ?? []),
@@ -58,35 +50,39 @@ export async function measureGrowth(bench: Bench): Promise<Figure[]> {
   return figures;
 }
 
-interface Grown {
-  readonly size: number;
-  readonly redis: BenchRedis;
+interface Step {
+  readonly name: string;
+  /** The rate a second of one round. */
+  readonly run: (redis: BenchRedis) => Promise<number>;
 }
 
-async function intakeBeside(bench: Bench, generator: BenchChild, { size, redis }: Grown): Promise<number> {
-  if (size === 0) {
-    await redis.client.flushall();
-  }
+/** A round of a step for each size, by the size's name. The one without a backlog is emptied before. */
+function roundsBeside(bench: Bench, sizes: ReadonlyMap<number, BenchRedis>, { name, run }: Step) {
+  const roundOf = async (size: number, redis: BenchRedis) => {
+    if (size === 0) {
+      await redis.client.flushall();
+    }
+    const ratePerSecond = await run(redis);
+    bench.say(`${name} beside ${size}: ${ratePerSecond.toFixed(0)}/s`);
+    return ratePerSecond;
+  };
+  return Object.fromEntries([...sizes].map(([size, redis]) => [`${size}`, () => roundOf(size, redis)]));
+}
+
+async function takeIn(bench: Bench, generator: BenchChild, redis: BenchRedis): Promise<number> {
   await using gateway = await startGateway(bench, { redisUrl: redis.url, providerUrl: NO_PROVIDER });
   const plan = intakePlan(gateway, bench.roundMs, freshPrefix());
-  const { ratePerSecond } = await runLoad(generator, plan, {});
-  bench.say(`intake beside ${size}: ${ratePerSecond.toFixed(0)}/s`);
-  return ratePerSecond;
+  return (await runLoad(generator, plan, {})).ratePerSecond;
 }
 
-async function deliveryBeside(bench: Bench, provider: Served, { size, redis }: Grown): Promise<number> {
+async function deliver(bench: Bench, provider: Served, redis: BenchRedis): Promise<number> {
   const count = (PER_SECOND * bench.roundMs) / MS_PER_SECOND;
-  if (size === 0) {
-    await redis.client.flushall();
-  }
   // Beside a backlog there is enough, but Redis and its disk are to have the same behind them.
   await fillQueued({ redisUrl: redis.url, prefix: freshPrefix(), count });
   const place = { redisUrl: redis.url, providerUrl: provider.origin };
   const startWorkerOf = () => startWorker(bench, place);
   const [from, to] = [Math.ceil(count * WARM_SHARE), Math.floor(count * END_SHARE)];
-  const { ratePerSecond } = await timeDeliveries({ provider, from, to, startWorker: startWorkerOf }, {});
-  bench.say(`delivery beside ${size}: ${ratePerSecond.toFixed(0)}/s`);
-  return ratePerSecond;
+  return (await timeDeliveries({ provider, from, to, startWorker: startWorkerOf }, {})).ratePerSecond;
 }
 
 /** Delivers all that there is; the rate of it a second. */

@@ -1,7 +1,8 @@
 /**
  * Puts a job on the queue from within a script of somebody else's, so that both take effect in one step. BullMQ's own
  * script does it, as it is in the package: nothing of it is copied here. What is handed to it is asked of BullMQ too,
- * once. test/insertion.test.ts compares every key of Redis but the events with what BullMQ leaves: that is the guard at upgrades.
+ * once. test/insertion.test.ts compares every key of Redis, but for the events, with what BullMQ leaves: that is the guard
+ * at upgrades.
  */
 import { type IRedisTransaction, Job, type JobsOptions, type Queue } from "bullmq";
 import { z } from "zod";
