@@ -24,8 +24,8 @@ its own; everything is stopped and removed in the end.
   --profile DIR   leave a CPU profile of each gateway and worker there; it costs speed
   --help          this text
 
-All of it takes about an hour; a million entries want 10 GB of memory. Exit code: 0 if every promise that was measured
-holds, 1 if not, 130 on Ctrl-C. bench/README.md tells how it measures.
+All of it takes about an hour; a million entries, and what intake adds, want some 12 GB of memory. Exit code: 0 if every
+promise that was measured holds, 1 if not, 130 on Ctrl-C. bench/README.md tells how it measures.
 `;
 
 /** Pure: what a call of `npm run bench` asks for. */
