@@ -55,6 +55,7 @@ const take = (input: IntakeInput) =>
   })(input);
 
 test("an acknowledgment is taken though Redis has forgotten the scripts", async () => {
+  expect(await take(newInput())).toEqual({ kind: "accepted" });
   await redis.script("FLUSH");
   const input = newInput();
   expect(await take(input)).toEqual({ kind: "accepted" });

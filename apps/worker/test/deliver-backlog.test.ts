@@ -31,14 +31,17 @@ async function setup() {
 
 /** The calls of begin.lua as MONITOR tells them, on a bare socket: ioredis mixes its first lines up with answers. */
 async function watchBegins(port: number): Promise<readonly string[]> {
-  const call = `"evalsha" "${loadScript("begin").sha}"`;
+  const { sha, source } = loadScript("begin");
+  const title = source.slice(0, source.indexOf("\n"));
+  // A connection's first call sends the source.
+  const starts = [`"evalsha" "${sha}"`, `"eval" "${title}`];
   const calls: string[] = [];
   const socket = connect(port, "127.0.0.1");
   stops.push(() => socket.destroy());
   const watching = Promise.withResolvers<void>();
   createInterface({ input: socket }).on("line", (line) => {
     watching.resolve();
-    if (line.includes(call)) {
+    if (starts.some((start) => line.includes(start))) {
       calls.push(line);
     }
   });

@@ -124,8 +124,8 @@ const WAYS: readonly Way[] = [
   },
   {
     name: "scripts forbidden for a while",
-    takeAway: (all) => tell(all, "ACL SETUSER default -evalsha"),
-    bringBack: (all) => tell(all, "ACL SETUSER default +evalsha"),
+    takeAway: (all) => tell(all, "ACL SETUSER default -eval -evalsha"),
+    bringBack: (all) => tell(all, "ACL SETUSER default +eval +evalsha"),
     refusal: "NOPERM",
   },
 ];

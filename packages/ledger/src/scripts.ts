@@ -51,12 +51,20 @@ export interface ScriptCall {
   readonly args: readonly (string | number)[];
 }
 
-/** Runs a script; loads it into Redis when Redis doesn't have it (yet, or any more). */
+/**
+ * Runs a script. Each connection sends its source once, since Redis may have been started anew and have none: no call is
+ * then sent again behind those that came after it. A Redis that forgets its scripts on the way gets them again.
+ */
 export async function runScript(
   redis: Redis,
   { sha, source }: Script,
   { keys, args }: ScriptCall,
 ): Promise<unknown> {
+  const sent = sentOn(redis);
+  if (!sent.has(sha)) {
+    sent.add(sha);
+    return redis.eval(source, keys.length, ...keys, ...args);
+  }
   try {
     return await redis.evalsha(sha, keys.length, ...keys, ...args);
   } catch (error) {
@@ -65,6 +73,20 @@ export async function runScript(
     }
     return redis.eval(source, keys.length, ...keys, ...args);
   }
+}
+
+const sentOnConnections = new WeakMap<Redis, Set<string>>();
+
+/** The scripts whose source was sent since the connection was last opened. */
+function sentOn(redis: Redis): Set<string> {
+  const known = sentOnConnections.get(redis);
+  if (known !== undefined) {
+    return known;
+  }
+  const sent = new Set<string>();
+  sentOnConnections.set(redis, sent);
+  redis.on("close", () => sent.clear());
+  return sent;
 }
 
 /** Reads a script of `scripts/` and what it includes: from `scripts/includes/`, unless it is given here by its name. */

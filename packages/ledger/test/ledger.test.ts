@@ -23,6 +23,8 @@ afterAll(async () => {
   await server.dispose();
 });
 
+const INJECTION = { publisher, outcome: "ok", deadlineMs: LONG_MS } as const;
+
 const setup = (): BooksFixture => openBooks(redis);
 
 async function stateOf(ledger: Ledger, id: AdResponseId): Promise<EntryState> {
@@ -254,10 +256,25 @@ test.each([
 
 test("a Redis that forgot the scripts gets them again", async () => {
   const { ledger, newId } = setup();
+  const [before, after] = [newId(), newId()];
+  expect(await ledger.recordInjection({ ...INJECTION, id: before })).toBe(true);
   await redis.script("FLUSH");
+  expect(await ledger.recordInjection({ ...INJECTION, id: after })).toBe(true);
+  expect(await ledger.recordInjection({ ...INJECTION, id: before })).toBe(false);
+});
+
+test("what is asked after a record sees it, on a Redis that was started anew", async () => {
+  const { ledger, newId } = setup();
+  expect(await ledger.recordInjection({ ...INJECTION, id: newId() })).toBe(true);
+  await server.crash();
+  await server.restart();
+  await eventually(async () => expect(await redis.ping()).toBe("PONG"));
   const id = newId();
-  expect(await ledger.recordInjection({ id, publisher, outcome: "ok", deadlineMs: LONG_MS })).toBe(true);
-  expect(await ledger.recordInjection({ id, publisher, outcome: "ok", deadlineMs: LONG_MS })).toBe(false);
+  const recorded = ledger.recordInjection({ ...INJECTION, id });
+  // The record leaves when this turn ends.
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(await ledger.find(id)).toMatchObject({ state: "awaiting" });
+  expect(await recorded).toBe(true);
 });
 
 test("a crash of Redis loses no booked transition", async () => {
