@@ -31,6 +31,7 @@ const entrySchema = z
   .tuple([z.number(), z.number(), z.number(), z.array(z.string())], z.unknown())
   .transform(([_id, _atSeconds, durationUs, [name = "", ...words]]) => {
     const [, keys = "0", ...rest] = words;
-    const shown = name === "evalsha" ? [rest[0], "…", ...rest.slice(Number(keys), Number(keys) + 3)] : words;
+    const isScript = name === "eval" || name === "evalsha";
+    const shown = isScript ? [rest[0], "…", ...rest.slice(Number(keys), Number(keys) + 3)] : words;
     return { durationMs: durationUs / 1000, command: [name, ...shown].join(" ").slice(0, TEXT_CHARS) };
   });

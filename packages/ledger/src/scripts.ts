@@ -27,7 +27,7 @@ const NAMES = [
 ] as const;
 export type ScriptName = (typeof NAMES)[number];
 
-/** Runs a script of `scripts/` by name; loads it into Redis when Redis doesn't have it (yet, or any more). */
+/** Runs a script of `scripts/` by name, as `runScript` does. */
 export type RunScript = (
   name: ScriptName,
   keys: readonly string[],
@@ -52,26 +52,31 @@ export interface ScriptCall {
 }
 
 /**
- * Runs a script. Each connection sends its source once, since Redis may have been started anew and have none: no call is
- * then sent again behind those that came after it. A Redis that forgets its scripts on the way gets them again.
+ * Runs a script. Each connection sends its source once, since Redis may have been started anew and know none: sent by its
+ * hash, the call would have to be sent again, behind those that came after it. Those that wait for a connection send it,
+ * too. Where Redis forgets its scripts on the way, or refused the source, it gets them again.
  */
 export async function runScript(
   redis: Redis,
   { sha, source }: Script,
   { keys, args }: ScriptCall,
 ): Promise<unknown> {
+  const load = () => redis.eval(source, keys.length, ...keys, ...args);
   const sent = sentOn(redis);
+  if (redis.status !== "ready") {
+    return load();
+  }
   if (!sent.has(sha)) {
     sent.add(sha);
-    return redis.eval(source, keys.length, ...keys, ...args);
+    return load();
   }
   try {
     return await redis.evalsha(sha, keys.length, ...keys, ...args);
   } catch (error) {
-    if (!isMissingScript(error)) {
-      throw error;
+    if (isMissingScript(error)) {
+      return load();
     }
-    return redis.eval(source, keys.length, ...keys, ...args);
+    throw error;
   }
 }
 

@@ -2,6 +2,7 @@
  * The ledger on a real Redis: every state with every event against the rules of core, exact counts, and
  * the books' balance over random walks.
  */
+import { once } from "node:events";
 import type { AdResponseId } from "@adrelay/contract";
 import { decideTransition, ENTRY_EVENTS, ENTRY_STATES, type EntryState } from "@adrelay/core";
 import { eventually, startTestRedis, type TestRedis } from "@adrelay/testkit";
@@ -264,17 +265,30 @@ test("a Redis that forgot the scripts gets them again", async () => {
 });
 
 test("what is asked after a record sees it, on a Redis that was started anew", async () => {
-  const { ledger, newId } = setup();
-  expect(await ledger.recordInjection({ ...INJECTION, id: newId() })).toBe(true);
-  await server.crash();
-  await server.restart();
-  await eventually(async () => expect(await redis.ping()).toBe("PONG"));
-  const id = newId();
-  const recorded = ledger.recordInjection({ ...INJECTION, id });
-  // The record leaves when this turn ends.
-  await new Promise((resolve) => setImmediate(resolve));
-  expect(await ledger.find(id)).toMatchObject({ state: "awaiting" });
-  expect(await recorded).toBe(true);
+  const impatient = new Redis(server.url, { enableOfflineQueue: false, maxRetriesPerRequest: 0 });
+  // ioredis tells of each try to connect again.
+  impatient.on("error", () => {});
+  try {
+    await once(impatient, "ready");
+    const { ledger, newId } = openBooks(impatient);
+    const record = (id: AdResponseId) => ledger.recordInjection({ ...INJECTION, id });
+    expect(await record(newId())).toBe(true);
+    const isAway = once(impatient, "close");
+    await server.crash();
+    await isAway;
+    await expect(record(newId())).rejects.toThrow();
+    const isBack = once(impatient, "ready");
+    await server.restart();
+    await isBack;
+    const id = newId();
+    const recorded = record(id);
+    // The record leaves when this turn ends.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(await ledger.find(id)).toMatchObject({ state: "awaiting" });
+    expect(await recorded).toBe(true);
+  } finally {
+    impatient.disconnect();
+  }
 });
 
 test("a crash of Redis loses no booked transition", async () => {
