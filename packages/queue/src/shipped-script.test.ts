@@ -6,7 +6,10 @@ test.each([
   ["addStandardJob", 9],
 ] as const)("%s neither tells of events nor asks how many are kept", (name, keyCount) => {
   const shipped = loadShippedScript(name, keyCount);
-  const ofEvents = /XADD|XTRIM|opts\.maxLenEvents"\)/;
-  expect(shipped).toMatch(ofEvents);
-  expect(asFunction(shipped, { from: "", to: "" })).not.toMatch(ofEvents);
+  const ours = asFunction(shipped, { from: "", to: "" });
+  for (const command of ['"XADD",', '"opts.maxLenEvents")']) {
+    expect(shipped).toContain(command);
+    expect(ours).not.toContain(command);
+  }
+  expect(ours).not.toContain("XTRIM");
 });

@@ -23,7 +23,7 @@ export interface OwnFunctions {
 
 /** How BullMQ's scripts write to the queue's stream of events, and keep it short. */
 const EVENT_COMMAND = /\brcall\("(?:XADD|XTRIM)",/g;
-/** How they ask how short. */
+/** How they ask how short; BullMQ's default is the answer. */
 const EVENTS_MAX = /\brcall\("HGET", metaKey, "opts\.maxLenEvents"\)/g;
 
 /**
@@ -35,7 +35,7 @@ const EVENTS_MAX = /\brcall\("HGET", metaKey, "opts\.maxLenEvents"\)/g;
  * them, and they were a twelfth of what a delivery cost Redis (docs/adr/0028).
  */
 export function asFunction(shipped: string, { from, to }: OwnFunctions): string {
-  const script = shipped.replaceAll(EVENT_COMMAND, "tellNobody(").replaceAll(EVENTS_MAX, "0");
+  const script = shipped.replaceAll(EVENT_COMMAND, "tellNobody(").replaceAll(EVENTS_MAX, "10000");
   const fromAt = script.indexOf(from);
   const toAt = script.indexOf(to, fromAt);
   const [start, end] = fromAt < 0 || toAt < 0 ? [0, 0] : [fromAt, toAt];
