@@ -48,3 +48,4 @@ export {
   type IntakeQuestion,
   type KnownEntry,
 } from "./intake/decide-intake.ts";
+export { type RedisErrorKind, redisErrorKind } from "./redis-error-kind.ts";

@@ -1,3 +1,5 @@
+import { redisErrorKind } from "@adrelay/core";
+
 /** What the scripts' numbers mean; nobody else sees a number. */
 
 export const ACCEPT_CODES = {
@@ -37,16 +39,10 @@ export class LedgerRefusalError extends Error {
   override readonly name = "LedgerRefusalError";
 }
 
-/**
- * What Redis says while it takes no writes, or none of ours; nothing is wrong with what was asked. It names the kind of an
- * error in its first word; before version 7 what a script's command raised tells first where that was.
- */
-const REFUSAL =
-  /^(?:(?:ERR Error running script .*)?@user_script: ?\d+: )?-?(?:BUSY|LOADING|MASTERDOWN|MISCONF|NOPERM|NOREPLICAS|OOM|READONLY) /;
-
 /** Whether Redis may take the same later. */
 export function isRefusedForNow(error: unknown): boolean {
-  return error instanceof Error && REFUSAL.test(error.message);
+  const kind = redisErrorKind(error);
+  return kind === "refuses_writes" || kind === "no_permission";
 }
 
 /** Looks a script's number up in its table. */
