@@ -2,7 +2,7 @@
 import {
   acknowledgmentPageSchema,
   replayListSchema,
-  replaySchema,
+  replayViewSchema,
   type Stats,
   statsSchema,
 } from "@adrelay/contract";
@@ -187,7 +187,10 @@ test("Ctrl-C leaves a bulk replay running, and replays cancel ends it", async ()
   expect({ exit, stdout }).toEqual({ exit: 130, stdout: "" });
   const id = /^Cancel it: adrelay replays cancel (\S+)$/m.exec(stderr)?.[1] ?? "";
   const running = await adrelay("replays", "show", id, "--json");
-  expect(replaySchema.parse(JSON.parse(running.stdout))).toMatchObject({ state: "running", matched: 120 });
+  expect(replayViewSchema.parse(JSON.parse(running.stdout))).toMatchObject({
+    state: "running",
+    matched: 120,
+  });
   const cancelled = await adrelay("replays", "cancel", id);
   expect(cancelled).toMatchObject({ exit: 0, stdout: expect.stringMatching(/^state +cancelled$/m) });
   expect((await adrelay("replays", "list")).stdout).toMatch(

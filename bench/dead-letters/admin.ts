@@ -27,11 +27,11 @@ export class AdminApi {
   }
 
   async startReplay(order: unknown) {
-    return replaySchema.parse(await this.call("POST", "/replays", order));
+    return replayViewSchema.parse(await this.call("POST", "/replays", order));
   }
 
   async replay(id: string) {
-    return replaySchema.parse(await this.call("GET", `/replays/${id}`));
+    return replayViewSchema.parse(await this.call("GET", `/replays/${id}`));
   }
 
   async stats() {
@@ -47,7 +47,7 @@ const pageSchema = z.object({
   acknowledgments: z.array(z.object({ ad_response_id: z.string() })),
   next_cursor: z.string().nullable(),
 });
-const replaySchema = z.object({
+const replayViewSchema = z.object({
   replay_id: z.string(),
   state: z.string(),
   matched: z.number(),

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { type ReplayView, replaySchema } from "@adrelay/contract";
+import { type ReplayView, replayViewSchema } from "@adrelay/contract";
 import cliProgress from "cli-progress";
 import type { Answer } from "./admin-client.ts";
 import { describeSeconds } from "./moments.ts";
@@ -19,7 +19,7 @@ export async function watchReplay(session: Session, id: string): Promise<Answer<
   let seenAtMs = performance.now();
   try {
     for (;;) {
-      const answer = await session.client.call({ path: replayPath(id), schema: replaySchema });
+      const answer = await session.client.call({ path: replayPath(id), schema: replayViewSchema });
       if (answer.kind === "ok") {
         seenAtMs = performance.now();
         progress.show(answer.value);

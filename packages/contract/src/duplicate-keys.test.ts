@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { duplicateKeys, outermostKeys } from "./duplicate-keys.ts";
 
-test("the keys of any object are found as JSON.parse sees them", () => {
+test("the keys of any object are those that JSON.parse finds", () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string({ unit: "binary" }), fc.jsonValue()), (object) => {
       const json = JSON.stringify(object, null, 1);
@@ -20,7 +20,7 @@ test.each([
   expect(duplicateKeys(json, ["a", "b"])).toEqual(expected);
 });
 
-test("what is repeated is found however the members are spelled", () => {
+test("repeated members are found however their names are escaped", () => {
   const name = fc.constantFrom("a", "b", "a/", '"a"', "a.b");
   const spelled = fc.constantFrom<(text: string) => string>(
     (text) => JSON.stringify(text),

@@ -1,18 +1,23 @@
 /**
- * The members of the outermost object of a JSON text, in order and with repeats, escapes resolved.
- * `JSON.parse` keeps the last of two equal names where another parser may keep the first; a relay that
- * forwards a body unread must not book one id while the provider sees another.
+ * Finds members that occur more than once in a JSON object. Of two members with the same name, `JSON.parse` keeps the
+ * last, but another parser may keep the first. The relay forwards a body unchanged, so without this check it could
+ * book one id while the provider reads another.
  *
- * @param json text that `JSON.parse` has accepted as an object; anything else gives a meaningless list
+ * All functions here expect text that `JSON.parse` has accepted as an object. For other text the result means nothing.
  */
+
+/** The names of the outermost object's members, in order and with repeats. Escapes are resolved. */
 export function outermostKeys(json: string): string[] {
   return keyPaths(json, 1);
 }
 
-/** Paths of members that stand more than once: `name`, or `outer.inner` for one of an object in the outermost one. */
+/**
+ * Those of `paths` that occur more than once. A path is `name` for a member of the outermost object, or `outer.inner`
+ * for a member of an object inside it.
+ */
 export function duplicateKeys(json: string, paths: readonly string[]): string[] {
-  // A plain name can be spelled in another way by `\u` alone.
-  if (!json.includes("\\u") && paths.every((path) => standsOnce(json, path))) {
+  // Only a `\u` escape can spell a plain name in another way.
+  if (!json.includes("\\u") && paths.every((path) => occursOnce(json, path))) {
     return [];
   }
   const levels = paths.some((path) => path.includes(".")) ? 2 : 1;
@@ -23,8 +28,8 @@ export function duplicateKeys(json: string, paths: readonly string[]): string[] 
   return paths.filter((path) => (counts.get(path) ?? 0) > 1);
 }
 
-/** Whether a plain name stands just once in all of the text, whatever it is there. */
-function standsOnce(json: string, name: string): boolean {
+/** Whether a plain name occurs exactly once in the whole text, as a member's name or as a value. */
+function occursOnce(json: string, name: string): boolean {
   const quoted = `"${name}"`;
   const at = json.indexOf(quoted);
   return PLAIN_NAME.test(name) && at !== -1 && !json.includes(quoted, at + 1);
@@ -32,10 +37,10 @@ function standsOnce(json: string, name: string): boolean {
 
 const PLAIN_NAME = /^\w+$/;
 
-/** What stands before the names of an open object's members; undefined for an array. */
+/** The text before the member names of an open object; undefined if its members are not listed, and for an array. */
 type Prefix = string | undefined;
 
-/** The paths of the members of objects down to so many levels, but not of those in arrays. */
+/** The paths of the members of nested objects, down to `levels`. Objects in arrays are left out. */
 function keyPaths(json: string, levels: number): string[] {
   const found: string[] = [];
   const open: Prefix[] = [];

@@ -1,55 +1,71 @@
-/** Everything that is on the wire or in the queue: schemas, types, error codes. */
-export { duplicateKeys } from "./duplicate-keys.ts";
-export { ERROR_CATALOGUE, type ErrorCode, type ErrorEntry, type Retryable } from "./error-codes.ts";
+/** Everything that crosses a process boundary, on the wire or in the queue: schemas, types, paths and error codes. */
 export {
   type AcknowledgmentRequest,
   type AcknowledgmentResponse,
   acknowledgmentRequestSchema,
-  acknowledgmentResponseSchema,
-  readAcknowledgmentRequest,
-  readAcknowledgmentResponse,
+  DELIVERY_JOB_VERSION,
+  type DeliveryJob,
+  type OutcomeNotice,
+  outcomeNoticeSchema,
+  parseAcknowledgmentRequest,
+  parseAcknowledgmentResponse,
+  parseDeliveryJob,
   VERDICTS,
   type Verdict,
   verdictSchema,
-} from "./http/acknowledgment.ts";
+} from "./acknowledgment.ts";
 export {
   type AcknowledgmentDetail,
   type AcknowledgmentView,
   ADMIN_PATH,
-  type AuditEntryView,
+  type AuditView,
   acknowledgmentDetailSchema,
   acknowledgmentPageSchema,
-  acknowledgmentViewSchema,
-  attemptViewSchema,
-  auditEntrySchema,
+  acknowledgmentStateSchema,
   auditPageSchema,
-  BOOKED_STATES,
-  CHECK_STATUSES,
+  COUNTED_STATES,
   type DataLossView,
   DISCARD_REASON_CHARS_MAX,
   type DoctorCheck,
   type DoctorReport,
-  dataLossSchema,
-  doctorCheckSchema,
   doctorReportSchema,
-  dryRunSchema,
   LISTED_STATES,
-  movedSchema,
   PAGE_ROWS_MAX,
   type ProcessView,
-  type ProviderStanding,
-  processSchema,
-  providerStandingSchema,
+  type ProviderView,
+  READINESS_PATH,
   REPLAY_RATE_DEFAULT,
   REPLAY_RATE_MAX,
+  type Readiness,
   type ReplayView,
+  readinessSchema,
+  replayDryRunSchema,
   replayListSchema,
-  replaySchema,
+  replayViewSchema,
   type StateCounts,
   type Stats,
   statsSchema,
-} from "./http/admin.ts";
-export { baseUrlSchema, headerKeySchema, headerNameSchema } from "./http/forms.ts";
+} from "./admin-api.ts";
+export { duplicateKeys } from "./duplicate-keys.ts";
+export {
+  ACKNOWLEDGE_PATH,
+  ACKNOWLEDGMENTS_PATH,
+  type AdAckId,
+  type AdResponseId,
+  API_KEY_HEADER,
+  adAckIdSchema,
+  adResponseIdSchema,
+  baseUrlSchema,
+  headerKeySchema,
+  headerNameSchema,
+  IDEMPOTENCY_KEY_HEADER,
+  INJECTION_PATH,
+  isLowerCaseUuid,
+  type PublisherId,
+  publisherIdSchema,
+  REQUEST_ID_HEADER,
+  uuidOfHex,
+} from "./ids-and-paths.ts";
 export {
   AGE_MAX,
   ASN_MAX,
@@ -62,16 +78,18 @@ export {
   injectionRequestSchema,
   unfilledResponseSchema,
   WRAPPING_TYPES,
-} from "./http/injection.ts";
+} from "./injection.ts";
 export {
-  ACKNOWLEDGE_PATH,
-  ACKNOWLEDGMENTS_PATH,
-  API_KEY_HEADER,
-  IDEMPOTENCY_KEY_HEADER,
-  INJECTION_PATH,
-  REQUEST_ID_HEADER,
-} from "./http/paths.ts";
-export { READINESS_PATH, type Readiness, readinessSchema } from "./http/readiness.ts";
+  ERROR_CATALOGUE,
+  type ErrorCode,
+  type FieldFault,
+  faultsOf,
+  makeProblem,
+  PROBLEM_CONTENT_TYPE,
+  type Problem,
+  type ProblemDetails,
+  problemSchema,
+} from "./problem.ts";
 export {
   formatTraceparent,
   parseTraceContext,
@@ -79,26 +97,4 @@ export {
   TRACESTATE_HEADER,
   type TraceContext,
   traceHeadersOf,
-} from "./http/trace-context.ts";
-export {
-  type AdAckId,
-  type AdResponseId,
-  adAckIdSchema,
-  adResponseIdSchema,
-  isFoldedUuid,
-  type PublisherId,
-  publisherIdSchema,
-  uuidOfHex,
-} from "./ids.ts";
-export { DELIVERY_JOB_VERSION, type DeliveryJob, readDeliveryJob } from "./payloads/delivery-job.ts";
-export { type OutcomeNotice, outcomeNoticeSchema } from "./payloads/outcome-notice.ts";
-export {
-  type FieldFault,
-  faultsOf,
-  fieldFaultSchema,
-  makeProblem,
-  PROBLEM_CONTENT_TYPE,
-  type Problem,
-  type ProblemDetails,
-  problemSchema,
-} from "./problem.ts";
+} from "./trace-context.ts";

@@ -1,13 +1,69 @@
+/** Error answers: the catalogue of error codes, and the problem body (RFC 9457) that carries a code. */
 import { z } from "zod";
-import { ERROR_CATALOGUE, type ErrorCode } from "./error-codes.ts";
 
+/** Whether the same request can succeed if it is sent again. `after` means: once the Retry-After time has passed. */
+export type Retryable = "yes" | "no" | "after";
+
+/** What the catalogue says about one error code. `title` is for callers and contains nothing of the request. */
+export interface ErrorDefinition {
+  readonly status: number;
+  readonly retryable: Retryable;
+  readonly title: string;
+}
+
+/**
+ * The error catalogue: every `code` that one of our problem bodies can carry. Codes are stable: a code is never
+ * renamed, and a retired code is never used again for another error.
+ */
+export const ERROR_CATALOGUE = {
+  bad_request: { status: 400, retryable: "no", title: "The request can't be read as HTTP" },
+  invalid_json: { status: 400, retryable: "no", title: "The body is not valid JSON in UTF-8" },
+  unauthenticated: { status: 401, retryable: "no", title: "No valid API key was sent" },
+  key_revoked: { status: 403, retryable: "no", title: "The API key has been revoked" },
+  other_publisher: { status: 403, retryable: "no", title: "The ad response belongs to another publisher" },
+  not_found: { status: 404, retryable: "no", title: "There is nothing at this address" },
+  unknown_ad_response: { status: 404, retryable: "no", title: "No ad response is known by this id" },
+  unknown_replay: { status: 404, retryable: "no", title: "No bulk replay is known by this id" },
+  method_not_allowed: { status: 405, retryable: "no", title: "This address does not take that method" },
+  not_acknowledgeable: { status: 406, retryable: "no", title: "This ad response cannot be acknowledged" },
+  acknowledgment_conflict: {
+    status: 409,
+    retryable: "no",
+    title: "The ad response was acknowledged with another text",
+  },
+  already_acknowledged: { status: 409, retryable: "no", title: "The ad response was acknowledged before" },
+  not_dead: { status: 409, retryable: "no", title: "The acknowledgment is not a dead letter" },
+  replay_ended: { status: 409, retryable: "no", title: "The bulk replay has ended" },
+  payload_too_large: { status: 413, retryable: "no", title: "The body is larger than the limit" },
+  unsupported_media_type: {
+    status: 415,
+    retryable: "no",
+    title: "The body must be application/json in UTF-8",
+  },
+  validation_failed: { status: 422, retryable: "no", title: "The request does not have the required form" },
+  rate_limited: { status: 429, retryable: "after", title: "Too many requests" },
+  internal_error: { status: 500, retryable: "yes", title: "Something went wrong on our side" },
+  provider_unavailable: { status: 502, retryable: "yes", title: "The ad service gave no usable answer" },
+  queue_unavailable: { status: 503, retryable: "after", title: "Acknowledgments cannot be stored right now" },
+  storage_unavailable: {
+    status: 503,
+    retryable: "after",
+    title: "The ad server can't reach its storage right now",
+  },
+  provider_timeout: { status: 504, retryable: "yes", title: "The ad service did not answer in time" },
+} as const satisfies Record<string, ErrorDefinition>;
+
+/** A code of the error catalogue. */
+export type ErrorCode = keyof typeof ERROR_CATALOGUE;
+
+/** Content type of a problem body. */
 export const PROBLEM_CONTENT_TYPE = "application/problem+json";
 
-/** One fault in a request: `path` is dotted (`request_context.user_ip`), empty for the body as a whole. */
-export const fieldFaultSchema = z.object({ path: z.string(), message: z.string() });
+const fieldFaultSchema = z.object({ path: z.string(), message: z.string() });
+/** One fault in a request. `path` is dotted (`request_context.user_ip`), and empty for the body as a whole. */
 export type FieldFault = z.infer<typeof fieldFaultSchema>;
 
-/** An error answer by RFC 9457. Unknown members are kept: other services may send more. */
+/** The body of an error answer (RFC 9457). Unknown members are kept, because other services may send more. */
 export const problemSchema = z.looseObject({
   type: z.string(),
   title: z.string(),
@@ -17,13 +73,14 @@ export const problemSchema = z.looseObject({
   request_id: z.string(),
   errors: z.array(fieldFaultSchema).optional(),
 });
+/** A checked problem body. */
 export type Problem = z.infer<typeof problemSchema>;
 
-/** What a problem says beyond its catalogue entry. */
+/** What a problem body can contain besides the code's definition and the request id. */
 export interface ProblemDetails {
   readonly detail?: string;
   readonly errors?: readonly FieldFault[];
-  /** Members of our own (RFC 9457, section 3.2). */
+  /** Members that we add to those of the RFC (RFC 9457, section 3.2). */
   readonly extensions?: Readonly<Record<string, string>>;
 }
 
@@ -47,7 +104,7 @@ export function faultsOf(error: z.ZodError): FieldFault[] {
   return error.issues.map((issue) => ({ path: issue.path.map(String).join("."), message: messageOf(issue) }));
 }
 
-/** What a member's name looks like; everything else that stands in its place may be what a user wrote (invariant 6). */
+/** The form of a member's name. A key in another form may be a user's text, which no answer repeats (invariant 6). */
 const MEMBER_NAME = /^[a-z_]{1,32}$/;
 
 function messageOf(issue: z.core.$ZodIssue): string {

@@ -1,5 +1,5 @@
 /** What workers ask of the ledger for each attempt, as scripts take it: many at once. */
-import { isFoldedUuid } from "@adrelay/contract";
+import { isLowerCaseUuid } from "@adrelay/contract";
 import { ATTEMPTS_KEPT, type LedgerEntry, numberOf, stateOf, textOf } from "./entry.ts";
 import { type LedgerKeys, memberOf } from "./keys.ts";
 import type { BeginRequest, Settlement } from "./ledger.ts";
@@ -77,7 +77,7 @@ export function argsOfLastWord(settlement: Settlement): (string | number)[] {
     event,
     label,
     code,
-    isFoldedUuid(providerAckId) ? providerAckId.replaceAll("-", "") : (providerAckId ?? ""),
+    isLowerCaseUuid(providerAckId) ? providerAckId.replaceAll("-", "") : (providerAckId ?? ""),
     Math.round(durationMs),
     notify?.channel ?? "",
     notify?.message ?? "",

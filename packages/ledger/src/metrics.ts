@@ -1,4 +1,4 @@
-import { BOOKED_STATES, type PublisherId } from "@adrelay/contract";
+import { COUNTED_STATES, type PublisherId } from "@adrelay/contract";
 import { DEAD_REASONS } from "@adrelay/core";
 import { Counter, Gauge, Registry } from "prom-client";
 import type { Ledger } from "./ledger.ts";
@@ -85,7 +85,7 @@ function addStates(registry: Registry, { states }: LedgerSnapshot, publishers: r
     labelNames: ["publisher", "state"],
     registers: [registry],
   });
-  for (const { publisher, label: state, value } of [...zeros(publishers, BOOKED_STATES), ...states]) {
+  for (const { publisher, label: state, value } of [...zeros(publishers, COUNTED_STATES), ...states]) {
     gauge.set({ publisher, state }, value);
   }
 }

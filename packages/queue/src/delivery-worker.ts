@@ -6,7 +6,7 @@
  * 2. A job that stalled (its process was killed) is run again, however often.
  * 3. A job that can't be read waits for a worker that can: it may be of a newer version.
  */
-import { type DeliveryJob, readDeliveryJob } from "@adrelay/contract";
+import { type DeliveryJob, parseDeliveryJob } from "@adrelay/contract";
 import { DelayedError, type Job, UnrecoverableError, type Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import type { QueueCompletion } from "./completion.ts";
@@ -131,7 +131,7 @@ async function handleJob<Booking, Look>(
   { handle, onError, onUnreadable }: WorkerOptions<Booking, Look>,
   { job: taken, payload, look }: TakenJob<Look>,
 ): Promise<HandlerOutcome<Booking>> {
-  const job = readDeliveryJob(taken.data);
+  const job = parseDeliveryJob(taken.data);
   // BullMQ has no more use for them, and keeps them for long: see finishing-backend.ts.
   taken.data = undefined;
   if (job === undefined) {

@@ -1,4 +1,4 @@
-import { DISCARD_REASON_CHARS_MAX, movedSchema } from "@adrelay/contract";
+import { DISCARD_REASON_CHARS_MAX, acknowledgmentStateSchema } from "@adrelay/contract";
 import { defineCommand } from "../command.ts";
 import { EXIT, UsageError } from "../exit-codes.ts";
 import { adResponsesPositional } from "../positionals.ts";
@@ -27,7 +27,7 @@ export const addDeadDiscard = defineCommand({
       ? moveEach(session, ids, {
           action: "discard",
           body: { reason },
-          schema: movedSchema,
+          schema: acknowledgmentStateSchema,
           done: "discarded",
         })
       : go;

@@ -1,4 +1,4 @@
-import { dryRunSchema, movedSchema, REPLAY_RATE_DEFAULT, replaySchema } from "@adrelay/contract";
+import { replayDryRunSchema, acknowledgmentStateSchema, REPLAY_RATE_DEFAULT, replayViewSchema } from "@adrelay/contract";
 import { defineCommand } from "../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-codes.ts";
 import { adResponsesPositional, filterOptions, rateOption } from "../positionals.ts";
@@ -24,7 +24,7 @@ export const addDeadReplay = defineCommand({
       .check(checkChoice),
   run: ({ ids = [], publisher, reason, since, until, rate, dryRun, wait, yes }, session) => {
     if (ids.length > 0) {
-      return moveEach(session, ids, { action: "replay", body: {}, schema: movedSchema, done: "queued" });
+      return moveEach(session, ids, { action: "replay", body: {}, schema: acknowledgmentStateSchema, done: "queued" });
     }
     return replayMany(session, { filter: { publisher, reason, since, until }, rate, dryRun, wait, yes });
   },
@@ -68,7 +68,7 @@ async function replayMany(session: Session, bulk: BulkReplay): Promise<ExitCode>
   const tried = await session.client.call({
     path: "/replays",
     body: { ...body, dry_run: true },
-    schema: dryRunSchema,
+    schema: replayDryRunSchema,
   });
   const matched = tried.kind === "ok" ? tried.value.matched : 0;
   if (bulk.dryRun || matched === 0) {
@@ -84,7 +84,7 @@ async function startReplay(
   body: Readonly<Record<string, unknown>>,
   isWatched: boolean,
 ): Promise<ExitCode> {
-  const started = await session.client.call({ path: "/replays", body, schema: replaySchema });
+  const started = await session.client.call({ path: "/replays", body, schema: replayViewSchema });
   if (started.kind === "failed") {
     return showFailure(session, started.failure);
   }

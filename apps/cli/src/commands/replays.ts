@@ -1,4 +1,4 @@
-import { replayListSchema, replaySchema } from "@adrelay/contract";
+import { replayListSchema, replayViewSchema } from "@adrelay/contract";
 import { defineCommand } from "../command.ts";
 import { replayPath, replayPositional } from "../positionals.ts";
 import { followReplay, showReplay, showReplays } from "../replay-output.ts";
@@ -25,7 +25,7 @@ export const addReplaysShow = defineCommand({
   run: ({ id, watch }, session) =>
     watch
       ? followReplay(session, id)
-      : showCall(session, { path: replayPath(id), schema: replaySchema }, (replay) =>
+      : showCall(session, { path: replayPath(id), schema: replayViewSchema }, (replay) =>
           showReplay(session.terminal, replay, session.now()),
         ),
 });
@@ -35,7 +35,7 @@ export const addReplaysCancel = defineCommand({
   describe: "Ends a bulk replay; what it has put back stays on the queue",
   options: (yargs) => yargs.positional("id", replayPositional).demandOption("id"),
   run: ({ id }, session) =>
-    showCall(session, { path: `${replayPath(id)}/cancel`, body: {}, schema: replaySchema }, (replay) =>
+    showCall(session, { path: `${replayPath(id)}/cancel`, body: {}, schema: replayViewSchema }, (replay) =>
       showReplay(session.terminal, replay, session.now()),
     ),
 });

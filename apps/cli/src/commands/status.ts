@@ -1,4 +1,4 @@
-import { BOOKED_STATES, type Readiness, type Stats, statsSchema } from "@adrelay/contract";
+import { COUNTED_STATES, type Readiness, type Stats, statsSchema } from "@adrelay/contract";
 import { defineCommand } from "../command.ts";
 import { describeAge, describeMoment, describeSeconds } from "../moments.ts";
 import { showAnswer } from "../session.ts";
@@ -60,10 +60,10 @@ function showStats(terminal: Terminal, stats: Stats, nowMs: number): void {
 function showStates(terminal: Terminal, { states, publishers }: Stats): void {
   const row = (name: string, counts: Stats["states"]) => [
     name,
-    ...BOOKED_STATES.map((state) => counts[state]),
+    ...COUNTED_STATES.map((state) => counts[state]),
   ];
   const each = Object.entries(publishers).map(([publisher, counts]) => row(publisher, counts));
-  const head = ["PUBLISHER", ...BOOKED_STATES.map((state) => state.toUpperCase())];
+  const head = ["PUBLISHER", ...COUNTED_STATES.map((state) => state.toUpperCase())];
   terminal.table(
     head,
     each.length > 1 ? [...each, row("all", states)] : [...each, row("all", states)].slice(0, 1),

@@ -1,4 +1,4 @@
-import type { DataLossView, ProcessView, ProviderStanding } from "@adrelay/contract";
+import type { DataLossView, ProcessView, ProviderView } from "@adrelay/contract";
 import { type DataLoss, type GateState, loadGateState, type Pulse, type RelayProcess } from "@adrelay/ledger";
 import { groupByProvider, type ProviderGroup, type Publisher } from "@adrelay/provider";
 import type { Redis } from "ioredis";
@@ -21,7 +21,7 @@ export function makeRelayViews({ redis, pulse, publishers }: RelayViewDeps) {
   };
 }
 
-function viewOfProvider({ name, publishers }: ProviderGroup, state: GateState): ProviderStanding {
+function viewOfProvider({ name, publishers }: ProviderGroup, state: GateState): ProviderView {
   const { phase, reason, sinceMs, nextProbeAtMs, waiting } = state;
   return {
     provider: name,

@@ -1,4 +1,4 @@
-import { adAckIdSchema, readAcknowledgmentResponse, type Verdict, verdictSchema } from "@adrelay/contract";
+import { adAckIdSchema, parseAcknowledgmentResponse, type Verdict, verdictSchema } from "@adrelay/contract";
 import type { ProviderReply } from "./provider-reply.ts";
 import { parseRetryAfterMs } from "./retry-after.ts";
 
@@ -80,7 +80,7 @@ export function classifyDelivery(reply: ProviderReply, nowMs: number): DeliveryO
 }
 
 function classifySuccess(body: unknown): DeliveryOutcome {
-  const answer = readAcknowledgmentResponse(body);
+  const answer = parseAcknowledgmentResponse(body);
   if (answer === undefined) {
     return { kind: "retry", pace: "scheduled", retryAfterMs: undefined, code: "malformed_answer" };
   }

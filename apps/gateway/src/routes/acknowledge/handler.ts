@@ -5,7 +5,7 @@ import {
   duplicateKeys,
   type FieldFault,
   faultsOf,
-  readAcknowledgmentRequest,
+  parseAcknowledgmentRequest,
 } from "@adrelay/contract";
 import {
   type CallNotes,
@@ -68,7 +68,7 @@ type Parsed =
 
 /** Checks just what the relay itself needs; each member once, since parsers differ in which one they take. */
 function parseAcknowledgment(text: string, value: JsonObject): Parsed {
-  const parsed = readAcknowledgmentRequest(value);
+  const parsed = parseAcknowledgmentRequest(value);
   if (!parsed.success) {
     return { kind: "faulty", faults: faultsOf(parsed.error) };
   }

@@ -1,4 +1,4 @@
-import type { AuditEntryView } from "@adrelay/contract";
+import type { AuditView } from "@adrelay/contract";
 import type { Audit, AuditEntry } from "@adrelay/ledger";
 import { OVERDUE } from "@adrelay/service-kit";
 import type { RequestHandler } from "express";
@@ -28,7 +28,7 @@ export function makeAuditHandler(audit: Audit): RequestHandler {
   };
 }
 
-function auditView({ atMs, by, action, adResponseId, replayId, details }: AuditEntry): AuditEntryView {
+function auditView({ atMs, by, action, adResponseId, replayId, details }: AuditEntry): AuditView {
   return {
     at: isoTime(atMs),
     by,

@@ -1,4 +1,4 @@
-import type { DataLossView, ProcessView, ProviderStanding, StateCounts, Stats } from "@adrelay/contract";
+import type { DataLossView, ProcessView, ProviderView, StateCounts, Stats } from "@adrelay/contract";
 import type { LabelledCount, Ledger } from "@adrelay/ledger";
 import type { DeliveryQueue } from "@adrelay/queue";
 import { OVERDUE } from "@adrelay/service-kit";
@@ -11,7 +11,7 @@ export interface StatsDeps {
   readonly queue: DeliveryQueue;
   readonly version: string;
   /** The relay's own parts, as the API shows them. */
-  providers(): Promise<readonly ProviderStanding[]>;
+  providers(): Promise<readonly ProviderView[]>;
   processes(): Promise<readonly ProcessView[]>;
   dataLoss(): Promise<DataLossView | null>;
 }

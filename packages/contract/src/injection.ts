@@ -1,18 +1,22 @@
+/** The first of the ad service's two operations: request an ad for a prompt. */
 import { z } from "zod";
-import { adResponseIdSchema } from "../ids.ts";
+import { adResponseIdSchema } from "./ids-and-paths.ts";
 
-/** How ad instructions are wrapped in the enhanced prompt. The interface shows `xml`; the others are ours. */
+/** How ad instructions are wrapped in the enhanced prompt. The interface documents `xml`; we added the others. */
 export const WRAPPING_TYPES = ["xml", "plain", "markdown"] as const;
+/** The genders that `optional_context.gender` can name. */
 export const GENDERS = ["male", "female", "other"] as const;
 
+/** The highest age that `optional_context.age` can give, in years. */
 export const AGE_MAX = 120;
+/** The highest number of an autonomous system: 32 bits. */
 export const ASN_MAX = 4_294_967_295;
 
 const nonEmpty = z.string().min(1, "must not be empty");
 
 /**
- * Body of an injection, as the ad server enforces it. The gateway forwards bodies unread, so that a
- * provider with wider or newer rules works through it. Unknown fields are allowed everywhere.
+ * Body of an injection, as our ad server enforces it. The gateway does not apply this schema: it forwards bodies
+ * unread, so that a provider with wider or newer rules works through it. Unknown fields are allowed everywhere.
  */
 export const injectionRequestSchema = z.looseObject({
   prompt: nonEmpty,
@@ -36,13 +40,15 @@ export const injectionRequestSchema = z.looseObject({
     })
     .optional(),
 });
+/** A checked injection request. */
 export type InjectionRequest = z.infer<typeof injectionRequestSchema>;
 
-/** The three statuses that carry an enhancement response, and what each means. */
+/** The HTTP statuses whose body is an ad response, with the outcome that each status means. */
 export const INJECTION_OUTCOMES = { 200: "ok", 201: "rejected", 202: "no_fill" } as const;
+/** What an injection resulted in: an ad, a rejected prompt, or no ad for the prompt. */
 export type InjectionOutcome = (typeof INJECTION_OUTCOMES)[keyof typeof INJECTION_OUTCOMES];
 
-/** Body of a 200: its prompt replaces the user's. */
+/** Body of a 200 answer: an ad was found. Its `enhanced_prompt` replaces the user's prompt. */
 export const filledResponseSchema = z.looseObject({
   ad_request_id: z.guid(),
   ad_response_id: adResponseIdSchema,
@@ -53,7 +59,7 @@ export const filledResponseSchema = z.looseObject({
   product_name: z.string(),
 });
 
-/** Body of a 201 or 202: the user's prompt goes to the model as it is. */
+/** Body of a 201 or 202 answer: there is no ad, and the user's prompt goes to the model unchanged. */
 export const unfilledResponseSchema = z.looseObject({
   ad_request_id: z.guid(),
   ad_response_id: adResponseIdSchema,
@@ -64,6 +70,7 @@ export const unfilledResponseSchema = z.looseObject({
   product_name: z.null(),
 });
 
+/** Body of a 200, 201 or 202 answer to an injection. */
 export type EnhancementResponse =
   | z.infer<typeof filledResponseSchema>
   | z.infer<typeof unfilledResponseSchema>;

@@ -9,13 +9,13 @@ import {
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const SPAN = "b7ad6b7169203331";
 
-test("a traceparent is read and written as it came", () => {
+test("a traceparent is parsed and formatted unchanged", () => {
   const context = parseTraceContext(`00-${TRACE}-${SPAN}-01`, "vendor=1");
   expect(context).toEqual({ traceId: TRACE, spanId: SPAN, isSampled: true, state: "vendor=1" });
   expect(traceHeadersOf(context)).toEqual({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: "vendor=1" });
 });
 
-test("a later version's traceparent is read as far as it is known", () => {
+test("of a later version's traceparent the known fields are parsed", () => {
   const context = parseTraceContext(`cc-${TRACE}-${SPAN}-00-what-comes`);
   expect(context && formatTraceparent(context)).toBe(`00-${TRACE}-${SPAN}-00`);
 });
@@ -32,15 +32,15 @@ test.each([
   `00-${TRACE}-${"0".repeat(16)}-01`,
   `00-${TRACE}-${SPAN}-01\n`,
   `00-${TRACE}-${SPAN}-01, 00-${TRACE}-${SPAN}-01`,
-])("%j is no traceparent and passes nothing on", (header) => {
+])("%j is not a traceparent, and no header is passed on", (header) => {
   expect(traceHeadersOf(parseTraceContext(header, "vendor=1"))).toEqual({});
 });
 
-test.each(["", "x".repeat(513), "a=b\u00e9"])("a tracestate like %j is left out", (state) => {
+test.each(["", "x".repeat(513), "a=b\u00e9"])("a tracestate like %j is dropped", (state) => {
   expect(parseTraceContext(`00-${TRACE}-${SPAN}-01`, state)).not.toHaveProperty("state");
 });
 
-test("nonsense in a job counts as no traceparent", () => {
+test("an invalid traceparent in a job counts as absent", () => {
   expect(jobTraceparentSchema.parse("nonsense")).toBeUndefined();
   expect(jobTraceparentSchema.parse(7)).toBeUndefined();
 });

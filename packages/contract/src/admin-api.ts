@@ -1,0 +1,214 @@
+/**
+ * Answers of the ops listener: the admin API and the readiness check. Times are ISO 8601 in UTC by Redis' clock;
+ * they are null if the event has not happened. The schemas drop unknown members, so that an older reader works with
+ * a newer gateway.
+ */
+import { z } from "zod";
+
+/** Path that all calls of the admin API begin with. */
+export const ADMIN_PATH = "/admin/v1";
+
+/** The most rows that one page of a list can have. */
+export const PAGE_ROWS_MAX = 500;
+/** The most characters that the reason of a discard can have, as JavaScript counts them. */
+export const DISCARD_REASON_CHARS_MAX = 500;
+/** The highest rate of a bulk replay, in dead letters per second. */
+export const REPLAY_RATE_MAX = 10_000;
+/** The rate of a bulk replay if the operator gives none, in dead letters per second. */
+export const REPLAY_RATE_DEFAULT = 100;
+
+const time = z.string();
+const timeOrNull = time.nullable();
+const textOrNull = z.string().nullable();
+const count = z.number();
+
+/**
+ * The entry states that have a counter for each publisher. The counters must balance over these states. An ad
+ * response that can't be acknowledged is in none of them.
+ */
+export const COUNTED_STATES = [
+  "awaiting",
+  "queued",
+  "delivered",
+  "refused",
+  "dead",
+  "missed",
+  "discarded",
+  "expired",
+] as const;
+
+const stateCountsSchema = z.object({
+  awaiting: count,
+  queued: count,
+  delivered: count,
+  refused: count,
+  dead: count,
+  missed: count,
+  discarded: count,
+  expired: count,
+});
+/** A counter for each counted state. That of an end state includes entries that have been forgotten since. */
+export type StateCounts = z.infer<typeof stateCountsSchema>;
+
+/** The entry states by which the admin API can list acknowledgments. */
+export const LISTED_STATES = ["dead", "queued", "awaiting"] as const;
+
+const processViewSchema = z.object({
+  role: z.string(),
+  host: z.string(),
+  pid: count,
+  version: z.string(),
+  started_at: time,
+  seen_at: time,
+  /** The machine's clock minus Redis' clock. Null until the process has measured it. */
+  clock_skew_ms: z.number().nullable(),
+});
+/** A gateway or worker that sent a heartbeat within the last minute. */
+export type ProcessView = z.infer<typeof processViewSchema>;
+
+const dataLossViewSchema = z.object({ at: time, detail: z.string() });
+/** A loss of Redis' data that the relay noticed. */
+export type DataLossView = z.infer<typeof dataLossViewSchema>;
+
+const providerViewSchema = z.object({
+  provider: z.string(),
+  publishers: z.array(z.string()),
+  circuit: z.enum(["closed", "open", "recovering"]),
+  reason: z.enum(["outage", "auth", "throttled"]).nullable(),
+  since: timeOrNull,
+  next_probe_at: timeOrNull,
+  parked: count,
+});
+/** A provider account with its publishers and its circuit breaker. `parked` counts the jobs that wait for it. */
+export type ProviderView = z.infer<typeof providerViewSchema>;
+
+/** Answer of `GET /stats`: counts, queue, providers and processes of the relay at one time. */
+export const statsSchema = z.object({
+  at: time,
+  version: z.string(),
+  states: stateCountsSchema,
+  publishers: z.record(z.string(), stateCountsSchema),
+  overdue: count,
+  oldest_queued_age_seconds: z.number().nullable(),
+  oldest_dead_letter_age_seconds: z.number().nullable(),
+  queue: z.object({ waiting: count, active: count, delayed: count, failed: count }),
+  /** The dead letters at this time, counted by publisher and reason. */
+  dead_letters: z.array(z.object({ publisher: z.string(), reason: z.string(), count })),
+  providers: z.array(providerViewSchema),
+  processes: z.array(processViewSchema),
+  /** The latest loss of data within the last 24 hours. */
+  data_loss: dataLossViewSchema.nullable(),
+});
+/** A checked answer of `GET /stats`. */
+export type Stats = z.infer<typeof statsSchema>;
+
+const acknowledgmentViewSchema = z.object({
+  ad_response_id: z.string(),
+  ad_ack_id: textOrNull,
+  publisher: z.string(),
+  state: z.string(),
+  status: textOrNull,
+  reason: textOrNull,
+  reason_text: textOrNull,
+  last_code: textOrNull,
+  provider_error: textOrNull,
+  size_bytes: z.number().nullable(),
+  recorded_at: timeOrNull,
+  deadline_at: timeOrNull,
+  accepted_at: timeOrNull,
+  queued_at: timeOrNull,
+  next_attempt_at: timeOrNull,
+  ended_at: timeOrNull,
+  late: z.boolean(),
+  attempts: count,
+  failed_attempts: count,
+  provider_ack_id: textOrNull,
+});
+/** One acknowledgment as lists show it. `state` is the state of its entry, `status` the provider's verdict. */
+export type AcknowledgmentView = z.infer<typeof acknowledgmentViewSchema>;
+
+/** One page of acknowledgments, newest first. `next_cursor` is null on the last page. */
+export const acknowledgmentPageSchema = z.object({
+  acknowledgments: z.array(acknowledgmentViewSchema),
+  next_cursor: textOrNull,
+});
+
+const attemptViewSchema = z.object({
+  at: time,
+  outcome: z.enum(["deliver", "refuse", "retry", "die"]),
+  code: z.string(),
+  duration_ms: z.number(),
+});
+
+/** One acknowledgment with its latest attempts, oldest attempt first. */
+export const acknowledgmentDetailSchema = acknowledgmentViewSchema.extend({
+  attempt_log: z.array(attemptViewSchema),
+});
+/** A checked acknowledgment with its attempts. */
+export type AcknowledgmentDetail = z.infer<typeof acknowledgmentDetailSchema>;
+
+/** Answer to the replay or the discard of one dead letter: the state that its entry has afterwards. */
+export const acknowledgmentStateSchema = z.object({ ad_response_id: z.string(), state: z.string() });
+
+/** One bulk replay: its filter, its rate and its progress. */
+export const replayViewSchema = z.object({
+  replay_id: z.string(),
+  state: z.enum(["running", "completed", "cancelled"]),
+  filter: z.object({ publisher: textOrNull, reason: textOrNull, since: timeOrNull, until: timeOrNull }),
+  rate_per_second: count,
+  matched: count,
+  replayed: count,
+  created_at: time,
+  created_by: z.string(),
+  updated_at: time,
+  ended_at: timeOrNull,
+});
+/** A checked bulk replay. */
+export type ReplayView = z.infer<typeof replayViewSchema>;
+
+/** Answer to the dry run of a bulk replay: how many dead letters its filter matches. */
+export const replayDryRunSchema = z.object({ dry_run: z.literal(true), matched: count });
+/** The latest bulk replays, newest first. */
+export const replayListSchema = z.object({ replays: z.array(replayViewSchema) });
+
+const auditViewSchema = z.object({
+  at: time,
+  by: z.string(),
+  action: z.enum(["replay", "discard", "replays_start", "replays_cancel"]),
+  ad_response_id: textOrNull,
+  replay_id: textOrNull,
+  details: z.unknown(),
+});
+/** One action of an operator, with its time and the operator's name. */
+export type AuditView = z.infer<typeof auditViewSchema>;
+
+/** One page of the audit, newest first. `next_cursor` is null on the last page. */
+export const auditPageSchema = z.object({ entries: z.array(auditViewSchema), next_cursor: textOrNull });
+
+const doctorCheckSchema = z.object({
+  name: z.string(),
+  status: z.enum(["ok", "warn", "fail"]),
+  detail: z.string(),
+});
+/** One check of the doctor. `detail` explains the status to a person. */
+export type DoctorCheck = z.infer<typeof doctorCheckSchema>;
+
+/** Answer of `GET /doctor`: checks of Redis, providers, workers and clocks. */
+export const doctorReportSchema = z.object({ at: time, checks: z.array(doctorCheckSchema) });
+/** A checked answer of `GET /doctor`. */
+export type DoctorReport = z.infer<typeof doctorReportSchema>;
+
+/** Path of the readiness check, on the ops listener of each process. It needs no token. */
+export const READINESS_PATH = "/readyz";
+
+/** Answer of the readiness check. Its HTTP status is 200 if the process is ready, and 503 if not. */
+export const readinessSchema = z.object({
+  status: z.enum(["ready", "not_ready"]),
+  stopping: z.boolean(),
+  /** One result for each dependency. */
+  checks: z.record(z.string(), z.enum(["ok", "failing"])),
+  /** What an operator should know although the process is ready, by name. */
+  warnings: z.record(z.string(), z.string()).optional(),
+});
+/** A checked answer of the readiness check. */
+export type Readiness = z.infer<typeof readinessSchema>;

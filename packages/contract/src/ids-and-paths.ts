@@ -1,0 +1,73 @@
+/** Ids, paths and header names of the service, and the rules for addresses and keys in settings. */
+import { z } from "zod";
+
+/** Paths of the ad service's two operations and of the gateway's lookup. Each is also served without its last slash. */
+export const INJECTION_PATH = "/api/ad-injection/start/";
+/** See {@link INJECTION_PATH}. */
+export const ACKNOWLEDGE_PATH = "/api/ad-injection/acknowledge/";
+/** The gateway's lookup of one acknowledgment; the ad_response_id follows. See {@link INJECTION_PATH}. */
+export const ACKNOWLEDGMENTS_PATH = "/api/ad-injection/acknowledgments/";
+
+/** Default header of the publisher's key towards the gateway, and of our key towards a provider. */
+export const API_KEY_HEADER = "X-Service-API-Key";
+/** Carries the id that the logs name a request by; every answer has it. */
+export const REQUEST_ID_HEADER = "X-Request-Id";
+/** Carries `ad_ack_id`: the same in each attempt of one acknowledgment, so that a provider can ignore repeats. */
+export const IDEMPOTENCY_KEY_HEADER = "Idempotency-Key";
+
+/**
+ * Ids of the service are UUIDs of any version. The schemas turn them into lower case, so that one response has
+ * one id however a caller spells it (RFC 9562, section 4).
+ */
+const uuid = (name: string) =>
+  z.guid({ error: `${name} must be a UUID` }).transform((id) => id.toLowerCase());
+
+/** The provider's id of an ad response. Parsing turns it into lower case. */
+export const adResponseIdSchema = uuid("ad_response_id").brand<"AdResponseId">();
+/** A parsed ad_response_id: a UUID in lower case. */
+export type AdResponseId = z.infer<typeof adResponseIdSchema>;
+
+/** The id of an acknowledgment. Parsing turns it into lower case. */
+export const adAckIdSchema = uuid("ad_ack_id").brand<"AdAckId">();
+/** A parsed ad_ack_id: a UUID in lower case. */
+export type AdAckId = z.infer<typeof adAckIdSchema>;
+
+const LOWER_CASE_UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Whether a value is a UUID in lower case, which the id schemas would return unchanged. */
+export function isLowerCaseUuid(value: unknown): value is string {
+  return typeof value === "string" && LOWER_CASE_UUID.test(value);
+}
+
+/** Formats 32 hex digits as a UUID. The caller checks the length. */
+export function uuidOfHex(hex: string): string {
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+const PUBLISHER_ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
+
+/** The id of a publisher. It is short and plain because metric labels and Redis keys contain it. */
+export const publisherIdSchema = z
+  .string()
+  .regex(PUBLISHER_ID, "must be 1 to 64 letters, digits, _ or -")
+  .brand<"PublisherId">();
+/** A checked publisher id. */
+export type PublisherId = z.infer<typeof publisherIdSchema>;
+
+/** Whether `publisherIdSchema` would accept the value. */
+export function isPublisherId(value: unknown): value is PublisherId {
+  return typeof value === "string" && PUBLISHER_ID.test(value);
+}
+
+/** The name of a header (RFC 9110, section 5.6.2). */
+export const headerNameSchema = z
+  .string()
+  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "must be the name of a header");
+
+/** A key that can be sent in a header. This refuses, for example, the line break at the end of a secret's file. */
+export const headerKeySchema = z.string().regex(/^[\x21-\x7e]+$/, "must be printable ASCII without blanks");
+
+/** The base URL of a service: paths are appended to it, so it can't have a query or a fragment. */
+export const baseUrlSchema = z
+  .url({ protocol: /^https?$/, error: "must be an http:// or https:// URL" })
+  .refine((url) => !/[?#]/.test(url), "must have neither query nor fragment");
