@@ -1,6 +1,6 @@
 /** `npm run adrelay -- …`: the command of apps/cli, in the folder where npm was called. */
 import { fileURLToPath } from "node:url";
-import { runProcess } from "../apps/cli/src/run-process.ts";
+import { runProcess } from "../apps/cli/src/run-cli.ts";
 
 const home = process.env["ADRELAY_HOME"] || fileURLToPath(new URL("../.adrelay", import.meta.url));
 

@@ -104,29 +104,38 @@ async function metrics(): Promise<string> {
 
 const CLI_INTRODUCTION = `# The command adrelay
 
-Looks after a relay through the admin API of its gateway. From a checkout: \`npm run adrelay -- <command>\`, or for
-scripts \`npm run -s adrelay -- <command>\`, since npm itself prints two lines first. Elsewhere: \`npm run pack:cli\` packs
-it as one file without dependencies for Node 20 and newer; what it prints can be installed, or published for \`npx adrelay\`.
+\`adrelay\` operates a relay through the admin API of its gateway. In a checkout, run \`npm run adrelay -- <command>\`. In
+a script, run \`npm run -s adrelay -- <command>\`, because npm otherwise prints two lines of its own first. To use the
+command elsewhere, run \`npm run pack:cli\`: it packs the command as one file without dependencies, for Node 20 and newer,
+and prints the path of the package. You can install this package, or publish it for \`npx adrelay\`.
 
-**Where to.** \`--url\`, else \`ADRELAY_URL\`, else the stack that \`npm start\` runs (in the current folder, or in this
-checkout), else http://127.0.0.1:8081. **With which token.** \`--token-file\`, else \`ADRELAY_ADMIN_TOKEN\`, else
-\`ADMIN_TOKEN\`; that of a running \`npm start\` goes to that stack alone. There is no option for the token itself: it would
-show in the list of processes.
+**The address.** The command calls the first address that it finds:
 
-**For scripts.** \`--json\` prints what the API answers as it came, one line an answer (\`dead list --all\`: a page;
-\`dead replay ID ID\`: an id), and nothing else on standard output; what is for people goes to standard error. The exit
-code tells how it went. Without a terminal there is no bar, no colour and no question; \`NO_COLOR\` does without colour
-anywhere. On a terminal too narrow for a table each of its rows is a paragraph. Every call is bounded by \`--timeout\`.
+1. \`--url\`
+2. \`ADRELAY_URL\`
+3. the stack that \`npm start\` runs, in the current folder or in this checkout
+4. http://127.0.0.1:8081
 
-**Bulk replays.** \`dead replay\` with a filter, or \`--all\`, tells how many match and asks; \`--yes\` answers. It then shows
-the progress. "Replayed" means put back on the queue; \`status\` shows what becomes of it. Ctrl-C ends the watching, not
-the replay: \`adrelay replays show ID --watch\` takes it up again, and \`adrelay replays cancel ID\` ends it. If an answer
-to a change doesn't come, the change may have been made: look before you repeat it.
+**The token.** The command sends the first token that it finds: from \`--token-file\`, \`ADRELAY_ADMIN_TOKEN\`,
+\`ADMIN_TOKEN\`, or a running \`npm start\`. It sends the token of \`npm start\` only to that stack. There is no option for
+the token itself, because the list of processes would show it.
 
-**Shell completion.** Where \`adrelay\` is on PATH: \`adrelay completion >> ~/.bashrc\`, or \`~/.zshrc\`.
+**Scripts.** With \`--json\`, standard output has only the answers of the API, unchanged, one line per answer.
+\`dead list --all\` prints one line per page, and \`dead replay ID ID\` one line per id. Messages for people go to standard
+error. The exit code says how the command ended. Without a terminal there is no progress bar, no colour and no question.
+\`NO_COLOR\` turns colour off everywhere. If the terminal is too narrow for a table, each row is printed as a paragraph.
+Every call ends after \`--timeout\` at the latest.
+
+**Bulk replays.** \`dead replay\` with a filter or \`--all\` counts the dead letters that match and asks for confirmation;
+\`--yes\` skips the question. Then it shows the progress. "Replayed" means put back on the queue; use \`status\` to see if
+they are delivered. Ctrl-C stops watching, but the replay continues: \`adrelay replays show ID --watch\` watches it again,
+and \`adrelay replays cancel ID\` cancels it. If there is no answer to a change, the gateway may have made the change:
+check before you repeat it.
+
+**Shell completion.** If \`adrelay\` is on your PATH, run \`adrelay completion >> ~/.bashrc\` (or \`~/.zshrc\`).
 `;
 
-/** The commands as they describe themselves; options of every command stand once. */
+/** The help of every command. The options of every command are listed only once. */
 async function commandReference(): Promise<string> {
   const block = (text: string) => ["```text", text, "```", ""];
   const sections = await Promise.all(

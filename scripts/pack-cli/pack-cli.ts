@@ -17,11 +17,11 @@ const NODE_OLDEST = "20";
 
 const README = `# adrelay
 
-Looks after an Adrelay, the durable relay for ads in LLM answers, through the admin API of its gateway.
+Operates an Adrelay, the durable relay for ads in LLM answers, through the admin API of its gateway.
 
     ADRELAY_URL=http://127.0.0.1:8081 ADRELAY_ADMIN_TOKEN=... npx adrelay status
 
-\`npx adrelay --help\` tells the rest.
+\`npx adrelay --help\` lists all commands.
 `;
 
 export interface PackPlace {
@@ -73,7 +73,7 @@ function describePackage() {
   return {
     name: "adrelay",
     version: manifest.version,
-    description: "Looks after an Adrelay: status, dead letters, replays.",
+    description: "Operates an Adrelay relay: status, dead letters, replays.",
     license: manifest.license,
     type: "module",
     bin: { adrelay: "adrelay.js" },

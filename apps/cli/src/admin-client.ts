@@ -1,6 +1,6 @@
 /**
- * Calls the admin API. Each call is bounded as a whole, sends the token to the one address it was given for
- * (redirects are not followed), and believes an answer only if it has the form that was agreed.
+ * Calls the admin API. Each call has one timeout for the whole of it. The token goes only to the configured address:
+ * redirects are not followed. An answer counts only if it has the form that the contract defines.
  */
 import {
   ADMIN_PATH,
@@ -10,10 +10,11 @@ import {
   readinessSchema,
 } from "@adrelay/contract";
 import type { z } from "zod";
-import { explainRefusal, explainSilence, type Failure, type RawAnswer } from "./admin-failure.ts";
+import { explainRefusal, explainSilence, type Failure, type RawAnswer } from "./exit-codes.ts";
 
+/** `text` is the answer's body, unchanged. */
 export type Answer<T> =
-  | { readonly kind: "ok"; readonly value: T /** The answer as it came. */; readonly text: string }
+  | { readonly kind: "ok"; readonly value: T; readonly text: string }
   | { readonly kind: "failed"; readonly failure: Failure };
 
 export interface AdminClientOptions {
@@ -22,16 +23,25 @@ export interface AdminClientOptions {
   readonly timeoutMs: number;
   /** How to call the command, for hints. */
   readonly calledAs: string;
-  /** Ends what runs when the operator wants to leave. */
+  /** Aborts the running call when the operator interrupts the command. */
   readonly signal: AbortSignal;
 }
 
-/** One call; a body makes it a POST. */
+/** One call. It is a POST if it has a body, else a GET. */
 export interface AdminCall<T> {
   readonly path: string;
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: Readonly<Record<string, unknown>>;
   readonly schema: z.ZodType<T>;
+}
+
+/** The path of one acknowledgment, by its ad_response_id. */
+export function acknowledgmentPath(id: string): string {
+  return `/acknowledgments/${encodeURIComponent(id)}`;
+}
+
+export function replayPath(id: string): string {
+  return `/replays/${encodeURIComponent(id)}`;
 }
 
 export class AdminClient {
@@ -64,7 +74,7 @@ export class AdminClient {
     }
   }
 
-  /** Whether the gateway can do its work, whatever the status of its answer; undefined if it doesn't tell. */
+  /** The gateway's readiness, whether its HTTP status is 200 or 503; undefined if there is no usable answer. */
   async readiness(): Promise<Readiness | undefined> {
     const { url, timeoutMs, signal } = this.#options;
     try {
@@ -98,10 +108,10 @@ function readAnswer<T>(raw: RawAnswer, schema: z.ZodType<T>): Answer<T> {
   if (parsed.success) {
     return { kind: "ok", value: parsed.data, text: raw.text.trim() };
   }
-  const where = parsed.error.issues[0]?.path.join(".") || "the whole";
+  const where = parsed.error.issues[0]?.path.join(".") || "the whole body";
   return failed({
-    kind: "nonsense",
-    message: `${raw.url} answered something else than was agreed (${where}). Is it a gateway's ops listener, of this version?`,
+    kind: "unexpected",
+    message: `${raw.url} sent an unexpected answer (fault in: ${where}). Is it a gateway's ops listener, and does its version match this command?`,
   });
 }
 
@@ -117,7 +127,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A dry run only counts. */
+/** Whether a call asks for a change. A dry run only counts. */
 function isChange<T>({ body }: AdminCall<T>): boolean {
   return body !== undefined && body["dry_run"] !== true;
 }

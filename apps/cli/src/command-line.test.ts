@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { COMMAND_PATHS, renderHelp, runCommandLine } from "./command-line.ts";
 
-/** The words that the shell would be offered. */
+/** The words that completion offers to the shell. */
 async function completionsOf(...words: string[]): Promise<string[]> {
   const asked = await runCommandLine(["--get-yargs-completions", "adrelay", ...words, ""], () =>
     Promise.resolve(),
@@ -9,7 +9,7 @@ async function completionsOf(...words: string[]): Promise<string[]> {
   return asked.kind === "text" ? asked.text.split("\n") : [];
 }
 
-test("every command is in the documentation's list", async () => {
+test("the documentation lists every command", async () => {
   const paths: string[] = [];
   for (const word of await completionsOf()) {
     const inner = word === "dead" || word === "replays" ? await completionsOf(word) : [];
@@ -20,7 +20,7 @@ test("every command is in the documentation's list", async () => {
   );
 });
 
-test("each command's help names its own options", async () => {
+test("the help of a command names its own options", async () => {
   expect(await renderHelp(["dead", "discard"])).toContain("--reason");
   expect(await renderHelp(["replays", "show"])).toContain("--watch");
 });

@@ -1,33 +1,26 @@
-/** The command line as a whole; docs/cli.md is made from it. */
+/** The command line as a whole: its commands, its parser and the parser's error texts. docs/cli.md is made from it. */
 import yargs, { type Argv } from "yargs";
 import manifest from "../package.json" with { type: "json" };
-import type { AddTo, Start } from "./command.ts";
-import { addAudit } from "./commands/audit.ts";
-import { addDeadDiscard } from "./commands/dead-discard.ts";
-import { addDeadList } from "./commands/dead-list.ts";
-import { addDeadReplay } from "./commands/dead-replay.ts";
-import { addDeadShow } from "./commands/dead-show.ts";
-import { addDoctor } from "./commands/doctor.ts";
-import { addLookUp } from "./commands/lookup.ts";
-import { addReplaysCancel, addReplaysList, addReplaysShow } from "./commands/replays.ts";
-import { addStatus } from "./commands/status.ts";
-import { COMPLAINTS, checkOnce, isUsageFault } from "./complaints.ts";
+import { type AddTo, addGlobals, GLOBAL_OPTIONS, type Start } from "./command.ts";
+import { addDeadDiscard, addDeadList, addDeadReplay, addDeadShow } from "./dead-letters.ts";
 import { EXIT_MEANINGS, UsageError } from "./exit-codes.ts";
-import { addGlobals, GLOBAL_OPTIONS } from "./global-options.ts";
+import { addAudit, addLookup } from "./lookup-and-audit.ts";
+import { addReplaysCancel, addReplaysList, addReplaysShow } from "./replays.ts";
+import { addDoctor, addStatus } from "./status-and-doctor.ts";
 
-/** Commands under a word of their own. */
+/** Commands of two words, by their first word. */
 const GROUPS = {
   dead: {
-    describe: "Dead letters: list, show, replay, discard",
+    describe: "Lists, shows, replays or discards dead letters",
     commands: [addDeadList, addDeadShow, addDeadReplay, addDeadDiscard],
   },
   replays: {
-    describe: "Bulk replays: list, show, cancel",
+    describe: "Lists, shows or cancels bulk replays",
     commands: [addReplaysList, addReplaysShow, addReplaysCancel],
   },
 } as const;
 
-/** Every command's words, for the documentation. */
+/** The words of every command, for the documentation. */
 export const COMMAND_PATHS = [
   ["status"],
   ["dead", "list"],
@@ -42,30 +35,30 @@ export const COMMAND_PATHS = [
   ["doctor"],
 ] as const;
 
-/** What may follow a word, or begin. */
+/** The words that can follow a first word, or the first words themselves. */
 function wordsAfter(word?: string): string {
   const depth = word === undefined ? 0 : 1;
   const paths = COMMAND_PATHS.filter(([first]) => word === undefined || first === word);
   return [...new Set(paths.map((path) => path[depth]))].join(", ");
 }
 
-/** The help of a command, as the documentation shows it. */
+/** The help of a command, for the documentation. */
 export async function renderHelp(words: readonly string[]): Promise<string> {
   const result = await runCommandLine([...words, "--help"], () => Promise.resolve());
   return result.kind === "text" ? result.text : "";
 }
 
-/** Help is no wider than this, nor than the terminal. */
+/** Help is at most as wide as this and as the terminal. */
 const HELP_COLUMNS_MAX = 100;
 
-/** What came of reading a command line; a command has run by then. */
+/** The result of parsing a command line. For `ran`, the command has already run. */
 export type ParseResult =
   | { readonly kind: "ran" }
   /** Help, the version or a completion. */
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "faulty"; readonly why: string };
 
-/** Reads a command line and runs the command that it names. */
+/** Parses a command line and runs the command in it. */
 export async function runCommandLine(
   words: readonly string[],
   start: Start,
@@ -88,14 +81,14 @@ export async function runCommandLine(
 }
 
 function createParser(start: Start): Argv<object> {
-  const base = yargs().scriptName("adrelay").locale("en").updateStrings(Object(COMPLAINTS));
+  const base = yargs().scriptName("adrelay").locale("en").updateStrings(Object(PARSER_TEXTS));
   const root = addGlobals(base.exitProcess(false));
   const add = (parser: Argv<object>, addTo: AddTo) => addTo(parser, start);
-  const top = [addLookUp, addAudit, addDoctor];
+  const top = [addLookup, addAudit, addDoctor];
   const withGroups = Object.entries(GROUPS).reduce(
     (parser, [word, { describe, commands }]) =>
       parser.command(word, describe, (inner: Argv<object>) =>
-        commands.reduce(add, inner).demandCommand(1, `${word} what? ${wordsAfter(word)}`),
+        commands.reduce(add, inner).demandCommand(1, `name a command of ${word}: ${wordsAfter(word)}`),
       ),
     add(root, addStatus),
   );
@@ -103,10 +96,10 @@ function createParser(start: Start): Argv<object> {
     .reduce(add, withGroups)
     .completion(
       "completion",
-      "Prints a script for shell completion: source it, or add it to ~/.bashrc or ~/.zshrc",
+      "Prints a completion script for the shell: add its output to ~/.bashrc or ~/.zshrc",
     )
-    .usage("$0 <command>: looks after an Adrelay through the admin API of its gateway.")
-    .demandCommand(1, `which command? ${wordsAfter()}, completion`)
+    .usage("$0 <command>: operates an Adrelay relay through the admin API of its gateway.")
+    .demandCommand(1, `name a command: ${wordsAfter()}, completion`)
     .recommendCommands()
     .strict()
     .version(manifest.version)
@@ -123,4 +116,35 @@ function createParser(start: Start): Argv<object> {
 function epilogue(): string {
   const codes = Object.entries(EXIT_MEANINGS).map(([code, meaning]) => `  ${code.padEnd(4)} ${meaning}`);
   return ["Exit codes:", ...codes].join("\n");
+}
+
+/** Replacements for error texts of yargs. Ids are the only arguments besides options. */
+const PARSER_TEXTS = {
+  "Not enough non-option arguments: got %s, need at least %s": sameForAll(
+    "ids: %s given, at least %s required",
+  ),
+  "Missing required argument: %s": sameForAll("--%s is missing"),
+  "Unknown argument: %s": sameForAll("unknown argument: %s"),
+  "Not enough arguments following: %s": "--%s needs a value",
+} as const;
+
+/** The same text for the singular and the plural. */
+function sameForAll(text: string): { readonly one: string; readonly other: string } {
+  return { one: text, other: text };
+}
+
+/** yargs reports its own faults as a message without an error. It wraps what our checks of values throw in a YError. */
+function isUsageFault(error: Error | undefined): boolean {
+  return error === undefined || error instanceof UsageError || error.name === "YError";
+}
+
+/** yargs turns an option that was given twice into a list. Only the ids may be a list. */
+function checkOnce(args: Readonly<Record<string, unknown>>): true {
+  const twice = Object.entries(args).find(
+    ([name, value]) => Array.isArray(value) && name !== "_" && name !== "ids",
+  );
+  if (twice !== undefined) {
+    throw new UsageError(`--${twice[0]} was given more than once`);
+  }
+  return true;
 }

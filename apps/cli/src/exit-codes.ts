@@ -1,4 +1,7 @@
-/** What the command's end tells a script. */
+/** How the command ends: its exit codes, and why a call of the admin API failed, in words that say what to do. */
+import type { Problem } from "@adrelay/contract";
+
+/** Exit codes, which scripts rely on. */
 export const EXIT = {
   done: 0,
   refused: 1,
@@ -9,17 +12,115 @@ export const EXIT = {
 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
+/** Each exit code's meaning, for the help and the documentation. */
 export const EXIT_MEANINGS = {
   [EXIT.done]: "done",
-  [EXIT.refused]:
-    "refused, or a check failed: not a dead letter, an unknown id, a fault that the doctor found",
-  [EXIT.usage]: "the command line can't be understood, or wants --yes; nothing was changed",
-  [EXIT.unavailable]: "the relay can't be reached, can't do it right now, or answered nonsense",
-  [EXIT.denied]: "not allowed: no token, or a wrong one",
+  [EXIT.refused]: "refused, or a check failed: not a dead letter, an unknown id, a fault found by doctor",
+  [EXIT.usage]: "the command line is wrong, or --yes is missing; nothing was changed",
+  [EXIT.unavailable]: "the relay can't be reached, is unavailable, or sent an unexpected answer",
+  [EXIT.denied]: "not allowed: the token is missing or wrong",
   [EXIT.interrupted]: "interrupted (Ctrl-C)",
 } as const satisfies Record<ExitCode, string>;
 
-/** A command line that can't be understood; the message says what to write instead. */
+/** The command line is wrong. The message says what to write instead. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
+
+/** Why a call gave no result. `message` is for people and says what to do. */
+export interface Failure {
+  readonly kind: "refused" | "denied" | "unavailable" | "unexpected" | "interrupted";
+  readonly message: string;
+  /** The body of the API's error answer. Absent if the API sent none. */
+  readonly text?: string;
+}
+
+const EXIT_OF_FAILURE = {
+  refused: EXIT.refused,
+  denied: EXIT.denied,
+  unavailable: EXIT.unavailable,
+  unexpected: EXIT.unavailable,
+  interrupted: EXIT.interrupted,
+} as const satisfies Record<Failure["kind"], ExitCode>;
+
+export function exitOf({ kind }: Failure): ExitCode {
+  return EXIT_OF_FAILURE[kind];
+}
+
+/** An answer before it is parsed, and the address that sent it. */
+export interface RawAnswer {
+  readonly status: number;
+  readonly text: string;
+  readonly url: string;
+  /** How to call the command, for hints. */
+  readonly calledAs: string;
+}
+
+/** Explains an answer whose status is not 2xx. `problem` is its body, if that has the form of a problem. */
+export function explainRefusal(
+  { status, text, url, calledAs }: RawAnswer,
+  problem: Problem | undefined,
+): Failure {
+  const body = problem === undefined ? {} : { text: text.trim() };
+  if (status === 401 || status === 403) {
+    const message = `${url} refused this token. Set ADRELAY_ADMIN_TOKEN to the gateway's ADMIN_TOKEN, or to your own token from its ADMIN_TOKENS.`;
+    return { kind: "denied", message, ...body };
+  }
+  if (problem === undefined) {
+    const message = `${url} answered ${status}, but not in the form of the admin API. Is it a gateway's ops listener?`;
+    return { kind: "unexpected", message };
+  }
+  if (problem.code === "not_found") {
+    const message = `${url} has no such admin call. Either it is not a gateway's ops listener, or the gateway has no ADMIN_TOKEN, or it has another version than this command.`;
+    return { kind: "unavailable", message, ...body };
+  }
+  const faults = (problem.errors ?? []).map(({ path, message }) => `${path}: ${message}`);
+  const message = [problem.title, problem.detail, ...faults].filter((part) => part !== undefined).join(". ");
+  return status >= 500
+    ? {
+        kind: "unavailable",
+        message: `${message}. Try again; \`${calledAs} doctor\` looks for the cause.`,
+        ...body,
+      }
+    : { kind: "refused", message, ...body };
+}
+
+/** A call that got no answer. */
+export interface UnansweredCall {
+  readonly url: string;
+  readonly timeoutMs: number;
+  readonly isInterrupted: boolean;
+  /** Whether the call asks for a change. */
+  readonly isChange: boolean;
+}
+
+/** Explains why there was no answer, and says if the gateway may have made the change nevertheless. */
+export function explainSilence(error: unknown, { url, timeoutMs, ...call }: UnansweredCall): Failure {
+  const code = codeOf(error);
+  const isInDoubt = call.isChange && !NEVER_SENT.has(code);
+  const doubt = isInDoubt ? " The gateway may have made the change: check before you repeat it." : "";
+  if (call.isInterrupted) {
+    return { kind: "interrupted", message: `Interrupted.${doubt}` };
+  }
+  const isLate = error instanceof Error && error.name === "TimeoutError";
+  const why = isLate ? `within ${timeoutMs} ms` : `(${code})`;
+  return {
+    kind: "unavailable",
+    message: `No answer from ${url} ${why}.${doubt} Is this the gateway's ops listener? Set the address with --url or ADRELAY_URL.`,
+  };
+}
+
+/** The system's error code, which `fetch` puts in the cause. */
+function codeOf(error: unknown): string {
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
+  return cause instanceof Error ? String(("code" in cause && cause.code) || cause.message) : "unknown fault";
+}
+
+/** Error codes of a connection that was never made. */
+const NEVER_SENT: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+]);

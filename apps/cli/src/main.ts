@@ -1,4 +1,4 @@
 #!/usr/bin/env node
-import { runProcess } from "./run-process.ts";
+import { runProcess } from "./run-cli.ts";
 
 await runProcess(process);

@@ -1,13 +1,64 @@
+/** Runs the command adrelay: once as a whole process, and once for tests with given streams. */
 import { join } from "node:path";
 import { AdminClient } from "./admin-client.ts";
 import type { GlobalArgs, Start } from "./command.ts";
 import { runCommandLine } from "./command-line.ts";
-import { type Environment, findConnection } from "./connection.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
-import type { Session } from "./session.ts";
+import { type Environment, findConnection, type Session } from "./session.ts";
 import { type Streams, Terminal } from "./terminal.ts";
 
-export interface CliProcess {
+/** The parts of `process` that the command uses. */
+export interface HostProcess {
+  readonly argv: readonly string[];
+  readonly env: Environment;
+  readonly stdin: Streams["stdin"];
+  readonly stdout: Streams["stdout"];
+  readonly stderr: Streams["stderr"];
+  exitCode?: NodeJS.Process["exitCode"];
+  cwd(): string;
+  exit(code: number): never;
+  on(signal: "SIGINT" | "SIGTERM", listener: () => void): unknown;
+}
+
+/** What the command knows about the place that it was called from. */
+export interface Place {
+  /** How to call the command again, for hints. */
+  readonly calledAs: string;
+  /** Folders in which a stack of `npm start` may keep its files, besides `.adrelay` of the current folder. */
+  readonly stackHomes: readonly string[];
+}
+
+/** The command as an installed package, outside a checkout. */
+export const INSTALLED: Place = { calledAs: "adrelay", stackHomes: [] };
+
+/** How long an interrupted command may take to write its last lines. */
+const INTERRUPTED_MAX_MS = 2000;
+
+/** Runs the command as the whole of a process. The process ends once its output is written. */
+export async function runProcess(host: HostProcess, place: Place = INSTALLED): Promise<void> {
+  const { env, stdin, stdout, stderr } = host;
+  const interruption = new AbortController();
+  const interrupt = () => {
+    interruption.abort();
+    setTimeout(() => host.exit(EXIT.interrupted), INTERRUPTED_MAX_MS).unref();
+  };
+  // The signal may come twice: from the terminal, and from the process that started us.
+  host.on("SIGINT", interrupt);
+  host.on("SIGTERM", interrupt);
+  // A reader that closes the pipe early, such as `head`, is not a failure.
+  stdout.on("error", () => host.exit(EXIT.done));
+  stderr.on("error", () => {});
+  host.exitCode = await runCli({
+    words: host.argv.slice(2),
+    env,
+    cwd: host.cwd(),
+    streams: { stdin, stdout, stderr },
+    place,
+    signal: interruption.signal,
+  });
+}
+
+export interface CliRun {
   readonly words: readonly string[];
   readonly env: Environment;
   readonly cwd: string;
@@ -17,16 +68,8 @@ export interface CliProcess {
   readonly signal: AbortSignal;
 }
 
-/** What the command knows of where it was called. */
-export interface Place {
-  /** How to call it again, for hints. */
-  readonly calledAs: string;
-  /** Where stacks of `npm start` may keep their files, besides `.adrelay` of the current folder. */
-  readonly stackHomes: readonly string[];
-}
-
-/** Runs one command line; answers with its exit code. */
-export async function runCli(cli: CliProcess): Promise<ExitCode> {
+/** Runs one command line and returns its exit code. */
+export async function runCli(cli: CliRun): Promise<ExitCode> {
   const noColor = cli.env["NO_COLOR"] ?? "";
   const terminal = new Terminal(cli.streams, noColor === "");
   let exit: ExitCode = EXIT.done;
@@ -35,6 +78,7 @@ export async function runCli(cli: CliProcess): Promise<ExitCode> {
     exit = typeof session === "number" ? session : await run(session);
   };
   const parsed = await runCommandLine(cli.words, start, terminal.columns);
+  const { calledAs } = cli.place;
   switch (parsed.kind) {
     case "ran":
       return exit;
@@ -43,7 +87,7 @@ export async function runCli(cli: CliProcess): Promise<ExitCode> {
       return EXIT.done;
     case "faulty":
       terminal.note(
-        `adrelay: ${parsed.why}\n\`${cli.place.calledAs} --help\`, also after a command, tells more.`,
+        `adrelay: ${parsed.why}\nFor help: \`${calledAs} --help\`, or \`${calledAs} COMMAND --help\`.`,
       );
       return EXIT.usage;
     default:
@@ -51,8 +95,8 @@ export async function runCli(cli: CliProcess): Promise<ExitCode> {
   }
 }
 
-/** What the command works with; the exit code if it can't. */
-function openSession(cli: CliProcess, args: GlobalArgs, terminal: Terminal): Session | ExitCode {
+/** Returns the session, or the exit code if there is no usable address or token. */
+function openSession(cli: CliRun, args: GlobalArgs, terminal: Terminal): Session | ExitCode {
   const { env, cwd, signal, place } = cli;
   const { calledAs } = place;
   const { url, tokenFile, json: isJson, timeoutMs } = args;

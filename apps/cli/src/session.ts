@@ -1,22 +1,25 @@
+/** What a command works with: the gateway to call, the token, the client and the terminal. */
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { baseUrlSchema, headerKeySchema } from "@adrelay/contract";
+import { z } from "zod";
 import type { AdminCall, AdminClient, Answer } from "./admin-client.ts";
-import { exitOf, type Failure } from "./admin-failure.ts";
-import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { EXIT, type ExitCode, exitOf, type Failure } from "./exit-codes.ts";
 import { printable, type Terminal } from "./terminal.ts";
 
-/** What a command works with. */
 export interface Session {
   readonly client: AdminClient;
   readonly terminal: Terminal;
   /** How to call the command, for hints. */
   readonly calledAs: string;
-  /** Print what the API answers, as it came. */
+  /** Whether to print the API's answers unchanged. */
   readonly isJson: boolean;
   /** Fires at Ctrl-C. */
   readonly signal: AbortSignal;
   now(): number;
 }
 
-/** Calls, and shows the answer: as it came for scripts, else as `render` puts it. */
+/** Calls the API and shows the answer: unchanged with --json, else through `render`. */
 export async function showCall<T>(
   session: Session,
   call: AdminCall<T>,
@@ -37,11 +40,126 @@ export function showAnswer<T>(session: Session, answer: Answer<T>, render: (valu
   return EXIT.done;
 }
 
-/** Says why on standard error; a script also gets the API's own words. */
+/** Explains a failure on standard error. With --json the API's own error answer goes to standard output. */
 export function showFailure({ terminal, isJson }: Session, failure: Failure): ExitCode {
   if (isJson && failure.text !== undefined) {
     terminal.print(failure.text);
   }
   terminal.note(`adrelay: ${printable(failure.message)}`);
   return exitOf(failure);
+}
+
+/** Asks the operator, unless --yes was given. Returns `done` for a yes, else the exit code to end with. */
+export async function confirm(
+  { terminal, signal }: Session,
+  isYes: boolean,
+  question: string,
+): Promise<ExitCode> {
+  if (isYes) {
+    return EXIT.done;
+  }
+  if (!terminal.canAsk) {
+    terminal.note(
+      "adrelay: this command asks for confirmation, but there is no terminal. Add --yes to confirm.",
+    );
+    return EXIT.usage;
+  }
+  const answer = await terminal.confirm(question, signal);
+  if (answer !== "yes") {
+    terminal.note("Nothing was changed.");
+  }
+  return { yes: EXIT.done, no: EXIT.refused, interrupted: EXIT.interrupted }[answer];
+}
+
+const DEFAULT_URL = "http://127.0.0.1:8081";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface ConnectionSources {
+  /** Values of --url and --token-file. */
+  readonly url: string | undefined;
+  readonly tokenFile: string | undefined;
+  readonly env: Environment;
+  /** The folder that relative paths start from. */
+  readonly cwd: string;
+  /** Folders in which a stack of `npm start` may keep its files. */
+  readonly stackHomes: readonly string[];
+}
+
+export type ConnectionResult =
+  | { readonly kind: "found"; readonly url: string; readonly token: string }
+  | { readonly kind: "faulty"; readonly exit: ExitCode; readonly message: string };
+
+/**
+ * Decides which gateway to call and with which token. The token of a local stack is sent only to that stack: if the
+ * operator gives an address, the operator must give a token too.
+ */
+export function findConnection(sources: ConnectionSources): ConnectionResult {
+  const { url: option, env } = sources;
+  const given = option ?? filled(env["ADRELAY_URL"]);
+  const stack = given === undefined ? findStack(sources.stackHomes) : undefined;
+  const url = given ?? stack?.gatewayOps ?? DEFAULT_URL;
+  if (!baseUrlSchema.safeParse(url).success) {
+    const message = `${option === undefined ? "ADRELAY_URL" : "--url"} must be an http:// or https:// URL`;
+    return { kind: "faulty", exit: EXIT.usage, message };
+  }
+  const fromFile = readTokenFile(sources);
+  if (fromFile.kind === "unreadable") {
+    return { kind: "faulty", exit: EXIT.usage, message: `--token-file ${fromFile.why}` };
+  }
+  const token =
+    fromFile.token ?? filled(env["ADRELAY_ADMIN_TOKEN"]) ?? filled(env["ADMIN_TOKEN"]) ?? stack?.adminToken;
+  if (token === undefined) {
+    const where = given === undefined ? `${url}, and no \`npm start\` is running here` : url;
+    const message = `No token for ${where}. Set ADRELAY_ADMIN_TOKEN to the gateway's ADMIN_TOKEN, or give a file with --token-file.`;
+    return { kind: "faulty", exit: EXIT.denied, message };
+  }
+  return headerKeySchema.safeParse(token).success
+    ? { kind: "found", url, token }
+    : { kind: "faulty", exit: EXIT.usage, message: "The token must be printable ASCII without blanks." };
+}
+
+const runFileSchema = z.object({
+  gatewayOps: z.string(),
+  adminToken: z.string().min(1),
+  pids: z.looseObject({ start: z.number() }),
+});
+
+/** The stack of `npm start` that runs in one of these folders. The file of a stack that was killed is ignored. */
+function findStack(homes: readonly string[]): z.infer<typeof runFileSchema> | undefined {
+  for (const home of homes) {
+    try {
+      const file = readFileSync(join(home, "run.json"), "utf8");
+      const stack = runFileSchema.parse(JSON.parse(file));
+      // Signal 0 only checks that the process exists: it throws if there is none.
+      process.kill(stack.pids.start, 0);
+      return stack;
+    } catch {
+      // No stack runs from this folder.
+    }
+  }
+  return undefined;
+}
+
+function readTokenFile({
+  tokenFile,
+  cwd,
+}: ConnectionSources):
+  | { readonly kind: "read"; readonly token: string | undefined }
+  | { readonly kind: "unreadable"; readonly why: string } {
+  if (tokenFile === undefined) {
+    return { kind: "read", token: undefined };
+  }
+  try {
+    const token = readFileSync(resolve(cwd, tokenFile), "utf8").trim();
+    return token === "" ? { kind: "unreadable", why: "is empty" } : { kind: "read", token };
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown fault";
+    return { kind: "unreadable", why: `can't be read (${code})` };
+  }
+}
+
+/** Settings that are empty or blank count as not set. */
+function filled(text: string | undefined): string | undefined {
+  return text === undefined || text.trim() === "" ? undefined : text.trim();
 }

@@ -1,17 +1,19 @@
+/** Output for people: the terminal, and how times and objects are written. */
 import { createInterface } from "node:readline/promises";
 import type { Readable, Writable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import CliTable from "cli-table3";
+import ms from "ms";
 import pico from "picocolors";
 
-/** The three streams of a process; `isTTY` as Node sets it. */
+/** The three streams of a process. Node sets `isTTY`. */
 export interface Streams {
   readonly stdin: Readable & { readonly isTTY?: boolean };
   readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number };
   readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number };
 }
 
-/** Results go to standard output, everything else to standard error. */
+/** Writes results to standard output, and everything else to standard error. */
 export class Terminal {
   readonly streams: Streams;
   readonly color: ReturnType<typeof pico.createColors>;
@@ -21,17 +23,17 @@ export class Terminal {
     this.color = pico.createColors(hasColor && streams.stdout.isTTY === true);
   }
 
-  /** Whether somebody can be asked. */
+  /** Whether the command can ask a question. */
   get canAsk(): boolean {
     return this.streams.stdin.isTTY === true && this.streams.stderr.isTTY === true;
   }
 
-  /** Whether a moving bar can be shown. */
-  get canMove(): boolean {
+  /** Whether the command can show a progress bar. */
+  get canShowBar(): boolean {
     return this.streams.stderr.isTTY === true;
   }
 
-  /** Width of what results are shown on; undefined if that is no terminal. */
+  /** Width of the terminal that shows the results; undefined if standard output is not a terminal. */
   get columns(): number | undefined {
     return this.streams.stdout.isTTY === true ? this.streams.stdout.columns : undefined;
   }
@@ -45,8 +47,8 @@ export class Terminal {
   }
 
   /**
-   * Columns without lines between them, so that a table can be cut and searched. On a terminal that is too
-   * narrow for it each row becomes a paragraph. Nothing at all without rows.
+   * Prints a table without ruled lines, so that `cut` and `grep` can read it. If the terminal is too narrow, each row
+   * is printed as a paragraph. Without rows nothing is printed.
    */
   table(head: readonly string[], rows: readonly Row[]): void {
     const titles = head.map((title) => this.color.bold(title));
@@ -69,7 +71,7 @@ export class Terminal {
     }
   }
 
-  /** Names and values, a line each; a value that is null or undefined is left out. */
+  /** Prints one line for each name and value. Values that are null or undefined are left out. */
   facts(facts: Readonly<Record<string, string | number | null | undefined>>): void {
     const given = Object.entries(facts).filter(([, value]) => value !== null && value !== undefined);
     const width = Math.max(...given.map(([name]) => name.length));
@@ -78,12 +80,12 @@ export class Terminal {
     }
   }
 
-  /** Asks for a yes; anything else, and the end of the input, is a no. */
+  /** Asks a question. Only `y` and `yes` mean yes; any other input, and its end, mean no. */
   async confirm(question: string, signal: AbortSignal): Promise<"yes" | "no" | "interrupted"> {
     const { stdin: input, stderr: output } = this.streams;
     const prompt = createInterface({ input, output, terminal: true });
     const [interrupted, ended] = [new AbortController(), new AbortController()];
-    // In raw mode Ctrl-C is a key: nobody else hears of it.
+    // In raw mode Ctrl-C is a key: the process gets no signal.
     prompt.on("SIGINT", () => interrupted.abort()).on("close", () => ended.abort());
     try {
       const answer = await prompt.question(`${question} [y/N] `, {
@@ -101,7 +103,7 @@ export class Terminal {
 
 type Row = readonly (string | number)[];
 
-/** Blanks between columns: better many than few. */
+/** Blanks between columns: the wider gap is used if it fits. */
 const GAPS = [2, 1] as const;
 
 function layOut(
@@ -140,7 +142,43 @@ const NO_LINES = {
   middle: "",
 } as const;
 
-/** Text of others, as a provider's error, must not steer the terminal. */
+/** Replaces control characters: text from others, such as a provider's error, must not control the terminal. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "\u{fffd}");
+}
+
+/** Writes a time to the second, and how long ago it was. */
+export function describeMoment(time: string | null, nowMs: number): string {
+  const atMs = time === null ? Number.NaN : Date.parse(time);
+  if (Number.isNaN(atMs)) {
+    return "-";
+  }
+  return `${new Date(atMs).toISOString().slice(0, 19)}Z (${describeAge(time, nowMs)})`;
+}
+
+/** Writes how long ago a time was, or how far it is in the future. */
+export function describeAge(time: string | null, nowMs: number): string {
+  const agoMs = time === null ? Number.NaN : nowMs - Date.parse(time);
+  if (Number.isNaN(agoMs)) {
+    return "-";
+  }
+  return agoMs >= 0 ? `${ms(agoMs)} ago` : `in ${ms(-agoMs)}`;
+}
+
+export function describeSeconds(seconds: number | null): string {
+  const whole = Math.round(seconds ?? 0);
+  return seconds === null ? "-" : whole === 0 ? "0s" : ms(whole * 1000);
+}
+
+/** Writes an object's members as `name=value`. Members that are null or undefined are left out. */
+export function describeMembers(value: unknown): string {
+  return Object.entries(Object(value))
+    .filter(([, member]) => member !== null && member !== undefined)
+    .map(([name, member]) => `${name}=${describeMember(member)}`)
+    .join(" ");
+}
+
+/** Text is quoted only if it could be mistaken for more than one member. */
+function describeMember(member: unknown): string {
+  return typeof member === "string" && /^[^\s="]+$/.test(member) ? member : JSON.stringify(member);
 }

@@ -1,4 +1,4 @@
-/** A double of the admin API on a real socket, for what a real gateway can't be made to answer. */
+/** A test double of the admin API on a real socket, for answers that a real gateway can't be made to give. */
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import {
@@ -21,7 +21,7 @@ export interface SeenCall {
   readonly body: unknown;
 }
 
-/** What the double does in place of answering by its state. */
+/** What the double does instead of answering from its state. */
 export type Disturbance = Oddity | { readonly raw: string };
 export type Oddity = "hang" | "cut" | "html" | "old_form" | "unavailable" | "redirect" | "no_admin_api";
 
@@ -32,9 +32,9 @@ export interface AdminApi {
   readonly replays: Map<string, ReplayView>;
   stats: Stats;
   readiness: Readiness;
-  /** Decides about the call to come; undefined answers by the state. */
+  /** Decides what happens to each call. Undefined means an answer from the state. */
   disturb: (call: SeenCall) => Disturbance | undefined;
-  /** How many letters each look at a running replay moves on. */
+  /** By how many dead letters a running replay advances with each call that reads it. */
   replayStep: number;
   close(): Promise<void>;
 }
@@ -233,7 +233,7 @@ function answer(api: AdminApi, { method, path, body }: SeenCall, response: Serve
   } else if (area === "acknowledgments" && found !== undefined) {
     sendJson(response, 200, found);
   } else if (area === "replays" && running !== undefined) {
-    sendJson(response, 200, moveOn(api, running));
+    sendJson(response, 200, advance(api, running));
   } else if (area === "replays" && method === "POST" && Object(body).dry_run === true) {
     sendJson(response, 200, { dry_run: true, matched: dead.length });
   } else if (area === "replays" && method === "POST") {
@@ -245,8 +245,8 @@ function answer(api: AdminApi, { method, path, body }: SeenCall, response: Serve
   }
 }
 
-/** What is looked at has gone on by a step. */
-function moveOn(api: AdminApi, found: ReplayView): ReplayView {
+/** Advances a running replay by one step. */
+function advance(api: AdminApi, found: ReplayView): ReplayView {
   if (found.state !== "running") {
     return found;
   }

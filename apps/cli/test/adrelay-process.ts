@@ -1,9 +1,8 @@
-/** The command as tests run it: as a process of its own, or in this one. */
+/** Runs the command for tests: as a process of its own, or in this process. */
 import { tmpdir } from "node:os";
 import { PassThrough } from "node:stream";
 import { type EndedCommand, type RunningCommand, startAdrelay } from "@adrelay/testkit";
-import { runCli } from "../src/run-cli.ts";
-import { INSTALLED } from "../src/run-process.ts";
+import { INSTALLED, runCli } from "../src/run-cli.ts";
 import { TOKEN } from "./admin-api.ts";
 
 export interface ProcessOptions {
@@ -11,7 +10,7 @@ export interface ProcessOptions {
   readonly cwd?: string;
 }
 
-/** With the double's token unless told else. */
+/** Starts the command. Unless `env` is given, it uses the test double's token. */
 export function startCommand(
   words: readonly string[],
   { env = { ADRELAY_ADMIN_TOKEN: TOKEN }, ...options }: ProcessOptions = {},
@@ -24,13 +23,13 @@ export function runCommand(words: readonly string[], options?: ProcessOptions): 
 }
 
 export interface HereOptions extends ProcessOptions {
-  /** What somebody types at the terminal; without it there is nobody, and no terminal. */
+  /** What an operator types at the terminal. Without it there is no terminal. */
   readonly typed?: string;
-  /** How wide the terminal is. */
+  /** Width of the terminal. */
   readonly columns?: number;
 }
 
-/** Runs the command in this process, which is quicker. */
+/** Runs the command in this process, which is faster. */
 export async function runHere(
   words: readonly string[],
   { typed, columns = 120, env = { ADRELAY_ADMIN_TOKEN: TOKEN } }: HereOptions = {},

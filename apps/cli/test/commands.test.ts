@@ -1,5 +1,4 @@
-/** Commands at a terminal, and with answers that a real gateway hardly gives; e2e has the rest. */
-
+/** Commands at a terminal, and with answers that a real gateway hardly ever gives. The e2e tests cover the rest. */
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type AdminApi, letter, replay, startAdminApi } from "./admin-api.ts";
@@ -30,7 +29,7 @@ function addLetters(count: number): string[] {
   return ids.map((one) => one.ad_response_id);
 }
 
-test("status shows states, dead letters, providers, processes and a loss of data", async () => {
+test("status shows states, dead letters, providers, processes and lost data", async () => {
   const calm = await adrelay("status");
   expect(calm).toMatchObject({ exit: 0, stderr: "" });
   for (const part of [
@@ -50,7 +49,7 @@ test("status shows states, dead letters, providers, processes and a loss of data
   api.stats = before;
 });
 
-test("on a narrow terminal a row that doesn't fit becomes a paragraph", async () => {
+test("a terminal that is too narrow for a table shows each row as a paragraph", async () => {
   const [id = ""] = addLetters(2);
   const wide = await runHere(["--url", api.url, "dead", "list"], { typed: "" });
   expect(wide.stdout).toMatch(new RegExp(`^${id} +acme +http_400`, "m"));
@@ -60,7 +59,7 @@ test("on a narrow terminal a row that doesn't fit becomes a paragraph", async ()
   );
 });
 
-test("status tells of a gateway that isn't ready, also where it has no numbers", async () => {
+test("status shows that a gateway is not ready, even if there are no numbers", async () => {
   const before = api.readiness;
   api.readiness = {
     status: "not_ready",
@@ -77,20 +76,22 @@ test("status tells of a gateway that isn't ready, also where it has no numbers",
   api.readiness = before;
 });
 
-test("an empty page that others follow is not called the end", async () => {
+test("an empty page that more pages follow is not reported as the end", async () => {
   api.disturb = () => ({ raw: '{"acknowledgments":[],"next_cursor":"next"}' });
   const { exit, stdout, stderr } = await adrelay("dead", "list");
   expect({ exit, stdout }).toEqual({ exit: 0, stdout: "" });
-  expect(stderr).toBe("None on this page.\nMore with --cursor next, or all with --all\n");
+  expect(stderr).toBe(
+    "No dead letters on this page.\nFor the next page add --cursor next, for all pages --all\n",
+  );
 });
 
-test("--json prints an answer byte for byte, with members that are not known here", async () => {
+test("--json prints an answer byte for byte, including unknown members", async () => {
   const odd = `{ "replays" : [], "more":"\\u00e9" }`;
   api.disturb = () => ({ raw: odd });
   expect(await adrelay("replays", "list", "--json")).toEqual({ exit: 0, stdout: `${odd}\n`, stderr: "" });
 });
 
-test("a replay that is watched to its end is shown, and one that was cancelled fails", async () => {
+test("watching a completed replay ends with 0, watching a cancelled one with 1", async () => {
   const [watched, cancelled] = [replay(), replay({ state: "cancelled" })];
   for (const one of [watched, cancelled]) {
     api.replays.set(one.replay_id, one);
@@ -101,7 +102,7 @@ test("a replay that is watched to its end is shown, and one that was cancelled f
   expect((await adrelay("replays", "show", cancelled.replay_id, "--watch")).exit).toBe(1);
 });
 
-test("a provider's words can't steer the terminal", async () => {
+test("control characters in a provider's error don't reach the terminal", async () => {
   const one = letter({ provider_error: "\u001b[2J\u202egone" });
   api.letters.set(one.ad_response_id, one);
   const { stdout } = await adrelay("lookup", one.ad_response_id);
@@ -109,28 +110,28 @@ test("a provider's words can't steer the terminal", async () => {
   expect([...stdout].filter((char) => char === "\u001b" || char === "\u202e")).toEqual([]);
 });
 
-test("--no-wait starts a replay and leaves; --json prints it alone", async () => {
+test("--no-wait starts a replay and returns, and --json prints only the replay", async () => {
   addLetters(4);
   const { exit, stdout } = await adrelay("dead", "replay", "--all", "--yes", "--no-wait", "--json");
   expect(exit).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ state: "running", matched: 4 });
 });
 
-test("a gateway that is away for a moment doesn't end the watching", async () => {
+test("watching a replay survives a short absence of the gateway", async () => {
   addLetters(4);
-  let looks = 0;
+  let reads = 0;
   api.disturb = ({ method, path }) => {
-    looks += method === "GET" && path.startsWith("/replays/") ? 1 : 0;
-    return looks === 2 ? "cut" : looks === 3 ? "unavailable" : undefined;
+    reads += method === "GET" && path.startsWith("/replays/") ? 1 : 0;
+    return reads === 2 ? "cut" : reads === 3 ? "unavailable" : undefined;
   };
   expect((await adrelay("dead", "replay", "--all", "--yes")).exit).toBe(0);
 });
 
-test("at a terminal a bulk replay asks, and shows a bar that moves", async () => {
+test("at a terminal a bulk replay asks for confirmation and shows a progress bar", async () => {
   addLetters(4);
   const yes = await atTerminal("y\n", "dead", "replay", "--all");
   expect(yes.exit).toBe(0);
-  expect(yes.stderr).toContain("Replay 4 dead letters, 100 a second? [y/N]");
+  expect(yes.stderr).toContain("Replay 4 dead letters at 100 per second? [y/N]");
   expect(yes.stderr).toContain("4 of 4");
   expect(yes.stdout).toContain("\u001b[1m");
 });
@@ -140,7 +141,7 @@ test.each([
   ["\n", 1],
   ["\u0003", 130],
   ["\u0004", 1],
-] as const)("at a terminal %j changes nothing", async (input, exit) => {
+] as const)("the answer %j at a terminal changes nothing", async (input, exit) => {
   const [id = ""] = addLetters(2);
   expect((await atTerminal(input, "dead", "replay", "--all")).exit).toBe(exit);
   expect((await atTerminal(input, "dead", "discard", id, "--reason", "spoilt")).exit).toBe(exit);

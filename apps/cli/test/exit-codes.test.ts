@@ -1,4 +1,4 @@
-/** What a script can rely on: exit codes, addresses, tokens, and that nothing waits for ever. */
+/** What a script can rely on: exit codes, which address and token are used, and that every call ends. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,10 +23,10 @@ afterEach(() => rmSync(dir, { recursive: true }));
 
 test.each([
   [["stats"], "status"],
-  [[], "which command? status, dead,"],
+  [[], "name a command: status, dead,"],
   [["dead"], "list, show, replay, discard"],
   [["lookup"], "ids: 0 given"],
-  [["dead", "list", "--limit"], "--limit wants a value"],
+  [["dead", "list", "--limit"], "--limit needs a value"],
   [["status", "--colour"], "colour"],
   [["lookup", "12"], "UUID"],
   [["dead", "list", "--limit", "0"], "1 to 500"],
@@ -35,14 +35,14 @@ test.each([
   [["dead", "replay", unknownId(), "--all"], "not both"],
   [["dead", "replay", "--all", "--rate", "20000"], "10000"],
   [["dead", "discard", unknownId()], "--reason is missing"],
-  [["dead", "discard", unknownId(), "--reason", "--yes"], "--reason wants a value"],
+  [["dead", "discard", unknownId(), "--reason", "--yes"], "--reason needs a value"],
   [["dead", "discard", unknownId(), "--reason", " "], "1 to 500"],
   [["dead", "list", "--publisher", "a", "--publisher", "b"], "more than once"],
   [["status", "--timeout", "5"], "500ms"],
-  [["status", "--timeout", "60d"], "a day at most"],
+  [["status", "--timeout", "60d"], "at most one day"],
   [["status", "--url", "ftp://relay"], "http://"],
   [["status", "--token-file", "/no/such"], "ENOENT"],
-])("%j is a usage fault, and nothing is sent", async (words, hint) => {
+])("the command line %j ends with 2, and nothing is sent", async (words, hint) => {
   const { exit, stdout, stderr } = await runHere(words, {
     env: { ADRELAY_ADMIN_TOKEN: TOKEN, ADRELAY_URL: api.url },
   });
@@ -53,19 +53,22 @@ test.each([
 
 test.each([
   ["cut", "No answer"],
-  ["html", "agreed"],
+  ["html", "unexpected answer"],
   ["old_form", "(at|version|states)"],
   ["unavailable", "doctor"],
   ["redirect", "answered 302"],
   ["no_admin_api", "ADMIN_TOKEN"],
-] satisfies [Disturbance, string][])("a relay that does %s ends it with 3", async (disturbance, hint) => {
-  api.disturb = () => disturbance;
-  const { exit, stderr } = await runHere(["status", "--url", api.url]);
-  expect(exit).toBe(3);
-  expect(stderr).toMatch(new RegExp(hint));
-});
+] satisfies [Disturbance, string][])(
+  "the disturbance %s ends the command with 3",
+  async (disturbance, hint) => {
+    api.disturb = () => disturbance;
+    const { exit, stderr } = await runHere(["status", "--url", api.url]);
+    expect(exit).toBe(3);
+    expect(stderr).toMatch(new RegExp(hint));
+  },
+);
 
-test("a relay that hangs or isn't there ends it with 3", async () => {
+test("a relay that hangs or is absent ends the command with 3", async () => {
   api.disturb = () => "hang";
   const hung = await runHere(["status", "--url", api.url, "--timeout", "200ms"]);
   expect(hung).toMatchObject({ exit: 3, stderr: expect.stringContaining("within 200 ms") });
@@ -73,23 +76,23 @@ test("a relay that hangs or isn't there ends it with 3", async () => {
   expect(absent).toMatchObject({ exit: 3, stderr: expect.stringContaining("ECONNREFUSED") });
 });
 
-test("a change whose answer never came is not called undone", async () => {
+test("after a change without an answer the command warns that it may have happened", async () => {
   api.disturb = () => "cut";
   const { exit, stderr } = await runHere(["dead", "replay", unknownId(), "--url", api.url]);
   expect(exit).toBe(3);
-  expect(stderr).toContain("It may have been done all the same");
+  expect(stderr).toContain("The gateway may have made the change");
 });
 
-test("a change that was never sent, and a dry run, leave no doubt", async () => {
+test("there is no such warning for a change that was never sent, or for a dry run", async () => {
   const away = `http://127.0.0.1:${await freeLanePort()}`;
   const unsent = await runHere(["dead", "replay", unknownId(), "--url", away]);
-  expect(unsent).toMatchObject({ exit: 3, stderr: expect.not.stringContaining("may have been done") });
+  expect(unsent).toMatchObject({ exit: 3, stderr: expect.not.stringContaining("may have made the change") });
   api.disturb = () => "cut";
   const dry = await runHere(["dead", "replay", "--all", "--dry-run", "--url", api.url]);
-  expect(dry).toMatchObject({ exit: 3, stderr: expect.not.stringContaining("may have been done") });
+  expect(dry).toMatchObject({ exit: 3, stderr: expect.not.stringContaining("may have made the change") });
 });
 
-test("Ctrl-C while an answer is awaited ends it with 130", async () => {
+test("Ctrl-C during a call ends the command with 130", async () => {
   api.disturb = () => "hang";
   const { child, ended } = startCommand(["status", "--url", api.url]);
   await eventually(() => expect(api.calls).toHaveLength(1));
@@ -112,18 +115,18 @@ function writeRunFile(pid: number): void {
   writeFileSync(join(dir, ".adrelay", "run.json"), JSON.stringify(run));
 }
 
-test("in the folder of a running stack neither address nor token is needed", async () => {
+test("in the folder of a running stack the command needs no address and no token", async () => {
   writeRunFile(process.pid);
   expect((await runCommand(["status"], { env: {}, cwd: dir })).exit).toBe(0);
 });
 
-test("a stack's token goes to that stack alone", async () => {
+test("the token of a local stack is not sent to another address", async () => {
   writeRunFile(process.pid);
   expect((await runCommand(["status", "--url", api.url], { env: {}, cwd: dir })).exit).toBe(4);
   expect(api.calls).toEqual([]);
 });
 
-test("what a killed stack left is passed over", async () => {
+test("the file that a killed stack left behind is ignored", async () => {
   const gone = startCommand(["--version"]);
   await gone.ended;
   writeRunFile(gone.child.pid ?? 0);
@@ -132,13 +135,13 @@ test("what a killed stack left is passed over", async () => {
   expect(stderr).toContain("http://127.0.0.1:8081");
 });
 
-test("a reader that leaves early is no fault", async () => {
+test("a reader that closes the pipe early is not a failure", async () => {
   const { child, ended } = startCommand(["--help"]);
   child.stdout?.destroy();
   expect((await ended).exit).toBe(0);
 });
 
-test("completion knows the commands", async () => {
+test("completion offers the commands", async () => {
   expect((await runCommand(["completion"])).stdout).toContain("_adrelay_yargs_completions");
   const { stdout } = await runCommand(["--get-yargs-completions", "adrelay", "dead", ""]);
   expect(stdout.trim().split("\n")).toEqual(["list", "show", "replay", "discard"]);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { duplicateKeys, outermostKeys } from "./duplicate-keys.ts";
 
-test("the keys of any object are those that JSON.parse finds", () => {
+test("outermostKeys finds the same keys as JSON.parse", () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string({ unit: "binary" }), fc.jsonValue()), (object) => {
       const json = JSON.stringify(object, null, 1);

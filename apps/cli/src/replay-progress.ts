@@ -1,33 +1,32 @@
+/** Watches a bulk replay: polls it and shows its progress on standard error. */
 import { setTimeout as wait } from "node:timers/promises";
 import { type ReplayView, replayViewSchema } from "@adrelay/contract";
 import cliProgress from "cli-progress";
-import type { Answer } from "./admin-client.ts";
-import { describeSeconds } from "./moments.ts";
-import { replayPath } from "./positionals.ts";
+import { type Answer, replayPath } from "./admin-client.ts";
 import type { Session } from "./session.ts";
-import type { Streams } from "./terminal.ts";
+import { describeSeconds, type Streams } from "./terminal.ts";
 
 const POLL_MS = 500;
-/** A gateway that restarts meanwhile may be away for this long. */
-const AWAY_MAX_MS = 30_000;
-/** Where no bar can move, a line is written at most this often. */
+/** Watching goes on while the gateway is unavailable for at most this long, since it may be restarting. */
+const UNAVAILABLE_MAX_MS = 30_000;
+/** Without a terminal, progress lines are written at most this often. */
 const LINE_INTERVAL_MS = 2000;
 
-/** Shows a replay's progress on standard error until it has ended, or the operator leaves. */
+/** Shows a replay's progress until the replay ends, the operator interrupts, or the gateway is away for too long. */
 export async function watchReplay(session: Session, id: string): Promise<Answer<ReplayView>> {
   const progress = startProgress(session);
-  let seenAtMs = performance.now();
+  let answeredAtMs = performance.now();
   try {
     for (;;) {
       const answer = await session.client.call({ path: replayPath(id), schema: replayViewSchema });
       if (answer.kind === "ok") {
-        seenAtMs = performance.now();
+        answeredAtMs = performance.now();
         progress.show(answer.value);
       }
-      if (isFinal(answer, performance.now() - seenAtMs)) {
+      if (isFinal(answer, performance.now() - answeredAtMs)) {
         return answer;
       }
-      // The signal ends the wait; the next call tells that it was an interruption.
+      // An interruption ends the wait early. The next call then fails as interrupted.
       await wait(POLL_MS, undefined, { signal: session.signal }).catch(() => {});
     }
   } finally {
@@ -35,10 +34,10 @@ export async function watchReplay(session: Session, id: string): Promise<Answer<
   }
 }
 
-function isFinal(answer: Answer<ReplayView>, awayMs: number): boolean {
+function isFinal(answer: Answer<ReplayView>, unavailableMs: number): boolean {
   return answer.kind === "ok"
     ? answer.value.state !== "running"
-    : answer.failure.kind !== "unavailable" || awayMs > AWAY_MAX_MS;
+    : answer.failure.kind !== "unavailable" || unavailableMs > UNAVAILABLE_MAX_MS;
 }
 
 interface Progress {
@@ -50,10 +49,10 @@ function startProgress({ terminal, isJson }: Session): Progress {
   if (isJson) {
     return { show: () => {}, stop: () => {} };
   }
-  return terminal.canMove ? startBar(terminal.streams.stderr) : startLines((line) => terminal.note(line));
+  return terminal.canShowBar ? startBar(terminal.streams.stderr) : startLines((line) => terminal.note(line));
 }
 
-/** Columns that the figures beside a bar may take. */
+/** Columns that are kept free for the figures beside the bar. */
 const FIGURES_COLUMNS = 40;
 
 function startBar(stream: Streams["stderr"]): Progress {
@@ -65,7 +64,7 @@ function startBar(stream: Streams["stderr"]): Progress {
   let isStarted = false;
   return {
     show: ({ matched, replayed, rate_per_second }) => {
-      // At the rate that was asked for: early on the bar's own guess is far off.
+      // Estimated from the replay's rate, because the bar's own estimate is far off at the beginning.
       const left = describeSeconds((matched - replayed) / rate_per_second);
       if (!isStarted) {
         bar.start(matched, replayed, { left });
@@ -79,15 +78,15 @@ function startBar(stream: Streams["stderr"]): Progress {
 }
 
 function startLines(note: (line: string) => void): Progress {
-  let saidAtMs = Number.NEGATIVE_INFINITY;
-  let said = "";
+  let writtenAtMs = Number.NEGATIVE_INFINITY;
+  let written = "";
   return {
     show: ({ matched, replayed, state }) => {
       const line = `${replayed} of ${matched} replayed`;
-      const isDue = performance.now() - saidAtMs >= LINE_INTERVAL_MS || state !== "running";
-      if (isDue && line !== said) {
+      const isDue = performance.now() - writtenAtMs >= LINE_INTERVAL_MS || state !== "running";
+      if (isDue && line !== written) {
         note(line);
-        [said, saidAtMs] = [line, performance.now()];
+        [written, writtenAtMs] = [line, performance.now()];
       }
     },
     stop: () => {},

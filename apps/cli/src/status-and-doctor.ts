@@ -1,12 +1,20 @@
-import { COUNTED_STATES, type Readiness, type Stats, statsSchema } from "@adrelay/contract";
-import { defineCommand } from "../command.ts";
-import { describeAge, describeMoment, describeSeconds } from "../moments.ts";
-import { showAnswer } from "../session.ts";
-import { printable, type Terminal } from "../terminal.ts";
+/** The commands `adrelay status` and `adrelay doctor`. */
+import {
+  COUNTED_STATES,
+  type DoctorCheck,
+  doctorReportSchema,
+  type Readiness,
+  type Stats,
+  statsSchema,
+} from "@adrelay/contract";
+import { defineCommand } from "./command.ts";
+import { EXIT } from "./exit-codes.ts";
+import { showAnswer } from "./session.ts";
+import { describeAge, describeMoment, describeSeconds, printable, type Terminal } from "./terminal.ts";
 
 export const addStatus = defineCommand({
   words: "status",
-  describe: "How the relay stands: readiness, states, dead letters, providers, processes",
+  describe: "Shows readiness, states, dead letters, providers and processes of the relay",
   options: (yargs) => yargs,
   run: async (_args, session) => {
     const { client, terminal, isJson } = session;
@@ -15,7 +23,7 @@ export const addStatus = defineCommand({
       isJson ? undefined : client.readiness(),
     ]);
     if (readiness !== undefined) {
-      // Also where there are no numbers: then it says why.
+      // Readiness is shown even if there are no numbers, because it says why.
       showReadiness(terminal, readiness);
     }
     return showAnswer(session, stats, (value) => showStats(terminal, value, session.now()));
@@ -62,22 +70,20 @@ function showStates(terminal: Terminal, { states, publishers }: Stats): void {
     name,
     ...COUNTED_STATES.map((state) => counts[state]),
   ];
-  const each = Object.entries(publishers).map(([publisher, counts]) => row(publisher, counts));
+  const rows = Object.entries(publishers).map(([publisher, counts]) => row(publisher, counts));
   const head = ["PUBLISHER", ...COUNTED_STATES.map((state) => state.toUpperCase())];
-  terminal.table(
-    head,
-    each.length > 1 ? [...each, row("all", states)] : [...each, row("all", states)].slice(0, 1),
-  );
+  // With a single publisher the sum would repeat its row.
+  terminal.table(head, rows.length === 1 ? rows : [...rows, row("all", states)]);
 }
 
 function showProviders(terminal: Terminal, { providers }: Stats, nowMs: number): void {
-  const rows = providers.map((standing) => [
-    standing.provider,
-    standing.publishers.join(", "),
-    standing.reason === null ? standing.circuit : `${standing.circuit} (${standing.reason})`,
-    describeMoment(standing.since, nowMs),
-    describeMoment(standing.next_probe_at, nowMs),
-    standing.parked,
+  const rows = providers.map((one) => [
+    one.provider,
+    one.publishers.join(", "),
+    one.reason === null ? one.circuit : `${one.circuit} (${one.reason})`,
+    describeMoment(one.since, nowMs),
+    describeMoment(one.next_probe_at, nowMs),
+    one.parked,
   ]);
   if (rows.length > 0) {
     showSection(terminal, ["PROVIDER", "PUBLISHERS", "CIRCUIT", "SINCE", "NEXT PROBE", "PARKED"], rows);
@@ -100,4 +106,26 @@ function showProcesses(terminal: Terminal, { processes }: Stats, nowMs: number):
 function showSection(terminal: Terminal, head: readonly string[], rows: (string | number)[][]): void {
   terminal.print("");
   terminal.table(head, rows);
+}
+
+export const addDoctor = defineCommand({
+  words: "doctor",
+  describe: "Checks everything that the relay depends on; fails if it finds a fault",
+  options: (yargs) => yargs,
+  run: async (_args, session) => {
+    const answer = await session.client.call({ path: "/doctor", schema: doctorReportSchema });
+    const exit = showAnswer(session, answer, ({ checks }) => {
+      for (const check of checks) {
+        showCheck(session.terminal, check);
+      }
+    });
+    const hasFault = answer.kind === "ok" && answer.value.checks.some(({ status }) => status === "fail");
+    return hasFault ? EXIT.refused : exit;
+  },
+});
+
+function showCheck(terminal: Terminal, { name, status, detail }: DoctorCheck): void {
+  const { green, yellow, red } = terminal.color;
+  const paint = { ok: green, warn: yellow, fail: red }[status];
+  terminal.print(`${paint(status.padEnd(4))}  ${printable(`${name}: ${detail}`)}`);
 }

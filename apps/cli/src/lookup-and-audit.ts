@@ -1,0 +1,74 @@
+/** The commands `adrelay lookup` and `adrelay audit`, and how one acknowledgment is shown. */
+import { type AcknowledgmentDetail, acknowledgmentDetailSchema, auditPageSchema } from "@adrelay/contract";
+import { acknowledgmentPath } from "./admin-client.ts";
+import { adResponsePositional, cursorOption, defineCommand, limitOption } from "./command.ts";
+import { showCall } from "./session.ts";
+import { describeMembers, describeMoment, type Terminal } from "./terminal.ts";
+
+export const addLookup = defineCommand({
+  words: "lookup <id>",
+  describe: "Shows one acknowledgment: its state, times and attempts",
+  options: (yargs) => yargs.positional("id", adResponsePositional).demandOption("id"),
+  run: ({ id }, session) =>
+    showCall(session, { path: acknowledgmentPath(id), schema: acknowledgmentDetailSchema }, (found) =>
+      showAcknowledgment(session.terminal, found, session.now()),
+    ),
+});
+
+/** Shows what is known about one acknowledgment, then its attempts. */
+export function showAcknowledgment(terminal: Terminal, one: AcknowledgmentDetail, nowMs: number): void {
+  const moment = (time: string | null) => (time === null ? null : describeMoment(time, nowMs));
+  terminal.facts({
+    "ad response": one.ad_response_id,
+    "ad ack": one.ad_ack_id,
+    publisher: one.publisher,
+    state: one.late ? `${one.state} (late)` : one.state,
+    verdict: one.status,
+    reason: one.reason_text === null ? one.reason : `${one.reason}: ${one.reason_text}`,
+    "last code": one.last_code,
+    "provider error": one.provider_error,
+    "provider ack": one.provider_ack_id,
+    bytes: one.size_bytes,
+    recorded: moment(one.recorded_at),
+    deadline: moment(one.deadline_at),
+    accepted: moment(one.accepted_at),
+    queued: moment(one.queued_at),
+    "next attempt": moment(one.next_attempt_at),
+    ended: moment(one.ended_at),
+    attempts: one.attempts,
+    retries: one.failed_attempts > 0 ? `${one.failed_attempts} since it was last queued` : null,
+  });
+  if (one.attempt_log.length > 0) {
+    terminal.print("");
+    terminal.table(
+      ["ATTEMPT AT", "OUTCOME", "CODE", "MS"],
+      one.attempt_log.map(({ at, outcome, code, duration_ms }) => [at, outcome, code, duration_ms]),
+    );
+  }
+}
+
+export const addAudit = defineCommand({
+  words: "audit",
+  describe: "Lists which operator replayed, discarded or cancelled what, newest first",
+  options: (yargs) => yargs.option("limit", limitOption(50)).option("cursor", cursorOption),
+  run: ({ limit, cursor }, session) => {
+    const query = { limit: String(limit), cursor };
+    return showCall(session, { path: "/audit", query, schema: auditPageSchema }, (page) => {
+      const rows = page.entries.map(({ at, by, action, ad_response_id, replay_id, details }) => [
+        describeMoment(at, session.now()),
+        by,
+        action,
+        ad_response_id ?? replay_id ?? "-",
+        describeMembers(details),
+      ]);
+      if (rows.length === 0) {
+        session.terminal.note("The audit is empty.");
+        return;
+      }
+      session.terminal.table(["AT", "BY", "ACTION", "ID", "DETAILS"], rows);
+      if (page.next_cursor !== null) {
+        session.terminal.note(`For the next page add --cursor ${page.next_cursor}`);
+      }
+    });
+  },
+});
