@@ -1,4 +1,4 @@
-/** The command on a real relay: dead letters looked through, replayed one by one and in bulk, given up, and audited. */
+/** The command with a real relay: list, replay, discard and audit dead letters. */
 import {
   acknowledgmentPageSchema,
   replayListSchema,
@@ -60,11 +60,11 @@ async function ask(path: string): Promise<string> {
 const becomes = (id: string, state: string) =>
   eventually(async () => expect((await caller.lookUp(id)).body["state"]).toBe(state), 10_000);
 
-async function standing(): Promise<Stats> {
+async function loadStats(): Promise<Stats> {
   return statsSchema.parse(JSON.parse(await ask("/stats")));
 }
 
-/** Acknowledges ids that the provider answers so; waits until all are dead letters. */
+/** Acknowledges new ids while the provider answers with `status`, and waits until all are dead letters. */
 async function deadLetters(count: number, status = 422): Promise<string[]> {
   provider.onAcknowledge(() => ({ kind: "answer", status }));
   const ids = Array.from({ length: count }, () => unknownId());
@@ -76,7 +76,7 @@ async function deadLetters(count: number, status = 422): Promise<string[]> {
   };
   await Promise.all(Array.from({ length: Math.min(16, count) }, lane));
   await eventually(async () => {
-    const { states, dead_letters } = await standing();
+    const { states, dead_letters } = await loadStats();
     const dead = dead_letters.find(({ reason }) => reason === `http_${status}`);
     expect([states.queued, dead?.count ?? 0]).toEqual([0, expect.any(Number)]);
     expect(dead?.count).toBeGreaterThanOrEqual(count);
@@ -89,7 +89,7 @@ async function injected(): Promise<string> {
   return String((await caller.inject()).body["ad_response_id"]);
 }
 
-/** The ids that a list's lines begin with, below its head. */
+/** The ids in the first column of a table. */
 const idsIn = (table: string) =>
   table
     .trim()
@@ -97,7 +97,7 @@ const idsIn = (table: string) =>
     .slice(1)
     .map((line) => line.split(" ")[0]);
 
-test("dead letters are listed page by page, filtered, and shown", async () => {
+test("dead letters are listed page by page with a filter, and shown one by one", async () => {
   const ids = await deadLetters(5, 413);
   const filter = ["--reason", "http_413", "--publisher", "default", "--since", "1h"];
   const seen: (string | undefined)[] = [];
@@ -121,7 +121,7 @@ test("dead letters are listed page by page, filtered, and shown", async () => {
   }
 });
 
-test("a filter that the gateway refuses ends with 1 and its faults", async () => {
+test("a filter that the gateway refuses ends with 1 and lists its faults", async () => {
   expect(await adrelay("dead", "list", "--reason", "because", "--cursor", "rubbish")).toMatchObject({
     exit: 1,
     stdout: "",
@@ -129,7 +129,7 @@ test("a filter that the gateway refuses ends with 1 and its faults", async () =>
   });
 });
 
-test("a replay of ids takes the dead ones and says why it leaves the others", async () => {
+test("a replay of ids requeues the dead letters and says why it refuses the others", async () => {
   const [dead = ""] = await deadLetters(1);
   provider.onAcknowledge(() => ({ kind: "answer", status: 406 }));
   const refused = await injected();
@@ -139,20 +139,20 @@ test("a replay of ids takes the dead ones and says why it leaves the others", as
   const { exit, stdout, stderr } = await adrelay("dead", "replay", refused, dead, unknown);
   expect({ exit, stdout }).toEqual({ exit: 1, stdout: `${dead}  queued\n` });
   expect(stderr).toContain("refused it with 406: a refused acknowledgment is never replayed");
-  expect(stderr).toContain(`${refused} was left as it is`);
-  expect(stderr).toContain(`${unknown} was left as it is`);
+  expect(stderr).toContain(`${refused} was not changed`);
+  expect(stderr).toContain(`${unknown} was not changed`);
   await becomes(dead, "delivered");
   expect((await adrelay("dead", "replay", dead)).stderr).toContain("this acknowledgment is delivered");
   expect(await adrelay("dead", "show", dead)).toMatchObject({
     exit: 1,
-    stderr: "adrelay: not a dead letter: it is delivered\n",
+    stderr: "adrelay: this is not a dead letter: its state is delivered\n",
   });
 });
 
-test("hundreds are listed with --all, counted, and replayed in bulk once it is meant", async () => {
+test("hundreds of dead letters are listed, counted, and replayed in bulk only with --yes", async () => {
   const ids = await deadLetters(505, 404);
   const filter = ["--reason", "http_404"];
-  const [listed, dry, unmeant] = await Promise.all([
+  const [listed, dry, unconfirmed] = await Promise.all([
     adrelay("dead", "list", "--all", "--json", ...filter),
     adrelay("dead", "replay", ...filter, "--dry-run"),
     adrelay("dead", "replay", ...filter),
@@ -164,21 +164,21 @@ test("hundreds are listed with --all, counted, and replayed in bulk once it is m
   const found = pages.flatMap(({ acknowledgments }) => acknowledgments.map((one) => one.ad_response_id));
   expect(found.toSorted()).toEqual(ids.toSorted());
   expect(dry).toEqual({ exit: 0, stdout: "505 dead letters match\n", stderr: "" });
-  expect(unmeant).toMatchObject({ exit: 2, stdout: "", stderr: expect.stringContaining("--yes") });
+  expect(unconfirmed).toMatchObject({ exit: 2, stdout: "", stderr: expect.stringContaining("--yes") });
   expect(replayListSchema.parse(JSON.parse(await ask("/replays")))).toEqual({ replays: [] });
   const done = await adrelay("dead", "replay", ...filter, "--rate", "300", "--yes");
   expect(done.exit).toBe(0);
   expect(done.stdout).toMatch(/^state +completed\nreplayed +505 of 505 put back on the queue\n/m);
   expect(done.stderr).toMatch(/^(\d+ of 505 replayed\n)+$/);
   expect(done.stderr).toMatch(/^505 of 505 replayed\n$/m);
-  await eventually(async () => expect((await standing()).states.queued).toBe(0), 20_000);
+  await eventually(async () => expect((await loadStats()).states.queued).toBe(0), 20_000);
   await Promise.all([ids.at(0), ids.at(-1)].map((id) => becomes(String(id), "delivered")));
   const nothing = await adrelay("dead", "replay", ...filter, "--yes");
   expect(nothing).toEqual({ exit: 0, stdout: "0 dead letters match\n", stderr: "" });
 });
 
 test("Ctrl-C leaves a bulk replay running, and replays cancel ends it", async () => {
-  // At one a second it outlasts a few commands on a busy machine.
+  // At one per second it runs longer than the next few commands, even on a busy machine.
   await deadLetters(120, 400);
   const { child, output, ended } = start("dead", "replay", "--reason", "http_400", "--rate", "1", "--yes");
   await eventually(() => expect(output.stderr).toContain("of 120 replayed"), 20_000);
@@ -204,7 +204,7 @@ test("Ctrl-C leaves a bulk replay running, and replays cancel ends it", async ()
   expect(refused.map(({ exit: code }) => code)).toEqual([1, 1, 1]);
 });
 
-test("a discard wants a yes, and stands in the audit with its operator and reason", async () => {
+test("a discard needs --yes, and the audit shows its operator and reason", async () => {
   const [id = ""] = await deadLetters(1);
   const words = ["dead", "discard", id, "--reason", "test data, gone"];
   expect((await adrelay(...words)).exit).toBe(2);
@@ -216,7 +216,7 @@ test("a discard wants a yes, and stands in the audit with its operator and reaso
   expect((await adrelay("audit", "--cursor", cursor)).stdout).not.toContain(id);
 });
 
-test("--json prints what the API answers, as it came", async () => {
+test("--json prints the answers of the API unchanged", async () => {
   const [id = ""] = await deadLetters(1);
   const calls = new Map([
     [["dead", "list", "--limit", "3"], "/acknowledgments?state=dead&limit=3"],
@@ -235,7 +235,7 @@ test("--json prints what the API answers, as it came", async () => {
   expect(JSON.parse(unknown.stdout)).toMatchObject({ status: 404, code: "unknown_ad_response" });
 });
 
-test("lookup tells each state that an acknowledgment can be in", async () => {
+test("lookup shows each state that an acknowledgment can have", async () => {
   const shows = async (id: string, state: string, ...more: RegExp[]) => {
     await becomes(id, state);
     const { exit, stdout } = await adrelay("lookup", id);
@@ -245,7 +245,7 @@ test("lookup tells each state that an acknowledgment can be in", async () => {
     }
   };
   const missed = await injected();
-  // On a busy machine its deadline may have passed before the command asks.
+  // On a busy machine the deadline may pass before the command calls the gateway.
   await eventually(async () => {
     const { stdout } = await adrelay("lookup", await injected());
     expect(stdout).toMatch(/^state +awaiting[\s\S]*^deadline .*\(in /m);

@@ -1,4 +1,4 @@
-/** The command on a real relay: how all of it stands, what is at fault, and how a script hears of it. */
+/** The command with a real relay: status, doctor, exit codes and shell completion. */
 import { execFile } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -49,7 +49,7 @@ function adrelayIn(env: CommandOptions["env"], ...words: string[]): Promise<Ende
 }
 const adrelay = (...words: string[]) => adrelayIn({ ADRELAY_ADMIN_TOKEN: TEST_ADMIN_TOKEN }, ...words);
 
-test("a refused key shows as an open circuit in status and as a fault in doctor", async () => {
+test("status shows a refused key as an open circuit, and doctor reports it as a fault", async () => {
   await caller.acknowledgeUntilTaken(unknownId(), "text");
   await eventually(async () => {
     const calm = await adrelay("status");
@@ -69,7 +69,7 @@ test("a refused key shows as an open circuit in status and as a fault in doctor"
   expect(doctor.stdout).toMatch(/^fail {2}provider:default: .+: key refused \(401\)$/m);
 });
 
-test("the doctor warns of a lax Redis and fails without a worker", async () => {
+test("doctor warns if Redis may lose writes, and fails without a worker", async () => {
   const direct = new Redis(redis.url);
   await direct.config("SET", "appendfsync", "everysec");
   const lax = await adrelay("doctor");
@@ -100,13 +100,13 @@ test("each kind of failure has its exit code", async () => {
     adrelay("lookup", "12"),
   ]);
   expect(codes.map(({ exit }) => exit)).toEqual([4, 4, 3, 3, 1, 2]);
-  // Its readiness a gateway tells without a token.
+  // A gateway reports its readiness without a token.
   expect(codes.map(({ stdout }) => stdout).join("")).toBe("gateway  ready (redis ok)\n\n");
   expect(codes.map(({ stderr }) => stderr).join("")).not.toContain("guess");
   expect(JSON.parse((await adrelayIn(wrong, "status", "--json")).stdout)).toMatchObject({ status: 401 });
 });
 
-test("with Redis away status ends with 3, and the doctor tells why", async () => {
+test("without Redis status ends with 3, and doctor reports the reason", async () => {
   await redis.stop();
   expect(await adrelay("status")).toMatchObject({
     exit: 3,
@@ -120,7 +120,7 @@ test("with Redis away status ends with 3, and the doctor tells why", async () =>
   await redis.restart();
 });
 
-/** Loads the completion as a ~/.bashrc does, and completes each line's last word. */
+/** Loads the completion script as ~/.bashrc does, then completes the last word of each line. */
 const COMPLETE = `source <(adrelay completion)
 read -ra registered < <(complete -p adrelay)
 for line in "$@"; do

@@ -1,4 +1,4 @@
-/** The command on a real relay, from the sources and as the package that is published. */
+/** The command with a real relay: from the sources, and as the published package. */
 import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -74,7 +74,7 @@ const adrelay = (...words: string[]) =>
     ADRELAY_ADMIN_TOKEN: TEST_ADMIN_TOKEN,
   });
 
-test("npm run adrelay replays a dead letter once, and says how to call it", async () => {
+test("npm run adrelay replays a dead letter once, and its hints say npm run adrelay", async () => {
   const caller = relayCaller(stack.gatewayUrl);
   const id = unknownId();
   provider.onAcknowledge(() => ({ kind: "answer", status: 400 }));
@@ -89,7 +89,7 @@ test("npm run adrelay replays a dead letter once, and says how to call it", asyn
   });
 });
 
-test("the doctor passes a relay with the real ad server", async () => {
+test("doctor finds no fault in a relay with the real ad server", async () => {
   const gateway = stack.apps.get("gateway");
   await gateway?.stop();
   await stack.start("gateway", { PROVIDER_URL: adServer.url });
@@ -103,7 +103,7 @@ test("the doctor passes a relay with the real ad server", async () => {
   expect(checks.filter(({ status }) => status !== "ok")).toEqual([]);
 });
 
-test("the packed command runs on its own, also on an older Node", async () => {
+test("the packed command runs without the checkout, also on an older Node", async () => {
   const archive = await packCli({ root: ROOT, home: dir });
   writeFileSync(join(dir, "package.json"), JSON.stringify({ name: "empty", private: true }));
   const flags = ["--offline", "--no-audit", "--no-fund", "--silent"];
@@ -120,7 +120,7 @@ test("the packed command runs on its own, also on an older Node", async () => {
   }
 });
 
-/** This Node, and those of the system that the package may run on. */
+/** This Node, and the Nodes of the system that are new enough for the package. */
 async function nodesToTry(): Promise<string[]> {
   const found = ["/usr/bin/node", "/usr/local/bin/node"].filter((path) => existsSync(path));
   const versions = await Promise.all(found.map((path) => run(path, ["--version"])));
