@@ -16,7 +16,7 @@ const FORBIDDEN = [
   ["packages/ledger", "@adrelay/queue"],
   ["packages/queue", "@adrelay/provider"],
   ["packages/provider", "@adrelay/ledger"],
-  ["packages/service-kit", "@adrelay/core"],
+  ["packages/service-kit", "@adrelay/provider"],
   ["packages/local-redis", "@adrelay/contract"],
   ["packages/local-prometheus", "@adrelay/testkit"],
   ["apps/gateway", "@adrelay/testkit"],
@@ -28,6 +28,7 @@ const FORBIDDEN = [
 const ALLOWED = [
   ["packages/core", "@adrelay/contract"],
   ["packages/ledger", "@adrelay/core"],
+  ["packages/service-kit", "@adrelay/core"],
   ["packages/local-prometheus", "@adrelay/local-redis"],
   ["apps/gateway", "@adrelay/ledger"],
   ["apps/cli", "@adrelay/contract"],

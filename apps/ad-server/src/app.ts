@@ -5,6 +5,7 @@ import {
   createOpsApp,
   type FinishedRequest,
   methodNotAllowed,
+  requestContextOf,
 } from "@adrelay/service-kit";
 import type { Express } from "express";
 import type { Logger } from "pino";
@@ -53,9 +54,9 @@ export function createAdServerApp(deps: AppDeps): Express {
 }
 
 /** The canonical line of a request, and its time in the metrics. Probes and scrapes are worth a line at debug only. */
-function report({ log, metrics, notes }: AppDeps, finished: FinishedRequest): void {
+function report({ log, metrics }: AppDeps, finished: FinishedRequest): void {
   const { method, status, requestId, durationMs, response } = finished;
-  const fields = notes.of(response);
+  const fields = requestContextOf(response).logFields;
   const operation = operationOf(fields["operation"]);
   metrics.observe(operation, status, durationMs);
   log[levelOf(operation, status)]({

@@ -1,5 +1,4 @@
 import {
-  CallNotes,
   connectRedis,
   createLogger,
   guardRedis,
@@ -55,7 +54,6 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
     reports: new ReportStore(books),
     pacing: config.pacing,
     budgetMicrosOf: (adId) => catalog.now.adsById.get(adId)?.budget_micros ?? 0,
-    notes: new CallNotes(),
     // Read once a call: a request keeps the rules that it began with.
     get rules() {
       return catalog.now.rules;

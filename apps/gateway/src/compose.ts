@@ -2,7 +2,6 @@ import { collectWithLedger, Ledger, type Pulse, Taker } from "@adrelay/ledger";
 import { ProviderClient } from "@adrelay/provider";
 import { DeliveryQueue } from "@adrelay/queue";
 import {
-  CallNotes,
   connectRedis,
   createLogger,
   createOpsApp,
@@ -112,7 +111,6 @@ function makePublicApp({ config, log, tracing, registry, hurry }: Base, adapters
     registry,
     publishers.map(({ id }) => id),
   );
-  const notes = new CallNotes();
   const intake = makeIntake({
     taker,
     queue,
@@ -126,7 +124,6 @@ function makePublicApp({ config, log, tracing, registry, hurry }: Base, adapters
     authenticate: makeAuthenticate(publishers, settings.API_KEY_HEADERS),
     keyHeaders: settings.API_KEY_HEADERS,
     readBody: makeReadBody(settings.BODY_LIMIT_BYTES),
-    notes,
     startInjection: makeStartInjectionHandler({
       startInjection: makeStartInjection({
         ledger,
@@ -138,16 +135,14 @@ function makePublicApp({ config, log, tracing, registry, hurry }: Base, adapters
         hurry: hurry.signal,
         ackDeadlineMs,
       }),
-      notes,
       defaultTimeoutMs: settings.INJECTION_TIMEOUT_MS,
       fallbackAs: settings.INJECTION_FALLBACK,
     }),
     acknowledge: makeAcknowledgeHandler({
       acknowledge: makeAcknowledge({ intake, waiters, ledger }),
-      notes,
       defaultWaitMs: settings.ACK_WAIT_MS,
     }),
-    lookUp: makeLookUpHandler(ledger, notes),
+    lookUp: makeLookUpHandler(ledger),
     metrics,
     tracing,
     log,

@@ -1,5 +1,5 @@
 import type { Publisher } from "@adrelay/provider";
-import { type CallNotes, type ReadBody, sendProblem } from "@adrelay/service-kit";
+import { addToRequestLog, type ReadBody, sendProblem } from "@adrelay/service-kit";
 import type { Request, RequestHandler, Response } from "express";
 import type { Authenticate } from "./auth/authenticate.ts";
 import { type JsonBody, readJson } from "./json-request.ts";
@@ -12,7 +12,6 @@ export interface EndpointDeps {
   /** Where a key may be sent; for the answer to a call without one. */
   readonly keyHeaders: readonly string[];
   readonly readBody: ReadBody;
-  readonly notes: CallNotes;
 }
 
 /** A call whose key is good. */
@@ -55,16 +54,16 @@ export function makeJsonEndpoint(
 }
 
 function admit(
-  { authenticate, keyHeaders, notes }: EndpointDeps,
+  { authenticate, keyHeaders }: EndpointDeps,
   operation: OperationName,
   { request, response }: { request: Request; response: Response },
 ): Publisher | undefined {
-  notes.add(response, { operation });
+  addToRequestLog(response, { operation });
   const publisher = authenticate(request);
   if (publisher === undefined) {
     sendProblem(response, "unauthenticated", { detail: `send a valid key in ${keyHeaders.join(" or ")}` });
     return undefined;
   }
-  notes.add(response, { publisher: publisher.id });
+  addToRequestLog(response, { publisher: publisher.id });
   return publisher;
 }

@@ -5,8 +5,9 @@ import {
   exemplarOf,
   type FinishedRequest,
   methodNotAllowed,
-  type Notes,
   notFound,
+  type RequestLogFields,
+  requestContextOf,
   requestSpanOf,
   type Span,
   type Tracing,
@@ -46,9 +47,9 @@ export function createPublicApp(deps: PublicAppDeps): Express {
 }
 
 /** The one line, the one observation and the span of a request. */
-function reportRequest({ metrics, log, notes }: PublicAppDeps, finished: FinishedRequest): void {
+function reportRequest({ metrics, log }: PublicAppDeps, finished: FinishedRequest): void {
   const { method, requestId, status, durationMs, response } = finished;
-  const fields = notes.of(response);
+  const fields = requestContextOf(response).logFields;
   const operation = String(fields["operation"] ?? "other");
   const span = requestSpanOf(response);
   describeSpan(span, operation, fields);
@@ -69,7 +70,11 @@ function reportRequest({ metrics, log, notes }: PublicAppDeps, finished: Finishe
   });
 }
 
-function describeSpan(span: Span, operation: string, { publisher, outcome, ad_response_id }: Notes): void {
+function describeSpan(
+  span: Span,
+  operation: string,
+  { publisher, outcome, ad_response_id }: RequestLogFields,
+): void {
   span.set({
     "adrelay.operation": operation,
     "adrelay.publisher": publisher,

@@ -1,5 +1,5 @@
 import { Pulse } from "@adrelay/ledger";
-import { describeProcess, keepBeating, type Lifecycle } from "@adrelay/service-kit";
+import { describeProcess, type Lifecycle, startHeartbeat } from "@adrelay/service-kit";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
@@ -18,6 +18,6 @@ export function startPulse({ log, lifecycle, registry }: PulseParts, redis: Redi
     identity: { role: "gateway", ...describeProcess() },
     onDataLost: (heldBefore) => log.error({ event: "redis_data_lost", ...heldBefore }),
   });
-  keepBeating(pulse, lifecycle);
+  startHeartbeat(pulse, lifecycle);
   return pulse;
 }

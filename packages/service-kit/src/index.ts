@@ -1,27 +1,16 @@
-/** What every process shares; it knows nothing of ads. */
-
-export { type EnvSection, renderEnvExample } from "./config/env-example.ts";
-export { type ConfigResult, describeFaults, type Environment, loadConfig } from "./config/load-config.ts";
+/**
+ * What every process of ours shares: settings, logs, metrics, traces, HTTP, Redis connections, start and stop. It knows
+ * nothing about ads. `main.ts` is an entry point of its own.
+ */
+export { OVERDUE, startDeadline, withDeadline } from "./deadline.ts";
+export { sendJson } from "./express/hand-written-io.ts";
 export {
-  durationListType,
-  durationType,
-  integerType,
-  listType,
-  optionalSetting,
-  parseDurationMs,
-  portType,
-  redisUrlType,
-  type SettingNote,
-  setting,
-  textType,
-} from "./config/settings.ts";
-export { COMMON_SETTINGS, PROVIDER_SETTINGS } from "./config/shared-settings.ts";
-export { DurabilityGuard } from "./durability-guard.ts";
-export { reportDurability } from "./durability-metric.ts";
-export { CallNotes } from "./http/call-notes.ts";
-export { headerOf } from "./http/header-of.ts";
-export { CALLER_GONE_STATUS, createApp, type FinishedRequest } from "./http/http-app.ts";
-export { type HttpServer, ListenError, type ListenOptions, startHttpServer } from "./http/http-server.ts";
+  createApp,
+  type FinishedRequest,
+  HttpServer,
+  type ListenOptions,
+  startHttpServer,
+} from "./http-server.ts";
 export {
   type BodyResult,
   type JsonObject,
@@ -29,38 +18,59 @@ export {
   parseJsonObject,
   type ReadBody,
   refusedMediaType,
-} from "./http/json-body.ts";
-export { createOpsApp, type OpsOptions, type ReadinessCheck } from "./http/ops-app.ts";
-export { answerErrors, methodNotAllowed, notFound, sendProblem } from "./http/problems.ts";
-export { requestIdOf } from "./http/request-id.ts";
-export type { Notes } from "./http/request-record.ts";
-export { requestSpanOf } from "./http/request-span.ts";
-export { sendJson } from "./http/send-json.ts";
+} from "./json-body.ts";
+export {
+  CannotStartError,
+  type Heartbeat,
+  Lifecycle,
+  Periodic,
+  type StopStep,
+  startHeartbeat,
+} from "./lifecycle.ts";
 export { createLogger, LOG_LEVELS, type LogLevel } from "./logger.ts";
 export { createHistogramWithExemplars, createRegistry, exemplarOf } from "./metrics.ts";
-export { CannotStartError } from "./process/cannot-start-error.ts";
-export { ADRELAY_VERSION, describeProcess } from "./process/describe-process.ts";
-export { type Heart, keepBeating } from "./process/keep-beating.ts";
-export { Lifecycle, type StopStep } from "./process/lifecycle.ts";
-export { guardRedis, RedisNotDurableError } from "./process/open-redis.ts";
-export { Periodic } from "./process/periodic.ts";
-export { type RunnableService, runService } from "./process/run-service.ts";
-export { type ComposeResult, EXIT_FAULTY_SETTINGS, startService } from "./process/start-service.ts";
-export { OVERDUE, startDeadline, withDeadline } from "./process/with-deadline.ts";
+export { createOpsApp, type OpsOptions, type ReadinessCheck } from "./ops-app.ts";
+export { answerErrors, methodNotAllowed, notFound, sendProblem } from "./problems.ts";
 export { connectRedis, type RedisRole } from "./redis.ts";
 export {
-  DURABILITY_MODES,
-  type DurabilityMode,
-  durabilityFaults,
-  loadRedisStanding,
+  DurabilityGuard,
+  guardRedis,
+  loadRedisInfo,
   loadSyncPolicy,
-  type RedisStanding,
+  type RedisInfo,
+  reportDurability,
 } from "./redis-durability.ts";
-export { openTracing } from "./tracing/open-tracing.ts";
+export {
+  addToRequestLog,
+  headerOf,
+  type RequestContext,
+  type RequestLogFields,
+  requestContextOf,
+  requestIdOf,
+  requestSpanOf,
+} from "./request-context.ts";
+export { ADRELAY_VERSION, describeProcess, type RunnableService } from "./service.ts";
+export {
+  COMMON_SETTINGS,
+  type ConfigResult,
+  durationListType,
+  durationType,
+  type Environment,
+  integerType,
+  listType,
+  loadConfig,
+  optionalSetting,
+  PROVIDER_SETTINGS,
+  portType,
+  renderEnvExample,
+  setting,
+  textType,
+} from "./settings.ts";
 export {
   NO_TRACING,
+  openTracing,
   type Span,
   type SpanAttributes,
   type SpanOptions,
   type Tracing,
-} from "./tracing/tracing.ts";
+} from "./tracing.ts";

@@ -1,12 +1,16 @@
+/**
+ * Log lines: one JSON object an event on standard output. `event` is a fixed name; the other members are its fields.
+ *
+ * This file also keeps secrets out of the lines, and decides how lines reach standard output.
+ */
 import { fstatSync } from "node:fs";
 import { Socket } from "node:net";
 import { type DestinationStream, type Logger, pino } from "pino";
-import { joinLines, type LineTarget } from "./joined-lines.ts";
 
 export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Members that hold what a user wrote or a secret, at any of the depths that our lines have (invariant 6). */
+/** Members that hold a user's text or a secret (invariant 6), at the top of a line or one level below. */
 const SECRET_MEMBERS: ReadonlySet<string> = new Set([
   "prompt",
   "enhanced_prompt",
@@ -19,12 +23,10 @@ const SECRET_MEMBERS: ReadonlySet<string> = new Set([
   "token",
 ]);
 
-/** Where lines have an error; `describeError` tells what may be told of it. */
+/** The member that holds an error; `describeError` decides what is written of it. */
 const ERROR_MEMBER = "err";
 
-const UNREAD_BYTES_MAX = 16 * 1024 * 1024;
-
-/** One JSON line an event on standard output: `event` is a fixed name, the rest are fields. */
+/** Makes the logger of a process. Lines go to standard output unless a destination is given. */
 export function createLogger(service: string, level: LogLevel, destination?: DestinationStream): Logger {
   return pino(
     {
@@ -41,7 +43,7 @@ export function createLogger(service: string, level: LogLevel, destination?: Des
   );
 }
 
-/** As pino's own, which makes a Date for each line; here all but the milliseconds is made once a second. */
+/** As pino's own timestamp, but without a Date for each line: only the milliseconds are formatted each time. */
 function makeIsoTime(): () => string {
   let second = { number: 0, text: "" };
   return () => {
@@ -57,11 +59,10 @@ function makeIsoTime(): () => string {
 type Fields = Record<string, unknown>;
 
 /**
- * Leaves secret members out, also one level down. By hand: pino's own redaction copies every line for its wildcards,
- * which was most of what a line costs. What a child logger is made with is not looked at; we have none.
+ * Leaves secret members out. pino's own redaction would copy every line, which is most of what a line costs; here a
+ * line is copied only if it has such a member. The fields of a child logger are not checked: we make none.
  */
 function withoutSecrets(fields: Fields): Fields {
-  // Almost no line has any, and then it needs no copy.
   for (const name in fields) {
     if (SECRET_MEMBERS.has(name) || hasSecretsBelow(name, fields[name])) {
       return copyWithoutSecrets(fields);
@@ -90,39 +91,7 @@ function withoutSecretsOf(value: object): object {
   return Object.fromEntries(Object.entries(value).filter(([name]) => !SECRET_MEMBERS.has(name)));
 }
 
-/**
- * A pipe is written to without waiting for its reader: one that stops reading must not stop us, and what it
- * leaves unread beyond a bound is dropped; one that is gone is no fault of ours either. Files and terminals
- * take what they get at once. `runService` flushes the last lines, bounded.
- */
-function standardOutput(): LineTarget {
-  const output = fstatSync(1);
-  return output.isFIFO() || output.isSocket() ? pipedOutput() : pino.destination({ dest: 1, sync: true });
-}
-
-function pipedOutput(): LineTarget {
-  const pipe = new Socket({ fd: 1, readable: false, writable: true });
-  let isGone = false;
-  pipe.on("error", () => {
-    isGone = true;
-  });
-  return {
-    write: (line) => {
-      if (!isGone && pipe.writableLength < UNREAD_BYTES_MAX) {
-        pipe.write(line);
-      }
-    },
-    flush: (done) => {
-      if (isGone) {
-        done();
-      } else {
-        pipe.write("", () => done());
-      }
-    },
-  };
-}
-
-/** What a line may tell of an error: a driver's own fields can hold the command it sent, and with it a text. */
+/** What is written of an error. A driver's error can carry the command it sent, and with it a user's text. */
 interface ErrorDescription {
   readonly type: string;
   readonly message: string;
@@ -145,5 +114,105 @@ function describeError(error: unknown, depth = 0): ErrorDescription {
     ...(error.cause === undefined || depth >= CAUSES_MAX
       ? {}
       : { cause: describeError(error.cause, depth + 1) }),
+  };
+}
+
+/** The stream between a logger and the target of its lines. */
+interface JoinedLines extends DestinationStream {
+  /** pino sets it before it writes a line. */
+  lastLevel: number;
+  flush(done: () => void): void;
+}
+
+/** Where lines are written. */
+interface LineTarget {
+  /** Does not wait until the text is written. */
+  write(text: string): unknown;
+  /** Calls `done` once everything has been written. */
+  flush?(done: () => void): void;
+}
+
+/** pino's number for the level `warn`. */
+const WARN = 40;
+const JOINED_CHARS_MAX = 64 * 1024;
+
+/**
+ * Joins the lines of one turn of the event loop into one write: under load a turn ends many requests, and a system call
+ * for each line would cost more than the line. A line of level `warn` or above and the end of the process write
+ * everything immediately. So lines are lost only if the process is killed within a turn.
+ */
+export function joinLines(target: LineTarget): JoinedLines {
+  let joined = "";
+  const writeAll = () => {
+    const text = joined;
+    joined = "";
+    if (text !== "") {
+      target.write(text);
+    }
+  };
+  let isListening = false;
+  const writeAllOnExit = () => {
+    isListening = true;
+    process.on("exit", writeAll);
+  };
+  const lines = {
+    // By this member pino knows that it must set `lastLevel`.
+    [Symbol.for("pino.metadata")]: true,
+    lastLevel: 0,
+    write: (line: string) => {
+      if (!isListening) {
+        writeAllOnExit();
+      }
+      if (joined === "") {
+        setImmediate(writeAll);
+      }
+      joined += line;
+      if (lines.lastLevel >= WARN || joined.length > JOINED_CHARS_MAX) {
+        writeAll();
+      }
+    },
+    flush: (done: () => void) => {
+      writeAll();
+      if (target.flush === undefined) {
+        done();
+      } else {
+        target.flush(done);
+      }
+    },
+  };
+  return lines;
+}
+
+/** Files and terminals are written to synchronously. `startService` flushes the last lines, with a time limit. */
+function standardOutput(): LineTarget {
+  const output = fstatSync(1);
+  return output.isFIFO() || output.isSocket() ? pipedOutput() : pino.destination({ dest: 1, sync: true });
+}
+
+const UNREAD_BYTES_MAX = 16 * 1024 * 1024;
+
+/**
+ * A pipe is written to without waiting for its reader, because a reader that stops reading must not stop this process.
+ * What the reader leaves unread beyond a bound is dropped. If the reader is gone, all lines are dropped.
+ */
+function pipedOutput(): LineTarget {
+  const pipe = new Socket({ fd: 1, readable: false, writable: true });
+  let isGone = false;
+  pipe.on("error", () => {
+    isGone = true;
+  });
+  return {
+    write: (line) => {
+      if (!isGone && pipe.writableLength < UNREAD_BYTES_MAX) {
+        pipe.write(line);
+      }
+    },
+    flush: (done) => {
+      if (isGone) {
+        done();
+      } else {
+        pipe.write("", () => done());
+      }
+    },
   };
 }

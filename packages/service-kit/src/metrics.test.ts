@@ -1,7 +1,7 @@
 import { Counter, Registry } from "prom-client";
 import { expect, test } from "vitest";
 import { createHistogramWithExemplars, exemplarOf, renderMetrics } from "./metrics.ts";
-import { NO_TRACING, type Span } from "./tracing/tracing.ts";
+import { NO_TRACING, type Span } from "./tracing.ts";
 
 const OPEN_METRICS = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3";
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
@@ -22,7 +22,7 @@ function spanIn(recordedTraceId: string | undefined): Span {
   return { ...NO_TRACING.startSpan({ name: "x", kind: "server" }), recordedTraceId };
 }
 
-test("a scraper that asks for OpenMetrics gets exemplars of kept traces alone", async () => {
+test("a scraper that asks for OpenMetrics gets exemplars of recorded traces only", async () => {
   const { registry, time } = someRegistry();
   const observe = (operation: string, traceId: string | undefined) =>
     time.observe({ labels: { operation }, value: 0.5, exemplarLabels: exemplarOf(spanIn(traceId)) });
@@ -37,7 +37,7 @@ test("a scraper that asks for OpenMetrics gets exemplars of kept traces alone", 
   expect(text).toMatch(/\n# EOF\n$/);
 });
 
-test("both forms count under the same names, in whatever order they are asked for", async () => {
+test("counters have the same names in both formats, whichever is asked for first", async () => {
   const { registry, calls } = someRegistry();
   for (const [accept, count] of [
     [OPEN_METRICS, 1],
@@ -52,7 +52,7 @@ test("both forms count under the same names, in whatever order they are asked fo
   }
 });
 
-test("who doesn't ask for OpenMetrics gets Prometheus' text without exemplars", async () => {
+test("a scraper that doesn't ask for OpenMetrics gets Prometheus' text without exemplars", async () => {
   const { registry, time } = someRegistry();
   time.observe({ labels: { operation: "x" }, value: 0.5, exemplarLabels: exemplarOf(spanIn(TRACE)) });
   const { contentType, text } = await renderMetrics(registry, "*/*");

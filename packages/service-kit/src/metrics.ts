@@ -6,9 +6,9 @@ import {
   type OpenMetricsContentType,
   Registry,
 } from "prom-client";
-import type { Span } from "./tracing/tracing.ts";
+import type { Span } from "./tracing.ts";
 
-/** A registry of one process, with Node's default metrics in it. */
+/** Makes the metrics registry of a process, with Node's default metrics in it. */
 export function createRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -16,8 +16,8 @@ export function createRegistry(): Registry {
 }
 
 /**
- * A histogram whose samples can lead to traces: see `exemplarOf`. The library makes them for OpenMetrics' registries
- * alone; ours is one for the time of a scrape, so the histogram is made first and registered then.
+ * Makes a histogram whose samples can carry exemplars: see `exemplarOf`. prom-client refuses to make one in a registry of
+ * Prometheus' text format, and ours is of OpenMetrics only during a scrape. So the histogram is registered afterwards.
  */
 export function createHistogramWithExemplars<T extends string>(
   registry: Registry,
@@ -28,12 +28,12 @@ export function createHistogramWithExemplars<T extends string>(
   return histogram;
 }
 
-export interface RenderedMetrics {
+interface RenderedMetrics {
   readonly contentType: string;
   readonly text: string;
 }
 
-/** All metrics as a scraper wants them: OpenMetrics, which has exemplars, if it asks for that; else Prometheus' text. */
+/** Writes all metrics in the format that the scraper accepts: OpenMetrics, which has exemplars, or Prometheus' text. */
 export async function renderMetrics(registry: Registry, accept = ""): Promise<RenderedMetrics> {
   if (!/\bapplication\/openmetrics-text\b/.test(accept)) {
     return { contentType: registry.contentType, text: await registry.metrics() };
@@ -46,12 +46,12 @@ export async function renderMetrics(registry: Registry, accept = ""): Promise<Re
   return { contentType: open.contentType, text: await open.metrics() };
 }
 
-/** To write OpenMetrics takes `_total` off a counter's name for good: so it is taken off a shadow of the counter. */
+/** Writing OpenMetrics removes `_total` from a counter's name permanently. So a copy is written, not the counter itself. */
 function shadowOf(metric: Metric | undefined): Metric {
   return Object.create(metric ?? null);
 }
 
-/** Labels that lead from a sample to the trace in which it was taken, if that is kept. */
+/** The exemplar labels that lead from a sample to its trace; empty if the trace is not recorded. */
 export function exemplarOf({ recordedTraceId }: Span): Record<string, string> {
   return recordedTraceId === undefined ? {} : { trace_id: recordedTraceId };
 }

@@ -1,5 +1,5 @@
 import { API_KEY_HEADER } from "@adrelay/contract";
-import { type CallNotes, sendProblem } from "@adrelay/service-kit";
+import { addToRequestLog, sendProblem } from "@adrelay/service-kit";
 import type { Request, Response } from "express";
 import type { ApiKeys } from "../api-keys.ts";
 import type { FaultOperation } from "../faults/fault-rules.ts";
@@ -25,12 +25,11 @@ export function admitKey(keys: ApiKeys, request: Request, response: Response): s
 
 export interface RateDeps {
   readonly rates: RateLimits;
-  readonly notes: CallNotes;
 }
 
 /** Whether a publisher's call is within its rate; otherwise the refusal has been sent. */
 export async function admitRate(
-  { rates, notes }: RateDeps,
+  { rates }: RateDeps,
   call: { readonly operation: FaultOperation; readonly publisher: string; readonly response: Response },
 ): Promise<boolean> {
   const admission = await rates.admit(call.operation, call.publisher);
@@ -42,7 +41,7 @@ export async function admitRate(
       sendProblem(call.response, "rate_limited");
       return false;
     case "unavailable":
-      notes.add(call.response, { reason: admission.reason });
+      addToRequestLog(call.response, { reason: admission.reason });
       sendStorageUnavailable(call.response);
       return false;
     default:

@@ -1,6 +1,6 @@
 import { duplicateKeys, faultsOf } from "@adrelay/contract";
 import {
-  type CallNotes,
+  addToRequestLog,
   makeReadBody,
   parseJsonObject,
   refusedMediaType,
@@ -19,7 +19,6 @@ export const BODY_BYTES_MAX = 2 * 1024 * 1024;
 export interface EndpointDeps extends RateDeps {
   readonly keys: ApiKeys;
   readonly faults: FaultInjector;
-  readonly notes: CallNotes;
 }
 
 /** A call whose key and body are good. */
@@ -42,23 +41,23 @@ const readBody = makeReadBody(BODY_BYTES_MAX);
 
 /** The way of every POST: key, media type, rate, body, faults on purpose, form, and only then the operation. */
 export function makeEndpoint<T>(
-  { keys, faults, notes, rates }: EndpointDeps,
+  { keys, faults, rates }: EndpointDeps,
   operation: Operation<T>,
 ): RequestHandler {
   return async (request, response) => {
     const startedAtMs = performance.now();
-    notes.add(response, { operation: operation.name });
+    addToRequestLog(response, { operation: operation.name });
     const publisher = admit(keys, request, response);
     if (
       publisher === undefined ||
-      !(await admitRate({ rates, notes }, { operation: operation.name, publisher, response }))
+      !(await admitRate({ rates }, { operation: operation.name, publisher, response }))
     ) {
       return;
     }
     await readBody(request, response);
     const fault = faults.inject(operation.name, response);
     if (fault !== undefined) {
-      notes.add(response, { fault: fault.kind });
+      addToRequestLog(response, { fault: fault.kind });
       return;
     }
     const body = parseBody(request, response, operation);

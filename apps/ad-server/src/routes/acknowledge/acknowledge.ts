@@ -5,7 +5,7 @@ import {
   acknowledgmentRequestSchema,
   adAckIdSchema,
 } from "@adrelay/contract";
-import { type CallNotes, sendProblem } from "@adrelay/service-kit";
+import { addToRequestLog, sendProblem } from "@adrelay/service-kit";
 import type { Response } from "express";
 import type { Stored } from "../../store/books.ts";
 import type { AcknowledgeOutcome } from "../../store/replies.ts";
@@ -18,7 +18,6 @@ export interface AcknowledgeDeps {
   readonly store: Pick<ResponseStore, "loadShownAd" | "acknowledge">;
   /** The budget of an ad as of now; 0 for one that the catalogue doesn't hold. */
   budgetMicrosOf(adId: string): number;
-  readonly notes: CallNotes;
 }
 
 /** POST /api/ad-injection/acknowledge/: the first one for a response decides, each later one gets a 409. */
@@ -28,21 +27,21 @@ export function acknowledgeOperation(deps: AcknowledgeDeps): Operation<Acknowled
     schema: acknowledgmentRequestSchema,
     members: ["ad_response_id", "llm_response"],
     handle: async (call) => {
-      deps.notes.add(call.response, { ad_response_id: call.body.ad_response_id });
+      addToRequestLog(call.response, { ad_response_id: call.body.ad_response_id });
       const stored = await acknowledge(deps, call);
       if (stored.kind === "unavailable") {
-        deps.notes.add(call.response, { reason: stored.reason });
+        addToRequestLog(call.response, { reason: stored.reason });
         sendStorageUnavailable(call.response);
         return;
       }
-      deps.notes.add(call.response, { outcome: stored.value.kind });
+      addToRequestLog(call.response, { outcome: stored.value.kind });
       sendOutcome(call.response, stored.value);
     },
   };
 }
 
 async function acknowledge(
-  { store, budgetMicrosOf, notes }: AcknowledgeDeps,
+  { store, budgetMicrosOf }: AcknowledgeDeps,
   { body, publisher, response }: Call<AcknowledgmentRequest>,
 ): Promise<Stored<AcknowledgeOutcome>> {
   const { ad_response_id: id, llm_response: answer } = body;
@@ -57,7 +56,7 @@ async function acknowledge(
   const adAckId = adAckIdSchema.parse(randomUUID());
   const outcome = await store.acknowledge({ id, publisher, adAckId, judgment, budgetMicros });
   if (outcome.kind === "ok" && outcome.value.kind === "recorded") {
-    notes.add(response, noteOf(judgment));
+    addToRequestLog(response, noteOf(judgment));
   }
   return outcome;
 }

@@ -1,5 +1,5 @@
 import { adResponseIdSchema } from "@adrelay/contract";
-import { type CallNotes, sendProblem } from "@adrelay/service-kit";
+import { addToRequestLog, sendProblem } from "@adrelay/service-kit";
 import type { RequestHandler } from "express";
 import type { ApiKeys } from "../../api-keys.ts";
 import type { ResponseStore } from "../../store/response-store.ts";
@@ -9,16 +9,15 @@ import { sendStorageUnavailable } from "../answers.ts";
 export interface LookUpDeps {
   readonly keys: ApiKeys;
   readonly store: Pick<ResponseStore, "load">;
-  readonly notes: CallNotes;
 }
 
 /** Path of the look-up; what isn't a UUID names no response. */
 export const LOOK_UP_PATH = "/acknowledgments/:ad_response_id";
 
 /** GET /acknowledgments/{ad_response_id}: what the books hold of a publisher's own response. */
-export function lookUpEndpoint({ keys, store, notes }: LookUpDeps): RequestHandler {
+export function lookUpEndpoint({ keys, store }: LookUpDeps): RequestHandler {
   return async (request, response) => {
-    notes.add(response, { operation: "look_up" });
+    addToRequestLog(response, { operation: "look_up" });
     const publisher = admitKey(keys, request, response);
     if (publisher === undefined) {
       return;
@@ -30,7 +29,7 @@ export function lookUpEndpoint({ keys, store, notes }: LookUpDeps): RequestHandl
     }
     const stored = await store.load(id.data);
     if (stored.kind === "unavailable") {
-      notes.add(response, { reason: stored.reason });
+      addToRequestLog(response, { reason: stored.reason });
       sendStorageUnavailable(response);
     } else if (stored.value === undefined) {
       sendProblem(response, "unknown_ad_response");

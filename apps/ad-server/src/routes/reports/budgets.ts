@@ -1,4 +1,4 @@
-import { type CallNotes, sendProblem } from "@adrelay/service-kit";
+import { addToRequestLog, sendProblem } from "@adrelay/service-kit";
 import type { RequestHandler } from "express";
 import type { ReportStore } from "../../store/report-store.ts";
 import { sendStorageUnavailable } from "../answers.ts";
@@ -6,7 +6,6 @@ import { type ReportKeys, readerOf } from "./report-reader.ts";
 
 export interface BudgetsDeps extends ReportKeys {
   readonly reports: ReportStore;
-  readonly notes: CallNotes;
   /** The budget of an ad as of now; 0 for one that the catalogue doesn't hold. */
   budgetMicrosOf(adId: string): number;
 }
@@ -14,16 +13,16 @@ export interface BudgetsDeps extends ReportKeys {
 export const BUDGETS_PATH = "/reports/budgets";
 
 /** GET /reports/budgets, for the operator: what each ad has spent, has reserved and has left since the first start. */
-export function budgetsEndpoint({ reports, notes, budgetMicrosOf, ...keys }: BudgetsDeps): RequestHandler {
+export function budgetsEndpoint({ reports, budgetMicrosOf, ...keys }: BudgetsDeps): RequestHandler {
   return async (request, response) => {
-    notes.add(response, { operation: "report" });
+    addToRequestLog(response, { operation: "report" });
     if (readerOf(keys, request)?.kind !== "operator") {
       sendProblem(response, "unauthenticated");
       return;
     }
     const funds = await reports.loadFunds();
     if (funds.kind === "unavailable") {
-      notes.add(response, { reason: funds.reason });
+      addToRequestLog(response, { reason: funds.reason });
       sendStorageUnavailable(response);
       return;
     }

@@ -1,4 +1,4 @@
-import { type CallNotes, sendProblem } from "@adrelay/service-kit";
+import { addToRequestLog, sendProblem } from "@adrelay/service-kit";
 import type { Request, RequestHandler, Response } from "express";
 import { makeSpendReport, type SpendReport } from "../../money/spend-report.ts";
 import type { Stored } from "../../store/books.ts";
@@ -11,7 +11,6 @@ import { type ReportKeys, readerOf } from "./report-reader.ts";
 
 export interface SpendDeps extends ReportKeys {
   readonly reports: ReportStore;
-  readonly notes: CallNotes;
   now(): number;
 }
 
@@ -21,7 +20,7 @@ export const SPEND_PATHS = ["/reports/spend", "/reports/spend.csv"];
 /** GET /reports/spend: what was asked, shown, acknowledged and spent; of the caller, or for the operator of all. */
 export function spendEndpoint(deps: SpendDeps): RequestHandler {
   return async (request, response) => {
-    deps.notes.add(response, { operation: "report" });
+    addToRequestLog(response, { operation: "report" });
     const reader = readerOf(deps, request);
     if (reader === undefined) {
       admitKey(deps.keys, request, response);
@@ -35,7 +34,7 @@ export function spendEndpoint(deps: SpendDeps): RequestHandler {
     const publisher = reader.kind === "publisher" ? reader.publisher : undefined;
     const report = await loadReport(deps.reports, parsed.query, publisher);
     if (report.kind === "unavailable") {
-      deps.notes.add(response, { reason: report.reason });
+      addToRequestLog(response, { reason: report.reason });
       sendStorageUnavailable(response);
       return;
     }

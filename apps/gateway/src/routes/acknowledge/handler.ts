@@ -8,7 +8,7 @@ import {
   parseAcknowledgmentRequest,
 } from "@adrelay/contract";
 import {
-  type CallNotes,
+  addToRequestLog,
   headerOf,
   type JsonObject,
   requestIdOf,
@@ -28,7 +28,6 @@ export const PROVIDER_ACK_ID_HEADER = "X-Adrelay-Provider-Ack-Id";
 
 export interface AcknowledgeRoute {
   readonly acknowledge: Acknowledge;
-  readonly notes: CallNotes;
   readonly defaultWaitMs: number;
 }
 
@@ -41,7 +40,7 @@ export function makeAcknowledgeHandler(route: AcknowledgeRoute): (call: JsonCall
       return;
     }
     const { ad_response_id: id, llm_response } = parsed.body;
-    route.notes.add(response, { ad_response_id: id });
+    addToRequestLog(response, { ad_response_id: id });
     const { waitMs, applied } = parsePrefer(headerOf(request, "prefer"), route.defaultWaitMs);
     if (applied !== undefined) {
       response.setHeader("Preference-Applied", applied);
@@ -58,7 +57,7 @@ export function makeAcknowledgeHandler(route: AcknowledgeRoute): (call: JsonCall
       trace: requestSpanOf(response).context,
       waitMs,
     });
-    sendStanding(route.notes, response, { ackId, standing });
+    sendStanding(response, { ackId, standing });
   };
 }
 
@@ -78,25 +77,21 @@ function parseAcknowledgment(text: string, value: JsonObject): Parsed {
     : { kind: "ok", body: parsed.data };
 }
 
-function sendStanding(
-  notes: CallNotes,
-  response: Response,
-  { ackId, standing }: { ackId: AdAckId; standing: Standing },
-): void {
+function sendStanding(response: Response, { ackId, standing }: { ackId: AdAckId; standing: Standing }): void {
   switch (standing.kind) {
     case "delivered":
-      notes.add(response, { outcome: standing.verdict });
+      addToRequestLog(response, { outcome: standing.verdict });
       if (standing.providerAckId !== undefined) {
         response.set(PROVIDER_ACK_ID_HEADER, standing.providerAckId);
       }
       sendJson(response, 200, JSON.stringify(answerOf(ackId, standing.verdict)));
       return;
     case "open":
-      notes.add(response, { outcome: "recoverable_error" });
+      addToRequestLog(response, { outcome: "recoverable_error" });
       sendJson(response, 201, JSON.stringify(answerOf(ackId, "recoverable_error")));
       return;
     case "error":
-      notes.add(response, { outcome: standing.code });
+      addToRequestLog(response, { outcome: standing.code });
       if (standing.code === "queue_unavailable") {
         sendUnavailable(response);
       } else {

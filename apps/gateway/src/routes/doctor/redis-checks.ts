@@ -1,5 +1,5 @@
 import type { DoctorCheck } from "@adrelay/contract";
-import { loadRedisStanding, loadSyncPolicy, type RedisStanding } from "@adrelay/service-kit";
+import { loadRedisInfo, loadSyncPolicy, type RedisInfo } from "@adrelay/service-kit";
 import type { Redis } from "ioredis";
 
 const MEMORY_SHARE_WARNED = 0.8;
@@ -14,7 +14,7 @@ export async function checkRedis(redis: Redis): Promise<DoctorCheck[]> {
     return [{ name: "redis", status: "fail", detail: "does not answer: see REDIS_URL, and whether it runs" }];
   }
   const tookMs = Math.round(performance.now() - startedAtMs);
-  const [standing, syncPolicy] = await Promise.all([loadRedisStanding(redis), loadSyncPolicy(redis)]);
+  const [standing, syncPolicy] = await Promise.all([loadRedisInfo(redis), loadSyncPolicy(redis)]);
   return [
     { name: "redis", status: "ok", detail: `answers in ${tookMs} ms` },
     checkAppendOnlyFile(standing, syncPolicy),
@@ -23,7 +23,7 @@ export async function checkRedis(redis: Redis): Promise<DoctorCheck[]> {
   ];
 }
 
-function checkAppendOnlyFile({ isAofOn }: RedisStanding, syncPolicy: string | undefined): DoctorCheck {
+function checkAppendOnlyFile({ isAofOn }: RedisInfo, syncPolicy: string | undefined): DoctorCheck {
   const name = "redis_append_only_file";
   if (!isAofOn) {
     return { name, status: "fail", detail: "is off, so a restart of Redis loses data: set appendonly yes" };
@@ -46,14 +46,14 @@ function checkAppendOnlyFile({ isAofOn }: RedisStanding, syncPolicy: string | un
   }
 }
 
-function checkEviction({ evictionPolicy = "unknown" }: RedisStanding): DoctorCheck {
+function checkEviction({ evictionPolicy = "unknown" }: RedisInfo): DoctorCheck {
   const name = "redis_maxmemory_policy";
   return evictionPolicy === "noeviction"
     ? { name, status: "ok", detail: evictionPolicy }
     : { name, status: "fail", detail: `is ${evictionPolicy}, so Redis may drop data: set noeviction` };
 }
 
-function checkMemory({ usedBytes, limitBytes }: RedisStanding): DoctorCheck {
+function checkMemory({ usedBytes, limitBytes }: RedisInfo): DoctorCheck {
   const name = "redis_memory";
   const used = `${(usedBytes / BYTES_PER_MIB).toFixed(1)} MiB used`;
   if (limitBytes === 0) {

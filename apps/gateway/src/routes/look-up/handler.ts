@@ -1,18 +1,18 @@
 import type { Ledger, LedgerEntry } from "@adrelay/ledger";
-import { type CallNotes, OVERDUE, sendProblem } from "@adrelay/service-kit";
+import { addToRequestLog, OVERDUE, sendProblem } from "@adrelay/service-kit";
 import type { Call } from "../../endpoint.ts";
 import { ackIdOf } from "../../intake/fingerprints.ts";
 import { isoTime } from "../iso-time.ts";
 import { askLedger, parseIdInPath, sendUnavailable } from "../ledger-answers.ts";
 
 /** GET /api/ad-injection/acknowledgments/{ad_response_id}/ */
-export function makeLookUpHandler(ledger: Ledger, notes: CallNotes): (call: Call) => Promise<void> {
+export function makeLookUpHandler(ledger: Ledger): (call: Call) => Promise<void> {
   return async ({ publisher, request, response }) => {
     const id = parseIdInPath(request, response);
     if (id === undefined) {
       return;
     }
-    notes.add(response, { ad_response_id: id });
+    addToRequestLog(response, { ad_response_id: id });
     const entry = await askLedger(ledger.find(id));
     if (entry === OVERDUE) {
       sendUnavailable(response);

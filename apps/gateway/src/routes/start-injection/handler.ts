@@ -1,5 +1,5 @@
 import {
-  type CallNotes,
+  addToRequestLog,
   headerOf,
   requestIdOf,
   requestSpanOf,
@@ -18,7 +18,6 @@ const FOLDED_TIMEOUT_HEADER = TIMEOUT_HEADER.toLowerCase();
 
 export interface StartInjectionRoute {
   readonly startInjection: StartInjection;
-  readonly notes: CallNotes;
   readonly defaultTimeoutMs: number;
   readonly fallbackAs: "no_fill" | "error";
 }
@@ -46,18 +45,14 @@ export function makeStartInjectionHandler(route: StartInjectionRoute): (call: Js
   };
 }
 
-function sendAnswer(
-  { notes, fallbackAs }: StartInjectionRoute,
-  response: Response,
-  answer: InjectionAnswer,
-): void {
+function sendAnswer({ fallbackAs }: StartInjectionRoute, response: Response, answer: InjectionAnswer): void {
   switch (answer.kind) {
     case "pass_through":
-      notes.add(response, { outcome: answer.outcome });
+      addToRequestLog(response, { outcome: answer.outcome });
       sendJson(response, answer.status, answer.raw.bytes, mediaTypeOf(answer.raw.contentType));
       return;
     case "fallback":
-      notes.add(response, { outcome: `fallback_${answer.reason}` });
+      addToRequestLog(response, { outcome: `fallback_${answer.reason}` });
       response.set(FALLBACK_HEADER, answer.reason);
       if (fallbackAs === "error") {
         sendProblem(response, fallbackError(answer.reason));
@@ -66,7 +61,7 @@ function sendAnswer(
       }
       return;
     case "caller_gone":
-      notes.add(response, { outcome: "caller_gone" });
+      addToRequestLog(response, { outcome: "caller_gone" });
       return;
     default:
       answer satisfies never;

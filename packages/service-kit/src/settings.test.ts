@@ -1,13 +1,14 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { renderEnvExample } from "./env-example.ts";
-import { describeFaults, loadConfig } from "./load-config.ts";
 import {
+  describeFaults,
   durationListType,
   integerType,
+  loadConfig,
   optionalSetting,
   parseDurationMs,
   portType,
+  renderEnvExample,
   setting,
   textType,
 } from "./settings.ts";
@@ -19,14 +20,14 @@ const shape = {
 };
 const schema = z.object(shape);
 
-test("defaults go through the same parser as set values", () => {
+test("a default goes through the same parser as a value that is set", () => {
   expect(loadConfig(schema, { PORT: " " })).toEqual({
     kind: "ok",
     config: { PORT: 8080, WAITS: [5000, 120_000] },
   });
 });
 
-test("every faulty setting is named at once and no value is shown", () => {
+test("all faulty settings are named together and no value is shown", () => {
   const result = loadConfig(z.object({ ...shape, N: integerType(1, 5) }), {
     PORT: "sesame",
     WAITS: "sesame",
@@ -51,7 +52,7 @@ test.each([
   expect(parseDurationMs(text)).toBe(expected);
 });
 
-test("the example shows each setting once with its default", () => {
+test("the example file shows each setting once, with its default", () => {
   const text = renderEnvExample(
     [
       { title: "a", shape },

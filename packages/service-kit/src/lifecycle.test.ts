@@ -1,11 +1,11 @@
 import { pino } from "pino";
 import { expect, test } from "vitest";
+import { OVERDUE, withDeadline } from "./deadline.ts";
 import { Lifecycle } from "./lifecycle.ts";
-import { OVERDUE, withDeadline } from "./with-deadline.ts";
 
 const silent = pino({ level: "silent" });
 
-test("parts stop in reverse order, once, however often stop is called", async () => {
+test("parts stop once, in reverse order, even if stop is called several times", async () => {
   const lifecycle = new Lifecycle(silent);
   const stopped: string[] = [];
   lifecycle.onStop("first", () => void stopped.push("first"));
@@ -15,11 +15,11 @@ test("parts stop in reverse order, once, however often stop is called", async ()
   expect(stopped).toEqual(["second", "first"]);
 });
 
-test("stopping before anything was registered is fine", async () => {
+test("a stop before any part is registered resolves", async () => {
   await expect(new Lifecycle(silent).stop(10)).resolves.toBeUndefined();
 });
 
-test("a part that hangs or throws does not keep the others from stopping", async () => {
+test("a part that hangs or throws does not prevent the others from stopping", async () => {
   const lifecycle = new Lifecycle(silent);
   const reached: string[] = [];
   lifecycle.onStop("last", () => void reached.push("last"));
@@ -29,7 +29,7 @@ test("a part that hangs or throws does not keep the others from stopping", async
   expect(reached).toEqual(["last"]);
 });
 
-test("work that is not done by the deadline is overdue and its failure stays quiet", async () => {
+test("work that fails after its deadline is overdue, and the failure is swallowed", async () => {
   const late = new Promise((_, reject) => setTimeout(() => reject(new TypeError("late")), 30));
   await expect(withDeadline(late, 5)).resolves.toBe(OVERDUE);
   await expect(withDeadline(Promise.resolve(7), 1000)).resolves.toBe(7);

@@ -1,8 +1,9 @@
 /**
- * Spans by the OpenTelemetry SDK, sent as OTLP over HTTP. Loaded only where tracing is on: see `openTracing`.
+ * Spans made with the OpenTelemetry SDK and sent as OTLP over HTTP. Loaded only if tracing is on: see `openTracing`.
  *
- * The exporter reads OTEL_EXPORTER_OTLP_*, the resource OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES. The queue is
- * bounded: while the collector is away, what doesn't fit is dropped.
+ * The SDK reads the standard variables on its own: the exporter reads OTEL_EXPORTER_OTLP_*, the resource reads
+ * OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES. The queue of spans is bounded: while the collector is away, spans
+ * that don't fit are dropped.
  */
 import type { TraceContext } from "@adrelay/contract";
 import {
@@ -14,7 +15,7 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
-import { getNumberFromEnv, setGlobalErrorHandler, TraceState } from "@opentelemetry/core";
+import { getNumberFromEnv, getStringFromEnv, setGlobalErrorHandler, TraceState } from "@opentelemetry/core";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import {
   defaultResource,
@@ -22,12 +23,19 @@ import {
   envDetector,
   resourceFromAttributes,
 } from "@opentelemetry/resources";
-import { BatchSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from "@opentelemetry/sdk-trace";
 import type { Logger } from "pino";
-import { ADRELAY_VERSION } from "../process/describe-process.ts";
-import { withDeadline } from "../process/with-deadline.ts";
-import { samplerOfEnvironment } from "./sampler.ts";
-import { passingSpan, type Span, type SpanAttributes, type SpanOptions, type Tracing } from "./tracing.ts";
+import { withDeadline } from "./deadline.ts";
+import { ADRELAY_VERSION } from "./service.ts";
+import type { Span, SpanAttributes, SpanOptions, Tracing } from "./tracing.ts";
 
 const KINDS = {
   server: SpanKind.SERVER,
@@ -37,17 +45,18 @@ const KINDS = {
 } as const satisfies Record<SpanOptions["kind"], SpanKind>;
 
 const FLUSH_TIMEOUT_MS = 2000;
-const TELL_AGAIN_MS = 60_000;
+const FAULT_LOG_INTERVAL_MS = 60_000;
 const VALUE_CHARS_MAX = 256;
-/** Our member of `tracestate`: which request an attempt's trace comes from. */
+/** Our member of `tracestate`: the span that the trace of a delivery attempt follows. */
 const STATE_KEY = "adrelay";
 
+/** Tracing with the SDK. Spans are sent in batches; `stop` sends the rest. */
 export class OtelTracing implements Tracing {
   readonly #provider: TracerProvider;
   readonly #tracer: Tracer;
 
   constructor(service: string, log: Logger) {
-    tellFaults(log);
+    logFaults(log);
     this.#provider = new TracerProvider({
       sampler: samplerOfEnvironment(),
       resource: defaultResource()
@@ -61,8 +70,8 @@ export class OtelTracing implements Tracing {
 
   startSpan({ name, kind, parent, follows, attributes = {} }: SpanOptions): Span {
     if (follows !== undefined && !follows.isSampled) {
-      // Whoever began that trace doesn't keep it: a new one would be half a story.
-      return passingSpan(follows);
+      // The trace that this work comes from isn't recorded: a trace of this work only would lack its beginning.
+      return { context: follows, recordedTraceId: undefined, set: () => {}, end: () => {} };
     }
     const links = follows === undefined ? [] : [{ context: toSpanContext(follows) }];
     const within =
@@ -117,7 +126,7 @@ function wrap(span: OtelSpan, ownState: string | undefined): Span {
   };
 }
 
-/** The standard settings of the batch; the SDK has the defaults. */
+/** Reads the standard settings of a batch. The SDK has the defaults. */
 function batchLimits() {
   const settings = {
     scheduledDelayMillis: getNumberFromEnv("OTEL_BSP_SCHEDULE_DELAY"),
@@ -130,18 +139,37 @@ function batchLimits() {
   );
 }
 
-/** A collector that is away would be told of with every batch. */
-function tellFaults(log: Logger): void {
-  let toldAtMs = Number.NEGATIVE_INFINITY;
+/** Logs a failed export at most once a minute: while the collector is away, every batch fails. */
+function logFaults(log: Logger): void {
+  let loggedAtMs = Number.NEGATIVE_INFINITY;
   setGlobalErrorHandler((fault) => {
-    if (performance.now() - toldAtMs > TELL_AGAIN_MS) {
-      toldAtMs = performance.now();
+    if (performance.now() - loggedAtMs > FAULT_LOG_INTERVAL_MS) {
+      loggedAtMs = performance.now();
       log.warn({ event: "traces_not_sent", code: codeOf(fault) });
     }
   });
 }
 
-/** The fault's text can quote what the collector answered: its code says enough. */
+/** Only the code is logged, because the message can quote what the collector answered. */
 function codeOf(fault: unknown): string | undefined {
   return fault instanceof Error && "code" in fault ? String(fault.code).slice(0, VALUE_CHARS_MAX) : undefined;
+}
+
+/** Reads OTEL_TRACES_SAMPLER. An unknown value counts as not set, as the OpenTelemetry specification says. */
+function samplerOfEnvironment(): Sampler {
+  const ratio = () => new TraceIdRatioBasedSampler(getNumberFromEnv("OTEL_TRACES_SAMPLER_ARG") ?? 1);
+  switch (getStringFromEnv("OTEL_TRACES_SAMPLER")) {
+    case "always_on":
+      return new AlwaysOnSampler();
+    case "always_off":
+      return new AlwaysOffSampler();
+    case "traceidratio":
+      return ratio();
+    case "parentbased_traceidratio":
+      return new ParentBasedSampler({ root: ratio() });
+    case "parentbased_always_off":
+      return new ParentBasedSampler({ root: new AlwaysOffSampler() });
+    default:
+      return new ParentBasedSampler({ root: new AlwaysOnSampler() });
+  }
 }

@@ -8,9 +8,9 @@ import {
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { requestIdOf } from "./request-id.ts";
+import { requestIdOf } from "./request-context.ts";
 
-/** Sends an error answer of the catalogue. */
+/** Sends an error of the catalogue as problem+json. */
 export function sendProblem(response: Response, code: ErrorCode, details: ProblemDetails = {}): void {
   response
     .status(ERROR_CATALOGUE[code].status)
@@ -18,12 +18,12 @@ export function sendProblem(response: Response, code: ErrorCode, details: Proble
     .send(JSON.stringify(makeProblem(code, requestIdOf(response), details)));
 }
 
-/** Last route: nothing is served here. */
+/** The last handler of an app: nothing is served at this path. */
 export const notFound: RequestHandler = (_request: Request, response: Response) => {
   sendProblem(response, "not_found");
 };
 
-/** Last handler of a route: the address exists, the method doesn't. */
+/** The last handler of a route: the path exists, but not with this method. */
 export function methodNotAllowed(...allowed: string[]): RequestHandler {
   return (_request, response) => {
     response.set("Allow", allowed.join(", "));
@@ -32,8 +32,8 @@ export function methodNotAllowed(...allowed: string[]): RequestHandler {
 }
 
 /**
- * The one place where something thrown becomes an answer. Faults of the request (as body-parser and the
- * router raise them) are the caller's; everything else is ours, logged whole and answered without detail.
+ * The only place where an error that was thrown becomes an answer. An error with a 4xx status (body-parser and the
+ * router throw these) is the caller's fault. Any other error is ours: it is logged in full and answered without detail.
  */
 export function answerErrors(log: Logger): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
@@ -56,7 +56,7 @@ export function answerErrors(log: Logger): ErrorRequestHandler {
   };
 }
 
-/** What body-parser and the router raise for a request's own faults; their texts stay out of the answer. */
+/** Describes what body-parser or the router refused. Their own messages are not in the answer. */
 function callersFault(error: unknown): { code: ErrorCode; detail: string } | undefined {
   const { status, limit } = faultSchema.safeParse(error).data ?? {};
   switch (status) {
@@ -75,7 +75,7 @@ function callersFault(error: unknown): { code: ErrorCode; detail: string } | und
     default:
       return {
         code: "bad_request",
-        // The router raises a URIError; a decompressor's errors have no type either.
+        // The router throws a URIError. The errors of a decompressor have no common type.
         detail: error instanceof URIError ? "the path is malformed" : "the body can't be read as it was sent",
       };
   }

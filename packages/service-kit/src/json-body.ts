@@ -1,9 +1,12 @@
 import type { ErrorCode } from "@adrelay/contract";
 import { parse as parseContentType } from "content-type";
 import express, { type Request, type Response } from "express";
+import { isPlainBody, readPlainBody } from "./express/hand-written-io.ts";
 
+/** A JSON object whose members are not checked yet. */
 export type JsonObject = Record<string, unknown>;
 
+/** A body as JSON, or the code and text of the answer that refuses it. */
 export type BodyResult =
   | { readonly kind: "ok"; readonly bytes: Buffer; readonly text: string; readonly value: JsonObject }
   | { readonly kind: "refused"; readonly code: ErrorCode; readonly detail: string };
@@ -11,47 +14,23 @@ export type BodyResult =
 /** Reads a request's whole body, decompressed, so that `parseJsonObject` finds it. */
 export type ReadBody = (request: Request, response: Response) => Promise<void>;
 
-/** A body whose caller hung up before its end; `answerErrors` reads the status. */
-class BodyCutOffError extends Error {
-  override readonly name = "BodyCutOffError";
-  readonly status = 400;
-}
-
-/** Bodies larger than the limit, cut off or badly compressed reject; `answerErrors` knows what to answer. */
-export function makeReadBody(limitBytes: number): ReadBody {
-  const read = express.raw({ type: () => true, limit: limitBytes });
+/**
+ * Makes a reader of bodies. It rejects if a body is longer than the limit, is cut off or can't be decompressed;
+ * `answerErrors` turns these errors into answers.
+ */
+export function makeReadBody(bytesMax: number): ReadBody {
+  const readAnyBody = express.raw({ type: () => true, limit: bytesMax });
   return (request, response) =>
-    new Promise((resolve, reject) => {
-      if (isPlain(request, limitBytes)) {
-        readPlain(request, resolve, reject);
-      } else {
-        void read(request, response, (error: unknown) => (error === undefined ? resolve() : reject(error)));
-      }
-    });
+    isPlainBody(request, bytesMax)
+      ? readPlainBody(request)
+      : new Promise((resolve, reject) => {
+          void readAnyBody(request, response, (error: unknown) =>
+            error === undefined ? resolve() : reject(error),
+          );
+        });
 }
 
-/** Whether a body comes as it is and tells its length, as almost all do. */
-function isPlain({ headers }: Request, limitBytes: number): boolean {
-  return headers["content-encoding"] === undefined && Number(headers["content-length"]) <= limitBytes;
-}
-
-/** By hand: Node's parser sees to it that such a body has its length, so that it can only be cut off. */
-function readPlain(request: Request, resolve: () => void, reject: (error: Error) => void): void {
-  const chunks: Buffer[] = [];
-  request.on("data", (chunk: Buffer) => chunks.push(chunk));
-  request.on("end", () => {
-    const [only] = chunks;
-    request.body = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
-    resolve();
-  });
-  request.on("close", () => {
-    if (request.body === undefined) {
-      reject(new BodyCutOffError());
-    }
-  });
-}
-
-/** Refuses a body that isn't declared as JSON in UTF-8, before it is read. */
+/** Says why a Content-Type is refused, before the body is read; undefined if it declares JSON in UTF-8. */
 export function refusedMediaType(contentType: string | undefined): string | undefined {
   if (contentType === "application/json") {
     return undefined;
@@ -82,7 +61,7 @@ export function parseJsonObject(request: Request): BodyResult {
       ? { kind: "ok", bytes: body, text, value }
       : { kind: "refused", code: "validation_failed", detail: "the body must be a JSON object" };
   } catch {
-    // The parser's message quotes the text, which is the user's: it stays out of the answer.
+    // The parser's message is not in the answer, because it quotes the user's text.
     return { kind: "refused", code: "invalid_json", detail: "the body is not valid JSON in UTF-8" };
   }
 }

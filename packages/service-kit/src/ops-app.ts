@@ -2,33 +2,34 @@ import { READINESS_PATH, type Readiness } from "@adrelay/contract";
 import express, { type Express, type RequestHandler, type Router } from "express";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
-import { renderMetrics } from "../metrics.ts";
-import { OVERDUE, withDeadline } from "../process/with-deadline.ts";
+import { OVERDUE, withDeadline } from "./deadline.ts";
+import { renderMetrics } from "./metrics.ts";
 import { answerErrors, notFound } from "./problems.ts";
-import { assignRequestId } from "./request-id.ts";
+import { assignRequestId } from "./request-context.ts";
 
-/** A dependency as `/readyz` names it: resolves to true when it can be used. */
+/** A dependency that `/readyz` names. Its check resolves to true if the dependency can be used. */
 export interface ReadinessCheck {
   readonly name: string;
   check(): Promise<boolean>;
 }
 
+/** What an ops listener serves. */
 export interface OpsOptions {
-  /** All that `/metrics` shows; asked at each scrape. */
+  /** Returns everything that `/metrics` shows; called at each scrape. */
   collect(): Promise<Registry>;
   readonly checks: readonly ReadinessCheck[];
-  /** What a person should know although the process can do its work, by name. */
+  /** What a person should know although the process is ready, by name. */
   warnings?(): Readonly<Record<string, string>>;
-  /** True while the process stops: readiness fails first. */
+  /** True while the process stops. Readiness then fails, before anything else stops. */
   isStopping(): boolean;
   readonly log: Logger;
-  /** More to serve on the same listener. */
+  /** Further routes of the same listener. */
   readonly routes?: Router;
 }
 
 const CHECK_TIMEOUT_MS = 1000;
 
-/** The ops listener's app: metrics, health of the process, readiness with each dependency by name. */
+/** Makes the app of an ops listener: metrics, health of the process, and readiness with each dependency by name. */
 export function createOpsApp(options: OpsOptions): Express {
   const { collect, log, routes } = options;
   const app = express();

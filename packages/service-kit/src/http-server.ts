@@ -1,0 +1,164 @@
+/** A listener and its Express app: what every HTTP service of ours does for each request. */
+import { createServer, type Server } from "node:http";
+import type { Socket } from "node:net";
+import express, { type Express, type Request, type Response } from "express";
+import { answerClientError } from "./express/hand-written-io.ts";
+import { messageClassesOf } from "./express/message-classes.ts";
+import { CannotStartError } from "./lifecycle.ts";
+import { openRequestContext } from "./request-context.ts";
+import { NO_TRACING, type Tracing } from "./tracing.ts";
+
+/** What is known of a request once its answer is sent or its caller has hung up. */
+export interface FinishedRequest {
+  readonly method: string;
+  readonly requestId: string;
+  /** The status of the answer; 499 if the caller hung up before it had one. */
+  readonly status: number;
+  readonly durationMs: number;
+  readonly response: Response;
+}
+
+const CALLER_GONE_STATUS = 499;
+
+/**
+ * Makes an Express app with case-sensitive paths and without headers that name Express. Each request gets an id and a
+ * span, and is reported once, when it has finished.
+ */
+export function createApp(
+  onFinished: (finished: FinishedRequest) => void,
+  tracing: Tracing = NO_TRACING,
+): Express {
+  const app = express();
+  app.disable("x-powered-by");
+  app.disable("etag");
+  app.enable("case sensitive routing");
+  // One layer for everything, because each layer costs the router time.
+  app.use((request: Request, response: Response, next) => {
+    const startedAtMs = performance.now();
+    const { requestId, span } = openRequestContext(request, response, tracing);
+    response.on("close", () => {
+      const status = response.writableFinished ? response.statusCode : CALLER_GONE_STATUS;
+      const durationMs = performance.now() - startedAtMs;
+      onFinished({ method: request.method, requestId, status, durationMs, response });
+      span.set({ "http.response.status_code": status, "adrelay.request_id": requestId });
+      span.end({ isFault: status >= 500 });
+    });
+    next();
+  });
+  return app;
+}
+
+/** A listener could not be opened. The message names it and its address. */
+class ListenError extends CannotStartError {
+  override readonly name = "ListenError";
+}
+
+export interface ListenOptions {
+  /** The listener's name in messages: `the gateway`, `the gateway's ops listener`. */
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** How long a client may take to send a request's headers, and the whole request. */
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 60_000;
+/** Longer than the idle time limit of common proxies, so that they close first and send no request to a closing socket. */
+const KEEP_ALIVE_TIMEOUT_MS = 65_000;
+const IDLE_SWEEP_MS = 50;
+
+/** An HTTP listener for an Express app. */
+export class HttpServer {
+  readonly #server: Server;
+  readonly #options: ListenOptions;
+  /** Sockets on which a request is being answered. */
+  readonly #busy = new WeakSet<object>();
+  #starting: Promise<void> | undefined;
+  #stopping: Promise<void> | undefined;
+
+  constructor(app: Express, options: ListenOptions) {
+    this.#options = options;
+    this.#server = createServer(
+      {
+        headersTimeout: HEADERS_TIMEOUT_MS,
+        requestTimeout: REQUEST_TIMEOUT_MS,
+        keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+        ...messageClassesOf(app),
+      },
+      app,
+    );
+    this.#watchRequests(this.#server);
+  }
+
+  /** The port it listens on. If 0 was asked for, the operating system has chosen it. */
+  get port(): number {
+    const address = this.#server.address();
+    return typeof address === "object" && address !== null ? address.port : this.#options.port;
+  }
+
+  /** Listens, or rejects with a CannotStartError that says where and why. */
+  start(): Promise<void> {
+    this.#starting ??= this.#stopping === undefined ? this.#listen() : Promise.resolve();
+    return this.#starting;
+  }
+
+  /**
+   * Accepts no more connections and waits until the running requests have ended. When the signal fires, the connections
+   * that are left are closed.
+   */
+  stop(signal?: AbortSignal): Promise<void> {
+    const closeAll = () => this.#server.closeAllConnections();
+    if (signal?.aborted === true) {
+      closeAll();
+    }
+    signal?.addEventListener("abort", closeAll, { once: true });
+    this.#stopping ??= this.#close();
+    return this.#stopping;
+  }
+
+  async #close(): Promise<void> {
+    // A server that never listened, or failed to, is closed without an event.
+    await this.#starting?.catch(() => {});
+    await new Promise<void>((resolve) => {
+      // A keep-alive connection that is busy now becomes idle later, and must not keep the server open.
+      const sweep = setInterval(() => this.#server.closeIdleConnections(), IDLE_SWEEP_MS);
+      this.#server.close(() => {
+        clearInterval(sweep);
+        resolve();
+      });
+      this.#server.closeIdleConnections();
+    });
+  }
+
+  #watchRequests(server: Server): void {
+    server.prependListener("request", ({ socket }: { socket: Socket }, response) => {
+      this.#busy.add(socket);
+      if (!server.listening) {
+        // Otherwise the caller would send its next request on a connection that is about to close.
+        response.setHeader("Connection", "close");
+      }
+      response.on("close", () => this.#busy.delete(socket));
+    });
+    // An unknown Expect header may be ignored; Node would answer such a request itself, without a body.
+    server.on("checkExpectation", (request, response) => server.emit("request", request, response));
+    server.on("clientError", (error, socket) => answerClientError(error, socket, this.#busy.has(socket)));
+  }
+
+  #listen(): Promise<void> {
+    const { name, host, port } = this.#options;
+    return new Promise((resolve, reject) => {
+      this.#server.once("error", (cause: NodeJS.ErrnoException) => {
+        const why = cause.code === "EADDRINUSE" ? "the port is taken" : (cause.code ?? cause.message);
+        reject(new ListenError(`${name} can't listen on ${host}:${port}: ${why}`, { cause }));
+      });
+      this.#server.listen(port, host, resolve);
+    });
+  }
+}
+
+/** Makes an HTTP server and starts it. Rejects with a CannotStartError that says where it can't listen and why. */
+export async function startHttpServer(app: Express, options: ListenOptions): Promise<HttpServer> {
+  const server = new HttpServer(app, options);
+  await server.start();
+  return server;
+}

@@ -1,0 +1,65 @@
+import { Command, Redis, type RedisOptions } from "ioredis";
+
+const TICK_MS = 50;
+
+/** Options of a connection. `replyMapping` is left out, because our code expects ioredis' default forms of replies. */
+export type ConnectionOptions = Omit<RedisOptions, "replyMapping">;
+
+/** A command got no answer in time. Whether Redis has run it is unknown. */
+class CommandTimeoutError extends Error {
+  override readonly name = "CommandTimeoutError";
+}
+
+/**
+ * A connection for commands on whose answer a caller waits.
+ *
+ * 1. A command is rejected `commandTimeoutMs` after it was sent, to within a tick of 50 ms. Whether Redis has run it is
+ *    then unknown. If this process is blocked, a tick comes late and counts once, so the answers that arrived
+ *    meanwhile are read before anything is rejected. ioredis' own `commandTimeout` would reject them all, and needs a
+ *    timer for each command.
+ * 2. No command is sent twice. Commands that are unanswered when a connection ends are rejected.
+ * 3. A command gives up its arguments once it is written. They are users' texts, and the garbage collector would
+ *    otherwise have to move most of them to the old generation (docs/adr/0031).
+ */
+export class RequestRedis extends Redis {
+  readonly #ticks: NodeJS.Timeout;
+  /** How many commands had been sent at each of the last ticks, oldest first. */
+  readonly #sentAtTicks: number[] = [];
+  readonly #ageMaxTicks: number;
+  #sent = 0;
+
+  constructor(
+    url: string,
+    { commandTimeoutMs, ...options }: ConnectionOptions & { commandTimeoutMs: number },
+  ) {
+    // Together these two options keep rule 2.
+    super(url, { ...options, maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false });
+    this.#ageMaxTicks = Math.ceil(commandTimeoutMs / TICK_MS);
+    this.#ticks = setInterval(() => this.#tick(), TICK_MS).unref();
+    this.once("end", () => clearInterval(this.#ticks));
+  }
+
+  override sendCommand(...args: Parameters<Redis["sendCommand"]>): unknown {
+    const unansweredBefore = this.commandQueue.length;
+    const reply = super.sendCommand(...args);
+    const written = this.commandQueue.length - unansweredBefore;
+    this.#sent += written;
+    if (written > 0) {
+      args[0].args = [];
+    }
+    return reply;
+  }
+
+  /** Rejects the commands that are too old. Redis answers in order, so these are at the front of the queue. */
+  #tick(): void {
+    const sentBefore = this.#sentAtTicks.length > this.#ageMaxTicks ? (this.#sentAtTicks.shift() ?? 0) : 0;
+    this.#sentAtTicks.push(this.#sent);
+    const answered = this.#sent - this.commandQueue.length;
+    for (let at = 0; at < sentBefore - answered; at += 1) {
+      const command = this.commandQueue.peekAt(at)?.command;
+      if (command instanceof Command && !command.isSettled) {
+        command.reject(new CommandTimeoutError("Command timed out"));
+      }
+    }
+  }
+}

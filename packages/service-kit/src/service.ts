@@ -1,0 +1,112 @@
+/** How a process starts its service, runs it until a signal comes, and exits. */
+import { hostname } from "node:os";
+import type { Logger } from "pino";
+import manifest from "../package.json" with { type: "json" };
+import { CannotStartError, type Lifecycle } from "./lifecycle.ts";
+import { type ConfigResult, describeFaults } from "./settings.ts";
+
+/** The version of Adrelay. All of its packages have the same version. */
+export const ADRELAY_VERSION: string = manifest.version;
+
+/** What distinguishes this process from others of its kind. */
+export function describeProcess() {
+  return { host: hostname(), pid: process.pid, version: ADRELAY_VERSION, startedAtMs: Date.now() } as const;
+}
+
+/** A service whose parts all run. */
+export interface RunnableService {
+  readonly log: Logger;
+  readonly lifecycle: Lifecycle;
+  readonly shutdownTimeoutMs: number;
+  /** Fields of the log line that says that the service is ready, such as its ports. */
+  readonly listening: Readonly<Record<string, number>>;
+}
+
+/** How a service is made from its settings. */
+export interface StartOptions<Config> {
+  readonly name: string;
+  readonly loaded: ConfigResult<Config>;
+  compose(config: Readonly<Config>): Promise<RunnableService>;
+}
+
+const EXIT_OK = 0;
+const EXIT_FAULT = 1;
+/** The settings can't be used; nothing was started. */
+const EXIT_FAULTY_SETTINGS = 2;
+
+/**
+ * Starts a service and runs it until the process is told to stop. The process exits with 2 if the settings are faulty,
+ * with 1 if a part can't start or after an error that nobody caught, and with 0 after a stop.
+ */
+export async function startService<Config>({ name, loaded, compose }: StartOptions<Config>): Promise<void> {
+  if (loaded.kind === "faulty") {
+    process.stderr.write(`${name}: these settings can't be used\n${describeFaults(loaded.faults)}\n`);
+    process.exit(EXIT_FAULTY_SETTINGS);
+  }
+  // Before the service runs there is nothing to drain.
+  const exit = () => process.exit(EXIT_OK);
+  process.on("SIGTERM", exit).on("SIGINT", exit).on("disconnect", exit);
+  try {
+    const service = await compose(loaded.config);
+    process.off("SIGTERM", exit).off("SIGINT", exit).off("disconnect", exit);
+    runService(service);
+  } catch (error) {
+    process.stderr.write(`${name}: ${describeFailure(error)}\n`);
+    process.exit(EXIT_FAULT);
+  }
+}
+
+function describeFailure(error: unknown): string {
+  if (error instanceof CannotStartError) {
+    return error.message;
+  }
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+/** Runs until SIGTERM, SIGINT, an uncaught error, or the end of the parent process that holds our IPC channel. */
+function runService(service: RunnableService): void {
+  const { log, listening } = service;
+  const stop = (reason: string, exitCode: number) => stopAndExit(service, reason, exitCode);
+  process.on("SIGTERM", () => stop("SIGTERM", EXIT_OK));
+  process.on("SIGINT", () => stop("SIGINT", EXIT_OK));
+  process.on("disconnect", () => stop("parent_gone", EXIT_OK));
+  process.on("uncaughtException", (err) => {
+    log.fatal({ event: "uncaught_exception", err });
+    stop("uncaught_exception", EXIT_FAULT);
+  });
+  process.on("unhandledRejection", (err) => {
+    log.fatal({ event: "unhandled_rejection", err });
+    stop("unhandled_rejection", EXIT_FAULT);
+  });
+  // Only after the handlers are in place: a reader of this line may send a signal immediately.
+  log.info({ event: "listening", ...listening });
+  if (process.send !== undefined && !process.connected) {
+    // The parent ended while the service started, before "disconnect" had a handler.
+    stop("parent_gone", EXIT_OK);
+    return;
+  }
+  // A supervisor gets this message at any log level.
+  process.send?.({ event: "listening" });
+}
+
+const FLUSH_TIMEOUT_MS = 500;
+/** The process exits this long after its shutdown time limit at the latest, even if a part still hangs. */
+const EXIT_GRACE_MS = 1000;
+
+function stopAndExit(
+  { log, lifecycle, shutdownTimeoutMs }: RunnableService,
+  reason: string,
+  exitCode: number,
+): void {
+  if (lifecycle.isStopping) {
+    return;
+  }
+  log.info({ event: "stopping", reason });
+  setTimeout(() => process.exit(exitCode), shutdownTimeoutMs + EXIT_GRACE_MS).unref();
+  void lifecycle.stop(shutdownTimeoutMs).then(() => {
+    log.info({ event: "stopped" });
+    // A reader that has stopped reading never takes the last lines.
+    setTimeout(() => process.exit(exitCode), FLUSH_TIMEOUT_MS);
+    log.flush(() => process.exit(exitCode));
+  });
+}

@@ -1,0 +1,205 @@
+/**
+ * Settings: how one is declared, how all of a process are read, and how `.env.example` is written from them.
+ *
+ * A process reads its environment once, at start, and passes the values on. No other code reads the environment.
+ */
+import {
+  baseUrlSchema,
+  type FieldFault,
+  faultsOf,
+  headerKeySchema,
+  headerNameSchema,
+} from "@adrelay/contract";
+import ms from "ms";
+import { z } from "zod";
+import { LOG_LEVELS } from "./logger.ts";
+import { DURABILITY_MODES } from "./redis-durability.ts";
+
+/** What `.env.example` shows for a setting. */
+interface SettingMeta {
+  readonly description: string;
+  /** The default as text, as it would be written in the environment; absent if the setting has no default. */
+  readonly example?: string;
+}
+
+/** Declares a setting with a default. The default goes through the same parser as a value that is set. */
+export function setting<T extends z.ZodType<unknown, string>>(
+  type: T,
+  fallback: string,
+  description: string,
+) {
+  return z
+    .string()
+    .prefault(fallback)
+    .pipe(type)
+    .meta({ description, example: fallback } satisfies SettingMeta);
+}
+
+/** Declares a setting without a default: its value is undefined unless the variable is set. */
+export function optionalSetting<T extends z.ZodType<unknown, string>>(type: T, description: string) {
+  return type.optional().meta({ description } satisfies SettingMeta);
+}
+
+/** A text that is not empty. */
+export const textType = z.string().min(1);
+
+const redisUrlType = z.url({ protocol: /^rediss?$/, error: "must be a redis:// or rediss:// URL" });
+
+/** A whole number between two bounds, both included. */
+export function integerType(min: number, max: number) {
+  return z
+    .string()
+    .regex(/^\d+$/, "must be a whole number")
+    .transform(Number)
+    .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`));
+}
+
+/** A TCP port; with 0 the operating system chooses a free one. */
+export const portType = integerType(0, 65_535);
+
+/** Values separated by commas. Blanks around a value and empty values are dropped. */
+export const listType = z.string().transform((text) =>
+  text
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== ""),
+);
+
+const DURATION_MIN_MS = 1;
+const DURATION_MAX_MS = 3650 * 86_400_000;
+
+/** A time span such as 500ms, 30s, 15m, 72h or 30d, as whole milliseconds: at least 1 ms, at most 3650 days. */
+export const durationType = z.string().transform((text, context) => {
+  const valueMs = parseDurationMs(text);
+  if (valueMs === undefined) {
+    context.addIssue({ code: "custom", message: "must be a time span such as 30s, 15m, 72h or 30d" });
+    return z.NEVER;
+  }
+  if (valueMs < DURATION_MIN_MS || valueMs > DURATION_MAX_MS) {
+    context.addIssue({ code: "custom", message: "must be at least 1ms and at most 3650d" });
+    return z.NEVER;
+  }
+  return valueMs;
+});
+
+/** Time spans separated by commas, as milliseconds; at least one. */
+export const durationListType = listType.pipe(
+  z.array(durationType).min(1, "must contain at least one time span"),
+);
+
+/** Parses a time span with its unit to whole milliseconds; undefined if the text isn't one. */
+export function parseDurationMs(text: string): number | undefined {
+  if (!/^\d+(\.\d+)?\s?(ms|s|m|h|d)$/.test(text)) {
+    return undefined;
+  }
+  // `ms` reads every text that matches the pattern above, but its type accepts literals only.
+  const valueMs = ms(text as ms.StringValue);
+  return Number.isFinite(valueMs) ? Math.round(valueMs) : undefined;
+}
+
+/** The settings of every process that uses Redis. */
+export const COMMON_SETTINGS = {
+  REDIS_URL: setting(redisUrlType, "redis://127.0.0.1:6379", "URL of the Redis server."),
+  REDIS_DURABILITY: setting(
+    z.enum(DURABILITY_MODES),
+    "require",
+    "require: refuse a Redis without AOF or with an eviction policy; strict: also require appendfsync always; warn: only log a warning.",
+  ),
+  LOG_LEVEL: setting(
+    z.enum(LOG_LEVELS),
+    "info",
+    `Lowest level of the log lines that are written: ${LOG_LEVELS.join(", ")}.`,
+  ),
+  SHUTDOWN_TIMEOUT_MS: setting(
+    integerType(100, 600_000),
+    "25000",
+    "Time limit for a graceful shutdown, in milliseconds.",
+  ),
+} as const;
+
+/** The settings that the gateway and the worker share: how to reach providers, and how long entries are kept. */
+export const PROVIDER_SETTINGS = {
+  PROVIDER_URL: setting(baseUrlSchema, "http://127.0.0.1:8090", "Base URL of the ad service."),
+  PROVIDER_API_KEY: optionalSetting(
+    headerKeySchema,
+    "Our API key at the ad service. Required unless every publisher names its own.",
+  ),
+  PROVIDER_API_KEY_HEADER: setting(
+    headerNameSchema,
+    "X-Service-API-Key",
+    "Name of the header that carries our API key to the ad service.",
+  ),
+  PUBLISHERS_FILE: optionalSetting(
+    textType,
+    "YAML file that lists the publishers: id, name, key_sha256, and optionally provider url, api_key_env, api_key_header.",
+  ),
+  RECORD_RETENTION: setting(
+    durationType,
+    "30d",
+    "How long the entry of an ad response is kept after it has ended.",
+  ),
+} as const;
+
+/** Environment variables by name. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The settings of a process, or everything that is wrong with them. */
+export type ConfigResult<T> =
+  | { readonly kind: "ok"; readonly config: Readonly<T> }
+  | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
+
+/**
+ * Parses the settings from the environment. A blank variable counts as not set. All faults are reported together,
+ * by the variable's name and never by its value: a value can be a secret.
+ */
+export function loadConfig<T>(schema: z.ZodType<T>, env: Environment): ConfigResult<T> {
+  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => (value ?? "").trim() !== ""));
+  const parsed = schema.safeParse(set);
+  return parsed.success
+    ? { kind: "ok", config: Object.freeze(parsed.data) }
+    : { kind: "faulty", faults: faultsOf(parsed.error) };
+}
+
+/** Writes faults for standard error, one per line. */
+export function describeFaults(faults: readonly FieldFault[]): string {
+  return faults.map((fault) => `  ${fault.path || "settings"}: ${fault.message}`).join("\n");
+}
+
+/** A section of `.env.example`: the settings of one app. */
+interface EnvSection {
+  readonly title: string;
+  readonly shape: z.core.$ZodShape;
+}
+
+/**
+ * Writes `.env.example` from the schemas that the apps load. A setting that several apps share appears only in the
+ * first section.
+ *
+ * @param metaOf looks up what `setting` and `optionalSetting` have attached to a type
+ */
+export function renderEnvExample(
+  sections: readonly EnvSection[],
+  metaOf: (type: z.core.$ZodType) => unknown,
+): string {
+  const seen = new Set<string>();
+  const lines = [
+    "# Every setting with its default. Remove the # of a line to change the setting.",
+    "# Generated from the schemas: edit those, then run `pnpm generate`.",
+  ];
+  for (const { title, shape } of sections) {
+    lines.push("", `# --- ${title} ---`);
+    for (const [name, type] of Object.entries(shape)) {
+      if (!seen.has(name)) {
+        seen.add(name);
+        const { description, example } = metaSchema.parse(metaOf(type) ?? {});
+        lines.push("", `# ${description}`, `#${name}=${example}`);
+      }
+    }
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+const metaSchema = z.object({
+  description: z.string().default("(no description)"),
+  example: z.string().default(""),
+});
