@@ -1,4 +1,5 @@
-/** The HTTP client of the ad service, and who uses it with which key. */
+/** How ad services are called: the HTTP client, the publishers and their provider accounts, and what shows a failure. */
+export { type BreakerTrip, FailureDetector } from "./failure-detector.ts";
 export {
   type AcknowledgeCall,
   type ProviderCall,
@@ -18,4 +19,3 @@ export {
   type PublishersResult,
   publisherSources,
 } from "./publishers.ts";
-export { type Trip, TripSwitch } from "./trip-switch.ts";

@@ -10,7 +10,7 @@
 import type { PublisherId } from "@adrelay/contract";
 import type { CircuitPhase, ProviderHealth } from "@adrelay/core";
 import type { GateMember, GateState, Parking, ProviderGates } from "@adrelay/ledger";
-import { type ProviderGroup, TripSwitch } from "@adrelay/provider";
+import { FailureDetector, type ProviderGroup } from "@adrelay/provider";
 import type { Logger } from "pino";
 import { AccountSlots, type FreeSlot } from "./account-slots.ts";
 import type { GateMetrics } from "./gate-metrics.ts";
@@ -32,7 +32,7 @@ export type Admission =
 interface Account {
   readonly group: ProviderGroup;
   readonly slots: AccountSlots;
-  readonly tripSwitch: TripSwitch;
+  readonly failureDetector: FailureDetector;
   phase: CircuitPhase;
 }
 
@@ -46,7 +46,7 @@ export class Gatekeeper {
     this.#accounts = options.groups.map((group) => ({
       group,
       slots: new AccountSlots(options.attemptsMax),
-      tripSwitch: new TripSwitch(),
+      failureDetector: new FailureDetector(),
       phase: "closed",
     }));
     for (const account of this.#accounts) {
@@ -93,7 +93,7 @@ export class Gatekeeper {
     if (isProbe) {
       await this.#endProbe(account, health);
     } else if (account.phase !== "open") {
-      const trip = account.tripSwitch.observe(health);
+      const trip = account.failureDetector.observe(health);
       if (trip !== undefined) {
         await this.#report(account, { kind: "trip", ...trip });
       }
@@ -193,7 +193,7 @@ export class Gatekeeper {
   #enter(account: Account, phase: CircuitPhase): void {
     if (account.phase !== phase) {
       account.phase = phase;
-      account.tripSwitch.reset();
+      account.failureDetector.reset();
     }
   }
 

@@ -1,29 +1,29 @@
 import type { CircuitReason, ProviderHealth } from "@adrelay/core";
 import { CircuitState, ConsecutiveBreaker, CountBreaker } from "cockatiel";
 
-/** That a circuit is to be opened, and for how long at the least. */
-export interface Trip {
+/** The circuit breaker must open: why, and for how long at least. */
+export interface BreakerTrip {
   readonly reason: CircuitReason;
   readonly holdMs: number;
 }
 
-/** An outage shows in nearly all calls; a provider that fails some of them is worth calling on. */
+/** In an outage nearly all calls fail. A provider that fails only some calls is still worth calling. */
 const OUTAGE_SHARE = 0.8;
 const OUTAGE_WINDOW_CALLS = 20;
 const OUTAGE_CALLS_MIN = 5;
-/** Refusals with 403 in a row. One alone may be about its acknowledgment. */
+/** How many refusals with 403 in a row open the breaker. A single one may be about its acknowledgment only. */
 const AUTH_REFUSALS = 3;
 
 /**
- * Watches what one process sees of one provider account, and tells when its circuit is to be opened. What
- * follows then is shared by all processes: see the ledger's gates.
+ * Watches how one provider account answers this process, and says when the account's circuit breaker must open. The
+ * breaker itself is shared by all processes and is in Redis.
  */
-export class TripSwitch {
-  #outage = newOutageBreaker();
+export class FailureDetector {
+  #outage = makeOutageBreaker();
   readonly #auth = new ConsecutiveBreaker(AUTH_REFUSALS);
 
-  /** Takes what an attempt says of the provider; a trip if that was enough. */
-  observe(health: ProviderHealth): Trip | undefined {
+  /** Records what an attempt shows about the provider. Returns a trip if the breaker must open now. */
+  observe(health: ProviderHealth): BreakerTrip | undefined {
     switch (health.kind) {
       case "healthy":
         this.#outage.success(CircuitState.Closed);
@@ -42,14 +42,14 @@ export class TripSwitch {
     }
   }
 
-  /** Forgets what it saw: the circuit has moved, and what comes now is another story. */
+  /** Forgets what it has seen. To be called when the breaker has changed its state: earlier failures no longer count. */
   reset(): void {
-    this.#outage = newOutageBreaker();
+    this.#outage = makeOutageBreaker();
     this.#auth.success();
   }
 }
 
-function newOutageBreaker(): CountBreaker {
+function makeOutageBreaker(): CountBreaker {
   return new CountBreaker({
     threshold: OUTAGE_SHARE,
     size: OUTAGE_WINDOW_CALLS,
