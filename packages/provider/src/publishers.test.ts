@@ -27,7 +27,7 @@ function load(text: string, apiKey: string | null = "shared", env: Record<string
 const entry = (id: string, key: string, more = "") =>
   `  - { id: ${id}, name: ${id}, key_sha256: ["${hashOf(key)}"]${more} }\n`;
 
-test("without a file there is the one publisher default with all keys", () => {
+test("without a file there is only the publisher default, with all keys", () => {
   const provider = { url: "http://127.0.0.1:1", apiKey: "p", apiKeyHeader: "H" };
   const loaded = loadPublishers({ file: undefined, apiKeys: ["a", "b"], provider, env: () => undefined });
   const publishers = loaded.kind === "ok" ? loaded.publishers : [];
@@ -46,7 +46,7 @@ test("a publisher's own provider takes its key from the environment", () => {
   ]);
 });
 
-test("every fault of a file is reported at once, by name", () => {
+test("all faults of a file are reported together, by name", () => {
   const own = ", provider: { url: 'https://ads.example', api_key_env: MISSING }";
   const loaded = load(
     `publishers:\n${entry("acme", "a", own)}${entry("beta", "b")}${entry("beta", "b")}`,
@@ -55,9 +55,9 @@ test("every fault of a file is reported at once, by name", () => {
   const faults =
     loaded.kind === "faulty" ? loaded.faults.map(({ path, message }) => `${path} ${message}`) : [];
   expect(faults).toHaveLength(5);
-  expect(faults.join("\n")).toMatch(/acme.*MISSING is not set/);
+  expect(faults.join("\n")).toMatch(/acme.*MISSING, is not set/);
   expect(faults.join("\n")).toMatch(/beta.*PROVIDER_API_KEY/);
-  expect(faults.join("\n")).toMatch(/beta stands more than once/);
+  expect(faults.join("\n")).toMatch(/beta appears more than once/);
 });
 
 test.each([
@@ -77,7 +77,7 @@ test.each([
 test.each([
   'a: b\n    token: "abc" sk-live-secret',
   `publishers:\n${entry("acme", "a", ", provider: { url: 'https://ads.example', api_key_env: sk-live-secret }")}`,
-])("a key that stands in the file by mistake is not shown", (text) => {
+])("a key that is in the file by mistake is not shown", (text) => {
   const loaded = load(text);
   expect(loaded.kind).toBe("faulty");
   expect(JSON.stringify(loaded)).not.toContain("sk-live-secret");
@@ -88,13 +88,13 @@ test("the example in the documents is a valid file", () => {
   expect(load(text, "shared", { GLOBE_PROVIDER_KEY: "k" }).kind).toBe("ok");
 });
 
-test("a file that isn't there is named", () => {
+test("a missing file is named", () => {
   const provider = { url: "http://127.0.0.1:1", apiKey: "p", apiKeyHeader: "H" };
   const loaded = loadPublishers({ file: "/no/such/file.yaml", apiKeys: [], provider, env: () => undefined });
   expect(JSON.stringify(loaded)).toContain("/no/such/file.yaml");
 });
 
-test("publishers with the same provider and key are one account, named by the first of them", () => {
+test("publishers with the same provider and key share an account, which has the first one's name", () => {
   const account = { url: "https://ads.example", apiKey: "k", apiKeyHeader: "X" };
   const of = (id: string, more = {}) => ({
     id: publisherIdSchema.parse(id),

@@ -13,37 +13,39 @@ import {
 import { LineCounter, parseDocument } from "yaml";
 import { z } from "zod";
 
-/** A provider as one publisher uses it. The key is a secret: it is never logged and never in a job. */
+/** An account at an ad service: its URL and our key there. The key is a secret: it is never logged and never in a job. */
 export interface ProviderAccount {
   readonly url: string;
   readonly apiKey: string;
   readonly apiKeyHeader: string;
 }
 
+/** A customer of the relay, and the provider account that its ads come from. */
 export interface Publisher {
   readonly id: PublisherId;
   readonly name: string;
-  /** SHA-256 digests of the keys that this publisher may send. */
+  /** SHA-256 digests of the API keys of this publisher. */
   readonly keyDigests: readonly Buffer[];
   readonly account: ProviderAccount;
 }
 
+/** Where publishers are loaded from. */
 export interface PublisherSources {
-  /** Path of the YAML file; undefined for the one publisher `default`. */
+  /** Path of the YAML file; undefined if there is only the publisher `default`. */
   readonly file: string | undefined;
-  /** Keys of the publisher `default`, when there is no file. */
+  /** API keys of the publisher `default`; used only without a file. */
   readonly apiKeys: readonly string[];
-  /** The provider of publishers that name none of their own. */
+  /** The provider account of every publisher that has none of its own. */
   readonly provider: {
     readonly url: string;
     readonly apiKey: string | undefined;
     readonly apiKeyHeader: string;
   };
-  /** Looks up an environment variable that the file refers to. */
+  /** Reads an environment variable that the file names. */
   readonly env: (name: string) => string | undefined;
 }
 
-/** The settings that name providers, as the gateway and the worker both have them. */
+/** The settings of the gateway and the worker that name providers. */
 export interface ProviderSettings {
   readonly PUBLISHERS_FILE?: string | undefined;
   readonly PROVIDER_URL: string;
@@ -51,7 +53,7 @@ export interface ProviderSettings {
   readonly PROVIDER_API_KEY_HEADER: string;
 }
 
-/** Where the settings say that publishers are found; `env` resolves the references of their file. */
+/** Makes the sources from the settings. The publishers' file names variables of `env`. */
 export function publisherSources(
   settings: ProviderSettings,
   apiKeys: readonly string[],
@@ -69,6 +71,7 @@ export function publisherSources(
   };
 }
 
+/** The publishers, or everything that is wrong with their sources. */
 export type PublishersResult =
   | { readonly kind: "ok"; readonly publishers: readonly Publisher[] }
   | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
@@ -85,7 +88,7 @@ const fileSchema = z.strictObject({
         provider: z
           .strictObject({
             url: baseUrlSchema,
-            // The name of a variable, so that a key put here by mistake is refused and not shown.
+            // A key that is written here by mistake doesn't match, and is refused without being shown.
             api_key_env: z
               .string()
               .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be the name of an environment variable"),
@@ -98,20 +101,20 @@ const fileSchema = z.strictObject({
 });
 type FileEntry = z.infer<typeof fileSchema>["publishers"][number];
 
-/** Loads the publishers, from the file or from the environment alone; every fault is reported at once. */
+/** Loads the publishers from the file, or the publisher `default` if there is no file. All faults are reported together. */
 export function loadPublishers(sources: PublisherSources): PublishersResult {
   return sources.file === undefined ? defaultPublisher(sources) : fromFile(sources.file, sources);
 }
 
-/** A provider account and the publishers that share it: they share its fate, too. */
+/** A provider account and the publishers that share it. They also share its circuit breaker. */
 export interface ProviderGroup {
-  /** The first of its publishers' ids, in alphabetical order: an account's key is a secret and can't name it. */
+  /** The alphabetically first id of its publishers. The account's key would identify it too, but is a secret. */
   readonly name: string;
   readonly account: ProviderAccount;
   readonly publishers: readonly PublisherId[];
 }
 
-/** The provider accounts of all publishers; the same in each process with the same publishers. */
+/** Groups the publishers by provider account. Processes with the same publishers get the same groups. */
 export function groupByProvider(publishers: readonly Publisher[]): ProviderGroup[] {
   const groups = new Map<string, { account: ProviderAccount; publishers: PublisherId[] }>();
   for (const { id, account } of publishers) {
@@ -126,7 +129,7 @@ export function groupByProvider(publishers: readonly Publisher[]): ProviderGroup
   });
 }
 
-/** The SHA-256 of a key. By way of hex: a buffer of its own from the hash function costs twice as much. */
+/** The SHA-256 digest of a key. It is made from hex, because a buffer from the hash function costs twice as much. */
 export function digestKey(key: string): Buffer {
   return Buffer.from(hash("sha256", key, "hex"), "hex");
 }
@@ -182,7 +185,7 @@ function readDocument(file: string): { kind: "read"; value: unknown } | { kind: 
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const [fault] = document.errors;
   if (fault !== undefined) {
-    // The parser's own message may quote the file, and the file may hold a key.
+    // The parser's message may quote the file, and the file may contain a key.
     return {
       kind: "unreadable",
       why: `is not valid YAML: ${fault.code} in line ${lines.linePos(fault.pos[0]).line}`,
@@ -192,7 +195,7 @@ function readDocument(file: string): { kind: "read"; value: unknown } | { kind: 
   return { kind: "read", value };
 }
 
-/** The provider of an entry, its key taken from the environment; a fault if the variable is missing. */
+/** Finds the provider account of an entry, with its key from the environment. A fault if that variable is not set. */
 function resolveAccount(
   { id, provider }: FileEntry,
   sources: PublisherSources,
@@ -200,12 +203,15 @@ function resolveAccount(
   const shared = sources.provider;
   if (provider === undefined) {
     return shared.apiKey === undefined
-      ? { path: `PUBLISHERS_FILE ${id}`, message: "names no provider, and PROVIDER_API_KEY is not set" }
+      ? {
+          path: `PUBLISHERS_FILE ${id}`,
+          message: "has no provider of its own, and PROVIDER_API_KEY is not set",
+        }
       : { url: shared.url, apiKey: shared.apiKey, apiKeyHeader: shared.apiKeyHeader };
   }
   const apiKey = sources.env(provider.api_key_env);
   if (apiKey === undefined || apiKey === "") {
-    const message = `its provider key's variable ${provider.api_key_env} is not set`;
+    const message = `the variable of its provider's key, ${provider.api_key_env}, is not set`;
     return { path: `PUBLISHERS_FILE ${id}`, message };
   }
   const [fault] = headerKeySchema.safeParse(apiKey).error?.issues ?? [];
@@ -214,17 +220,17 @@ function resolveAccount(
     : { url: provider.url, apiKey, apiKeyHeader: provider.api_key_header };
 }
 
-/** Two publishers of one id, or one key for two publishers, would make answers depend on the file's order. */
+/** Finds ids and keys that appear more than once: with them, answers would depend on the order of the file. */
 function repeatedEntries(entries: readonly FileEntry[]): FieldFault[] {
   const repeats = (values: readonly string[]) =>
     new Set(values.filter((value, at) => values.indexOf(value) !== at));
   const ids = repeats(entries.map(({ id }) => id));
   const keys = repeats(entries.flatMap(({ key_sha256 }) => key_sha256));
   return [
-    ...[...ids].map((id) => ({ path: `PUBLISHERS_FILE ${id}`, message: "stands more than once" })),
+    ...[...ids].map((id) => ({ path: `PUBLISHERS_FILE ${id}`, message: "appears more than once" })),
     ...[...keys].map((key) => ({
       path: "PUBLISHERS_FILE",
-      message: `the key ${key.slice(0, 8)}… stands more than once`,
+      message: `the key ${key.slice(0, 8)}… appears more than once`,
     })),
   ];
 }

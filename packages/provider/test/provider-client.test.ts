@@ -1,8 +1,8 @@
-/** The provider's client against a real socket that behaves badly. */
-import { createServer } from "node:net";
+/** The provider's client against real servers that behave badly. */
+import { createServer, type Socket } from "node:net";
 import { adAckIdSchema } from "@adrelay/contract";
 import { type Behaviour, eventually, type ScriptedProvider, startScriptedProvider } from "@adrelay/testkit";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { ProviderClient } from "../src/index.ts";
 
 let provider: ScriptedProvider;
@@ -46,7 +46,11 @@ test("a provider that is not there can't have seen the request", async () => {
 });
 
 test("a host that doesn't exist can't have seen the request", async () => {
-  expect(await acknowledge("http://no-such-host.invalid", 5000)).toMatchObject({ code: "unreachable" });
+  expect(await acknowledge("http://no-such-host.invalid", 5000)).toEqual({
+    kind: "failed",
+    stage: "before_send",
+    code: "unreachable",
+  });
 });
 
 test("a redirect is an answer and is not followed", async () => {
@@ -59,7 +63,7 @@ test("a redirect is an answer and is not followed", async () => {
   expect(provider.posts).toHaveLength(1);
 });
 
-test("a provider below a path gets its calls there, with key and idempotency key", async () => {
+test("a provider's URL may have a path, and its calls carry the key and the idempotency key", async () => {
   await acknowledge(`${provider.url}/ads/v1/`);
   expect(provider.posts[0]?.headers).toMatchObject({
     "x-key": "k",
@@ -69,13 +73,13 @@ test("a provider below a path gets its calls there, with key and idempotency key
   expect(provider.posts[0]?.path).toBe("/ads/v1/api/ad-injection/acknowledge/");
 });
 
-test("Retry-After is passed on as it came", async () => {
+test("Retry-After is passed on unchanged", async () => {
   provider.onAcknowledge(() => ({ kind: "answer", status: 429, headers: { "retry-after": "7" } }));
   expect(await acknowledge()).toMatchObject({ status: 429, retryAfter: "7" });
 });
 
-test("a request that is called off before its connection stands never goes out", async () => {
-  // A server that is silent while the client waits for its TLS handshake.
+test("a request that is given up before its connection is made is never sent", async () => {
+  // A server that stays silent while the client waits for the TLS handshake.
   const silent = createServer();
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
   const call = client.startInjection({
@@ -94,7 +98,7 @@ test("a request that is called off before its connection stands never goes out",
   silent.close();
 });
 
-test("an answer that is given up in its middle is a lost connection", async () => {
+test("a call that is given up in the middle of its answer counts as a lost connection", async () => {
   provider.onStart(() => ({ kind: "drip" }));
   const call = client.startInjection({
     account: { url: provider.url, apiKey: "k", apiKeyHeader: "X-Key" },
@@ -108,11 +112,93 @@ test("an answer that is given up in its middle is a lost connection", async () =
   expect(reply).toEqual({ kind: "failed", stage: "after_send", code: "connection_lost" });
 });
 
-test("every one of many calls goes out at once, also while the provider hangs", async () => {
+test("many calls are sent without waiting for each other, even while the provider hangs", async () => {
   provider.onAcknowledge(() => ({ kind: "hang" }));
   const calls = Array.from({ length: 300 }, () => acknowledge(provider.url, 1500));
   await eventually(() => expect(provider.posts).toHaveLength(300), 1500);
   expect(
     (await Promise.all(calls)).every((reply) => reply.kind === "failed" && reply.code === "timeout"),
   ).toBe(true);
+});
+
+/** A TCP server whose connections are handled by hand. */
+async function startRawServer(onConnection: (socket: Socket) => void): Promise<number> {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    sockets.push(socket.on("error", () => {}));
+    onConnection(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    for (const socket of sockets) {
+      socket.destroy();
+    }
+    server.close();
+  });
+  return Object(server.address()).port;
+}
+
+const ANSWER = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
+
+test("a call that times out before its connection is made was not sent", async () => {
+  const port = await startRawServer(() => {});
+  const reply = await acknowledge(`https://127.0.0.1:${port}`, 100);
+  expect(reply).toEqual({ kind: "failed", stage: "before_send", code: "timeout" });
+});
+
+test("a call whose TLS handshake is cut off was not sent", async () => {
+  const port = await startRawServer((socket) => socket.destroy());
+  const reply = await acknowledge(`https://127.0.0.1:${port}`, 5000);
+  expect(reply).toEqual({ kind: "failed", stage: "before_send", code: "connection_lost" });
+});
+
+test.each([
+  ["is not HTTP", "220 mail ready\r\n"],
+  ["is cut off before its announced length", ANSWER.replace("2\r\n\r\n", "100\r\n\r\n")],
+  ["ends after an early hint", "HTTP/1.1 103 Early Hints\r\n\r\n"],
+])("a call whose answer %s may have been seen", async (_name, bytes) => {
+  const port = await startRawServer((socket) => socket.once("data", () => socket.end(bytes)));
+  const reply = await acknowledge(`http://127.0.0.1:${port}`, 5000);
+  expect(reply).toEqual({ kind: "failed", stage: "after_send", code: "connection_lost" });
+});
+
+test("a request that is cut off on a reused connection may have been seen, and is not sent again", async () => {
+  let requests = 0;
+  const port = await startRawServer((socket) => {
+    socket.on("data", () => {
+      requests += 1;
+      if (requests === 1) {
+        socket.write(ANSWER);
+      } else {
+        socket.destroy();
+      }
+    });
+  });
+  expect(await acknowledge(`http://127.0.0.1:${port}`, 5000)).toMatchObject({ kind: "answered" });
+  const reply = await acknowledge(`http://127.0.0.1:${port}`, 5000);
+  expect(reply).toEqual({ kind: "failed", stage: "after_send", code: "connection_lost" });
+  expect(requests).toBe(2);
+});
+
+test("a close ends the calls that were sent, and later calls are not sent", async () => {
+  provider.onAcknowledge(() => ({ kind: "hang" }));
+  const running = acknowledge(provider.url, 5000);
+  await eventually(() => expect(provider.posts).toHaveLength(1), 1000);
+  await client.close();
+  expect(await running).toEqual({ kind: "failed", stage: "after_send", code: "connection_lost" });
+  expect(await acknowledge()).toEqual({ kind: "failed", stage: "before_send", code: "connection_lost" });
+  expect(provider.posts).toHaveLength(1);
+});
+
+test("a request with a header that HTTP doesn't allow is not sent", async () => {
+  const call = client.startInjection({
+    account: { url: provider.url, apiKey: "k", apiKeyHeader: "X-Key" },
+    body: "{}",
+    requestId: "r",
+    traceHeaders: { traceparent: "a\nb" },
+    timeoutMs: 1000,
+  });
+  expect((await call.reply).reply).toMatchObject({ kind: "failed", stage: "before_send" });
+  expect(call.wasSent()).toBe(false);
+  expect(provider.posts).toEqual([]);
 });
