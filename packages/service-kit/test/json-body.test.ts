@@ -1,4 +1,4 @@
-/** Bodies over real sockets: plain ones are read by hand, all others by Express. */
+/** Bodies over real sockets. Plain bodies are read by hand, all others by Express. */
 import { once } from "node:events";
 import { type ClientRequest, createServer, type RequestOptions, request } from "node:http";
 import { gzipSync } from "node:zlib";
@@ -8,7 +8,7 @@ import { makeReadBody, parseJsonObject } from "../src/index.ts";
 
 const LIMIT_BYTES = 100_000;
 
-/** A server that reads one body, and tells what it has or why it failed. */
+/** A server that reads one body. `read` resolves to the parsed body, or to the status of the error. */
 async function setup() {
   const readBody = makeReadBody(LIMIT_BYTES);
   const app = express();
@@ -38,7 +38,7 @@ function pickStatus(error: unknown) {
 const TEXT = JSON.stringify({ text: "grüße \u{1F600} ".repeat(4000) });
 const BYTES = Buffer.from(TEXT);
 
-test("a plain body in many pieces is read whole", async () => {
+test("a plain body that arrives in many pieces is read completely", async () => {
   const { read, send } = await setup();
   const call = send({ headers: { "content-length": BYTES.length } });
   for (let at = 0; at < BYTES.length; at += 10_001) {
@@ -52,13 +52,13 @@ test("a plain body in many pieces is read whole", async () => {
 test.each([
   ["chunked", {}, BYTES],
   ["compressed", { "content-encoding": "gzip" }, gzipSync(BYTES)],
-])("a %s body is read whole", async (_name, headers, bytes) => {
+])("a %s body is read completely", async (_name, headers, bytes) => {
   const { read, send } = await setup();
   send({ headers: { ...headers, "transfer-encoding": "chunked" } }).end(bytes);
   expect(await read).toMatchObject({ kind: "ok", text: TEXT });
 });
 
-test("a body of no bytes is empty", async () => {
+test("a body of zero bytes is refused as empty", async () => {
   const { read, send } = await setup();
   send({ headers: { "content-length": 0 } }).end();
   expect(await read).toEqual({ kind: "refused", code: "invalid_json", detail: "the body is empty" });
@@ -70,7 +70,7 @@ test("a body above the limit is refused", async () => {
   expect(await read).toEqual({ status: 413 });
 });
 
-test("a body whose caller hangs up in its middle is the caller's fault", async () => {
+test("a body whose caller hangs up before its end is the caller's fault", async () => {
   const { read, send } = await setup();
   const call = send({ headers: { "content-length": BYTES.length } });
   call.write(BYTES.subarray(0, 1000), () => call.destroy());

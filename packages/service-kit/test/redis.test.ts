@@ -17,7 +17,7 @@ test.each([
   ["CONFIG SET appendonly no", "require", "appendonly yes"],
   ["CONFIG SET maxmemory-policy allkeys-lru", "require", "noeviction"],
   ["CONFIG SET appendfsync everysec", "strict", "appendfsync"],
-] as const)("after %s mode %s refuses and says what to set", async (line, mode, words) => {
+] as const)("after %s, mode %s refuses Redis and says what to set", async (line, mode, words) => {
   const redis = connectRedis(server.url, "request", log);
   try {
     await guardRedis(redis, mode, log);
@@ -30,7 +30,7 @@ test.each([
   }
 });
 
-test("a Redis that lost its durability is noticed on reconnection", async () => {
+test("a Redis that has lost its durability is noticed after a reconnection", async () => {
   const redis = connectRedis(server.url, "request", log);
   try {
     const guard = await guardRedis(redis, "require", log);
@@ -45,7 +45,7 @@ test("a Redis that lost its durability is noticed on reconnection", async () => 
   }
 });
 
-test("the metric of durability follows Redis as it goes and comes back", async () => {
+test("the durability metric is 0 while Redis is away and 1 when it is back", async () => {
   const redis = connectRedis(server.url, "request", log);
   try {
     const registry = createRegistry();
@@ -61,7 +61,7 @@ test("the metric of durability follows Redis as it goes and comes back", async (
   }
 });
 
-test("a request's connection fails fast while Redis is away and recovers within a second or two", async () => {
+test("a request connection fails fast while Redis is away and works again within two seconds", async () => {
   const redis = connectRedis(server.url, "request", log);
   try {
     await guardRedis(redis, "require", log);
@@ -76,7 +76,7 @@ test("a request's connection fails fast while Redis is away and recovers within 
   }
 });
 
-test("a worker's command waits while Redis turns its connections down", async () => {
+test("a worker's command waits while Redis turns its connection down", async () => {
   const redis = connectRedis(server.url, "worker", log);
   const admin = connectRedis(server.url, "subscriber", log);
   try {
@@ -93,7 +93,7 @@ test("a worker's command waits while Redis turns its connections down", async ()
   }
 });
 
-test("a Redis that doesn't answer is not taken for one with other settings", async () => {
+test("a Redis that doesn't answer has no known sync policy", async () => {
   const redis = connectRedis(server.url, "request", log);
   await guardRedis(redis, "strict", log);
   await server.freeze();
@@ -102,7 +102,7 @@ test("a Redis that doesn't answer is not taken for one with other settings", asy
   redis.disconnect();
 });
 
-test("a Redis that forbids CONFIG tells no sync policy, and strict refuses it", async () => {
+test("a Redis that forbids CONFIG has no sync policy, and mode strict refuses it", async () => {
   const redis = connectRedis(server.url, "request", log);
   await guardRedis(redis, "strict", log);
   await redis.acl("SETUSER", "default", "-config");
@@ -111,7 +111,7 @@ test("a Redis that forbids CONFIG tells no sync policy, and strict refuses it", 
   redis.disconnect();
 });
 
-test("commands of one turn keep their order, and each has its own fate", async () => {
+test("commands of one turn keep their order, and each has its own result", async () => {
   const redis = connectRedis(server.url, "request", log);
   try {
     await guardRedis(redis, "require", log);
@@ -135,7 +135,7 @@ test("commands of one turn keep their order, and each has its own fate", async (
   }
 });
 
-test("a request's command lets go of its arguments once it is written, and is answered all the same", async () => {
+test("a request's command drops its arguments once it is written, and still gets its answer", async () => {
   const redis = connectRedis(server.url, "request", log);
   try {
     await guardRedis(redis, "require", log);
@@ -148,7 +148,7 @@ test("a request's command lets go of its arguments once it is written, and is an
   }
 });
 
-test("a command right before the end of its connection still reaches Redis", async () => {
+test("a command sent right before the end of its connection still reaches Redis", async () => {
   const redis = connectRedis(server.url, "request", log);
   await guardRedis(redis, "require", log);
   redis.set("last", "words").catch(() => {});
@@ -158,7 +158,7 @@ test("a command right before the end of its connection still reaches Redis", asy
   other.disconnect();
 });
 
-test("replies that came while the process stood still are taken, on a connection with a time-out", async () => {
+test("answers that arrived while the process was blocked are accepted in spite of the timeout", async () => {
   const redis = connectRedis(server.url, "request", log);
   try {
     await new Promise((done) => redis.once("ready", done));
@@ -171,7 +171,7 @@ test("replies that came while the process stood still are taken, on a connection
   }
 });
 
-test("a Redis that stands still fails each command after the time-out, and those that follow it work", async () => {
+test("while Redis is frozen each command fails after its timeout, and later commands work", async () => {
   const redis = connectRedis(server.url, "request", log);
   try {
     await new Promise((done) => redis.once("ready", done));

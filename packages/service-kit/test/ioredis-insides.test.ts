@@ -1,0 +1,98 @@
+/** Each inside of ioredis that src/ioredis/ reaches into. A failure here says what an upgrade of ioredis has changed. */
+import { readFileSync } from "node:fs";
+import { startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { Command, Redis } from "ioredis";
+import installed from "ioredis/package.json" with { type: "json" };
+import { pino } from "pino";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import manifest from "../package.json" with { type: "json" };
+import { connectRedis, guardRedis, type RedisRole } from "../src/index.ts";
+import { manifestsThatName } from "./manifests.ts";
+
+const log = pino({ level: "silent" });
+let server: TestRedis;
+
+beforeEach(async () => {
+  server = await startTestRedis();
+});
+afterEach(() => server.dispose());
+
+function connect(role: RedisRole): Redis {
+  const redis = connectRedis(server.url, role, log);
+  onTestFinished(() => redis.disconnect());
+  return redis;
+}
+
+test("the installed ioredis is the version that the folder was written for", () => {
+  expect(installed.version).toBe(manifest.dependencies.ioredis);
+  const readme = readFileSync(new URL("../src/ioredis/README.md", import.meta.url), "utf8");
+  expect(readme).toContain(`Written for ioredis ${installed.version}.`);
+});
+
+test("every package pins exactly this ioredis", () => {
+  const pins = manifestsThatName("ioredis");
+  expect(pins.length).toBeGreaterThan(3);
+  expect(pins.filter(({ range }) => range !== installed.version)).toEqual([]);
+});
+
+test("a command is in the command queue from its sending until its answer", async () => {
+  const redis = connect("request");
+  await guardRedis(redis, "warn", log);
+  expect(redis.commandQueue.length).toBe(0);
+  const command = new Command("echo", ["a text"], { replyEncoding: "utf8" });
+  const reply = redis.sendCommand(command);
+  expect(redis.commandQueue.length).toBe(1);
+  expect(redis.commandQueue.peekAt(0)?.command).toBe(command);
+  expect(command.isSettled).toBe(false);
+  expect(await reply).toBe("a text");
+  expect(command.isSettled).toBe(true);
+  expect(redis.commandQueue.length).toBe(0);
+});
+
+test("every command goes through sendCommand, also one of a pipeline", async () => {
+  const redis = connect("request");
+  await guardRedis(redis, "warn", log);
+  const sent: string[] = [];
+  const send = redis.sendCommand.bind(redis);
+  redis.sendCommand = (...args) => {
+    sent.push(args[0].name);
+    return send(...args);
+  };
+  await redis.set("k", "v");
+  await redis.pipeline().get("k").incr("n").exec();
+  await redis.multi().get("k").exec();
+  expect(sent).toEqual(["set", "get", "incr", "multi", "get", "exec"]);
+});
+
+test("a rejected command keeps its place, so that its late answer goes to no other command", async () => {
+  const redis = connect("request");
+  await guardRedis(redis, "warn", log);
+  const early = redis.echo("early");
+  redis.commandQueue.peekAt(0)?.command.reject(new TypeError("rejected"));
+  const late = redis.echo("late");
+  await expect(early).rejects.toThrow("rejected");
+  expect(await late).toBe("late");
+});
+
+test("a command that was never written keeps its arguments", async () => {
+  const redis = connect("request");
+  const command = new Command("echo", ["a text"]);
+  const reply = redis.sendCommand(command);
+  expect(command.args).toEqual(["a text"]);
+  await expect(reply).rejects.toThrow();
+});
+
+test("ioredis still rejects what waits when Redis turns a connection down, and our own connection doesn't", async () => {
+  const admin = connect("subscriber");
+  await admin.config("SET", "requirepass", "another");
+  const plain = new Redis(server.url, { maxRetriesPerRequest: null });
+  onTestFinished(() => plain.disconnect());
+  plain.on("error", () => {});
+  await expect(plain.echo("a text")).rejects.toThrow("NOAUTH");
+  const waiting = connect("worker");
+  const isTurnedDown = new Promise((resolve) => waiting.once("error", resolve));
+  const reply = waiting.echo("a text");
+  await isTurnedDown;
+  await admin.config("SET", "requirepass", "");
+  expect(await reply).toBe("a text");
+});
