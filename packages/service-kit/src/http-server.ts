@@ -53,6 +53,7 @@ class ListenError extends CannotStartError {
   override readonly name = "ListenError";
 }
 
+/** Where a listener listens. */
 export interface ListenOptions {
   /** The listener's name in messages: `the gateway`, `the gateway's ops listener`. */
   readonly name: string;
@@ -117,7 +118,7 @@ export class HttpServer {
   }
 
   async #close(): Promise<void> {
-    // A server that never listened, or failed to, is closed without an event.
+    // A close during the start would be lost. If the start fails, there is nothing to close, and that is no fault here.
     await this.#starting?.catch(() => {});
     await new Promise<void>((resolve) => {
       // A keep-alive connection that is busy now becomes idle later, and must not keep the server open.

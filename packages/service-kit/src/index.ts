@@ -12,13 +12,17 @@ export {
   startHttpServer,
 } from "./http-server.ts";
 export {
+  answerErrors,
   type BodyResult,
   type JsonObject,
   makeReadBody,
+  methodNotAllowed,
+  notFound,
   parseJsonObject,
   type ReadBody,
   refusedMediaType,
-} from "./json-body.ts";
+  sendProblem,
+} from "./json-http.ts";
 export {
   CannotStartError,
   type Heartbeat,
@@ -30,7 +34,6 @@ export {
 export { createLogger, LOG_LEVELS, type LogLevel } from "./logger.ts";
 export { createHistogramWithExemplars, createRegistry, exemplarOf } from "./metrics.ts";
 export { createOpsApp, type OpsOptions, type ReadinessCheck } from "./ops-app.ts";
-export { answerErrors, methodNotAllowed, notFound, sendProblem } from "./problems.ts";
 export { connectRedis, type RedisRole } from "./redis.ts";
 export {
   DurabilityGuard,

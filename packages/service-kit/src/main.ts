@@ -13,7 +13,7 @@ export interface ServiceModules<Config> {
 }
 
 /**
- * Enables the compile cache, loads the service's modules, and runs the service until the process is told to stop. The
+ * Enables the compile cache, loads the service's modules, and runs the service until a signal stops it. The
  * exit codes are those of `startService`.
  */
 export async function runMain<Config>(

@@ -15,6 +15,7 @@ import { NO_SPAN, type Span, type Tracing } from "./tracing.ts";
 /** Fields of a request's one log line. No user's text may be in them (invariant 6). */
 export type RequestLogFields = Readonly<Record<string, string | number>>;
 
+/** What is kept of a request until its log line is written. */
 export interface RequestContext {
   /** Empty until the request has been given one. */
   readonly requestId: string;

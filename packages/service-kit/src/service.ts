@@ -35,7 +35,7 @@ const EXIT_FAULT = 1;
 const EXIT_FAULTY_SETTINGS = 2;
 
 /**
- * Starts a service and runs it until the process is told to stop. The process exits with 2 if the settings are faulty,
+ * Starts a service and runs it until a signal stops it. The process exits with 2 if the settings are faulty,
  * with 1 if a part can't start or after an error that nobody caught, and with 0 after a stop.
  */
 export async function startService<Config>({ name, loaded, compose }: StartOptions<Config>): Promise<void> {
@@ -105,7 +105,7 @@ function stopAndExit(
   setTimeout(() => process.exit(exitCode), shutdownTimeoutMs + EXIT_GRACE_MS).unref();
   void lifecycle.stop(shutdownTimeoutMs).then(() => {
     log.info({ event: "stopped" });
-    // A reader that has stopped reading never takes the last lines.
+    // If the reader of the log has stopped reading, the flush never ends.
     setTimeout(() => process.exit(exitCode), FLUSH_TIMEOUT_MS);
     log.flush(() => process.exit(exitCode));
   });

@@ -10,6 +10,7 @@ import type { Environment } from "./settings.ts";
 /** Values of a bounded set that we choose: no user's text, no keys, no addresses (invariant 6). */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
+/** How a span starts. */
 export interface SpanOptions {
   readonly name: string;
   readonly kind: "server" | "client" | "internal" | "consumer";

@@ -48,7 +48,7 @@ export function sendJson(response: Response, status: number, text: string | Buff
 /**
  * Answers what Node's parser refused as HTTP; without this, Node would close the connection without a body.
  *
- * @param isBusy whether a request of this connection is being answered: the caller would take ours for that answer
+ * @param isBusy whether a request of this connection is being answered: the caller would mistake ours for that answer
  */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex, isBusy: boolean): void {
   if (error.code === "ECONNRESET" || !socket.writable || isBusy) {
