@@ -135,7 +135,7 @@ function callersFault(error: unknown): { code: ErrorCode; detail: string } | und
     case 413:
       return {
         code: "payload_too_large",
-        detail: limit === undefined ? "the body is too large" : `a body may have ${limit} bytes`,
+        detail: limit === undefined ? "the body is too large" : `a body may have at most ${limit} bytes`,
       };
     case 415:
       return {
