@@ -1,5 +1,5 @@
 /** `npm run catalog -- lint`: checks a catalogue of ads, in the folder where npm was called. */
-import { runLint } from "../apps/ad-server/src/catalog/lint/lint-command.ts";
+import { runLint } from "../apps/ad-server/src/catalog/lint-command.ts";
 import { FLOOR_CPM_MICROS_SETTING, SHIPPED_CATALOG_FILE } from "../apps/ad-server/src/config.ts";
 import { loadShippedModel } from "../apps/ad-server/src/prompt-model/shipped-model.ts";
 
@@ -16,7 +16,7 @@ if (floor.success) {
     categories: new Set(loadShippedModel().categories),
     defaultFile: process.env["CATALOG_FILE"]?.trim() || SHIPPED_CATALOG_FILE,
     print: (text) => process.stdout.write(text),
-    complain: (text) => process.stderr.write(`${text}\n`),
+    printError: (text) => process.stderr.write(`${text}\n`),
   });
 } else {
   const why = floor.error.issues.map(({ message }) => message).join("; ");

@@ -3,7 +3,7 @@ import { ERROR_CATALOGUE } from "@adrelay/contract";
 import { decideTransition, ENTRY_EVENTS, ENTRY_STATES } from "@adrelay/core";
 import { renderEnvExample } from "@adrelay/service-kit";
 import { z } from "zod";
-import { catalogJsonSchema } from "../../apps/ad-server/src/catalog/catalog-json-schema.ts";
+import { catalogJsonSchema } from "../../apps/ad-server/src/catalog/ad.ts";
 import { AD_SERVER_SETTINGS } from "../../apps/ad-server/src/config.ts";
 import { COMMAND_PATHS, renderHelp } from "../../apps/cli/src/command-line.ts";
 import { GATEWAY_SETTINGS } from "../../apps/gateway/src/config.ts";

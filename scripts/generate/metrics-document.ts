@@ -4,7 +4,7 @@ import { collectWithLedger, type LedgerSnapshot, Pulse } from "@adrelay/ledger";
 import { reportDurability } from "@adrelay/service-kit";
 import { Redis } from "ioredis";
 import { Registry } from "prom-client";
-import { CatalogMetrics } from "../../apps/ad-server/src/catalog/catalog-metrics.ts";
+import { CatalogMetrics } from "../../apps/ad-server/src/catalog/current-catalog.ts";
 import { AdServerMetrics } from "../../apps/ad-server/src/metrics.ts";
 import { EmbeddingMetrics } from "../../apps/ad-server/src/relevance/embedding/embedding-metrics.ts";
 import { createGatewayMetrics } from "../../apps/gateway/src/metrics/gateway-metrics.ts";

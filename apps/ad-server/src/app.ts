@@ -5,17 +5,26 @@ import {
   createOpsApp,
   type FinishedRequest,
   methodNotAllowed,
-  requestContextOf,
 } from "@adrelay/service-kit";
 import type { Express } from "express";
 import type { Logger } from "pino";
 import type { AdServerMetrics, OperationLabel } from "./metrics.ts";
-import { type AcknowledgeDeps, acknowledgeOperation } from "./routes/acknowledge/acknowledge.ts";
+import {
+  type AcknowledgeDeps,
+  acknowledgeOperation,
+  LOOK_UP_PATH,
+  lookUpEndpoint,
+} from "./routes/acknowledgments.ts";
 import { type EndpointDeps, makeEndpoint } from "./routes/endpoint.ts";
-import { LOOK_UP_PATH, lookUpEndpoint } from "./routes/look-up/look-up.ts";
-import { BUDGETS_PATH, type BudgetsDeps, budgetsEndpoint } from "./routes/reports/budgets.ts";
-import { SPEND_PATHS, type SpendDeps, spendEndpoint } from "./routes/reports/spend.ts";
-import { type StartDeps, startOperation } from "./routes/start/start.ts";
+import {
+  BUDGETS_PATH,
+  type BudgetsDeps,
+  budgetsEndpoint,
+  SPEND_PATHS,
+  type SpendDeps,
+  spendEndpoint,
+} from "./routes/reports.ts";
+import { type StartDeps, startOperation } from "./routes/start.ts";
 import type { ResponseStore } from "./store/response-store.ts";
 
 export interface AppDeps extends EndpointDeps, StartDeps, AcknowledgeDeps, SpendDeps, BudgetsDeps {
@@ -23,13 +32,13 @@ export interface AppDeps extends EndpointDeps, StartDeps, AcknowledgeDeps, Spend
   readonly metrics: AdServerMetrics;
   readonly store: ResponseStore;
   isStopping(): boolean;
-  /** Whether Redis can be written to now. */
+  /** Whether Redis can be written to at the moment. */
   checkRedis(): Promise<boolean>;
 }
 
-/** The one listener of the ad server: both operations, the look-up, metrics and health. */
+/** The only listener of the ad server: both operations, the look-up, reports, metrics and health. */
 export function createAdServerApp(deps: AppDeps): Express {
-  const app = createApp((finished) => report(deps, finished));
+  const app = createApp((finished) => reportRequest(deps, finished));
   app
     .route(INJECTION_PATH)
     .post(makeEndpoint(deps, startOperation(deps)))
@@ -53,10 +62,10 @@ export function createAdServerApp(deps: AppDeps): Express {
   return app;
 }
 
-/** The canonical line of a request, and its time in the metrics. Probes and scrapes are worth a line at debug only. */
-function report({ log, metrics }: AppDeps, finished: FinishedRequest): void {
+/** Logs one line for a request and records its duration. Health checks and scrapes are logged at debug level. */
+function reportRequest({ log, metrics, requestContext }: AppDeps, finished: FinishedRequest): void {
   const { method, status, requestId, durationMs, response } = finished;
-  const fields = requestContextOf(response).logFields;
+  const fields = requestContext.of(response);
   const operation = operationOf(fields["operation"]);
   metrics.observe(operation, status, durationMs);
   log[levelOf(operation, status)]({
@@ -69,13 +78,13 @@ function report({ log, metrics }: AppDeps, finished: FinishedRequest): void {
   });
 }
 
-function operationOf(noted: string | number | undefined): OperationLabel {
-  switch (noted) {
+function operationOf(name: string | number | undefined): OperationLabel {
+  switch (name) {
     case "start":
     case "acknowledge":
     case "look_up":
     case "report":
-      return noted;
+      return name;
     default:
       return "other";
   }

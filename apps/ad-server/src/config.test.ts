@@ -8,7 +8,7 @@ test("the README names every setting", () => {
   expect(missing).toEqual([]);
 });
 
-test("keys alone are enough, and the rest has defaults", () => {
+test("only the keys must be set, and all else has defaults", () => {
   expect(loadAdServerConfig({ AD_SERVER_API_KEYS: "a, b,", AD_SERVER_FAULTS: " " })).toMatchObject({
     kind: "ok",
     config: { apiKeys: ["a", "b"], host: "127.0.0.1", port: 8090, faultRules: [], ads: { length: 64 } },
@@ -27,14 +27,14 @@ test.each([
   ["EMBEDDING_HUB_URL", "http://models.example"],
   ["EMBEDDING_LANGUAGES", "English"],
   ["EMBEDDING_TIMEOUT", "31s"],
-])("a %s of %s is a fault of that setting", (name, value) => {
+])("the setting %s refuses the value %s", (name, value) => {
   expect(loadAdServerConfig({ AD_SERVER_API_KEYS: "a, b", [name]: value })).toMatchObject({
     kind: "faulty",
     faults: [{ path: name }],
   });
 });
 
-test("an embedding model is of one place, and only one", () => {
+test("an embedding model comes from exactly one place", () => {
   const settings = { AD_SERVER_API_KEYS: "a", RELEVANCE: "embedding", EMBEDDING_MODEL_DIR: "models/tiny" };
   expect(loadAdServerConfig(settings)).toMatchObject({
     config: { embedding: { source: "models/tiny", languages: ["en"], timeoutMs: 500 } },
@@ -45,7 +45,7 @@ test("an embedding model is of one place, and only one", () => {
   });
 });
 
-test("without the embedding engine its model is left alone", () => {
+test("without the embedding engine its model is ignored", () => {
   const settings = { AD_SERVER_API_KEYS: "a", EMBEDDING_MODEL_DIR: "models/tiny" };
   expect(loadAdServerConfig(settings)).toMatchObject({ config: { embedding: undefined } });
 });

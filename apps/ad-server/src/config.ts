@@ -16,7 +16,7 @@ import { z } from "zod";
 import { type Ad, BID_CPM_MICROS_MAX } from "./catalog/ad.ts";
 import { loadCatalog } from "./catalog/load-catalog.ts";
 import { parseFaultRules } from "./faults/fault-rules.ts";
-import { PACING_MODES } from "./money/offer-terms.ts";
+import { PACING_MODES } from "./money/auction.ts";
 import {
   checkEmbeddingSettings,
   EMBEDDING_SETTINGS,
@@ -41,14 +41,14 @@ const faultsType = z.string().transform((text, context) => {
 });
 
 const ackWindowType = durationType.pipe(
-  z.number().max(RESPONSE_LIFETIME_MS, "must be at most 30d, for then the response is forgotten"),
+  z.number().max(RESPONSE_LIFETIME_MS, "must be at most 30d: after that the response is forgotten"),
 );
 
-/** It also serves those who check a catalogue beforehand. */
+/** The linter of catalogues uses it too. */
 export const FLOOR_CPM_MICROS_SETTING = setting(
   integerType(1, BID_CPM_MICROS_MAX),
   "100000",
-  "Least price of a thousand impressions, in micros; ads that bid less aren't shown.",
+  "Least price of a thousand impressions, in micros. Ads that bid less aren't shown.",
 );
 
 /** Every setting of the ad server, by the name of its environment variable. */
@@ -56,50 +56,55 @@ export const AD_SERVER_SETTINGS = {
   AD_SERVER_HOST: setting(textType, "127.0.0.1", "Address that the ad server listens on."),
   AD_SERVER_PORT: setting(portType, "8090", "Port of the ad server; 0 lets the system choose."),
   AD_SERVER_API_KEYS: z
-    .string({ error: "must be set: the keys that may call, separated by commas" })
+    .string({ error: "must be set to the keys that may call, separated by commas" })
     .pipe(keysType)
     .meta({
-      description: "Keys that may call the ad server, separated by commas; each is a publisher. Required.",
+      description:
+        "Keys that may call the ad server, separated by commas. Each key is a publisher. Required.",
     }),
   AD_SERVER_REVOKED_KEYS: optionalSetting(
     listType,
-    "Keys that may call no more, separated by commas: they get 403 instead of 401.",
+    "Keys that may no longer call, separated by commas. They get 403; unknown keys get 401.",
   ),
   RATE_LIMIT_PER_SECOND: setting(
     integerType(0, 1_000_000),
     "0",
-    "Calls of each operation that a publisher has a second, over all processes; 0 is no limit.",
+    "Calls per second that a publisher may make of each operation, over all processes; 0 is no limit.",
   ),
   RATE_LIMIT_BURST: setting(
     integerType(0, 1_000_000),
     "0",
-    "Calls on top of RATE_LIMIT_PER_SECOND in any ten seconds.",
+    "Calls that a publisher may make beyond RATE_LIMIT_PER_SECOND in any ten seconds.",
   ),
-  CATALOG_FILE: optionalSetting(textType, "YAML file of ads. Default: the catalogue that is shipped."),
+  CATALOG_FILE: optionalSetting(textType, "YAML file of ads. Default: the shipped catalogue."),
   CATALOG_RELOAD_INTERVAL: setting(
     durationType,
     "2s",
-    "How often the ad server looks whether its catalogue file has changed; it takes a change at the second look.",
+    "How often the ad server checks whether its catalogue file has changed. The second check that finds the same change loads it.",
   ),
   FLOOR_CPM_MICROS: FLOOR_CPM_MICROS_SETTING,
   PACING: setting(
     z.enum(PACING_MODES),
     "even",
-    "even: an ad's budget is spread over its flight; asap: it is sold as fast as it goes.",
+    "even: an ad's budget is spread over its flight; asap: it is sold as fast as prompts come.",
   ),
-  PACING_DAYS: setting(integerType(1, 3650), "30", "Days over which a budget is spread whose ad has no end."),
+  PACING_DAYS: setting(
+    integerType(1, 3650),
+    "30",
+    "Days over which the budget of an ad without an end is spread.",
+  ),
   ACK_WINDOW: setting(
     ackWindowType,
     "4d",
-    "How long an injection's price stays reserved for its acknowledgment; longer than a relay goes on trying.",
+    "How long an injection's price stays reserved for its acknowledgment. It should be longer than a relay retries.",
   ),
   AD_SERVER_REPORT_KEY: optionalSetting(
     textType,
-    "Key of the operator, for reports on all publishers. Without it there are only publishers' own.",
+    "Key of the operator, for reports on all publishers. Without it, only publishers can read reports, on themselves.",
   ),
   AD_SERVER_FAULTS: optionalSetting(
     faultsType,
-    "Faults on purpose, for tests: see apps/ad-server/README.md. Off by default.",
+    "Faults to inject on purpose, for tests: see apps/ad-server/README.md. Off by default.",
   ),
   ...EMBEDDING_SETTINGS,
   ...COMMON_SETTINGS,
@@ -125,7 +130,7 @@ const adServerConfigSchema = z
     floorCpmMicros: settings.FLOOR_CPM_MICROS,
     pacing: { mode: settings.PACING, days: settings.PACING_DAYS },
     ackWindowMs: settings.ACK_WINDOW,
-    /** Absent where relevance is lexical. */
+    /** Undefined if relevance is lexical. */
     embedding: embeddingOptionsOf(settings),
     faultRules: settings.AD_SERVER_FAULTS ?? [],
     redisUrl: settings.REDIS_URL,
@@ -139,7 +144,7 @@ export interface AdServerConfig extends Readonly<z.infer<typeof adServerConfigSc
   readonly ads: readonly Ad[];
 }
 
-/** Reads the settings and the catalogue that they name; the faults of both come at once. */
+/** Reads the settings and the catalogue that they name. It returns the faults of both together. */
 export function loadAdServerConfig(env: Environment): ConfigResult<AdServerConfig> {
   const settings = loadConfig(adServerConfigSchema, env);
   const catalogFile = env["CATALOG_FILE"]?.trim() || SHIPPED_CATALOG_FILE;

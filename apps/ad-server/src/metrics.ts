@@ -3,20 +3,23 @@ import { createRegistry } from "@adrelay/service-kit";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { ResponseStore } from "./store/response-store.ts";
 
-/** Operations as labels name them; requests to other addresses are `other`. */
+/** Values of the label `operation`. Requests to any other path are `other`. */
 export type OperationLabel = "start" | "acknowledge" | "look_up" | "report" | "other";
 
-/** Why an offer can't be taken: its budget, the session's cap, or the plan of the day is used up. */
+/** Why an offer can't be taken: its budget, the session's cap or the day's pacing is used up. */
 const OBSTACLES = ["no_budget", "capped", "paced"] as const;
 
 /**
- * - `adserver_injections_total{outcome}`: ok, rejected, no_fill. From Redis: exact, and a restart keeps it.
- * - `adserver_acknowledgments_total{status}`: ok, no_ad_used; those recorded, each response once. From Redis.
- * - `adserver_disclosures_total{disclosed}`: true, false; of acknowledgments with ok. From Redis.
- * - `adserver_auctions_total{outcome}`: won, or what stopped the best offer where none was left: no_budget, capped,
- *   paced. `adserver_offers_passed_over_total{reason}`: the same reasons, offer by offer. From Redis.
+ * The metrics of the ad server. All but the last come from counts in Redis, so they are exact and survive a restart.
+ *
+ * - `adserver_injections_total{outcome}`: ok, rejected, no_fill.
+ * - `adserver_acknowledgments_total{status}`: ok, no_ad_used. Only recorded ones count, so each response counts once.
+ * - `adserver_disclosures_total{disclosed}`: true, false. Only acknowledgments with ok count.
+ * - `adserver_auctions_total{outcome}`: won or, if no offer could be taken, the obstacle to the best one: no_budget,
+ *   capped, paced.
+ * - `adserver_offers_passed_over_total{reason}`: the same obstacles, counted for each offer.
  * - `adserver_spend_micros_total`, `adserver_reserved_micros`, `adserver_reservations_expired_total`,
- *   `adserver_acknowledgments_unpaid_total`. From Redis.
+ *   `adserver_acknowledgments_unpaid_total`.
  * - `adserver_http_request_duration_seconds{operation,status}`: of this process.
  */
 export class AdServerMetrics {
@@ -42,7 +45,7 @@ export class AdServerMetrics {
   });
   readonly #auctions = new Counter({
     name: "adserver_auctions_total",
-    help: "Auctions held: won, or what stopped the best offer (no_budget, capped, paced).",
+    help: "Auctions held: won, or the obstacle to the best offer (no_budget, capped, paced).",
     labelNames: ["outcome"],
     registers: [this.#registry],
   });
@@ -65,7 +68,7 @@ export class AdServerMetrics {
     ),
     unpaid: this.#counterOf(
       "adserver_acknowledgments_unpaid_total",
-      "Acknowledgments that came after the window and found no budget.",
+      "Acknowledgments with ok that came after their window, when the budget was used up.",
     ),
   } as const;
   readonly #durations = new Histogram({
@@ -80,17 +83,17 @@ export class AdServerMetrics {
     this.#store = store;
   }
 
-  /** Where other parts put theirs. */
+  /** Other parts register their own metrics here. */
   get registry(): Registry {
     return this.#registry;
   }
 
-  /** Notes one finished request. */
+  /** Records the duration of one finished request. */
   observe(operation: OperationLabel, status: number, durationMs: number): void {
     this.#durations.observe({ operation, status }, durationMs / 1000);
   }
 
-  /** All metrics as of now. While Redis is away its counts are left out: a gap is true, an old number isn't. */
+  /** All current metrics. While Redis is away its counts are left out, since an old number would be wrong. */
   async collect(): Promise<Registry> {
     const counts = await this.#store.loadCounts();
     const counters = [
@@ -106,7 +109,7 @@ export class AdServerMetrics {
     if (counts.kind === "ok") {
       this.#fill((name) => counts.value.get(name) ?? 0);
     } else {
-      // Without labels a metric is there at 0, which would be untrue.
+      // After a reset, a metric without labels would be reported as 0, which would be wrong.
       for (const metric of [this.#reserved, ...Object.values(this.#sums)]) {
         metric.remove();
       }

@@ -22,7 +22,7 @@ test.each([
   ["Try the PRODUCT (Sponsored).", "ok"],
   ["Any pair will do.", "no_ad_used"],
   ["", "no_ad_used"],
-])("an answer of %j is %s", async (text, verdict) => {
+])("the verdict on the answer %j is %s", async (text, verdict) => {
   const caller = callerOf(server);
   const { id, product } = await caller.served();
   const { status, body } = await caller.acknowledge(id, text.replace("PRODUCT", product));
@@ -30,7 +30,7 @@ test.each([
   expect(body).toEqual({ ad_ack_id: expect.stringMatching(UUID), status: verdict, success: true });
 });
 
-test("an upper-case id is the same response", async () => {
+test("an id in capitals names the same response", async () => {
   const caller = callerOf(server);
   const { id, product } = await caller.served();
   expect((await caller.acknowledge(id.toUpperCase(), product)).status).toBe(200);
@@ -38,7 +38,7 @@ test("an upper-case id is the same response", async () => {
 });
 
 test.each([["the same text"], ["another text"]])(
-  "a second acknowledgment with %s is 409 and tells the first",
+  "a second acknowledgment with %s is 409 and returns the first one",
   async (text) => {
     const caller = callerOf(server);
     const { id } = await caller.served();
@@ -68,18 +68,15 @@ test("of many concurrent acknowledgments of one id exactly one is recorded", asy
   expect((await caller.lookUp(id)).body["posts"]).toBe(20);
 });
 
-test.each([PROMPTS.rejected, PROMPTS.no_fill])(
-  "a response to %j can't be acknowledged: 406",
-  async (prompt) => {
-    const caller = callerOf(server);
-    const { id } = await caller.served(prompt);
-    const { status, body } = await caller.acknowledge(id, "text");
-    expect(status).toBe(406);
-    expect(body).toMatchObject({ code: "not_acknowledgeable" });
-  },
-);
+test.each([PROMPTS.rejected, PROMPTS.no_fill])("acknowledging the response to %j is 406", async (prompt) => {
+  const caller = callerOf(server);
+  const { id } = await caller.served(prompt);
+  const { status, body } = await caller.acknowledge(id, "text");
+  expect(status).toBe(406);
+  expect(body).toMatchObject({ code: "not_acknowledgeable" });
+});
 
-test("an unknown id is 404, another publisher's is 403 and stays free", async () => {
+test("an unknown id is 404, and another publisher's id is 403 and stays unacknowledged", async () => {
   const caller = callerOf(server);
   expect((await caller.acknowledge(UNKNOWN_ID, "x")).body).toMatchObject({
     status: 404,
@@ -91,7 +88,7 @@ test("an unknown id is 404, another publisher's is 403 and stays free", async ()
   expect((await caller.acknowledge(id, product)).status).toBe(200);
 });
 
-test("the look-up tells verdict and posts to the own publisher only", async () => {
+test("the look-up returns verdict and posts, to the response's publisher only", async () => {
   const caller = callerOf(server);
   const { id, product } = await caller.served();
   expect((await caller.lookUp(id)).body).toEqual({
@@ -124,13 +121,13 @@ test.each([
   ["ad_response_id", { ad_response_id: 7, llm_response: "x" }],
   ["llm_response", { ad_response_id: UNKNOWN_ID }],
   ["llm_response", { ad_response_id: UNKNOWN_ID, llm_response: null }],
-])("a wrong %s is 422 by its path", async (path, body) => {
+])("a wrong %s is 422 with its path", async (path, body) => {
   const answer = await post(`${server.url()}/api/ad-injection/acknowledge/`, body);
   expect(answer.status).toBe(422);
   expect(answer.body).toMatchObject({ code: "validation_failed", errors: [{ path }] });
 });
 
-test("the metrics count recorded acknowledgments and not refused ones", async () => {
+test("the metrics count recorded acknowledgments but not refused ones", async () => {
   const caller = callerOf(server);
   const count = async () => sumOf(await fetchMetrics(server.url()), "adserver_acknowledgments_total");
   const before = await count();
@@ -144,7 +141,7 @@ test.each([
   ["PRODUCT (Sponsored) is light.", true],
   ["PRODUCT is light.", false],
   ["Any pair will do.", null],
-])("of %j the books keep a disclosure of %s", async (text, disclosed) => {
+])("the disclosure recorded for %j is %s", async (text, disclosed) => {
   const caller = callerOf(server);
   const count = async () =>
     sumOf(await fetchMetrics(server.url()), "adserver_disclosures_total", { disclosed: String(disclosed) });
@@ -155,7 +152,7 @@ test.each([
   expect(await count()).toBe(before + (disclosed === null ? 0 : 1));
 });
 
-test("a link to the landing page is a use of the ad", async () => {
+test("a link to the landing page counts as a use of the ad", async () => {
   const caller = callerOf(server);
   const { id } = await caller.served();
   const text = "Look here: https://stridewell.example/tempo-3 or https://velmora.example/drift";

@@ -10,7 +10,7 @@ export const PROMPTS = {
   no_fill: "What is the derivative of x squared times sine x?",
 } as const;
 
-/** What a test looks at of an answer. */
+/** An answer as tests look at it. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
@@ -22,12 +22,12 @@ export interface TestAdServer {
   readonly url: () => string;
   readonly redis: TestRedis;
   readonly app: () => AppProcess;
-  /** kill -9, and a new process with the same Redis. */
+  /** Kills the process with kill -9 and starts a new one with the same Redis. */
   crashAndRestart(): Promise<void>;
   dispose(): Promise<void>;
 }
 
-/** Starts both; settings are those of a quick test unless overridden. */
+/** Starts the ad server and its Redis. `env` overrides the settings for tests. */
 export async function startAdServer(env: Readonly<Record<string, string>> = {}): Promise<TestAdServer> {
   const redis = await startTestRedis();
   const launch = () =>
@@ -65,7 +65,7 @@ export function injectionOf(prompt: string, more: object = {}) {
   };
 }
 
-/** Sends a body as it stands: text, or an object as JSON. A header of null is left out. */
+/** Posts a text unchanged, or an object as JSON. A header that is null isn't sent. */
 export async function post(
   url: string,
   body: string | object,
@@ -76,7 +76,7 @@ export async function post(
   const response = await fetch(url, {
     method: "POST",
     headers: Object.fromEntries(sent),
-    // Bytes: for a text fetch would add a Content-Type of its own.
+    // As bytes, since fetch would add its own Content-Type to a string.
     body: new TextEncoder().encode(typeof body === "string" ? body : JSON.stringify(body)),
   });
   return answerOf(response);
@@ -93,7 +93,7 @@ async function answerOf(response: Response): Promise<Answer> {
   return { status: response.status, headers: response.headers, body };
 }
 
-/** The calls of a publisher against one ad server. */
+/** The calls of a publisher to an ad server. */
 export function callerOf(server: TestAdServer) {
   const start = (prompt: string, more: object = {}) =>
     post(`${server.url()}${INJECTION_PATH}`, injectionOf(prompt, more));
@@ -102,7 +102,7 @@ export function callerOf(server: TestAdServer) {
   return {
     start,
     acknowledge,
-    /** An injection's id and product, after the status that its prompt is for. */
+    /** Requests an ad and returns the response's id and product. */
     served: async (prompt: string = PROMPTS.ok) => {
       const { body } = await start(prompt);
       return { id: String(body["ad_response_id"]), product: String(body["product_name"]) };

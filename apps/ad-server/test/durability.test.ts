@@ -9,8 +9,8 @@ beforeEach(async () => {
 });
 afterEach(() => server.dispose());
 
-/** State before a crash that a test looks for after it. */
-async function useIt() {
+/** Makes the state before a crash that a test expects after it. */
+async function makeState() {
   const caller = callerOf(server);
   const open = await caller.served();
   const closed = await caller.served();
@@ -19,12 +19,7 @@ async function useIt() {
   return { open, closed, unfilled, adAckId: body["ad_ack_id"] };
 }
 
-async function expectNothingForgotten({
-  open,
-  closed,
-  unfilled,
-  adAckId,
-}: Awaited<ReturnType<typeof useIt>>) {
+async function expectNothingLost({ open, closed, unfilled, adAckId }: Awaited<ReturnType<typeof makeState>>) {
   const caller = callerOf(server);
   const repeated = await caller.acknowledge(closed.id, "again");
   expect(repeated.body).toMatchObject({ status: 409, ad_ack_id: adAckId, acknowledgment_status: "ok" });
@@ -36,22 +31,22 @@ async function expectNothingForgotten({
   expect(sumOf(metrics, "adserver_injections_total", { outcome: "no_fill" })).toBe(1);
 }
 
-test("a kill -9 of the ad server forgets nothing", async () => {
-  const before = await useIt();
+test("a kill -9 of the ad server loses nothing", async () => {
+  const before = await makeState();
   await server.crashAndRestart();
-  await expectNothingForgotten(before);
+  await expectNothingLost(before);
 });
 
-test("a kill -9 of Redis forgets nothing", async () => {
-  const before = await useIt();
+test("a kill -9 of Redis loses nothing", async () => {
+  const before = await makeState();
   await server.redis.crash();
   await server.redis.restart();
   await eventually(async () => expect((await get(`${server.url()}/readyz`)).status).toBe(200));
-  await expectNothingForgotten(before);
+  await expectNothingLost(before);
 });
 
 test.each(["crash", "freeze"] as const)(
-  "while Redis is away (%s) each call is 503 within 1 s",
+  "while Redis is away (%s), every call is 503 within 1 s",
   async (how) => {
     const caller = callerOf(server);
     const { id, product } = await caller.served();
@@ -74,7 +69,7 @@ test.each(["crash", "freeze"] as const)(
   },
 );
 
-test("it serves again within 2 s of Redis", async () => {
+test("the ad server serves again within 2 s after Redis is back", async () => {
   const caller = callerOf(server);
   const { id, product } = await caller.served();
   await server.redis.crash();
@@ -83,7 +78,7 @@ test("it serves again within 2 s of Redis", async () => {
   await eventually(async () => expect((await caller.acknowledge(id, product)).status).toBe(200), 2000);
 });
 
-test("responses are kept for 30 days and no longer", async () => {
+test("a response is kept for 30 days", async () => {
   const { id } = await callerOf(server).served();
   const redis = new Redis(server.redis.url);
   const leftMs = await redis.pttl(`{adserver}:response:${id}`);

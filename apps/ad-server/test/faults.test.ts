@@ -13,7 +13,7 @@ async function faultyServer(faults: string): Promise<TestAdServer> {
   return server;
 }
 
-test("recoverable_error records nothing, and the next try does", async () => {
+test("recoverable_error records nothing, and a later try is recorded", async () => {
   const caller = callerOf(await faultyServer("acknowledge:recoverable_error*2"));
   const { id, product } = await caller.served();
   for (const _ of [1, 2]) {
@@ -25,7 +25,7 @@ test("recoverable_error records nothing, and the next try does", async () => {
   expect((await caller.acknowledge(id, product)).body).toMatchObject({ status: "ok" });
 });
 
-test("a status carries its Retry-After and a code that is no error of ours", async () => {
+test("a status has its Retry-After and the code injected_fault", async () => {
   const caller = callerOf(await faultyServer("acknowledge:429*1(retry_after=7); start:503*1"));
   const failed = await caller.start(PROMPTS.ok);
   expect([failed.status, failed.body["code"]]).toEqual([503, "injected_fault"]);
@@ -41,14 +41,14 @@ test("a reset cuts the connection without an answer", async () => {
   expect((await caller.start(PROMPTS.ok)).status).toBe(200);
 });
 
-test("a hang gives no answer until the caller goes", async () => {
+test("a hang gives no answer until the caller disconnects", async () => {
   const { url } = await faultyServer("acknowledge:hang*1");
   const signal = AbortSignal.timeout(300);
   const call = fetch(`${url()}${ACKNOWLEDGE_PATH}`, request(signal));
   await expect(call).rejects.toMatchObject({ name: "TimeoutError" });
 });
 
-test("a drip sends its headers at once and its body a byte at a time", async () => {
+test("a drip sends its headers immediately and its body byte by byte", async () => {
   const { url } = await faultyServer("acknowledge:drip*1");
   const controller = new AbortController();
   const response = await fetch(`${url()}${ACKNOWLEDGE_PATH}`, request(controller.signal));
@@ -60,7 +60,7 @@ test("a drip sends its headers at once and its body a byte at a time", async () 
   controller.abort();
 });
 
-test("a fault needs a good key first", async () => {
+test("a call with a bad key gets 401 instead of a fault", async () => {
   const { url } = await faultyServer("any:503");
   const response = await fetch(`${url()}${ACKNOWLEDGE_PATH}`, { method: "POST" });
   expect(response.status).toBe(401);

@@ -19,7 +19,7 @@ const SHOE = {
 
 const folder = mkdtempSync(join(tmpdir(), "adrelay-catalog-"));
 const file = join(folder, "catalog.yaml");
-// JSON is YAML.
+// Every JSON text is YAML too.
 const write = (...ads: object[]) => writeFileSync(file, JSON.stringify(ads, null, 2));
 
 let server: TestAdServer;
@@ -55,7 +55,7 @@ test("a changed catalogue takes effect without a restart, with its diff in the l
   expect(sumOf(metrics, "adserver_catalog_loaded_timestamp_seconds")).toBeGreaterThan(1_700_000_000);
 });
 
-test("a faulty catalogue is refused whole with all its faults, and the old one stays", async () => {
+test("a faulty catalogue is refused as a whole with all its faults, and the old one stays", async () => {
   write(
     { ...SHOE, product_name: "Velmora New" },
     { ...SHOE, id: "b", bid_cpm_micros: -1 },
@@ -71,7 +71,7 @@ test("a faulty catalogue is refused whole with all its faults, and the old one s
   expect(await reloads("refused")).toBe(1);
 });
 
-test("text that is no YAML, and no file at all, leave the old catalogue in force", async () => {
+test("a file that isn't YAML or is missing leaves the old catalogue in force", async () => {
   writeFileSync(file, "- id: [");
   await eventually(() => expect(linesOf("catalog_refused")).toHaveLength(2));
   rmSync(file);
@@ -79,14 +79,14 @@ test("text that is no YAML, and no file at all, leave the old catalogue in force
   expect(await productNow()).toBe("Velmora Swift");
 });
 
-test("a file that is put in its place by a rename is taken", async () => {
+test("a file that is renamed into place is loaded", async () => {
   const beside = join(folder, "new.yaml");
   writeFileSync(beside, JSON.stringify([{ ...SHOE, product_name: "Velmora Third" }]));
   renameSync(beside, file);
   await eventually(async () => expect(await productNow()).toBe("Velmora Third"));
 });
 
-test("a change that keeps the file's size and time of change is taken", async () => {
+test("a change that keeps the file's size and mtime is loaded", async () => {
   const before = await reloads("unchanged");
   const pretend = () => utimesSync(file, 1_800_000_000, 1_800_000_000);
   pretend();
@@ -96,7 +96,7 @@ test("a change that keeps the file's size and time of change is taken", async ()
   await eventually(async () => expect(await productNow()).toBe("Velmora Forth"));
 });
 
-test("SIGHUP reads the file again, and one that says the same changes nothing", async () => {
+test("SIGHUP reads the file again, and an unchanged file changes nothing", async () => {
   const before = await reloads("unchanged");
   server.app().kill("SIGHUP");
   await eventually(async () => expect(await reloads("unchanged")).toBe(before + 1));

@@ -2,122 +2,122 @@ import { eventually } from "@adrelay/testkit";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { makeSpendReport } from "../src/money/spend-report.ts";
 import { adKey, COUNTS_KEY, responseKey } from "../src/store/keys.ts";
-import { OTHER_PUBLISHER, offerOf, openBooks, PUBLISHER } from "./books-on-redis.ts";
+import { OTHER_PUBLISHER, offerOf, openTestStore, PUBLISHER } from "./test-store.ts";
 
-let books: Awaited<ReturnType<typeof openBooks>>;
+let store: Awaited<ReturnType<typeof openTestStore>>;
 beforeAll(async () => {
-  books = await openBooks();
+  store = await openTestStore();
 });
-beforeEach(() => books.clear());
-afterAll(() => books.dispose());
+beforeEach(() => store.clear());
+afterAll(() => store.dispose());
 
 const times = <T>(count: number, act: (n: number) => Promise<T>) =>
   Promise.all(Array.from({ length: count }, (_, n) => act(n)));
 const adsOf = (served: readonly { ad: string | undefined }[]) => served.map(({ ad }) => ad);
 const countOf = (ads: readonly (string | undefined)[], wanted: string | undefined) =>
   ads.filter((ad) => ad === wanted).length;
-/** Reservations end as soon as a sweep looks. */
-const AT_ONCE_MS = 0;
+/** An acknowledgment window that has passed when the next sweep runs. */
+const NO_WINDOW_MS = 0;
 
-test("of 200 injections at once a budget of ten pays exactly ten", async () => {
-  const served = await times(200, (n) => books.serve({ session: `s${n}` }));
+test("a budget for ten pays exactly ten of 200 concurrent injections", async () => {
+  const served = await times(200, (n) => store.serve({ session: `s${n}` }));
   expect(countOf(adsOf(served), "drift")).toBe(10);
-  expect(await books.fundsOf()).toEqual({ spent: 0, reserved: 1000 });
-  expect(await books.totals()).toMatchObject({ requests: 200, injected: 10, no_fill: 190, pending: 10 });
+  expect(await store.fundsOf()).toEqual({ spent: 0, reserved: 1000 });
+  expect(await store.totals()).toMatchObject({ requests: 200, injected: 10, no_fill: 190, pending: 10 });
 });
 
-test("a budget that the price doesn't divide keeps what is left over", async () => {
-  const served = await times(20, () => books.serve({ offers: [offerOf({ budget: 1099 })] }));
+test("what is left of a budget that the price doesn't divide stays unspent", async () => {
+  const served = await times(20, () => store.serve({ offers: [offerOf({ budget: 1099 })] }));
   expect(countOf(adsOf(served), "drift")).toBe(10);
-  expect((await books.fundsOf()).reserved).toBe(1000);
+  expect((await store.fundsOf()).reserved).toBe(1000);
 });
 
-test("the next offer is taken, at its own price, when the first has no budget", async () => {
+test("if the first offer has no budget, the next one is taken at its own price", async () => {
   const offers = [offerOf({ budget: 200 }), offerOf({ ad: "tempo", price: 70, budget: 140 })];
-  const served = await times(10, () => books.serve({ offers }));
+  const served = await times(10, () => store.serve({ offers }));
   const ads = adsOf(served);
   expect([countOf(ads, "drift"), countOf(ads, "tempo"), countOf(ads, undefined)]).toEqual([2, 2, 6]);
-  expect(await books.fundsOf("tempo")).toEqual({ spent: 0, reserved: 140 });
+  expect(await store.fundsOf("tempo")).toEqual({ spent: 0, reserved: 140 });
 });
 
-test("ok charges, no_ad_used releases, and what was released is sold again", async () => {
-  const served = await times(10, () => books.serve());
+test("ok charges, no_ad_used releases, and the released money is sold again", async () => {
+  const served = await times(10, () => store.serve());
   await times(10, async (n) => {
     const response = served[n];
-    return response && books.acknowledge(response, n < 4 ? "ok" : "no_ad_used");
+    return response && store.acknowledge(response, n < 4 ? "ok" : "no_ad_used");
   });
-  expect(await books.fundsOf()).toEqual({ spent: 400, reserved: 0 });
-  const again = await times(20, () => books.serve());
+  expect(await store.fundsOf()).toEqual({ spent: 400, reserved: 0 });
+  const again = await times(20, () => store.serve());
   expect(countOf(adsOf(again), "drift")).toBe(6);
-  expect(await books.fundsOf()).toEqual({ spent: 400, reserved: 600 });
+  expect(await store.fundsOf()).toEqual({ spent: 400, reserved: 600 });
 });
 
-test("what is released of a day that began twice leaves no more than nothing", async () => {
-  const response = await books.serve();
-  // As a clock leaves it that was set back over midnight, and then right again.
-  await books.redis.hset(adKey("drift"), "today", 30);
-  await books.acknowledge(response, "no_ad_used");
-  expect(await books.redis.hget(adKey("drift"), "today")).toBe("0");
+test("releasing on a day that began twice leaves a daily sum of zero, not less", async () => {
+  const response = await store.serve();
+  // The state after a clock was set back over midnight and then set right again.
+  await store.redis.hset(adKey("drift"), "today", 30);
+  await store.acknowledge(response, "no_ad_used");
+  expect(await store.redis.hget(adKey("drift"), "today")).toBe("0");
 });
 
 test("of many acknowledgments of one response exactly one charges", async () => {
-  const response = await books.serve();
-  const outcomes = await times(20, (n) => books.acknowledge(response, n % 2 === 0 ? "ok" : "no_ad_used"));
+  const response = await store.serve();
+  const outcomes = await times(20, (n) => store.acknowledge(response, n % 2 === 0 ? "ok" : "no_ad_used"));
   expect(outcomes.filter((kind) => kind === "recorded")).toHaveLength(1);
-  const { spent, reserved } = await books.fundsOf();
-  const { ok, no_ad_used } = await books.totals();
+  const { spent, reserved } = await store.fundsOf();
+  const { ok, no_ad_used } = await store.totals();
   expect([spent, reserved, ok + no_ad_used]).toEqual([ok * 100, 0, 1]);
 });
 
-test("another publisher's acknowledgment moves no money", async () => {
-  const response = await books.serve();
-  expect(await books.acknowledge({ ...response, publisher: OTHER_PUBLISHER }, "ok")).toBe("other_publisher");
-  expect(await books.fundsOf()).toEqual({ spent: 0, reserved: 100 });
+test("an acknowledgment by another publisher moves no money", async () => {
+  const response = await store.serve();
+  expect(await store.acknowledge({ ...response, publisher: OTHER_PUBLISHER }, "ok")).toBe("other_publisher");
+  expect(await store.fundsOf()).toEqual({ spent: 0, reserved: 100 });
 });
 
-test("a reservation ends with its window, once, however many sweep", async () => {
-  const store = books.storeOf(AT_ONCE_MS);
-  await times(10, () => books.serve({}, store));
-  const expired = await times(5, () => books.expire());
+test("a reservation ends once after its window, however many processes sweep", async () => {
+  const expiring = store.storeOf(NO_WINDOW_MS);
+  await times(10, () => store.serve({}, expiring));
+  const expired = await times(5, () => store.expire());
   expect(expired.reduce((sum, count) => sum + count, 0)).toBe(10);
-  expect(await books.fundsOf()).toEqual({ spent: 0, reserved: 0 });
-  expect(await books.totals()).toMatchObject({ injected: 10, expired: 10, pending: 0, reserved_micros: 0 });
+  expect(await store.fundsOf()).toEqual({ spent: 0, reserved: 0 });
+  expect(await store.totals()).toMatchObject({ injected: 10, expired: 10, pending: 0, reserved_micros: 0 });
 });
 
-test("a sweep takes no more at once than its batch", async () => {
-  const store = books.storeOf(AT_ONCE_MS);
-  await times(7, () => books.serve({}, store));
-  expect([await books.expire(3), await books.expire(3), await books.expire(3)]).toEqual([3, 3, 1]);
+test("a sweep ends at most one batch of reservations at a time", async () => {
+  const expiring = store.storeOf(NO_WINDOW_MS);
+  await times(7, () => store.serve({}, expiring));
+  expect([await store.expire(3), await store.expire(3), await store.expire(3)]).toEqual([3, 3, 1]);
 });
 
-test("a reservation within its window is left alone", async () => {
-  await books.serve();
-  expect(await books.expire()).toBe(0);
+test("a sweep leaves a reservation within its window alone", async () => {
+  await store.serve();
+  expect(await store.expire()).toBe(0);
 });
 
-test("a reservation ends although its response is forgotten", async () => {
-  const { id } = await books.serve({}, books.storeOf(AT_ONCE_MS));
-  // As its lifetime would have done it, had no process been up for a month.
-  await books.redis.del(responseKey(id));
-  expect(await books.expire()).toBe(1);
-  expect(await books.fundsOf()).toEqual({ spent: 0, reserved: 0 });
+test("a reservation ends even if its response is forgotten", async () => {
+  const { id } = await store.serve({}, store.storeOf(NO_WINDOW_MS));
+  // This happens if no process runs for a month: the response's lifetime ends.
+  await store.redis.del(responseKey(id));
+  expect(await store.expire()).toBe(1);
+  expect(await store.fundsOf()).toEqual({ spent: 0, reserved: 0 });
 });
 
-test("an ok after the window is charged while there is budget", async () => {
-  const response = await books.serve({}, books.storeOf(AT_ONCE_MS));
-  await books.expire();
-  expect(await books.acknowledge(response, "ok")).toBe("recorded");
-  expect(await books.fundsOf()).toEqual({ spent: 100, reserved: 0 });
-  expect(await books.totals()).toMatchObject({ ok: 1, expired: 0, unpaid: 0, spent_micros: 100 });
+test("an ok after the window is charged if there is budget", async () => {
+  const response = await store.serve({}, store.storeOf(NO_WINDOW_MS));
+  await store.expire();
+  expect(await store.acknowledge(response, "ok")).toBe("recorded");
+  expect(await store.fundsOf()).toEqual({ spent: 100, reserved: 0 });
+  expect(await store.totals()).toMatchObject({ ok: 1, expired: 0, unpaid: 0, spent_micros: 100 });
 });
 
-test("an ok after the window is unpaid when its budget is sold again", async () => {
-  const late = await books.serve({}, books.storeOf(AT_ONCE_MS));
-  await books.expire();
-  await times(10, () => books.serve());
-  expect(await books.acknowledge(late, "ok")).toBe("recorded");
-  expect(await books.fundsOf()).toEqual({ spent: 0, reserved: 1000 });
-  expect(await books.totals()).toMatchObject({
+test("an ok after the window is unpaid if its budget is sold again", async () => {
+  const late = await store.serve({}, store.storeOf(NO_WINDOW_MS));
+  await store.expire();
+  await times(10, () => store.serve());
+  expect(await store.acknowledge(late, "ok")).toBe("recorded");
+  expect(await store.fundsOf()).toEqual({ spent: 0, reserved: 1000 });
+  expect(await store.totals()).toMatchObject({
     injected: 11,
     ok: 1,
     pending: 10,
@@ -126,32 +126,32 @@ test("an ok after the window is unpaid when its budget is sold again", async () 
   });
 });
 
-test("an ok after the window is unpaid when the ad isn't sold any more", async () => {
-  const late = await books.serve({}, books.storeOf(AT_ONCE_MS));
-  await books.expire();
-  await books.acknowledge(late, "ok", 0);
-  expect(await books.totals()).toMatchObject({ ok: 1, unpaid: 1, spent_micros: 0 });
+test("an ok after the window is unpaid if the catalogue no longer has the ad", async () => {
+  const late = await store.serve({}, store.storeOf(NO_WINDOW_MS));
+  await store.expire();
+  await store.acknowledge(late, "ok", 0);
+  expect(await store.totals()).toMatchObject({ ok: 1, unpaid: 1, spent_micros: 0 });
 });
 
-test("an ok within the window is charged although the budget was cut since", async () => {
-  const response = await books.serve();
-  await books.acknowledge(response, "ok", 0);
-  expect(await books.fundsOf()).toEqual({ spent: 100, reserved: 0 });
+test("an ok within the window is charged even if the budget was cut meanwhile", async () => {
+  const response = await store.serve();
+  await store.acknowledge(response, "ok", 0);
+  expect(await store.fundsOf()).toEqual({ spent: 100, reserved: 0 });
 });
 
 test("a no_ad_used after the window releases nothing a second time", async () => {
-  const late = await books.serve({}, books.storeOf(AT_ONCE_MS));
-  await books.expire();
-  await books.acknowledge(late, "no_ad_used");
-  expect(await books.fundsOf()).toEqual({ spent: 0, reserved: 0 });
-  expect(await books.totals()).toMatchObject({ injected: 1, no_ad_used: 1, expired: 0, pending: 0 });
+  const late = await store.serve({}, store.storeOf(NO_WINDOW_MS));
+  await store.expire();
+  await store.acknowledge(late, "no_ad_used");
+  expect(await store.fundsOf()).toEqual({ spent: 0, reserved: 0 });
+  expect(await store.totals()).toMatchObject({ injected: 1, no_ad_used: 1, expired: 0, pending: 0 });
 });
 
-test("another budget in the catalogue counts from the next injection on", async () => {
-  await times(20, () => books.serve());
-  const more = await times(20, () => books.serve({ offers: [offerOf({ budget: 1500 })] }));
+test("a changed budget counts from the next injection on", async () => {
+  await times(20, () => store.serve());
+  const more = await times(20, () => store.serve({ offers: [offerOf({ budget: 1500 })] }));
   expect(countOf(adsOf(more), "drift")).toBe(5);
-  const less = await times(5, () => books.serve({ offers: [offerOf({ budget: 300 })] }));
+  const less = await times(5, () => store.serve({ offers: [offerOf({ budget: 300 })] }));
   expect(countOf(adsOf(less), "drift")).toBe(0);
 });
 
@@ -159,62 +159,62 @@ const capped = (windowMs: number) => [
   offerOf({ budget: 100_000, cap: { per_session: 3, window_ms: windowMs } }),
 ];
 
-test("a session gets no more than its cap, however many ask at once", async () => {
+test("a session gets no more than its cap, however many requests are concurrent", async () => {
   const served = await times(60, (n) =>
-    books.serve({ offers: capped(60_000), session: n % 2 === 0 ? "one" : "other" }),
+    store.serve({ offers: capped(60_000), session: n % 2 === 0 ? "one" : "other" }),
   );
   expect(countOf(adsOf(served), "drift")).toBe(6);
 });
 
-test("an impression that wasn't used gives its place in the cap back", async () => {
+test("an impression that wasn't used no longer counts towards the cap", async () => {
   const offers = capped(60_000);
-  const served = await times(3, () => books.serve({ offers }));
-  expect((await books.serve({ offers })).ad).toBeUndefined();
+  const served = await times(3, () => store.serve({ offers }));
+  expect((await store.serve({ offers })).ad).toBeUndefined();
   await times(3, async (n) => {
     const response = served[n];
-    return response && books.acknowledge(response, n === 0 ? "no_ad_used" : "ok");
+    return response && store.acknowledge(response, n === 0 ? "no_ad_used" : "ok");
   });
-  const again = await times(5, () => books.serve({ offers }));
+  const again = await times(5, () => store.serve({ offers }));
   expect(countOf(adsOf(again), "drift")).toBe(1);
 });
 
-test("an impression that expired gives its place in the cap back", async () => {
+test("an impression that expired no longer counts towards the cap", async () => {
   const offers = capped(60_000);
-  await times(3, () => books.serve({ offers }, books.storeOf(AT_ONCE_MS)));
-  expect((await books.serve({ offers })).ad).toBeUndefined();
-  await books.expire();
-  expect((await books.serve({ offers })).ad).toBe("drift");
+  await times(3, () => store.serve({ offers }, store.storeOf(NO_WINDOW_MS)));
+  expect((await store.serve({ offers })).ad).toBeUndefined();
+  await store.expire();
+  expect((await store.serve({ offers })).ad).toBe("drift");
 });
 
-test("a cap slides: what is older than its window doesn't count", async () => {
+test("impressions older than the cap's window don't count", async () => {
   const offers = capped(400);
-  await times(3, () => books.serve({ offers }));
-  expect((await books.serve({ offers })).ad).toBeUndefined();
-  await eventually(async () => expect((await books.serve({ offers })).ad).toBe("drift"));
+  await times(3, () => store.serve({ offers }));
+  expect((await store.serve({ offers })).ad).toBeUndefined();
+  await eventually(async () => expect((await store.serve({ offers })).ad).toBe("drift"));
 });
 
-test("nothing of a cap is left after its window", async () => {
-  await times(3, () => books.serve({ offers: capped(200) }));
-  const caps = () => books.redis.keys("{adserver}:cap:*");
+test("the keys of a cap are gone after its window", async () => {
+  await times(3, () => store.serve({ offers: capped(200) }));
+  const caps = () => store.redis.keys("{adserver}:cap:*");
   expect(await caps()).toHaveLength(1);
   await eventually(async () => expect(await caps()).toEqual([]));
 });
 
 const DAY_MS = 86_400_000;
 
-test("pacing holds a small daily budget back after its head start", async () => {
+test("pacing holds back a small daily budget after the head start", async () => {
   const pace = { days: 3650, head_start: 500 };
-  const served = await times(20, () => books.serve({ offers: [offerOf({ budget: 2000, pace })] }));
+  const served = await times(20, () => store.serve({ offers: [offerOf({ budget: 2000, pace })] }));
   expect(countOf(adsOf(served), "drift")).toBe(5);
 });
 
-/** How much of a day's plan is open at a moment: the part of the day that has gone, and an hour. */
+/** The part of a day's budget that pacing allows by now: the part of the day that has passed, and an hour. */
 const openShare = (nowMs: number) => Math.min(1, ((nowMs % DAY_MS) + 3_600_000) / DAY_MS);
 
-test("without an end pacing opens an equal share of the budget as the day goes", async () => {
+test("without an end, pacing sells an equal share of the budget evenly through each day", async () => {
   const offers = [offerOf({ price: 10, budget: 4800, pace: { days: 2, head_start: 0 } })];
   const beforeMs = Date.now();
-  const served = await times(260, () => books.serve({ offers }));
+  const served = await times(260, () => store.serve({ offers }));
   const sold = countOf(adsOf(served), "drift");
   const afterMs = Date.now();
   const isOneDay = Math.floor(beforeMs / DAY_MS) === Math.floor(afterMs / DAY_MS);
@@ -222,11 +222,11 @@ test("without an end pacing opens an equal share of the budget as the day goes",
   expect(sold).toBeLessThanOrEqual(240 * openShare(isOneDay ? afterMs : beforeMs));
 });
 
-test("pacing lets an hour of a flight's budget be sold at its very beginning", async () => {
+test("at the beginning of a flight, pacing allows an hour's share of the budget", async () => {
   const nowMs = Date.now();
   const pace = { days: 30, head_start: 0, from_ms: nowMs, until_ms: nowMs + 10 * 3_600_000 };
-  const served = await times(60, () => books.serve({ offers: [offerOf({ budget: 10_000, pace })] }));
-  // A tenth of 100 impressions; the day may end in between, and the flight's plan begins anew then.
+  const served = await times(60, () => store.serve({ offers: [offerOf({ budget: 10_000, pace })] }));
+  // A tenth of 100 impressions. If midnight comes in between, the pacing of the flight begins anew.
   expect(countOf(adsOf(served), "drift")).toBeGreaterThanOrEqual(10);
   expect(countOf(adsOf(served), "drift")).toBeLessThanOrEqual(21);
 });
@@ -234,28 +234,28 @@ test("pacing lets an hour of a flight's budget be sold at its very beginning", a
 test("pacing holds nothing back in the last hour of a flight", async () => {
   const nowMs = Date.now();
   const pace = { days: 30, head_start: 0, from_ms: nowMs - 30 * DAY_MS, until_ms: nowMs + 60_000 };
-  const served = await times(20, () => books.serve({ offers: [offerOf({ pace })] }));
+  const served = await times(20, () => store.serve({ offers: [offerOf({ pace })] }));
   expect(countOf(adsOf(served), "drift")).toBe(10);
 });
 
-test("what was paced and released can be sold again the same day", async () => {
+test("what was released can be sold again on the same day despite pacing", async () => {
   const offers = [offerOf({ budget: 2000, pace: { days: 3650, head_start: 500 } })];
-  const served = await times(10, () => books.serve({ offers }));
+  const served = await times(10, () => store.serve({ offers }));
   expect(countOf(adsOf(served), "drift")).toBe(5);
   await times(10, async (n) => {
     const response = served[n];
-    return response?.ad && books.acknowledge(response, "no_ad_used");
+    return response?.ad && store.acknowledge(response, "no_ad_used");
   });
-  const again = await times(10, () => books.serve({ offers }));
+  const again = await times(10, () => store.serve({ offers }));
   expect(countOf(adsOf(again), "drift")).toBe(5);
 });
 
-test("the report balances, row by row, whatever happens to whom", async () => {
+test("every row of the report balances after a mix of all outcomes", async () => {
   const verdicts = ["ok", "no_ad_used", "none", "late"] as const;
   const groups = ["ad", "advertiser", "publisher", "day"] as const;
   const served = await times(300, async (n) => {
     const verdict = verdicts[n % 4] ?? "none";
-    const response = await books.serve(
+    const response = await store.serve(
       {
         offers: [
           offerOf({ price: 97, budget: 4000 }),
@@ -264,24 +264,24 @@ test("the report balances, row by row, whatever happens to whom", async () => {
         publisher: n % 3 === 0 ? PUBLISHER : OTHER_PUBLISHER,
         decision: n % 11 === 0 ? "rejected" : n % 13 === 0 ? "no_fill" : "auction",
       },
-      books.storeOf(verdict === "late" || n % 8 === 2 ? AT_ONCE_MS : 60_000),
+      store.storeOf(verdict === "late" || n % 8 === 2 ? NO_WINDOW_MS : 60_000),
     );
     return { response, verdict };
   });
   const acknowledge = (wanted: string, verdict: "ok" | "no_ad_used") =>
     Promise.all(
       served.map(({ response, verdict: planned }) =>
-        planned === wanted && response.ad ? books.acknowledge(response, verdict, 4000) : undefined,
+        planned === wanted && response.ad ? store.acknowledge(response, verdict, 4000) : undefined,
       ),
     );
   await acknowledge("ok", "ok");
   await acknowledge("no_ad_used", "no_ad_used");
-  await books.expire(1000);
+  await store.expire(1000);
   await acknowledge("late", "ok");
 
-  const entries = await books.entries();
-  const funds = await Promise.all((await books.allAds()).map((ad) => books.fundsOf(ad)));
-  const counts = await books.redis.hgetall(COUNTS_KEY);
+  const entries = await store.entries();
+  const funds = await Promise.all((await store.allAds()).map((ad) => store.fundsOf(ad)));
+  const counts = await store.redis.hgetall(COUNTS_KEY);
   for (const group of groups) {
     const { rows, totals } = makeSpendReport(entries, group);
     for (const row of [...rows, totals]) {
@@ -300,16 +300,16 @@ test("the report balances, row by row, whatever happens to whom", async () => {
   }
 });
 
-test("auctions are counted by what became of them", async () => {
+test("auctions are counted by their outcome", async () => {
   const pace = { days: 3650, head_start: 0 };
-  await books.serve();
-  await books.serve({ offers: [offerOf({ budget: 99 }), offerOf({ ad: "tempo", pace })] });
-  await books.serve({ offers: [offerOf({ ad: "tempo", pace })] });
-  await books.serve({
+  await store.serve();
+  await store.serve({ offers: [offerOf({ budget: 99 }), offerOf({ ad: "tempo", pace })] });
+  await store.serve({ offers: [offerOf({ ad: "tempo", pace })] });
+  await store.serve({
     offers: capped(60_000).map((offer) => ({ ...offer, cap: { per_session: 0, window_ms: 1 } })),
   });
-  await books.serve({ decision: "no_fill" });
-  expect(await books.redis.hgetall(COUNTS_KEY)).toMatchObject({
+  await store.serve({ decision: "no_fill" });
+  expect(await store.redis.hgetall(COUNTS_KEY)).toMatchObject({
     "auctions:won": "1",
     "auctions:no_budget": "1",
     "auctions:paced": "1",

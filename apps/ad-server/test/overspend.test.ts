@@ -4,19 +4,19 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeRandom } from "../../../e2e/chaos/random.ts";
 import { ADS_KEY, adKey } from "../src/store/keys.ts";
 import { get } from "./ad-server.ts";
-import { OPERATOR_KEY, startUnderFire } from "./money-under-fire.ts";
+import { OPERATOR_KEY, startOverspendTest } from "./overspend-round.ts";
 
-/** `OVERSPEND_SEEDS=50` for the long run; `OVERSPEND_SEED` for the first of them, to see one again. */
+/** `OVERSPEND_SEEDS=50` makes a long run. `OVERSPEND_SEED` sets the first seed, to repeat a round. */
 const SEEDS = Number(process.env["OVERSPEND_SEEDS"] ?? 2);
 const FIRST_SEED = Number(process.env["OVERSPEND_SEED"] ?? Date.now() % 1_000_000);
 
-let world: Awaited<ReturnType<typeof startUnderFire>>;
+let servers: Awaited<ReturnType<typeof startOverspendTest>>;
 beforeAll(async () => {
-  world = await startUnderFire();
+  servers = await startOverspendTest();
 });
-afterAll(() => world.dispose());
+afterAll(() => servers.dispose());
 
-/** What the responses themselves say: the money of each, added up without the help of any counter. */
+/** Adds up the money of all responses, without using any counter. */
 async function sumOfResponses(redis: Redis) {
   const sums = { injected: 0, ok: 0, no_ad_used: 0, paidMicros: 0 };
   for (const key of await redis.keys("{adserver}:response:*")) {
@@ -37,30 +37,34 @@ async function sumOfSpent(redis: Redis): Promise<number> {
 }
 
 test.each(Array.from({ length: SEEDS }, (_, index) => FIRST_SEED + index))(
-  "seed %i: no budget is overspent through kill -9, and the books balance",
+  "seed %i: despite kill -9 no budget is overspent and the counters balance",
   async (seed) => {
-    const round = await world.round(makeRandom(`overspend-${seed}`));
+    const round = await servers.round(makeRandom(`overspend-${seed}`));
     expect(round.overspends).toEqual([]);
-    expect(round.looks).toBeGreaterThan(50);
+    expect(round.reads).toBeGreaterThan(50);
 
-    // What was left behind by the killed is released by those who live.
+    // The surviving process releases the reservations of the killed one.
     const totals = await eventually(async () => {
-      const { body } = await get(`${world.url(0)}/reports/spend`, OPERATOR_KEY);
+      const { body } = await get(`${servers.url(0)}/reports/spend`, OPERATOR_KEY);
       const { totals: found } = Object(body);
       expect(found.pending).toBe(0);
       return found;
     }, 10_000);
-    const books = await sumOfResponses(world.redis);
+    const responses = await sumOfResponses(servers.redis);
     expect(totals.requests).toBe(totals.injected + totals.rejected + totals.no_fill);
     expect(totals.injected).toBe(totals.ok + totals.no_ad_used + totals.expired);
-    expect(totals).toMatchObject({ injected: books.injected, ok: books.ok, no_ad_used: books.no_ad_used });
-    expect(totals).toMatchObject({ reserved_micros: 0, spent_micros: books.paidMicros });
-    expect(await sumOfSpent(world.redis)).toBe(books.paidMicros);
+    expect(totals).toMatchObject({
+      injected: responses.injected,
+      ok: responses.ok,
+      no_ad_used: responses.no_ad_used,
+    });
+    expect(totals).toMatchObject({ reserved_micros: 0, spent_micros: responses.paidMicros });
+    expect(await sumOfSpent(servers.redis)).toBe(responses.paidMicros);
 
-    // Nobody was told more than the books hold; a caller that was cut off may have been told less.
+    // No caller got more successes than are counted. A caller whose connection was cut may have got fewer.
     expect(round.served).toBeLessThanOrEqual(totals.injected);
     expect(round.acknowledged.get("ok") ?? 0).toBeLessThanOrEqual(totals.ok);
-    // The round was worth something: money was spent, and the budgets didn't last for everybody.
+    // The round tested something: money was spent, and some requests found no budget.
     expect(totals.spent_micros).toBeGreaterThan(0);
     expect(totals.no_fill).toBeGreaterThan(0);
   },

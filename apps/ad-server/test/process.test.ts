@@ -8,16 +8,16 @@ beforeAll(async () => {
 });
 afterAll(() => redis.dispose());
 
-/** How a process ends that can't start. */
+/** Starts a process that must fail to start. */
 async function failedStart(env: Record<string, string>): Promise<AppStartError> {
   const outcome = await startApp("ad-server", env).catch((error: unknown) => error);
   if (outcome instanceof AppStartError) {
     return outcome;
   }
-  throw new TypeError("it started all the same");
+  throw new TypeError("the ad server started, but it should have failed");
 }
 
-test("every faulty setting is named at once, without its value, and the exit code is 2", async () => {
+test("all faulty settings are reported without values, and the exit code is 2", async () => {
   const { exit, stderr } = await failedStart({
     AD_SERVER_PORT: "secret-port",
     REDIS_URL: "secret-url",
@@ -34,13 +34,13 @@ test("every faulty setting is named at once, without its value, and the exit cod
   expect(stderr).not.toContain("secret-");
 });
 
-test.each(["", " , "])("keys of %j are no keys", async (keys) => {
+test.each(["", " , "])("AD_SERVER_API_KEYS of %j is refused", async (keys) => {
   const { exit, stderr } = await failedStart({ AD_SERVER_API_KEYS: keys });
   expect(exit).toBe(2);
   expect(stderr).toContain("AD_SERVER_API_KEYS");
 });
 
-test("SIGTERM ends it with 0, and what it served stays out of its logs", async () => {
+test("after SIGTERM the exit code is 0, and no prompt, key or address is in the logs", async () => {
   const server = await startAdServer();
   const { product } = await callerOf(server).served();
   await callerOf(server).start(PROMPTS.rejected);
@@ -52,7 +52,7 @@ test("SIGTERM ends it with 0, and what it served stays out of its logs", async (
   await server.dispose();
 });
 
-test("SIGTERM ends it with 0 although callers hang on a fault", async () => {
+test("after SIGTERM the exit code is 0 even if callers hang on an injected fault", async () => {
   const server = await startAdServer({ AD_SERVER_FAULTS: "any:hang", SHUTDOWN_TIMEOUT_MS: "20000" });
   const hanging = callerOf(server)
     .start(PROMPTS.ok)
@@ -65,7 +65,7 @@ test("SIGTERM ends it with 0 although callers hang on a fault", async () => {
   await server.dispose();
 });
 
-test("a Redis that forgets is refused with a reason", async () => {
+test("a Redis without append-only file is refused with a reason", async () => {
   const forgetful = await startTestRedis(["--appendonly", "no"]);
   const { exit, stderr } = await failedStart({ AD_SERVER_API_KEYS: KEY, REDIS_URL: forgetful.url });
   expect(exit).toBe(1);
@@ -73,7 +73,7 @@ test("a Redis that forgets is refused with a reason", async () => {
   await forgetful.dispose();
 });
 
-test("a port that is taken is named, with exit code 1", async () => {
+test("a taken port is reported, and the exit code is 1", async () => {
   const env = { AD_SERVER_API_KEYS: KEY, REDIS_URL: redis.url };
   const first = await startApp("ad-server", { ...env, AD_SERVER_PORT: "0" });
   const { exit, stderr } = await failedStart({ ...env, AD_SERVER_PORT: String(first.listening["port"]) });

@@ -31,11 +31,11 @@ afterAll(() => server.dispose());
 const start = (key: string) =>
   post(`${server.url()}${INJECTION_PATH}`, injectionOf(PROMPTS.no_fill), { "X-Service-API-Key": key });
 
-test("calls beyond rate and burst get 429 with Retry-After, and others go on", async () => {
+test("calls beyond rate and burst get 429, while other publishers and operations are served", async () => {
   const answers = await Promise.all(Array.from({ length: 200 }, () => start(KEY)));
   const limited = answers.filter(({ status }) => status === 429);
   const served = answers.filter(({ status }) => status === 202);
-  // A slow machine may get into a second or third window.
+  // On a slow machine the calls may reach into a second or third window.
   expect(served.length).toBeGreaterThanOrEqual(PER_SECOND + BURST);
   expect(served.length + limited.length).toBe(200);
   for (const { headers, body } of limited) {
@@ -47,18 +47,18 @@ test("calls beyond rate and burst get 429 with Retry-After, and others go on", a
   expect((await callerOf(server).acknowledge(UNKNOWN_ID, "text")).status).toBe(404);
 });
 
-test("a limited caller is served again once Retry-After has passed", async () => {
+test("a limited publisher is served again after Retry-After", async () => {
   await eventually(async () => {
     expect((await start(KEY)).status).toBe(202);
   });
 });
 
-test("calls without a good key count for nobody", async () => {
+test("calls without a good key are 401, however many there are", async () => {
   const answers = await Promise.all(Array.from({ length: 100 }, () => start("not-a-key")));
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]));
 });
 
-test("a revoked key is told so at every address", async () => {
+test("a revoked key gets 403 key_revoked on every path", async () => {
   const headers = { "X-Service-API-Key": REVOKED_KEY };
   for (const path of [INJECTION_PATH, ACKNOWLEDGE_PATH]) {
     const { status, body } = await post(`${server.url()}${path}`, {}, headers);
@@ -68,7 +68,7 @@ test("a revoked key is told so at every address", async () => {
   expect([status, body["code"]]).toEqual([403, "key_revoked"]);
 });
 
-test("while Redis is away a limited operation is 503, as the rest", async () => {
+test("while Redis is away a rate-limited operation is 503", async () => {
   await server.redis.stop();
   const { status, body } = await start(KEY);
   expect([status, body["code"]]).toEqual([503, "storage_unavailable"]);

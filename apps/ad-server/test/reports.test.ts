@@ -17,7 +17,7 @@ import {
 } from "./ad-server.ts";
 
 const OPERATOR_KEY = "key-of-the-operator";
-/** The bid of one impression is 4,200 micros; alone in its auction it pays the floor. */
+/** The ad bids 4,200 micros for one impression. As the only ad in its auction it pays the floor. */
 const FLOOR_MICROS = 2000;
 const AD = {
   id: "drift",
@@ -49,7 +49,7 @@ beforeAll(async () => {
   await caller.served();
   await caller.start(PROMPTS.rejected);
   await caller.start(PROMPTS.no_fill);
-  // The last of the budget goes to the other publisher, and its second request gets nothing.
+  // The other publisher gets the last of the budget, and its second request gets no ad.
   for (let request = 0; request < 2; request += 1) {
     await post(`${server.url()}${INJECTION_PATH}`, injectionOf(PROMPTS.ok), { [API_KEY_HEADER]: OTHER_KEY });
   }
@@ -68,7 +68,7 @@ const fetchText = async (path: string, accept: string) => {
 
 const OWN = { requests: 5, injected: 3, rejected: 1, no_fill: 1, ok: 1, no_ad_used: 1, pending: 1 };
 
-test("a publisher sees its own numbers, to the micro", async () => {
+test("a publisher sees its own numbers, exact to the micro", async () => {
   const { status, body } = await report("");
   expect(status).toBe(200);
   const day = new Date().toISOString().slice(0, 10);
@@ -100,7 +100,7 @@ test("the operator sees every publisher", async () => {
   });
 });
 
-test("the operator sees what is left of each budget, and a publisher doesn't", async () => {
+test("the operator sees what is left of each budget, but a publisher doesn't", async () => {
   const { body } = await get(`${server.url()}/reports/budgets`, OPERATOR_KEY);
   expect(body["rows"]).toEqual([
     {
@@ -115,7 +115,7 @@ test("the operator sees what is left of each budget, and a publisher doesn't", a
   expect((await get(`${server.url()}/reports/budgets`, KEY)).status).toBe(401);
 });
 
-test.each(["", "nobody"])("a key of %j is 401", async (key) => {
+test.each(["", "nobody"])("the key %j is 401", async (key) => {
   expect((await report("", key)).status).toBe(401);
 });
 
@@ -126,29 +126,29 @@ test.each([
   ["to", "?from=2026-01-01&to=2026-04-03"],
   ["to", "?to=2026-06-01&to=2026-06-02"],
   ["group_by", "?group_by=session"],
-])("a wrong %s is 422 by its path: %s", async (path, query) => {
+])("a wrong %s is 422 with its path: %s", async (path, query) => {
   const { status, body } = await report(query);
   expect(status).toBe(422);
   expect(body).toMatchObject({ code: "validation_failed", errors: [{ path }] });
 });
 
-test("a query that isn't known is 422", async () => {
+test("an unknown query parameter is 422", async () => {
   expect((await report("?grop_by=ad")).status).toBe(422);
 });
 
-test("days without any request are an empty report", async () => {
+test("a report of days without requests is empty", async () => {
   const { body } = await report("?from=2020-01-01&to=2020-01-31");
   expect(body).toMatchObject({ rows: [], totals: { requests: 0, spent_micros: 0 } });
 });
 
-test("a report with only an end is of that day", async () => {
+test("a report with only an end covers that day", async () => {
   expect((await report("?to=2020-01-31")).body).toMatchObject({ from: "2020-01-31", to: "2020-01-31" });
 });
 
 test.each([
   ["/reports/spend.csv?group_by=advertiser", "*/*"],
   ["/reports/spend?group_by=advertiser", "text/csv"],
-])("%s for %s is CSV that no spreadsheet runs", async (path, accept) => {
+])("%s for %s is CSV with formulas made harmless", async (path, accept) => {
   const { type, text } = await fetchText(path, accept);
   expect(type).toContain("text/csv");
   const lines = text.split("\r\n");
@@ -160,12 +160,12 @@ test.each([
   expect(lines).toHaveLength(4);
 });
 
-test("a POST is 405, and the path ends with a slash or without", async () => {
+test("a POST is 405, and the last slash of the path is optional", async () => {
   expect((await post(`${server.url()}/reports/spend`, {})).status).toBe(405);
   expect((await get(`${server.url()}/reports/spend/`)).status).toBe(200);
 });
 
-test("the metrics tell what was spent and how auctions ended", async () => {
+test("the metrics have the money spent and the outcomes of auctions", async () => {
   const metrics = await fetchMetrics(server.url());
   expect(sumOf(metrics, "adserver_spend_micros_total")).toBe(FLOOR_MICROS);
   expect(sumOf(metrics, "adserver_reserved_micros")).toBe(2 * FLOOR_MICROS);
@@ -173,7 +173,7 @@ test("the metrics tell what was spent and how auctions ended", async () => {
   expect(sumOf(metrics, "adserver_auctions_total", { outcome: "no_budget" })).toBe(1);
 });
 
-test("books survive a kill -9 of the ad server", async () => {
+test("reports survive a kill -9 of the ad server", async () => {
   const before = (await report("", OPERATOR_KEY)).body;
   await server.crashAndRestart();
   expect((await report("", OPERATOR_KEY)).body).toEqual(before);

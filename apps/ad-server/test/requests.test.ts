@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(async () => {
   const failed = server.app().logs.filter((line) => line["event"] === "request_failed");
   await server.dispose();
-  // Rubbish must be the caller's fault in every test above, never ours.
+  // In every test above, the fault must be the caller's and never ours.
   expect(failed).toEqual([]);
 });
 
@@ -26,7 +26,7 @@ const PATHS = [INJECTION_PATH, ACKNOWLEDGE_PATH];
 
 test.each(
   PATHS.flatMap((path) => [[path, null] as const, [path, ""] as const, [path, "not-a-key"] as const]),
-)("%s with the key %j is 401", async (path, key) => {
+)("POST %s with the key %j is 401", async (path, key) => {
   const { status, headers, body } = await post(`${server.url()}${path}`, {}, { "X-Service-API-Key": key });
   expect(status).toBe(401);
   expect(headers.get("content-type")).toContain("application/problem+json");
@@ -41,7 +41,7 @@ test.each(PATHS.flatMap((path) => [path, path.slice(0, -1)]))(
   },
 );
 
-test("an unknown path is 404 as a problem", async () => {
+test("an unknown path is 404 with a problem body", async () => {
   expect((await get(`${server.url()}/api/nothing/`)).body).toMatchObject({ status: 404, code: "not_found" });
 });
 
@@ -51,20 +51,20 @@ test.each([
   "application/json; charset=latin1",
   ";;;",
   null,
-])("a Content-Type of %s is 415", async (type) => {
+])("the Content-Type %s is 415", async (type) => {
   const { status } = await post(`${server.url()}${ACKNOWLEDGE_PATH}`, "{}", { "Content-Type": type });
   expect(status).toBe(415);
 });
 
 test.each(["", "{", "nonsense", '{"a":NaN}', '{"a":1}x', "\ufeff{}x", "\u0000"])(
-  "a body of %j is 400",
+  "the body %j is 400",
   async (raw) => {
     const { status, body } = await post(`${server.url()}${ACKNOWLEDGE_PATH}`, raw);
     expect([status, body["code"]]).toEqual([400, "invalid_json"]);
   },
 );
 
-test.each(["[]", "null", '"text"', "7"])("a body of %s is 422: it must be an object", async (raw) => {
+test.each(["[]", "null", '"text"', "7"])("the body %s is 422, since it must be an object", async (raw) => {
   expect((await post(`${server.url()}${INJECTION_PATH}`, raw)).status).toBe(422);
 });
 
@@ -77,14 +77,14 @@ test("bytes that aren't UTF-8 are 400", async () => {
   expect(response.status).toBe(400);
 });
 
-test("a body that isn't the gzip it claims to be is a clear 4xx", async () => {
+test("a body with a wrong or unknown Content-Encoding is 400 or 415", async () => {
   const answer = await post(`${server.url()}${INJECTION_PATH}`, "{}", { "Content-Encoding": "gzip" });
   expect(answer.body).toMatchObject({ status: 400, detail: "the body can't be read as it was sent" });
   const unknown = await post(`${server.url()}${INJECTION_PATH}`, "{}", { "Content-Encoding": "nonsense" });
   expect(unknown.status).toBe(415);
 });
 
-test("a body over 2 MiB is 413, a text of 1 MiB is taken", async () => {
+test("a body over 2 MiB is 413, and a text of 1 MiB is accepted", async () => {
   const caller = callerOf(server);
   const { id, product } = await caller.served();
   expect((await caller.acknowledge(id, "a".repeat(2 * 1024 * 1024))).status).toBe(413);
@@ -93,7 +93,7 @@ test("a body over 2 MiB is 413, a text of 1 MiB is taken", async () => {
 });
 
 test.each(["\\u0000PRODUCT\\u0000", "\\ud800 PRODUCT \\udc00", "走る 🏃‍♀️ عربي PRODUCT \\u2028 \\\\ end"])(
-  "a text of %s is read as it is",
+  "the answer %s is read unchanged",
   async (text) => {
     const { id, product } = await callerOf(server).served();
     const raw = `{"ad_response_id":"${id}","llm_response":"${text.replace("PRODUCT", product)}"}`;
@@ -102,7 +102,7 @@ test.each(["\\u0000PRODUCT\\u0000", "\\ud800 PRODUCT \\udc00", "走る 🏃‍�
   },
 );
 
-test("a prompt with lone surrogates and NUL comes back as it was", async () => {
+test("a prompt with lone surrogates and NUL comes back unchanged", async () => {
   const raw = JSON.stringify(injectionOf("PROMPT")).replace("PROMPT", `${PROMPTS.ok} \\ud800\\u0000</ADS>`);
   const { status, body } = await post(`${server.url()}${INJECTION_PATH}`, raw);
   expect(status).toBe(200);
@@ -112,17 +112,17 @@ test("a prompt with lone surrogates and NUL comes back as it was", async () => {
 test.each([
   ["10,000 unknown fields", Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`field_${n}`, n]))],
   ["fields of Object.prototype", { constructor: 1, toString: null, hasOwnProperty: {}, valueOf: [] }],
-])("%s are allowed", async (_what, fields) => {
+])("a body with %s is accepted", async (_what, fields) => {
   const { status } = await callerOf(server).start(PROMPTS.ok, fields);
   expect(status).toBe(200);
 });
 
-test("a member called __proto__ is a field like any other", async () => {
+test("a member named __proto__ is an ordinary field", async () => {
   const raw = JSON.stringify(injectionOf(PROMPTS.ok)).replace("{", '{"__proto__":{"prompt":7},');
   expect((await post(`${server.url()}${INJECTION_PATH}`, raw)).status).toBe(200);
 });
 
-test.each(["[", '{"a":'])("100,000 times %j doesn't bring it down", async (bracket) => {
+test.each(["[", '{"a":'])("nesting %j 100,000 times doesn't crash the server", async (bracket) => {
   const closing = bracket === "[" ? "]" : "}";
   const inner = bracket === "[" ? "" : "1";
   const nested = `${bracket.repeat(100_000)}${inner}${closing.repeat(100_000)}`;
@@ -132,7 +132,7 @@ test.each(["[", '{"a":'])("100,000 times %j doesn't bring it down", async (brack
   expect((await post(`${server.url()}${INJECTION_PATH}`, bracket.repeat(100_000))).status).toBe(400);
 });
 
-test("an id that stands twice is 422", async () => {
+test("a repeated id is 422", async () => {
   const raw = `{"ad_response_id":"${UNKNOWN_ID}","\\u0061d_response_id":"${UNKNOWN_ID}","llm_response":""}`;
   expect((await post(`${server.url()}${ACKNOWLEDGE_PATH}`, raw)).status).toBe(422);
 });
@@ -140,18 +140,18 @@ test("an id that stands twice is 422", async () => {
 test.each([
   ['"age":34', '"age":12,"\\u0061ge":34', "optional_context.age"],
   ['"session_id":', '"session_id":"another","session_id":', "request_context.session_id"],
-])("a context with %s as %s is 422", async (once, twice, path) => {
+])("a context with %s repeated as %s is 422", async (once, twice, path) => {
   const raw = JSON.stringify(injectionOf(PROMPTS.ok)).replace(once, twice);
   const { status, body } = await post(`${server.url()}${INJECTION_PATH}`, raw);
-  expect([status, body["errors"]]).toEqual([422, [{ path, message: "must stand once" }]]);
+  expect([status, body["errors"]]).toEqual([422, [{ path, message: "must not be repeated" }]]);
 });
 
-test("an address that isn't one is a clear 4xx", async () => {
+test("a malformed path is 400", async () => {
   const { body } = await get(`${server.url()}/acknowledgments/%zz`);
   expect(body).toMatchObject({ status: 400, detail: "the path is malformed" });
 });
 
-test("the ops addresses are on the same listener", async () => {
+test("health checks are on the same listener", async () => {
   expect((await get(`${server.url()}/healthz`)).status).toBe(200);
   expect((await get(`${server.url()}/readyz`)).body).toMatchObject({
     status: "ready",

@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => server.dispose());
 
 test.each([undefined, "xml", "plain", "markdown"])(
-  "wrapping %s fills with the prompt inside",
+  "wrapping %s returns an ad and the prompt unchanged",
   async (type) => {
     const more = type === undefined ? {} : { request_configuration: { wrapping_type: type } };
     const { status, body } = await callerOf(server).start(PROMPTS.ok, more);
@@ -37,7 +37,7 @@ test("a request without a wrapping type gets xml", async () => {
 test.each([
   [PROMPTS.rejected, 201, "rejected"],
   [PROMPTS.no_fill, 202, "no_fill"],
-])("%j answers %i %s without an ad", async (prompt, status, outcome) => {
+])("the prompt %j gets %i %s without an ad", async (prompt, status, outcome) => {
   const answer = await callerOf(server).start(prompt);
   expect(answer.status).toBe(status);
   expect(answer.body).toMatchObject({
@@ -49,12 +49,12 @@ test.each([
   expect(answer.body["execution_time_ms"]).toBeGreaterThan(0);
 });
 
-test("the path without its last slash is the same operation", async () => {
+test("the last slash of the path is optional", async () => {
   const { status } = await post(`${server.url()}${INJECTION_PATH.slice(0, -1)}`, injectionOf(PROMPTS.ok));
   expect(status).toBe(200);
 });
 
-test("the minimal request is enough", async () => {
+test("a request with only the required fields is accepted", async () => {
   const { status } = await callerOf(server).start(PROMPTS.ok, { optional_context: undefined });
   expect([200, 202]).toContain(status);
 });
@@ -69,13 +69,13 @@ test.each([
   ["optional_context.age", { optional_context: { age: 200 } }],
   ["optional_context.gender", { optional_context: { gender: "x" } }],
   ["request_configuration.wrapping_type", { request_configuration: { wrapping_type: "yaml" } }],
-])("a wrong %s is 422 by its path", async (path, more) => {
+])("a wrong %s is 422 with its path", async (path, more) => {
   const { status, body } = await callerOf(server).start(PROMPTS.ok, more);
   expect(status).toBe(422);
   expect(body).toMatchObject({ code: "validation_failed", errors: [{ path }] });
 });
 
-test("a name that stands twice is 422, for parsers differ in which they take", async () => {
+test("a repeated member is 422", async () => {
   const body = `{"prompt":"a",${JSON.stringify(injectionOf(PROMPTS.ok)).slice(1)}`;
   const answer = await post(`${server.url()}${INJECTION_PATH}`, body);
   expect(answer.status).toBe(422);

@@ -1,4 +1,4 @@
-/** A sound ad as a catalogue file has it, without targeting, flight or cap: what a test is about, it adds. */
+/** A valid ad as in a catalogue file, without targeting, flight and cap. Each test adds the fields that it is about. */
 export const PLAIN_AD = {
   id: "velmora-drift",
   product_name: "Velmora Drift",

@@ -1,79 +1,78 @@
 import { AGE_MAX, ASN_MAX, GENDERS } from "@adrelay/contract";
 import { z } from "zod";
 
-/** Text that ends up in a prompt: short, so that an ad can't crowd out the question. */
+/** Text that becomes part of a prompt. It is short, so that an ad can't crowd out the question. */
 const adText = (maxLength: number) => z.string().min(1).max(maxLength);
-/** Bound of a bid, so that bid × relevance stays below 2^53: a million of the currency per mille. */
+/** Greatest bid: a million units of the currency per mille. It keeps bid × relevance below 2^53. */
 export const BID_CPM_MICROS_MAX = 1_000_000_000_000;
 /** Longest window of a frequency cap: a year. */
 const CAP_HOURS_MAX = 8784;
 const ages = z.int().min(0).max(AGE_MAX);
 
-/** Whom an ad may be shown to. An absent key means no restriction; names are those of the request's context. */
-export const targetingSchema = z.strictObject({
+/** Whom an ad may be shown to. An absent key is no restriction. The names are those of the request's optional context. */
+const targetingSchema = z.strictObject({
   countries: z
     .array(z.string().regex(/^[A-Z]{2}$/))
     .optional()
     .describe("ISO 3166-1 codes of two letters, such as US."),
   regions: z.array(z.string().min(1)).optional().describe("ISO 3166-2 codes, such as US-CA, in any case."),
   cities: z.array(z.string().min(1)).optional().describe("Names of cities, in any case."),
-  asns: z.array(z.int().min(0).max(ASN_MAX)).optional().describe("Numbers of networks."),
-  age_min: ages.optional().describe("Least age in whole years, itself included."),
-  age_max: ages.optional().describe("Greatest age in whole years, itself included."),
-  genders: z.array(z.enum(GENDERS)).optional().describe("Genders that the request may tell."),
+  asns: z.array(z.int().min(0).max(ASN_MAX)).optional().describe("Numbers of autonomous systems (networks)."),
+  age_min: ages.optional().describe("Least age in whole years, inclusive."),
+  age_max: ages.optional().describe("Greatest age in whole years, inclusive."),
+  genders: z.array(z.enum(GENDERS)).optional().describe("Genders, as requests give them."),
   languages: z
     .array(z.string().regex(/^[a-z]{2}$/))
     .optional()
     .describe("Languages of the prompt, ISO 639-1, such as en."),
 });
-export type Targeting = z.infer<typeof targetingSchema>;
 
 const instant = z.iso.datetime().transform((text) => Date.parse(text));
 
-/** One ad as the catalogue file writes it. */
+/** One ad as a catalogue file has it. */
 export const adSchema = z
   .strictObject({
     id: z
       .string()
       .regex(/^[a-z0-9][a-z0-9-]{0,63}$/, "must be 1 to 64 small letters, digits or -")
-      .describe("Name of the ad in reports and logs; it stands once."),
-    product_name: adText(80).describe("As answers shall name the product, maker first."),
-    advertiser: adText(80).describe("Who pays; one word of the product's name, where it can be."),
+      .describe("Name of the ad in reports and logs. It must be unique in the file."),
+    product_name: adText(80).describe("The product's name as answers should write it, maker first."),
+    advertiser: adText(80).describe("Who pays; a word of the product's name, if possible."),
     category: z
       .string()
       .regex(/^[a-z0-9-]{1,64}$/)
       .describe(
-        "What is sold, in small letters with -; the prompt model knows the shipped ones, others are found by keywords alone.",
+        "What is sold, in small letters, digits and -. The prompt model knows the shipped categories; ads of others are found by keywords only.",
       ),
     description: adText(400).describe(
-      "What the model may say of the product: facts for buyers, no instructions.",
+      "What the model may say about the product: facts for buyers, no instructions.",
     ),
-    keywords: z.array(adText(80)).min(1).max(50).describe("What people say who want it."),
+    keywords: z.array(adText(80)).min(1).max(50).describe("What people write when they want the product."),
     landing_url: z
       .url({ protocol: /^https$/ })
       .regex(/^https:\/\//, "must begin with https://")
       .max(2048)
-      .describe("The page that answers may link to; texts may name no other domain."),
+      .describe("The page that answers may link to. The ad's texts must name no other domain."),
     bid_cpm_micros: z
       .int()
       .min(0)
       .max(BID_CPM_MICROS_MAX)
-      .describe("What is bid for a thousand impressions, in micros: 4200000 is 4.20."),
-    budget_micros: z.int().min(0).describe("The most that is ever spent, in micros."),
+      .describe("Bid for a thousand impressions, in micros: 4200000 is 4.20."),
+    budget_micros: z.int().min(0).describe("The most that is ever spent on the ad, in micros."),
     adult: z
       .boolean()
       .optional()
-      .describe("Only for people known to be 18 or older, whatever the targeting says."),
+      .describe("Show the ad only to people who are known to be 18 or older, whatever the targeting says."),
     targeting: targetingSchema
       .default({})
-      .describe("Whom it may be shown to; what is absent is no restriction."),
+      .describe("Whom the ad may be shown to. An absent key is no restriction."),
     frequency_cap: z
       .strictObject({ per_session: z.int().min(1), per_hours: z.number().positive().max(CAP_HOURS_MAX) })
       .optional()
-      .describe("How often one session may see it within so many hours."),
-    /** The flight, both ends included, as milliseconds since 1970; an absent end is open. */
-    start: instant.optional().describe("When it may first be shown, such as 2026-01-31T00:00:00Z."),
-    end: instant.optional().describe("When it may last be shown, itself included."),
+      .describe("How often one session may see the ad within a number of hours."),
+    /** Start and end of the flight, both inclusive, as milliseconds since 1970. An absent one is no restriction. */
+    start: instant.optional().describe("When the ad may first be shown, such as 2026-01-31T00:00:00Z."),
+    end: instant.optional().describe("When the ad may last be shown, inclusive."),
   })
   .refine((ad) => ad.start === undefined || ad.end === undefined || ad.start <= ad.end, {
     path: ["end"],
@@ -84,3 +83,18 @@ export const adSchema = z
     message: "must not be below age_min",
   });
 export type Ad = z.infer<typeof adSchema>;
+
+/** The form of a catalogue file. It doesn't check that ids are unique, and it doesn't screen texts. */
+export const catalogFormSchema = z.array(adSchema).min(1, "must hold at least one ad");
+
+/**
+ * The JSON schema of a catalogue file, for editors. It has no rules over two fields and no screening: the server may
+ * refuse a file that it accepts, but the server never accepts a file that it refuses.
+ */
+export function catalogJsonSchema(): object {
+  return {
+    title: "Ads of the ad server",
+    description: "Generated from the code by `pnpm generate`: edit there.",
+    ...z.toJSONSchema(catalogFormSchema, { io: "input" }),
+  };
+}

@@ -1,13 +1,11 @@
 import { stat } from "node:fs/promises";
+import { setImmediate as turn } from "node:timers/promises";
 import type { FieldFault } from "@adrelay/contract";
 import { Periodic } from "@adrelay/service-kit";
 import type { Logger } from "pino";
-import { type CatalogDiff, diffCatalogs } from "./catalog-diff.ts";
-import type { CurrentCatalog } from "./current-catalog.ts";
+import type { Ad } from "./ad.ts";
+import type { CurrentCatalog, ReloadOutcome } from "./current-catalog.ts";
 import type { CatalogResult } from "./load-catalog.ts";
-
-/** What became of a look at a catalogue file that differs from the one before. */
-export type ReloadOutcome = "reloaded" | "refused" | "unchanged";
 
 export interface CatalogWatchDeps {
   readonly file: string;
@@ -18,23 +16,24 @@ export interface CatalogWatchDeps {
   onOutcome(outcome: ReloadOutcome): void;
 }
 
-/** A log line tells so many ids and faults by name, and the rest by number. */
-const TOLD_MAX = 50;
+/** A log line lists so many ids or faults at most, and counts all of them. */
+const LISTED_MAX = 50;
 const MESSAGE_CHARS_MAX = 300;
 const ABSENT = "absent";
 
 /**
- * Puts a changed catalogue file in force while the server runs. It looks at the file's state again and again:
- * notices of the file system get lost where editors rename and containers mount.
+ * Puts a changed catalogue file in force while the server runs. It polls the file's state, since notifications of the
+ * file system get lost when editors rename files and containers mount them.
  *
- * 1. A file counts as changed once two looks find it the same, so that one being written isn't taken for whole.
- * 2. A file with a fault is refused as a whole, all faults told; the old catalogue stays. It is told once.
- * 3. One reload at a time.
+ * 1. A changed file is read only after two checks found it in the same state. So a file that is still being written
+ *    isn't read.
+ * 2. A file with a fault is refused as a whole and the old catalogue stays in force. All faults are logged, once.
+ * 3. There is one reload at a time.
  */
 export class CatalogWatch {
   readonly #deps: CatalogWatchDeps;
-  readonly #looking: Periodic;
-  /** State of the file that was last read, and the one that the last look found. */
+  readonly #polling: Periodic;
+  /** The file's state at the last read, and at the last check. */
   #readState = "";
   #seenState = "";
   #reloading: Promise<void> = Promise.resolve();
@@ -43,25 +42,25 @@ export class CatalogWatch {
     this.#deps = deps;
     this.#readState = readState;
     this.#seenState = readState;
-    this.#looking = new Periodic(
-      () => this.#look(),
+    this.#polling = new Periodic(
+      () => this.#check(),
       deps.intervalMs,
       (err) => deps.log.warn({ event: "catalog_watch_failed", err }),
     );
   }
 
-  /** Watches a file whose ads are in force already, read since this process began. */
+  /** Watches a file whose ads are in force already. This process must have read it since its start. */
   static async start(deps: CatalogWatchDeps): Promise<CatalogWatch> {
-    // One that changed since may have been read before it did.
+    // If the file changed since the start of the process, it may have been read before the change: read it again.
     const watch = new CatalogWatch(
       deps,
       (await hasChangedSinceStart(deps.file)) ? "" : await stateOf(deps.file),
     );
-    watch.#looking.start();
+    watch.#polling.start();
     return watch;
   }
 
-  /** Reads the file now, changed or not. */
+  /** Reads the file now, whether it changed or not. */
   reload(): Promise<void> {
     this.#reloading = this.#reloading.then(async () => {
       this.#readState = await stateOf(this.#deps.file);
@@ -71,11 +70,11 @@ export class CatalogWatch {
   }
 
   async stop(): Promise<void> {
-    await this.#looking.stop();
+    await this.#polling.stop();
     await this.#reloading;
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const state = await stateOf(this.#deps.file);
     const isSettled = state === this.#seenState;
     this.#seenState = state;
@@ -88,7 +87,7 @@ export class CatalogWatch {
     const { current, file, read, onOutcome } = this.#deps;
     const result = await read(file);
     if (result.kind === "faulty") {
-      this.#tellRefusal(result.faults);
+      this.#logRefusal(result.faults);
       onOutcome("refused");
       return;
     }
@@ -98,22 +97,22 @@ export class CatalogWatch {
       return;
     }
     await current.replace(result.ads);
-    this.#tellDiff(diff, result.ads.length);
+    this.#logDiff(diff, result.ads.length);
     onOutcome("reloaded");
   }
 
-  #tellRefusal(faults: readonly FieldFault[]): void {
+  #logRefusal(faults: readonly FieldFault[]): void {
     this.#deps.log.error({
       event: "catalog_refused",
       file: this.#deps.file,
       fault_count: faults.length,
       faults: faults
-        .slice(0, TOLD_MAX)
+        .slice(0, LISTED_MAX)
         .map(({ path, message }) => ({ path, message: message.slice(0, MESSAGE_CHARS_MAX) })),
     });
   }
 
-  #tellDiff({ added, removed, changed }: CatalogDiff, ads: number): void {
+  #logDiff({ added, removed, changed }: CatalogDiff, ads: number): void {
     this.#deps.log.info({
       event: "catalog_reloaded",
       file: this.#deps.file,
@@ -121,9 +120,9 @@ export class CatalogWatch {
       added_count: added.length,
       removed_count: removed.length,
       changed_count: changed.length,
-      added: added.slice(0, TOLD_MAX),
-      removed: removed.slice(0, TOLD_MAX),
-      changed: Object.fromEntries(changed.slice(0, TOLD_MAX).map(({ id, fields }) => [id, fields])),
+      added: added.slice(0, LISTED_MAX),
+      removed: removed.slice(0, LISTED_MAX),
+      changed: Object.fromEntries(changed.slice(0, LISTED_MAX).map(({ id, fields }) => [id, fields])),
     });
   }
 }
@@ -140,13 +139,61 @@ function isNothing({ added, removed, changed }: CatalogDiff): boolean {
   return added.length + removed.length + changed.length === 0;
 }
 
-/** What tells one state of a file from another: also a file put in its place, and a link that leads elsewhere. */
+/** Identifies a state of the file. It also differs if another file takes its place or a link leads to another file. */
 async function stateOf(file: string): Promise<string> {
   try {
-    // ctime too: a copy that keeps its source's mtime may have the old one's, and its size.
+    // With ctime: a new file may have the mtime and the size of the old one, if a copy keeps the mtime of its source.
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });
     return [dev, ino, size, mtimeNs, ctimeNs].join(":");
   } catch {
     return ABSENT;
   }
+}
+
+/** The differences between two catalogues, by ad id. */
+interface CatalogDiff {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  readonly changed: readonly { readonly id: string; readonly fields: readonly string[] }[];
+}
+
+/** Ads that are compared in one turn of the event loop. */
+const TURN_ADS = 500;
+
+/** Compares two catalogues, in several turns of the event loop if they are long. */
+export async function diffCatalogs(before: readonly Ad[], after: readonly Ad[]): Promise<CatalogDiff> {
+  const left = new Map(before.map((ad) => [ad.id, ad]));
+  const added: string[] = [];
+  const changed: { id: string; fields: readonly string[] }[] = [];
+  for (const [index, ad] of after.entries()) {
+    if (index % TURN_ADS === TURN_ADS - 1) {
+      await turn();
+    }
+    const old = left.get(ad.id);
+    left.delete(ad.id);
+    if (old === undefined) {
+      added.push(ad.id);
+    } else if (JSON.stringify(old) !== JSON.stringify(ad)) {
+      const fields = changedFields(old, ad);
+      changed.push(...(fields.length > 0 ? [{ id: ad.id, fields }] : []));
+    }
+  }
+  return { added, removed: [...left.keys()], changed };
+}
+
+/** Fields whose values differ. Fields of a group have its name before theirs: `targeting.countries`. */
+function changedFields(old: object, ad: object, prefix = ""): string[] {
+  const before = new Map<string, unknown>(Object.entries(old));
+  const after = new Map<string, unknown>(Object.entries(ad));
+  return [...new Set([...before.keys(), ...after.keys()])].flatMap((field) => {
+    const [was, is] = [before.get(field), after.get(field)];
+    if (JSON.stringify(was) === JSON.stringify(is)) {
+      return [];
+    }
+    return isGroup(was) && isGroup(is) ? changedFields(was, is, `${prefix}${field}.`) : [`${prefix}${field}`];
+  });
+}
+
+function isGroup(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { PLAIN_AD } from "../../testdata/plain-ad.ts";
-import { loadPromptRules } from "../injection/shipped-rules.ts";
+import { loadPromptRules } from "../injection/decide-injection.ts";
 import type { Ad } from "./ad.ts";
 import { type Catalog, CurrentCatalog } from "./current-catalog.ts";
 import { parseCatalog } from "./load-catalog.ts";
@@ -20,13 +20,13 @@ async function idsFoundBy({ rules }: Catalog): Promise<string[]> {
   return (await rules.relevance.rank(question)).map(({ ad }) => ad.id);
 }
 
-/** Rules that rank every ad; building them fails for an ad called Broken, and waits for the gate. */
+/** Rules that rank every ad. Building them for several ads waits for `resume`; building them for an ad called Broken fails. */
 function setup() {
-  const gate = { open: () => {} };
+  const pending = { resume: () => {} };
   const buildRules = async (ads: readonly Ad[]) => {
     if (ads.length > 1) {
       await new Promise<void>((resolve) => {
-        gate.open = resolve;
+        pending.resume = resolve;
       });
     }
     if (ads.some(({ product_name }) => product_name === "Broken")) {
@@ -34,23 +34,23 @@ function setup() {
     }
     return { ...promptRules, relevance: { rank: async () => ads.map(scored) }, floorCpmMicros: 0 };
   };
-  return { gate, deps: { buildRules, now: () => 7 } };
+  return { pending, deps: { buildRules, now: () => 7 } };
 }
 
-test("a request keeps the catalogue that it took, and the next one gets the new", async () => {
-  const { deps, gate } = setup();
+test("a request keeps the catalogue it began with, and the next one gets the new one", async () => {
+  const { deps, pending } = setup();
   const current = await CurrentCatalog.open(adsNamed("Drift"), deps);
   const taken = current.now;
   const replacing = current.replace(adsNamed("Tempo", "Pace"));
   expect(current.now).toBe(taken);
-  gate.open();
+  pending.resume();
   await replacing;
   expect(await idsFoundBy(taken)).toEqual(["drift"]);
   expect(await idsFoundBy(current.now)).toEqual(["tempo", "pace"]);
   expect(current.now.adsById.get("pace")?.product_name).toBe("Pace");
 });
 
-test("ads that no rules can be made of leave the old ones in force", async () => {
+test("if no rules can be built for new ads, the old ads stay in force", async () => {
   const { deps } = setup();
   const current = await CurrentCatalog.open(adsNamed("Drift"), deps);
   await expect(current.replace(adsNamed("Broken"))).rejects.toThrow(RangeError);

@@ -1,27 +1,69 @@
 import { readFileSync, statSync } from "node:fs";
+import { Worker } from "node:worker_threads";
 import { type FieldFault, faultsOf } from "@adrelay/contract";
 import { CORE_SCHEMA, load as parseYaml } from "js-yaml";
 import { z } from "zod";
-import { type Ad, adSchema } from "./ad.ts";
-import { screenCreative } from "./creative-screening.ts";
+import { type Ad, catalogFormSchema } from "./ad.ts";
+import { screenCreative } from "./screening/screen-creative.ts";
 
 export type CatalogResult =
   | { readonly kind: "ok"; readonly ads: readonly Ad[] }
   | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
 
-/** Far more than a catalogue needs, and what can still be read in seconds. */
+/** What the thread sends. Ads come in chunks, so that receiving them never blocks the event loop for long. */
+export type ThreadMessage =
+  | { readonly kind: "ads"; readonly ads: readonly Ad[] }
+  | { readonly kind: "end" }
+  | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
+
+/** Far more than a catalogue needs. A file of this size is still read within seconds. */
 const FILE_BYTES_MAX = 64 * 1024 * 1024;
 
-/** The form of the file; texts are screened and ids compared besides. */
-export const catalogFormSchema = z.array(adSchema).min(1, "must hold at least one ad");
+const READ_TIMEOUT_MS = 60_000;
+const THREAD_HEAP_MB = 1024;
 
-/** Reads the ads of a YAML file; every fault is reported by its place in the file (`3.id` is the id of the fourth ad). */
+/** Reads the ads of a YAML file. Every fault has its place in the file: `3.id` is the id of the fourth ad. */
 export function loadCatalog(file: string): CatalogResult {
   const read = readYaml(file);
   return read.kind === "ok" ? parseCatalog(read.value) : read;
 }
 
-/** Checks what a catalogue file holds; all of its faults come at once. */
+/** As loadCatalog, but on a thread of its own, since a long file takes seconds. It never rejects. */
+export function loadCatalogOnThread(file: string): Promise<CatalogResult> {
+  const worker = new Worker(new URL("./load-catalog-thread.ts", import.meta.url), {
+    workerData: file,
+    resourceLimits: { maxOldGenerationSizeMb: THREAD_HEAP_MB },
+  });
+  return new Promise((resolve) => {
+    const ads: Ad[] = [];
+    const settle = (result: CatalogResult) => {
+      clearTimeout(timer);
+      resolve(result);
+      void worker.terminate();
+    };
+    const fail = (message: string) => settle({ kind: "faulty", faults: [{ path: "CATALOG_FILE", message }] });
+    const timer = setTimeout(() => fail("took too long to read"), READ_TIMEOUT_MS);
+    worker.on("message", (message: ThreadMessage) => {
+      switch (message.kind) {
+        case "ads":
+          ads.push(...message.ads);
+          return;
+        case "end":
+          settle({ kind: "ok", ads });
+          return;
+        case "faulty":
+          settle(message);
+          return;
+        default:
+          message satisfies never;
+      }
+    });
+    worker.on("error", (error: unknown) => fail(error instanceof Error ? error.message : "can't be read"));
+    worker.on("exit", () => fail("can't be read: the thread that reads it ended"));
+  });
+}
+
+/** Checks the content of a catalogue file. It returns all faults, not only the first. */
 export function parseCatalog(value: unknown): CatalogResult {
   const parsed = catalogFormSchema.safeParse(value);
   const faults = [
@@ -34,7 +76,7 @@ export function parseCatalog(value: unknown): CatalogResult {
 }
 
 const text = z.string().catch("");
-/** What can be screened of an ad, also where the rest of it has faults. */
+/** The part of an ad that can be screened even if the rest of it has faults. */
 const creativeSchema = z.object({
   product_name: text,
   advertiser: text,
@@ -52,7 +94,7 @@ function screenedFaults(ads: readonly unknown[]): FieldFault[] {
   });
 }
 
-/** Ids that stand twice, also among ads that have other faults. */
+/** Repeated ids, also among ads that have other faults. */
 function repeatedIds(ads: readonly unknown[]): FieldFault[] {
   const ids = ads.map((ad): unknown => Object(ad)["id"]);
   const seen = new Set<unknown>();
@@ -63,6 +105,7 @@ function repeatedIds(ads: readonly unknown[]): FieldFault[] {
   });
 }
 
+/** Adds the setting's name, since faults of the catalogue are reported like those of settings. */
 function inCatalogue({ path, message }: FieldFault): FieldFault {
   return { path: path === "" ? "CATALOG_FILE" : `CATALOG_FILE ${path}`, message };
 }

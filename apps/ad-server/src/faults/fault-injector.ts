@@ -2,22 +2,21 @@ import { randomUUID } from "node:crypto";
 import { PROBLEM_CONTENT_TYPE } from "@adrelay/contract";
 import { requestIdOf } from "@adrelay/service-kit";
 import type { Response } from "express";
-import type { FaultPlan } from "./fault-plan.ts";
-import type { Fault, FaultOperation } from "./fault-rules.ts";
+import type { Fault, FaultOperation, FaultPlan } from "./fault-rules.ts";
 
 const DRIP_INTERVAL_MS = 1000;
 
-/** Carries out the faults of a plan in place of an answer, and lets go of the callers it holds at a stop. */
+/** Carries out the faults of a plan instead of answering. At a stop it disconnects the callers that it keeps waiting. */
 export class FaultInjector {
   readonly #plan: FaultPlan;
-  readonly #held = new Set<Response>();
+  readonly #waiting = new Set<Response>();
   #isStopped = false;
 
   constructor(plan: FaultPlan) {
     this.#plan = plan;
   }
 
-  /** The fault that this call was given; undefined if it is to be served. */
+  /** Carries out this call's fault, if it has one. Returns undefined if the call is to be served. */
   inject(operation: FaultOperation, response: Response): Fault | undefined {
     const fault = this.#isStopped ? undefined : this.#plan.next(operation);
     if (fault !== undefined) {
@@ -26,10 +25,10 @@ export class FaultInjector {
     return fault;
   }
 
-  /** Cuts every caller that is held; from now on all calls are served. */
+  /** Disconnects every waiting caller. From now on all calls are served. */
   stop(): void {
     this.#isStopped = true;
-    for (const response of this.#held) {
+    for (const response of this.#waiting) {
       response.destroy();
     }
   }
@@ -43,13 +42,13 @@ export class FaultInjector {
         sendStatus(response, fault.status, fault.retryAfterS);
         return;
       case "hang":
-        this.#hold(response);
+        this.#keepWaiting(response);
         return;
       case "reset":
         response.socket?.resetAndDestroy();
         return;
       case "drip":
-        this.#hold(response);
+        this.#keepWaiting(response);
         drip(response, operation);
         return;
       default:
@@ -57,9 +56,9 @@ export class FaultInjector {
     }
   }
 
-  #hold(response: Response): void {
-    this.#held.add(response);
-    response.once("close", () => this.#held.delete(response));
+  #keepWaiting(response: Response): void {
+    this.#waiting.add(response);
+    response.once("close", () => this.#waiting.delete(response));
   }
 }
 
@@ -67,7 +66,7 @@ function recoverableError() {
   return { ad_ack_id: randomUUID(), status: "recoverable_error", success: false } as const;
 }
 
-/** A problem outside the catalogue: what a caller gets on purpose must not look like an error of ours. */
+/** The code is in no catalogue of ours: an injected fault must not look like a real error. */
 function sendStatus(response: Response, status: number, retryAfterS: number | undefined): void {
   if (retryAfterS !== undefined) {
     response.set("Retry-After", String(retryAfterS));
@@ -82,7 +81,7 @@ function sendStatus(response: Response, status: number, retryAfterS: number | un
   response.status(status).type(PROBLEM_CONTENT_TYPE).send(JSON.stringify(problem));
 }
 
-/** Sends the headers at once and the body byte by byte; a caller that waits long enough gets all of it. */
+/** Sends the headers immediately and then one byte of the body a second. A caller that waits long enough gets all of it. */
 function drip(response: Response, operation: FaultOperation): void {
   const body = Buffer.from(
     JSON.stringify(operation === "acknowledge" ? recoverableError() : { status: "no_fill", success: false }),

@@ -1,5 +1,5 @@
 /**
- * Faults on purpose, for tests of the ad server's callers. A setting such as
+ * Faults that are injected on purpose, to test the ad server's callers. A setting such as
  *
  *     acknowledge:recoverable_error*3; acknowledge:429*2(retry_after=1); any:hang@5%(seed=7)
  *
@@ -15,7 +15,7 @@ export type Fault =
   | { readonly kind: "reset" }
   | { readonly kind: "drip" };
 
-/** Which of the calls that reach a rule it takes. */
+/** Which calls a rule takes, of those that no earlier rule took. */
 export type FaultShare =
   | { readonly kind: "every" }
   | { readonly kind: "first"; readonly calls: number }
@@ -31,7 +31,7 @@ export type FaultRulesResult =
   | { readonly kind: "ok"; readonly rules: readonly FaultRule[] }
   | { readonly kind: "faulty"; readonly faults: readonly string[] };
 
-/** Percentages without a seed use this one: two runs see the same calls fail. */
+/** The seed of a percentage without one, so that two runs fail the same calls. */
 const DEFAULT_SEED = 1;
 const RULE =
   /^(?<operation>\w+)\s*:\s*(?<fault>\w+)\s*(?:\*\s*(?<calls>\d{1,9})|@\s*(?<percent>\d{1,3}(?:\.\d+)?)\s*%)?\s*(?:\((?<options>[^()]*)\))?$/;
@@ -41,7 +41,7 @@ type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: fals
 const good = <T>(value: T): Checked<T> => ({ ok: true, value });
 const bad = (why: string): Checked<never> => ({ ok: false, why });
 
-/** Reads a list of rules; each rule that can't be read is reported with its text and why. */
+/** Parses a list of rules. Each rule that can't be parsed is reported with its text and the reason. */
 export function parseFaultRules(text: string): FaultRulesResult {
   const rules: FaultRule[] = [];
   const faults: string[] = [];
@@ -61,7 +61,9 @@ export function parseFaultRules(text: string): FaultRulesResult {
 function parseRule(text: string): Checked<FaultRule> {
   const parts = RULE.exec(text)?.groups;
   if (parts === undefined) {
-    return bad("must read operation:fault, then perhaps *N or @P%, then perhaps (option=value,...)");
+    return bad(
+      "must read operation:fault, optionally followed by *N or @P%, then optionally by (option=value,...)",
+    );
   }
   const options = parseOptions(parts["options"] ?? "");
   if (!options.ok) {
@@ -74,7 +76,7 @@ function parseRule(text: string): Checked<FaultRule> {
     return bad([operations, fault, share].flatMap((part) => (part.ok ? [] : [part.why])).join("; "));
   }
   return fault.value.kind === "recoverable_error" && operations.value.includes("start")
-    ? bad("recoverable_error is an answer of acknowledge alone")
+    ? bad("recoverable_error is an answer of acknowledge only")
     : good({ operations: operations.value, fault: fault.value, share: share.value });
 }
 
@@ -88,7 +90,7 @@ function parseFault(name: string, retryAfterS: number | undefined): Checked<Faul
     return good({ kind: "status", status: Number(name), retryAfterS });
   }
   if (retryAfterS !== undefined) {
-    return bad("retry_after goes with a status only");
+    return bad("retry_after needs a status as the fault");
   }
   switch (name) {
     case "recoverable_error":
@@ -108,7 +110,7 @@ function parseShare(calls?: string, percent?: string, seed?: number): Checked<Fa
       : bad("the share must be at most 100%");
   }
   if (seed !== undefined) {
-    return bad("seed goes with a share (@P%) only");
+    return bad("seed needs a share of calls (@P%)");
   }
   return good(calls === undefined ? { kind: "every" } : { kind: "first", calls: Number(calls) });
 }
@@ -125,4 +127,50 @@ function parseOptions(text: string): Checked<ReadonlyMap<string, number>> {
     }
   }
   return good(options);
+}
+
+/** Decides which call gets which fault. It counts calls, so each process has a plan of its own. */
+export class FaultPlan {
+  readonly #rules: readonly { readonly rule: FaultRule; readonly takesNext: () => boolean }[];
+
+  constructor(rules: readonly FaultRule[]) {
+    this.#rules = rules.map((rule) => ({ rule, takesNext: makeTakesNext(rule.share) }));
+  }
+
+  /** The fault of the next call, from the first rule that takes it; undefined if the call is to be served. */
+  next(operation: FaultOperation): Fault | undefined {
+    return this.#rules.find(({ rule, takesNext }) => rule.operations.includes(operation) && takesNext())?.rule
+      .fault;
+  }
+}
+
+function makeTakesNext(share: FaultShare): () => boolean {
+  switch (share.kind) {
+    case "every":
+      return () => true;
+    case "first": {
+      let left = share.calls;
+      return () => {
+        left -= 1;
+        return left >= 0;
+      };
+    }
+    case "percent": {
+      const random = makeRandom(share.seed);
+      return () => random() * 100 < share.percent;
+    }
+    default:
+      return share satisfies never;
+  }
+}
+
+/** The generator Mulberry32: the same seed gives the same numbers in [0, 1). */
+function makeRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
 }

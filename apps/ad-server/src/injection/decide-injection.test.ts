@@ -9,10 +9,9 @@ import { figuresOf } from "../evaluation/evaluation-report.ts";
 import { judgePrompt } from "../evaluation/judge-prompts.ts";
 import { parseLabelledOutcomes } from "../evaluation/labelled-outcomes.ts";
 import { LexicalRelevance } from "../relevance/lexical-relevance.ts";
-import { type DecisionRules, decideInjection } from "./decide-injection.ts";
-import { loadPromptRules } from "./shipped-rules.ts";
+import { type DecisionRules, decideInjection, loadPromptRules } from "./decide-injection.ts";
 
-/** The labels of the prompts hold for the years 2026 and 2027. */
+/** The labels of the prompts are right for the years 2026 and 2027. */
 const NOW_MS = Date.UTC(2026, 5, 1);
 
 const fileOf = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -44,7 +43,7 @@ test("a wish to buy gets an ad of its category", async () => {
   expect(decision).toMatchObject({ outcome: "auction", offers: [{ ad: { category: "running-shoes" } }, {}] });
 });
 
-test("without a country only ads for everywhere are left", async () => {
+test("without a country only ads for every country are offered", async () => {
   const decision = await decide("Which running shoes should I buy for my first marathon?");
   expect(decision).toMatchObject({ outcome: "auction", offers: [{ ad: { id: "velmora-drift" } }] });
 });
@@ -65,11 +64,11 @@ test.each([undefined, 16])("an age of %s gets no ad for adults", async (age) => 
   expect(await decide(prompt, { country: "US", age: 34 })).toMatchObject({ outcome: "auction" });
 });
 
-test("a prompt in a language that nobody can tell gets no ad", async () => {
+test("a prompt whose language can't be detected gets no ad", async () => {
   expect(await decide("42 !!! 🏃 ???", { country: "US", age: 34 })).toEqual({ outcome: "no_fill" });
 });
 
-test("a need of a category that the model was not fitted to is served by its keywords", async () => {
+test("an ad of a category that the model wasn't fitted to is found by its keywords", async () => {
   const guitar = {
     ...ads[0],
     id: "guitar",
@@ -89,11 +88,11 @@ test("a need of a category that the model was not fitted to is served by its key
   });
 });
 
-/** Floors of what was measured, with room for a better model's other mistakes; the goals are the issue's. */
+/** Somewhat below the measured figures, since a better model makes other mistakes. */
 test.each([
   { set: "prompts-dev", english: [0.94, 0.95, 0.95], others: [0.9, 0.9, 0.95] },
   { set: "prompts-heldout", english: [0.85, 0.92, 0.95], others: [0.7, 0.9, 0.8] },
-])("ads are found and kept away for $set at least as well as measured", async ({ set, english, others }) => {
+])("decisions for $set are at least as good as these figures", async ({ set, english, others }) => {
   const lines = parseLabelledOutcomes(readFileSync(fileOf(`../../testdata/${set}.jsonl`), "utf8"));
   const judged = await Promise.all(lines.map((line) => judgePrompt(line, rules, NOW_MS)));
   for (const [isWanted, [accuracy, precision, recall]] of [

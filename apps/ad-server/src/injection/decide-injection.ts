@@ -1,17 +1,18 @@
 import type { InjectionRequest } from "@adrelay/contract";
-import type { DetectLanguage } from "../language/prompt-language.ts";
 import { holdAuction, type Offer } from "../money/auction.ts";
 import type { PromptModel } from "../prompt-model/prompt-model.ts";
+import { loadShippedModel } from "../prompt-model/shipped-model.ts";
 import type { Relevance } from "../relevance/relevance.ts";
-import type { PromptSafety } from "../safety/prompt-safety.ts";
-import { audienceOf, isEligible } from "../targeting/targeting.ts";
+import { type DetectLanguage, loadLanguageDetector } from "./prompt-language.ts";
+import { loadShippedSafety, type PromptSafety } from "./prompt-safety.ts";
+import { audienceOf, isEligible } from "./targeting.ts";
 
 export type InjectionDecision =
   | { readonly outcome: "rejected"; readonly topic: string }
   | { readonly outcome: "no_fill" }
   | { readonly outcome: "auction"; readonly offers: readonly [Offer, ...Offer[]] };
 
-/** What decisions rest on. */
+/** All that a decision depends on besides the request and the time. */
 export interface DecisionRules {
   readonly model: Pick<PromptModel, "read">;
   readonly detectLanguage: DetectLanguage;
@@ -20,10 +21,24 @@ export interface DecisionRules {
   readonly floorCpmMicros: number;
 }
 
+/** The rules that don't depend on the catalogue. */
+export type PromptRules = Pick<DecisionRules, "detectLanguage" | "safety"> & {
+  readonly model: ReturnType<typeof loadShippedModel>;
+};
+
+/** Loads the prompt model, the language tables and the sensitive topics that the ad server is shipped with. */
+export async function loadPromptRules(): Promise<PromptRules> {
+  return {
+    model: loadShippedModel(),
+    detectLanguage: await loadLanguageDetector(),
+    safety: loadShippedSafety(),
+  };
+}
+
 /**
- * What a request gets: safety before relevance before targeting, and of the ads that are left offers in the
- * order of an auction. Which of them is served depends on budgets and caps, and they are the store's. A prompt
- * in a language that can't be told gets no ad.
+ * Decides what a request gets. Safety comes first, then relevance, then targeting; the ads that remain become offers,
+ * in the order of an auction. Which offer is served depends on budgets, caps and pacing, and the store decides that. A
+ * prompt whose language can't be detected gets no ad.
  */
 export async function decideInjection(
   request: InjectionRequest,

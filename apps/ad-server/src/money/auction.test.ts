@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { PLAIN_AD } from "../../testdata/plain-ad.ts";
 import { adSchema, BID_CPM_MICROS_MAX } from "../catalog/ad.ts";
-import { type Candidate, holdAuction, OFFERS_MAX } from "./auction.ts";
+import { type Candidate, holdAuction, OFFERS_MAX, offerTermsOf } from "./auction.ts";
 
 const FLOOR_CPM_MICROS = 100_500;
 const FLOOR_MICROS = 101;
@@ -41,7 +42,7 @@ const withBid = (candidates: readonly Candidate[], index: number, bid: number) =
     at === index ? { ...candidate, ad: { ...candidate.ad, bid_cpm_micros: bid } } : candidate,
   );
 
-test("the winner pays what just beats the next one", () => {
+test("the winner pays the least price that beats the next one", () => {
   const candidates = [
     makeCandidate("a", 4_200_000, 0.5),
     makeCandidate("b", 3_100_000, 1),
@@ -59,7 +60,7 @@ test("a bid below the floor takes no part", () => {
   expect(offersOf(candidates)).toEqual([{ id: "a", priceMicros: FLOOR_MICROS }]);
 });
 
-test("equal ranks go to the smaller id, at its own bid", () => {
+test("of two equal ranks the smaller id wins, at its own bid", () => {
   const candidates = [makeCandidate("b", 2_000_000, 1), makeCandidate("a", 2_000_000, 1)];
   expect(offersOf(candidates)).toEqual([
     { id: "a", priceMicros: 2000 },
@@ -85,7 +86,7 @@ test("a price is a whole number between the floor and the bid", () => {
   );
 });
 
-test("a higher bid never loses what a lower one wins", () => {
+test("a higher bid never loses an auction that a lower bid wins", () => {
   fc.assert(
     fc.property(biddings, fc.integer({ min: 0, max: 9_000_000 }), (all, more) => {
       const candidates = candidatesOf(all);
@@ -98,7 +99,7 @@ test("a higher bid never loses what a lower one wins", () => {
   );
 });
 
-test("no other bid than the true worth gains anything", () => {
+test("bidding anything but the true worth never gains anything", () => {
   fc.assert(
     fc.property(fc.array(bidding, { minLength: 1, maxLength: 12 }), bids, (all, lie) => {
       const candidates = candidatesOf(all);
@@ -128,7 +129,7 @@ test("one micro less than the price would not have won", () => {
   );
 });
 
-test("if the first can't pay, the rest are offered as if it weren't there", () => {
+test("if the first can't pay, the others are offered as if it were absent", () => {
   fc.assert(
     fc.property(biddings, (all) => {
       const candidates = candidatesOf(all);
@@ -137,4 +138,55 @@ test("if the first can't pay, the rest are offered as if it weren't there", () =
       expect(without.slice(0, rest.length)).toEqual(rest);
     }),
   );
+});
+
+function makePacedAd(more: object) {
+  return adSchema.parse({
+    ...PLAIN_AD,
+    id: "drift",
+    bid_cpm_micros: 3_100_000,
+    budget_micros: 40_000_000,
+    ...more,
+  });
+}
+
+const termsOf = (more: object, mode: "even" | "asap") =>
+  offerTermsOf({ ad: makePacedAd(more), priceMicros: 2101 }, { mode, days: 30 });
+
+test("without cap and pacing an offer has only its price and budget", () => {
+  expect(termsOf({}, "asap")).toEqual({
+    ad: "drift",
+    advertiser: "velmora",
+    price: 2101,
+    budget: 40_000_000,
+    remembered: {
+      product: "Velmora Drift",
+      maker: "velmora",
+      landing_url: "https://velmora.example/",
+    },
+  });
+});
+
+test("pacing follows the flight and never holds back a thousand impressions", () => {
+  expect(termsOf({}, "even").pace).toEqual({ days: 30, head_start: 3_100_000 });
+  const flight = { start: "2026-06-01T00:00:00Z", end: "2026-06-30T23:59:59Z" };
+  expect(termsOf(flight, "even").pace).toEqual({
+    days: 30,
+    head_start: 3_100_000,
+    from_ms: Date.UTC(2026, 5, 1),
+    until_ms: Date.UTC(2026, 5, 30, 23, 59, 59),
+  });
+});
+
+test.each([
+  [24, 86_400_000],
+  [0.5, 1_800_000],
+  [1e-9, 1],
+])("a cap of %d hours is a window of %d whole milliseconds", (per_hours, window_ms) => {
+  const cap = { frequency_cap: { per_session: 2, per_hours } };
+  expect(termsOf(cap, "asap").cap).toEqual({ per_session: 2, window_ms });
+});
+
+test("a lone surrogate in a product's name is replaced, since Lua can't read it", () => {
+  expect(termsOf({ product_name: "Drift \ud800" }, "asap").remembered["product"]).toBe("Drift \ufffd");
 });

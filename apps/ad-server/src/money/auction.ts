@@ -1,22 +1,22 @@
 import type { Ad } from "../catalog/ad.ts";
 
 /**
- * The auction for one impression: candidates in the order of relevance × bid, each with the second price.
+ * The auction for one impression. Candidates are ordered by relevance × bid, and each gets its second price.
  *
- * Money is whole micros per impression (a bid is per mille, so a thousandth of it, rounded down: nobody pays
- * more than was bid), and relevance is whole millionths, so that every product and quotient here is exact.
+ * Money is whole micros per impression. A bid is for a thousand impressions, so a thousandth of it counts, rounded
+ * down: nobody pays more than the bid. Relevance is whole millionths. So every product and quotient here is exact.
  *
  * 1. floor ≤ price ≤ bid.
- * 2. The price is the least at which the ad would still beat the next candidate; nobody can pay less by
- *    bidding something else, so the best bid is the true worth.
- * 3. A higher bid never loses a place. Ties go to the smaller ad id.
+ * 2. The price is the least at which the ad would still beat the next candidate. Another bid can't make it cheaper,
+ *    so the best bid is what an impression is really worth.
+ * 3. A higher bid never loses a place. Of two equal ranks, the smaller ad id comes first.
  *
- * An offer's price holds if all before it can't pay. Whether an ad has budget left is the store's to know, after
- * this: so an ad without budget can still set the price of the one before it.
+ * An offer's price holds if no offer before it can be paid. Only the store knows whether an ad has budget left, and it
+ * checks that after the auction. So an ad without budget can still set the price of the ad before it.
  */
 export interface Candidate {
   readonly ad: Ad;
-  /** In (0, 1]; more counts as 1, and what isn't above 0 takes no part. */
+  /** In (0, 1]. More counts as 1; a candidate at 0 or less takes no part. */
   readonly relevance: number;
 }
 
@@ -27,7 +27,7 @@ export interface Offer {
 }
 
 export const IMPRESSIONS_PER_MILLE = 1000;
-/** The store tries offers one by one, in one step: this bounds the step. */
+/** The store tries the offers one by one in a single script; this bounds its time. */
 export const OFFERS_MAX = 8;
 const MILLION = 1_000_000;
 
@@ -35,13 +35,13 @@ interface Bidder {
   readonly ad: Ad;
   readonly bidMicros: number;
   readonly relevanceMillionths: number;
-  /** Millionths of a micro that the ad is worth to the reader and the buyer together. */
+  /** bidMicros × relevanceMillionths. */
   readonly rank: number;
 }
 
 /** The offers of an auction, best first, at most OFFERS_MAX; none if nobody bids as much as the floor. */
 export function holdAuction(candidates: readonly Candidate[], floorCpmMicros: number): Offer[] {
-  // Rounded up, and at least one micro: an impression below the floor isn't sold, nor one for nothing.
+  // Rounded up and at least one micro: no impression is sold below the floor, and none for nothing.
   const floorMicros = Math.max(1, Math.ceil(floorCpmMicros / IMPRESSIONS_PER_MILLE));
   const bidders = candidates
     .map(bidderOf)
@@ -64,16 +64,80 @@ function byRank(one: Bidder, other: Bidder): number {
   return other.rank - one.rank || (comesFirst(one, other) ? -1 : 1);
 }
 
-/** Who wins a tie; by code units, so that it is the same on every machine. */
+/** Which of two equal ranks wins. Ids are compared by code units, so the result is the same on every machine. */
 function comesFirst(one: Bidder, other: Bidder): boolean {
   return one.ad.id < other.ad.id;
 }
 
-/** The least whole price at which a bidder stays before the next one. */
+/** The least whole price at which a bidder stays ahead of the next one. */
 function priceAgainst(bidder: Bidder, next: Bidder | undefined): number {
   if (next === undefined) {
     return 0;
   }
   const tying = next.rank / bidder.relevanceMillionths;
   return comesFirst(bidder, next) ? Math.ceil(tying) : Math.floor(tying) + 1;
+}
+
+/** `even` spreads an ad's budget over its flight; `asap` sells it as fast as prompts come. */
+export const PACING_MODES = ["even", "asap"] as const;
+
+export interface Pacing {
+  readonly mode: (typeof PACING_MODES)[number];
+  /** Days over which the budget of an ad without an end is spread. */
+  readonly days: number;
+}
+
+/** An offer in the form that record-injection.lua reads. */
+export interface OfferTerms {
+  readonly ad: string;
+  readonly advertiser: string;
+  /** Micros: the price of this impression. */
+  readonly price: number;
+  /** Micros: the most that may ever be spent on the ad. */
+  readonly budget: number;
+  readonly cap?: { readonly per_session: number; readonly window_ms: number };
+  readonly pace?: {
+    readonly days: number;
+    readonly from_ms?: number;
+    readonly until_ms?: number;
+    /** Micros that pacing never holds back on any day. */
+    readonly head_start: number;
+  };
+  /** Fields that the response keeps for its acknowledgment. */
+  readonly remembered: Readonly<Record<string, string>>;
+}
+
+/** What the store needs to know of an offer to take it or pass it over. */
+export function offerTermsOf({ ad, priceMicros }: Offer, pacing: Pacing): OfferTerms {
+  return {
+    ad: ad.id,
+    advertiser: ad.advertiser,
+    price: priceMicros,
+    budget: ad.budget_micros,
+    ...(ad.frequency_cap === undefined ? {} : { cap: capOf(ad.frequency_cap) }),
+    ...(pacing.mode === "even" ? { pace: paceOf(ad, pacing.days) } : {}),
+    // Lua's JSON refuses lone surrogates.
+    remembered: {
+      product: ad.product_name.toWellFormed(),
+      maker: ad.advertiser.toWellFormed(),
+      landing_url: ad.landing_url.toWellFormed(),
+    },
+  };
+}
+
+function capOf({ per_session, per_hours }: NonNullable<Ad["frequency_cap"]>) {
+  return { per_session, window_ms: Math.ceil(per_hours * 3_600_000) };
+}
+
+/**
+ * Ads are bought by the thousand impressions, and pacing never holds back the first thousand of a day. Pacing is for
+ * budgets that one day's traffic could use up; it must not keep a small ad from being shown in the morning.
+ */
+function paceOf({ bid_cpm_micros, start, end }: Ad, days: number) {
+  return {
+    days,
+    head_start: bid_cpm_micros,
+    ...(start === undefined ? {} : { from_ms: start }),
+    ...(end === undefined ? {} : { until_ms: end }),
+  };
 }

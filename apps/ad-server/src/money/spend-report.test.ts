@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type BookEntry, COUNTERS, GROUPINGS, makeSpendReport } from "./spend-report.ts";
+import { COUNTERS, GROUPINGS, makeSpendReport, type ReportEntry } from "./spend-report.ts";
 
 const entries = fc.array(
   fc.record({
@@ -17,7 +17,7 @@ const ADVERTISERS = new Map([
   ["tempo", "stridewell"],
 ]);
 
-test.each(GROUPINGS)("rows by %s add up to the totals, each key once and in order", (grouping) => {
+test.each(GROUPINGS)("rows by %s add up to the totals, with sorted unique keys", (grouping) => {
   fc.assert(
     fc.property(entries, (all) => {
       const { rows, totals } = makeSpendReport(all, grouping, ADVERTISERS);
@@ -30,8 +30,8 @@ test.each(GROUPINGS)("rows by %s add up to the totals, each key once and in orde
   );
 });
 
-test("an advertiser's row is the sum of its ads, and null is what no ad belongs to", () => {
-  const entry = (ad: string | null, value: number): BookEntry => ({
+test("an advertiser's row sums its ads, and null sums what belongs to no ad", () => {
+  const entry = (ad: string | null, value: number): ReportEntry => ({
     day: "2026-06-01",
     publisher: "p1",
     ad,

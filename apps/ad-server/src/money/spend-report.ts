@@ -1,9 +1,10 @@
 /**
- * Numbers of a report, each of injections by the day on which they were answered, whenever they ended:
+ * The numbers of a report. An injection counts for the day on which it was answered, whenever it ends.
  *
  * - requests = injected + rejected + no_fill
- * - injected = ok + no_ad_used + expired + pending; `unpaid` are those of ok for which no budget was left,
- *   `disclosed` those whose answer marks the ad as one
+ * - injected = ok + no_ad_used + expired + pending
+ * - unpaid: the part of ok for which no budget was left
+ * - disclosed: the part of ok whose answer marks the ad as one
  * - spent_micros: charged for ok; reserved_micros: held for pending
  */
 export const COUNTERS = [
@@ -26,9 +27,9 @@ export type Counters = Readonly<Record<CounterName, number>>;
 export const GROUPINGS = ["ad", "advertiser", "publisher", "day"] as const;
 export type Grouping = (typeof GROUPINGS)[number];
 
-/** One number of the books. What belongs to no ad, a rejection for instance, has null for it. */
-export interface BookEntry {
-  /** As YYYY-MM-DD, of UTC. */
+/** One counted number. `ad` is null if it belongs to no ad, such as a rejection. */
+export interface ReportEntry {
+  /** As YYYY-MM-DD, in UTC. */
   readonly day: string;
   readonly publisher: string;
   readonly ad: string | null;
@@ -37,19 +38,19 @@ export interface BookEntry {
 }
 
 export interface ReportRow extends Counters {
-  /** The day, publisher, ad or advertiser of the row; null for what belongs to no ad. */
+  /** The day, publisher, ad or advertiser of the row; null for numbers that belong to no ad. */
   readonly key: string | null;
 }
 
 export interface SpendReport {
-  /** In the order of their keys; null first. */
+  /** Sorted by key; null comes first. */
   readonly rows: readonly ReportRow[];
   readonly totals: Counters;
 }
 
-/** Sums entries up by what they are grouped by. `advertisers` tells each ad's. */
+/** Sums the entries of each group. `advertisers` maps each ad to its advertiser. */
 export function makeSpendReport(
-  entries: readonly BookEntry[],
+  entries: readonly ReportEntry[],
   groupBy: Grouping,
   advertisers: ReadonlyMap<string, string> = new Map(),
 ): SpendReport {
@@ -58,22 +59,26 @@ export function makeSpendReport(
   return { rows: rows.sort((one, other) => compareKeys(one.key, other.key)), totals: sum(entries) };
 }
 
-function keyOf(entry: BookEntry, groupBy: Grouping, advertisers: ReadonlyMap<string, string>): string | null {
+function keyOf(
+  entry: ReportEntry,
+  groupBy: Grouping,
+  advertisers: ReadonlyMap<string, string>,
+): string | null {
   if (groupBy !== "advertiser") {
     return entry[groupBy];
   }
   return advertisers.get(entry.ad ?? "") ?? null;
 }
 
-function sum(entries: readonly BookEntry[]): Counters {
-  const sums = { ...NOTHING };
+function sum(entries: readonly ReportEntry[]): Counters {
+  const sums = { ...ZEROS };
   for (const { counter, value } of entries) {
     sums[counter] += value;
   }
   return sums;
 }
 
-const NOTHING = {
+const ZEROS = {
   requests: 0,
   injected: 0,
   rejected: 0,
@@ -88,7 +93,7 @@ const NOTHING = {
   reserved_micros: 0,
 } as const satisfies Counters;
 
-/** By code units, so that it is the same order on every machine. */
+/** Compares by code units, so the order is the same on every machine. */
 function compareKeys(one: string | null, other: string | null): number {
   if (one === other) {
     return 0;

@@ -1,54 +1,60 @@
 import { setImmediate as turn } from "node:timers/promises";
+import MiniSearch from "minisearch";
 import type { Ad } from "../catalog/ad.ts";
 import type { PromptModel } from "../prompt-model/prompt-model.ts";
 import { dictionaryWords, readableText, wordsOfPrompt } from "../prompt-model/prompt-text.ts";
 import { dotProduct } from "../prompt-model/word-vectors.ts";
-import { CategoryIndex } from "./category-index.ts";
-import { KeywordAnchors } from "./keyword-anchors.ts";
-import { type NeedThresholds, needCategories, wishShare } from "./need-categories.ts";
-import type { Question, Relevance, ScoredAd } from "./relevance.ts";
+import { KeywordIndex } from "./keyword-index.ts";
+import {
+  type NeedThresholds,
+  needCategories,
+  type Question,
+  type Relevance,
+  type ScoredAd,
+  wishShare,
+} from "./relevance.ts";
 import { TermReader } from "./terms.ts";
 
-/** Chosen on testdata/prompts-heldout.jsonl; docs/adr/0018 has the figures. */
-export const LEXICAL_THRESHOLDS: NeedThresholds = {
+/** Chosen on testdata/prompts-heldout.jsonl; see docs/adr/0018. */
+const LEXICAL_THRESHOLDS: NeedThresholds = {
   needMin: 0.4,
   shareMin: { en: 0.35, other: 0.4 },
   ofBestMin: 0.75,
 };
-/** For categories that the model was not fitted to: the prompt must want to buy something, whatever it is. */
+/** For ads of categories that the model doesn't know: least probability that the prompt wishes to buy anything. */
 const WISH_MIN = 0.6;
-/** Ads of one category differ by at most this share: the category is what the person needs. */
+/** Scores of ads in one category differ by at most this share, since the category itself answers the need. */
 const FIT_SHARE = 0.5;
-/** Relevance of an ad that only its keywords speak for. */
-const ANCHORED_SCORE = 0.5;
-/** Prompts are compared with ads by their beginning. */
+/** Relevance of an ad that is found only by a keyword. */
+const KEYWORD_SCORE = 0.5;
+/** Only the beginning of a prompt is compared with ads. */
 const PROMPT_CHARS_MAX = 2000;
-/** Ads of unknown categories taken in one turn of the event loop. */
+/** Ads of unknown categories that are indexed in one turn of the event loop. */
 const TURN_ADS = 500;
 
 interface IndexedAd {
   readonly ad: Ad;
-  /** Direction of meaning of what the ad says of itself. */
+  /** The word vector of the ad's texts. */
   readonly meaning: Float32Array;
 }
 
-interface Shelf {
+interface IndexedCategory {
   readonly ads: readonly IndexedAd[];
   readonly index: CategoryIndex;
 }
 
 /**
- * Relevance without anything to download: which category a prompt needs is read by the fitted model; which ads of
- * it fit best, by BM25 and by the closeness of their meaning to the prompt's. Categories that the model doesn't
- * know are served where the prompt wants to buy something and has a keyword of the ad.
+ * Relevance that needs no download. The fitted model says which category a prompt needs. BM25 and the closeness of word
+ * vectors say which ads of the category fit best. An ad of a category that the model doesn't know is found if the prompt
+ * wishes to buy something and contains a keyword of the ad.
  */
 export class LexicalRelevance implements Relevance {
-  /** Made when first asked for, or in their turn after the start. */
-  readonly #shelves = new Map<string, Shelf>();
+  /** The categories that are indexed already. */
+  readonly #indexed = new Map<string, IndexedCategory>();
   readonly #members: ReadonlyMap<string, readonly Ad[]>;
   readonly #model: PromptModel;
   readonly #terms = new TermReader();
-  readonly #unknown = new KeywordAnchors(this.#terms);
+  readonly #unknown = new KeywordIndex(this.#terms);
 
   private constructor(ads: readonly Ad[], model: PromptModel) {
     this.#members = Map.groupBy(ads, ({ category }) => category);
@@ -56,8 +62,8 @@ export class LexicalRelevance implements Relevance {
   }
 
   /**
-   * Resolves before the shelves of known categories are made, so that a long catalogue is served at once: they
-   * follow one a turn of the event loop, and each at once if a prompt needs it.
+   * Resolves before the known categories are indexed, so that a long catalogue can be served immediately. They are
+   * indexed after that, one in each turn of the event loop, or earlier if a prompt needs one.
    */
   static async build(ads: readonly Ad[], model: PromptModel): Promise<LexicalRelevance> {
     const known = new Set(model.categories);
@@ -69,7 +75,7 @@ export class LexicalRelevance implements Relevance {
       await turn();
       relevance.#unknown.add(ofUnknown.slice(from, from + TURN_ADS));
     }
-    void relevance.#makeShelves();
+    void relevance.#indexCategories();
     return relevance;
   }
 
@@ -79,33 +85,33 @@ export class LexicalRelevance implements Relevance {
     );
   }
 
-  async #makeShelves(): Promise<void> {
+  async #indexCategories(): Promise<void> {
     for (const category of this.#members.keys()) {
       await turn();
-      this.#shelfOf(category);
+      this.#categoryOf(category);
     }
   }
 
-  #shelfOf(category: string): Shelf | undefined {
+  #categoryOf(category: string): IndexedCategory | undefined {
     const members = this.#members.get(category);
-    if (members === undefined || this.#shelves.has(category)) {
-      return this.#shelves.get(category);
+    if (members === undefined || this.#indexed.has(category)) {
+      return this.#indexed.get(category);
     }
-    const shelf = {
+    const indexed = {
       ads: members.map((ad) => ({ ad, meaning: meaningOf(ad, this.#model) })),
       index: new CategoryIndex(members, this.#terms),
     };
-    this.#shelves.set(category, shelf);
-    return shelf;
+    this.#indexed.set(category, indexed);
+    return indexed;
   }
 
   #ofKnownCategories({ prompt, language, reading }: Question): ScoredAd[] {
     const categories = needCategories(reading, language, LEXICAL_THRESHOLDS);
     const terms = categories.length === 0 ? [] : this.#terms.termsOf(prompt.slice(0, PROMPT_CHARS_MAX));
     return categories.flatMap(({ category, share }) => {
-      const shelf = this.#shelfOf(category);
-      const found = shelf?.index.search(terms);
-      return (shelf?.ads ?? []).map(({ ad, meaning }) => ({
+      const indexed = this.#categoryOf(category);
+      const found = indexed?.index.search(terms);
+      return (indexed?.ads ?? []).map(({ ad, meaning }) => ({
         ad,
         score: share * fitOf(found?.get(ad.id) ?? 0, closeness(meaning, reading.meaning)),
       }));
@@ -118,17 +124,17 @@ export class LexicalRelevance implements Relevance {
     }
     return Array.from(this.#unknown.find(prompt.slice(0, PROMPT_CHARS_MAX)), (ad) => ({
       ad,
-      score: ANCHORED_SCORE,
+      score: KEYWORD_SCORE,
     }));
   }
 }
 
-/** BM25 and meaning in equal parts, so scaled that no ad of a needed category is worth less than half the best. */
+/** Weighs BM25 and meaning equally. No ad of a needed category scores less than half of the best possible score. */
 function fitOf(wordShare: number, meaningShare: number): number {
   return 1 - FIT_SHARE + (FIT_SHARE * (wordShare + meaningShare)) / 2;
 }
 
-/** From 0 to 1; opposite directions count as none. */
+/** From 0 to 1. Vectors in opposite directions count as 0. */
 function closeness(a: Float32Array, b: Float32Array): number {
   return Math.min(1, Math.max(0, dotProduct(a, b)));
 }
@@ -136,4 +142,51 @@ function closeness(a: Float32Array, b: Float32Array): number {
 function meaningOf(ad: Ad, model: PromptModel): Float32Array {
   const text = [ad.product_name, ad.description, ...ad.keywords].join(". ");
   return model.vectors.meaningOf(dictionaryWords(wordsOfPrompt(readableText(text))));
+}
+
+const FIELD_BOOSTS = { product_name: 3, keywords: 3, description: 1 } as const;
+/** Only the rarest terms of a prompt are searched: they distinguish ads best, and the work is bounded. */
+const QUERY_TERMS_MAX = 16;
+
+/** A full-text index (BM25) of the ads of one category. */
+class CategoryIndex {
+  /** Its texts are index terms, separated by blanks. */
+  readonly #index = new MiniSearch({
+    fields: Object.keys(FIELD_BOOSTS),
+    tokenize: (terms) => terms.split(" "),
+    processTerm: (term) => term,
+    searchOptions: { combineWith: "OR", boost: FIELD_BOOSTS },
+  });
+  readonly #adsWith = new Map<string, number>();
+
+  constructor(ads: readonly Ad[], terms: TermReader) {
+    for (const ad of ads) {
+      const name = terms.termsOf(ad.product_name);
+      const keywords = terms.termsOf(ad.keywords.join("\n"));
+      const description = terms.termsOf(ad.description);
+      this.#index.add({
+        id: ad.id,
+        product_name: name.join(" "),
+        keywords: keywords.join(" "),
+        description: description.join(" "),
+      });
+      for (const term of new Set([...name, ...keywords, ...description])) {
+        this.#adsWith.set(term, (this.#adsWith.get(term) ?? 0) + 1);
+      }
+    }
+  }
+
+  /** BM25 scores by ad id, each as a share of the best score. Ads without a term of the prompt are absent. */
+  search(promptTerms: readonly string[]): ReadonlyMap<string, number> {
+    const known = [...new Set(promptTerms)].filter((term) => this.#adsWith.has(term));
+    const rarest = known
+      .sort((a, b) => (this.#adsWith.get(a) ?? 0) - (this.#adsWith.get(b) ?? 0))
+      .slice(0, QUERY_TERMS_MAX);
+    if (rarest.length === 0) {
+      return new Map();
+    }
+    const found = this.#index.search(rarest.join(" "));
+    const best = found[0]?.score ?? 1;
+    return new Map(found.map(({ id, score }) => [String(id), score / best]));
+  }
 }

@@ -1,11 +1,9 @@
-import { STOP_WORDS } from "./stop-words.ts";
-
-/** Words whose terms are remembered: a catalogue says the same ones over and over. */
-const REMEMBERED_MAX = 50_000;
+/** Words whose terms are cached: a catalogue repeats the same words. */
+const CACHED_MAX = 50_000;
 
 /**
- * The terms of texts as indexes know them: folded, without stop words, English plurals and endings taken off.
- * Texts of scripts without blanks are cut by the runtime's own segmenter.
+ * Turns texts into index terms: folded words without stop words, English plurals and verb endings. Texts in scripts
+ * without blanks are split into words by the runtime's segmenter.
  */
 export class TermReader {
   readonly #terms = new Map<string, string | undefined>();
@@ -22,7 +20,7 @@ export class TermReader {
       return this.#terms.get(word);
     }
     const term = termOf(word);
-    if (this.#terms.size < REMEMBERED_MAX) {
+    if (this.#terms.size < CACHED_MAX) {
       this.#terms.set(word, term);
     }
     return term;
@@ -42,13 +40,13 @@ export function wordsOf(text: string): string[] {
   return [...segmenter.segment(text)].filter((part) => part.isWordLike).map((part) => part.segment);
 }
 
-/** The index term of one word; undefined for a stop word, a lone letter or a lone digit. */
+/** The index term of one word; undefined for a stop word, a single letter or a single digit. */
 function termOf(word: string): string | undefined {
   const folded = fold(word);
   return STOPPED.has(folded) || /^[a-z\d]$/.test(folded) ? undefined : stem(folded);
 }
 
-/** Lower case without accents. Marks stay in scripts where they are vowels. */
+/** Lower case without accents. In scripts where marks are vowels, they stay. */
 function fold(word: string): string {
   return word
     .normalize("NFKD")
@@ -57,11 +55,7 @@ function fold(word: string): string {
     .toLowerCase();
 }
 
-const STOPPED: ReadonlySet<string> = new Set(
-  Object.values(STOP_WORDS).flatMap((list) => list.split(/\s+/).map(fold)),
-);
-
-/** Endings that go, longest first, each with what must be left before it. */
+/** Plural endings with their replacements, longest first. */
 const ENDINGS: readonly (readonly [ending: RegExp, replacement: string])[] = [
   [/^(.{3,})ies$/, "$1y"],
   [/^(.{3,}(?:s|x|z|ch|sh))es$/, "$1"],
@@ -71,7 +65,7 @@ const VERB_ENDING = /^(.*[aeiouy].*?[a-z])(?:ing|ed)$/;
 
 /** A light stemmer for English; other languages only lose a plural s. */
 function stem(word: string): string {
-  // Longer than any word: the endings below would take a time that grows with its square.
+  // Longer than any word: matching the endings takes a time that grows with the square of the length.
   if (!/^[a-z]{4,40}$/.test(word)) {
     return word;
   }
@@ -82,3 +76,32 @@ function stem(word: string): string {
   }
   return root.replace(/([^aeiouls])\1$/, "$1").replace(/e$/, "");
 }
+
+/** Words, by language, that say nothing about the subject of a prompt. */
+const STOP_WORDS = {
+  en: `a about above after again all also am an and any are aren as at be because been before being below
+    between both but by can cannot could did do does doing don down during each even ever few for from
+    further get gets getting give go going good got had has have having he her here hers him his how i if
+    im in into is isn it its ive just know like lot make many me more most much my need new no nor not now
+    of off ok on once one only or other our out over own per please quite really s same say she should so
+    some something such t than that the their them then there these they thing things think this those
+    through to too two under until up us use using ve very want was way we well were what when where which
+    while who whom why will with without work would you your`,
+  de: `aber alle als also am an auch auf aus bei bin bis da damit dann das dass dein dem den der des die
+    dies diese doch du ein eine einem einen einer er es für hab habe haben hat ich ihr im in ist ja kann
+    kein keine man mein meine mich mir mit nach nicht noch nur oder schon sehr sich sie sind so soll sollte
+    über um und uns unser unsere von vor war was wenn wer wie wir wird wo zu zum zur`,
+  fr: `ai au aux avec c ce ces cette comment d dans de des du elle en est et eu fait il j je l la le les
+    leur lui m ma mais me mes moi mon n ne nos notre nous on ont ou où par pas plus pour qu que quel quelle
+    quels quelles qui s sa sans se ses si son sont sur t tout tu un une vous y`,
+  es: `al algo como con cual cuál cuando de del dos el él ella en es esta está este esto ha hay la las le
+    lo los más me mi mis muy no nos o para pero por porque qué que se si sí sin sobre son su sus te tengo
+    tu un una uno y ya yo`,
+  pt: `a ao as até com como da das de do dos e é ela ele em essa esse esta está este eu há isso já mais mas
+    me meu minha muito na não nas no nos o os ou para pela pelo por pra qual quando que se sem ser seu só
+    sua também tem tenho um uma você`,
+} as const;
+
+const STOPPED: ReadonlySet<string> = new Set(
+  Object.values(STOP_WORDS).flatMap((list) => list.split(/\s+/).map(fold)),
+);

@@ -1,6 +1,6 @@
-import { duplicateKeys, faultsOf } from "@adrelay/contract";
+import { API_KEY_HEADER, duplicateKeys, faultsOf } from "@adrelay/contract";
 import {
-  addToRequestLog,
+  type CallNotes,
   makeReadBody,
   parseJsonObject,
   refusedMediaType,
@@ -8,20 +8,21 @@ import {
 } from "@adrelay/service-kit";
 import type { Request, RequestHandler, Response } from "express";
 import type { z } from "zod";
-import type { ApiKeys } from "../api-keys.ts";
+import type { ApiKeys, RateLimits } from "../access.ts";
 import type { FaultInjector } from "../faults/fault-injector.ts";
 import type { FaultOperation } from "../faults/fault-rules.ts";
-import { admitKey, admitRate, type RateDeps } from "./admission.ts";
 
-/** Room for a text of a megabyte in any spelling that JSON allows it. */
-export const BODY_BYTES_MAX = 2 * 1024 * 1024;
+/** Enough for a text of a megabyte, however JSON escapes it. */
+const BODY_BYTES_MAX = 2 * 1024 * 1024;
 
-export interface EndpointDeps extends RateDeps {
+export interface EndpointDeps {
   readonly keys: ApiKeys;
+  readonly rates: RateLimits;
   readonly faults: FaultInjector;
+  readonly requestContext: CallNotes;
 }
 
-/** A call whose key and body are good. */
+/** A call with a good key and a valid body. */
 export interface Call<T> {
   readonly publisher: string;
   readonly body: T;
@@ -32,32 +33,34 @@ export interface Call<T> {
 export interface Operation<T> {
   readonly name: FaultOperation;
   readonly schema: z.ZodType<T>;
-  /** Members of the body that must not stand twice, as `duplicateKeys` names them: parsers differ in which one they take. */
+  /** Members of the body that must not be repeated, in the notation of `duplicateKeys`: parsers differ in which one they use. */
   readonly members: readonly string[];
   handle(call: Call<T>): Promise<void>;
 }
 
 const readBody = makeReadBody(BODY_BYTES_MAX);
 
-/** The way of every POST: key, media type, rate, body, faults on purpose, form, and only then the operation. */
+/**
+ * Handles a POST in this order: key, media type, rate limit, body, injected faults, validation, and then the operation.
+ */
 export function makeEndpoint<T>(
-  { keys, faults, rates }: EndpointDeps,
+  { keys, faults, rates, requestContext }: EndpointDeps,
   operation: Operation<T>,
 ): RequestHandler {
   return async (request, response) => {
     const startedAtMs = performance.now();
-    addToRequestLog(response, { operation: operation.name });
-    const publisher = admit(keys, request, response);
+    requestContext.add(response, { operation: operation.name });
+    const publisher = admitCaller(keys, request, response);
     if (
       publisher === undefined ||
-      !(await admitRate({ rates }, { operation: operation.name, publisher, response }))
+      !(await admitRate({ rates, requestContext }, { operation: operation.name, publisher, response }))
     ) {
       return;
     }
     await readBody(request, response);
     const fault = faults.inject(operation.name, response);
     if (fault !== undefined) {
-      addToRequestLog(response, { fault: fault.kind });
+      requestContext.add(response, { fault: fault.kind });
       return;
     }
     const body = parseBody(request, response, operation);
@@ -67,8 +70,8 @@ export function makeEndpoint<T>(
   };
 }
 
-/** The publisher of a call whose body is worth reading; otherwise the refusal has been sent. */
-function admit(keys: ApiKeys, request: Request, response: Response): string | undefined {
+/** The publisher of a call with a good key and media type. If undefined, the refusal has been sent. */
+function admitCaller(keys: ApiKeys, request: Request, response: Response): string | undefined {
   const publisher = admitKey(keys, request, response);
   if (publisher === undefined) {
     return undefined;
@@ -81,7 +84,7 @@ function admit(keys: ApiKeys, request: Request, response: Response): string | un
   return publisher;
 }
 
-/** The body in its required form; otherwise the refusal has been sent. */
+/** The validated body. If undefined, the refusal has been sent. */
 function parseBody<T>(
   request: Request,
   response: Response,
@@ -94,7 +97,7 @@ function parseBody<T>(
   }
   const repeated = duplicateKeys(body.text, members);
   if (repeated.length > 0) {
-    const errors = repeated.map((path) => ({ path, message: "must stand once" }));
+    const errors = repeated.map((path) => ({ path, message: "must not be repeated" }));
     sendProblem(response, "validation_failed", { errors });
     return undefined;
   }
@@ -104,4 +107,52 @@ function parseBody<T>(
     return undefined;
   }
   return parsed.data;
+}
+
+/** The publisher of a call with a good key. If undefined, the refusal has been sent. */
+export function admitKey(keys: ApiKeys, request: Request, response: Response): string | undefined {
+  const status = keys.statusOf(request.get(API_KEY_HEADER));
+  switch (status.kind) {
+    case "good":
+      return status.publisher;
+    case "revoked":
+      sendProblem(response, "key_revoked");
+      return undefined;
+    case "unknown":
+      sendProblem(response, "unauthenticated");
+      return undefined;
+    default:
+      return status satisfies never;
+  }
+}
+
+/** Whether a publisher's call is within its rate limit. If false, the refusal has been sent. */
+async function admitRate(
+  { rates, requestContext }: Pick<EndpointDeps, "rates" | "requestContext">,
+  call: { readonly operation: FaultOperation; readonly publisher: string; readonly response: Response },
+): Promise<boolean> {
+  const decision = await rates.admit(call.operation, call.publisher);
+  switch (decision.kind) {
+    case "admitted":
+      return true;
+    case "limited":
+      call.response.set("Retry-After", String(decision.retryAfterS));
+      sendProblem(call.response, "rate_limited");
+      return false;
+    case "unavailable":
+      requestContext.add(call.response, { reason: decision.reason });
+      sendStorageUnavailable(call.response);
+      return false;
+    default:
+      return decision satisfies never;
+  }
+}
+
+/** Redis is usually back within moments. Callers that retry acknowledgments have longer schedules of their own. */
+const RETRY_AFTER_S = 1;
+
+/** Answers that Redis can't be reached. Nothing is promised, and the caller should try again. */
+export function sendStorageUnavailable(response: Response): void {
+  response.set("Retry-After", String(RETRY_AFTER_S));
+  sendProblem(response, "storage_unavailable");
 }

@@ -1,50 +1,52 @@
+import { createHash } from "node:crypto";
 import type { AdResponseId } from "@adrelay/contract";
 
-/** Every key of the ad server shares this hash tag, so that a Redis Cluster takes scripts over several keys. */
+/** All keys of the ad server share this hash tag, so that a Redis Cluster runs scripts over several of them. */
 const TAG = "{adserver}";
 
 /**
- * Hash of one ad response: outcome, publisher, served_at_ms, posts; of a 200 also ad, product, maker,
- * landing_url and reservation (as text, see books.lua), and once acknowledged ack_id, verdict, paid_micros and
- * disclosed (1 or 0, of an ad that was used).
+ * Hash of one ad response: outcome, publisher, served_at_ms and posts. If an ad was served, also ad, product, maker,
+ * landing_url and reservation (as text, see money.lua). Once it is acknowledged, also ack_id, verdict, paid_micros and,
+ * if the ad was used, disclosed (1 or 0).
  */
 export function responseKey(id: AdResponseId): string {
   return `${TAG}:response:${id}`;
 }
 
 /**
- * Hash of counts since the first start: `injections:<outcome>`, `acknowledgments:<verdict>`, `disclosures:<true|false>`,
- * `auctions:<won or what stopped the best offer>`, `passed_over:<why>`, `expired` and `unpaid`; and the sums over
- * all ads, `spend_micros` and `reserved_micros`.
+ * Hash of counts since the first start: `injections:<outcome>`, `acknowledgments:<verdict>`,
+ * `disclosures:<true|false>`, `auctions:<won or the obstacle to the best offer>`, `passed_over:<obstacle>`, `expired`
+ * and `unpaid`. It also has the sums over all ads, `spend_micros` and `reserved_micros`.
  */
 export const COUNTS_KEY = `${TAG}:counts`;
 
-/** Counts of calls, for rate limits; each lives for its window. */
+/** Prefixes of the call counts for rate limits. Each count lives as long as its window. */
 export const RATE_PREFIX = { steady: `${TAG}:rate`, burst: `${TAG}:burst` } as const;
 
 /** Sorted set of open reservations, by the end of their acknowledgment window. */
 const RESERVATIONS_KEY = `${TAG}:reservations`;
-/** Sets of the ads that ever had money reserved, and of the publishers that ever asked. */
+/** Set of all ads that ever had money reserved. */
 export const ADS_KEY = `${TAG}:ads`;
+/** Set of all publishers that ever asked for an ad. */
 export const PUBLISHERS_KEY = `${TAG}:publishers`;
 
 const AD_PREFIX = `${TAG}:ad:`;
 const REPORT_PREFIX = `${TAG}:report:`;
-/** `<ad>:<mark of the session>`: sorted set of response ids by when they were served; lives for the cap's window. */
+/** `<ad>:<session hash>`: sorted set of response ids by the time they were served. It lives as long as the cap's window. */
 const CAP_PREFIX = `${TAG}:cap:`;
 
-/** Hash of an ad's money, all in micros: spent, reserved, today (committed on `day`); and its advertiser. */
+/** Hash of an ad's money in micros: spent, reserved, and today (committed on the day in `day`); and its advertiser. */
 export function adKey(ad: string): string {
   return `${AD_PREFIX}${ad}`;
 }
 
-/** Hash of a day (its number since 1970, UTC) and a publisher: `<ad, or nothing>|<counter>` to a number. */
+/** Hash of one day (its number since 1970, UTC) and one publisher: `<ad, or nothing>|<counter>` to a number. */
 export function reportKey(day: number, publisher: string): string {
   return `${REPORT_PREFIX}${day}:${publisher}`;
 }
 
-/** The keys of every script on money, in the order of books.lua. */
-export const BOOK_KEYS = [
+/** The first seven keys of every script, in the order of money.lua. */
+export const MONEY_KEYS = [
   COUNTS_KEY,
   RESERVATIONS_KEY,
   ADS_KEY,
@@ -53,3 +55,15 @@ export const BOOK_KEYS = [
   REPORT_PREFIX,
   CAP_PREFIX,
 ] as const;
+
+/** 128 bits in hexadecimal digits, so that two sessions never share a hash. */
+const SESSION_HASH_CHARS = 32;
+
+/**
+ * Names a session in Redis. The session's id itself belongs to a user and is never stored. The publisher goes into the
+ * hash too, so that equal ids of two publishers stay apart.
+ */
+export function sessionHashOf(publisher: string, sessionId: string): string {
+  const digest = createHash("sha256").update(`${publisher}|${sessionId}`, "utf8").digest("hex");
+  return digest.slice(0, SESSION_HASH_CHARS);
+}

@@ -1,10 +1,10 @@
 import type { Redis } from "ioredis";
 import { z } from "zod";
-import { type BookEntry, COUNTERS } from "../money/spend-report.ts";
-import type { Books, Stored } from "./books.ts";
+import { COUNTERS, type ReportEntry } from "../money/spend-report.ts";
 import { ADS_KEY, adKey, PUBLISHERS_KEY, reportKey } from "./keys.ts";
+import type { RedisStore, Stored } from "./redis-store.ts";
 
-/** Days of the books, both ends included; as numbers since 1970, UTC. */
+/** Days in UTC, both ends included, as numbers since 1970. */
 export interface DayRange {
   readonly firstDay: number;
   readonly lastDay: number;
@@ -17,9 +17,9 @@ export interface AdFunds {
   readonly reservedMicros: number;
 }
 
-/** A report may take longer than an injection, but no caller waits without end. */
+/** A report may take longer than an injection, but the wait is bounded. */
 const REPORT_TIMEOUT_MS = 10_000;
-/** Commands sent at once, so that a long report doesn't keep injections waiting. */
+/** Commands that are sent together: few, so that a long report doesn't keep injections waiting. */
 const BATCH_MAX = 50;
 const DAY_MS = 86_400_000;
 
@@ -34,20 +34,20 @@ const fundsSchema = z.object({
   reserved: countSchema.default(0),
 });
 
-/** Reads what the scripts counted. Each publisher's day is read in one step, so that its numbers fit together. */
+/** Reads what the scripts counted. One day of one publisher is read in one step, so its numbers fit together. */
 export class ReportStore {
-  readonly #books: Books;
+  readonly #store: RedisStore;
 
-  constructor(books: Books) {
-    this.#books = books;
+  constructor(store: RedisStore) {
+    this.#store = store;
   }
 
-  /** All numbers of the days: of one publisher, or of all that ever asked. */
-  loadEntries({ firstDay, lastDay }: DayRange, publisher?: string): Promise<Stored<readonly BookEntry[]>> {
+  /** All numbers of these days: of one publisher, or of every publisher that ever asked for an ad. */
+  loadEntries({ firstDay, lastDay }: DayRange, publisher?: string): Promise<Stored<readonly ReportEntry[]>> {
     const days = Array.from({ length: lastDay - firstDay + 1 }, (_, offset) => firstDay + offset);
-    return this.#books.ask(async (redis) => {
+    return this.#store.query(async (redis) => {
       const publishers = publisher === undefined ? await redis.smembers(PUBLISHERS_KEY) : [publisher];
-      const pages = days.flatMap((day) => publishers.map((of) => ({ day, publisher: of })));
+      const pages = days.flatMap((day) => publishers.map((name) => ({ day, publisher: name })));
       const hashes = await loadHashes(
         redis,
         pages.map((page) => reportKey(page.day, page.publisher)),
@@ -56,9 +56,9 @@ export class ReportStore {
     }, REPORT_TIMEOUT_MS);
   }
 
-  /** Advertiser and money of ads, since the first start; of all that ever had money reserved unless named. */
+  /** Advertiser and money of ads since the first start. Default: all ads that ever had money reserved. */
   loadFunds(ads?: readonly string[]): Promise<Stored<readonly AdFunds[]>> {
-    return this.#books.ask(async (redis) => {
+    return this.#store.query(async (redis) => {
       const wanted = ads ?? (await redis.smembers(ADS_KEY));
       const hashes = await loadHashes(redis, wanted.map(adKey));
       return wanted.map((ad, index) => fundsOf(ad, hashes[index]));
@@ -83,7 +83,7 @@ async function loadHashes(redis: Redis, keys: readonly string[]): Promise<unknow
   return hashes;
 }
 
-function entriesOf({ day, publisher }: { day: number; publisher: string }, reply: unknown): BookEntry[] {
+function entriesOf({ day, publisher }: { day: number; publisher: string }, reply: unknown): ReportEntry[] {
   const fields = z.record(z.string(), countSchema).parse(reply);
   return Object.entries(fields).map(([field, value]) => {
     const [ad, counter] = fieldSchema.parse(field);
@@ -96,7 +96,7 @@ function fundsOf(ad: string, reply: unknown): AdFunds {
   return { ad, advertiser, spentMicros: spent, reservedMicros: reserved };
 }
 
-/** The number of a day since 1970, from YYYY-MM-DD. */
+/** The number since 1970 of a day that is written as YYYY-MM-DD. */
 export function dayNumberOf(isoDay: string): number {
   return Date.parse(`${isoDay}T00:00:00Z`) / DAY_MS;
 }

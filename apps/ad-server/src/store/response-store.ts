@@ -1,23 +1,27 @@
-import type { AdAckId, AdResponseId } from "@adrelay/contract";
-import { z } from "zod";
-import type { OfferTerms } from "../money/offer-terms.ts";
-import type { AdvertisedProduct, Judgment } from "../verdict/judge-answer.ts";
-import type { Books, Stored } from "./books.ts";
-import { BOOK_KEYS, COUNTS_KEY, responseKey } from "./keys.ts";
 import {
-  type AcknowledgeOutcome,
-  parseAcknowledgeReply,
-  parseServedResponse,
-  type ServedResponse,
-} from "./replies.ts";
+  type AdAckId,
+  type AdResponseId,
+  adAckIdSchema,
+  INJECTION_OUTCOMES,
+  type Verdict,
+  verdictSchema,
+} from "@adrelay/contract";
+import { Periodic } from "@adrelay/service-kit";
+import type { Logger } from "pino";
+import { z } from "zod";
+import type { OfferTerms } from "../money/auction.ts";
+import type { Judgment } from "../verdict/judge-answer.ts";
+import type { AdvertisedProduct } from "../verdict/name-patterns.ts";
+import { COUNTS_KEY, MONEY_KEYS, responseKey } from "./keys.ts";
+import type { RedisStore, Stored } from "./redis-store.ts";
 
 export interface InjectionRecord {
   readonly id: AdResponseId;
   readonly publisher: string;
-  /** See sessionMarkOf. */
+  /** The hash from sessionHashOf. */
   readonly session: string;
   readonly decision: "auction" | "rejected" | "no_fill";
-  /** Best first; none unless there is an auction. */
+  /** Best first; empty unless the decision is an auction. */
   readonly offers: readonly OfferTerms[];
 }
 
@@ -26,99 +30,192 @@ export interface NewAcknowledgment {
   readonly publisher: string;
   readonly adAckId: AdAckId;
   readonly judgment: Judgment;
-  /** The ad's budget as of now; 0 for an ad that isn't sold any more. */
+  /** The ad's current budget; 0 for an ad that the catalogue no longer has. */
   readonly budgetMicros: number;
 }
 
-/** What a response showed. It never changes. */
+/** The ad that a response showed. It never changes. */
 export interface ShownAd {
   readonly ad: string;
-  /** As it was then: an answer is judged by what was served. */
+  /** The product as it was when the ad was served: an answer is judged by what the model was given. */
   readonly product: AdvertisedProduct;
 }
 
-/** Responses can be acknowledged and looked up for 30 days; then their ids are unknown. */
-export const RESPONSE_LIFETIME_MS = 30 * 86_400_000;
-/** Reports are kept for 400 days: a year, and time to write it up. */
-const REPORT_LIFETIME_MS = 400 * 86_400_000;
+/** The first acknowledgment of a response. Only the first one counts. */
+export interface Acknowledgment {
+  readonly adAckId: AdAckId;
+  readonly verdict: Verdict;
+}
 
-const placeReply = z.int().min(0);
+/** What one acknowledgment led to. */
+export type AcknowledgeOutcome =
+  | { readonly kind: "recorded"; readonly acknowledgment: Acknowledgment }
+  | { readonly kind: "unknown_ad_response" }
+  | { readonly kind: "other_publisher" }
+  | { readonly kind: "not_acknowledgeable" }
+  | { readonly kind: "already_acknowledged"; readonly acknowledgment: Acknowledgment };
+
+/** A response as Redis holds it. */
+export interface ServedResponse {
+  readonly publisher: string;
+  /** Acknowledgments of this response that reached Redis, refused ones included. */
+  readonly posts: number;
+  readonly acknowledgment: Acknowledgment | undefined;
+  /** Whether the answer marks the ad as one; undefined if the ad was not used or not acknowledged yet. */
+  readonly disclosed: boolean | undefined;
+}
+
+/** A response can be acknowledged and looked up for 30 days. After that its id is unknown. */
+export const RESPONSE_LIFETIME_MS = 30 * 86_400_000;
+/** Reports are kept for 400 days: a year, and time to write the yearly report. */
+const REPORT_LIFETIME_MS = 400 * 86_400_000;
+/** Bounds how long one batch of the sweep holds Redis: about a millisecond. */
+const SWEEP_BATCH_MAX = 100;
+const SWEEP_INTERVAL_MS = 1000;
 
 /**
- * What was answered, what was acknowledged, and the money in between. Of two concurrent acknowledgments exactly
- * one is recorded, and of any number of concurrent injections only as many are sold as the budget pays.
+ * Injections, their acknowledgments, and the money that the two move. Of two concurrent acknowledgments exactly one is
+ * recorded. Of any number of concurrent injections only as many are sold as the budget can pay.
  */
 export class ResponseStore {
-  readonly #books: Books;
+  readonly #store: RedisStore;
   readonly #ackWindowMs: number;
 
-  constructor(books: Books, ackWindowMs: number) {
-    this.#books = books;
+  constructor(store: RedisStore, ackWindowMs: number) {
+    this.#store = store;
     this.#ackWindowMs = ackWindowMs;
   }
 
-  /** Books an injection before its answer goes out; answers with the index of the offer that was taken. */
+  /** Books an injection before its answer goes out. Returns the index of the offer that was taken, if one was. */
   async recordInjection(record: InjectionRecord): Promise<Stored<number | undefined>> {
     const { id, publisher, session, decision, offers } = record;
-    const stored = await this.#books.run(
+    const stored = await this.#store.run(
       "record-injection",
-      [...BOOK_KEYS, responseKey(id)],
+      [...MONEY_KEYS, responseKey(id)],
       [
         ...[id, publisher, session, decision, JSON.stringify(offers)],
         ...[RESPONSE_LIFETIME_MS, this.#ackWindowMs, REPORT_LIFETIME_MS],
       ],
     );
-    if (stored.kind === "unavailable") {
-      return stored;
-    }
-    const place = placeReply.parse(stored.value);
-    return { kind: "ok", value: place === 0 ? undefined : place - 1 };
+    return mapped(stored, (reply) => {
+      const place = countReply.parse(reply);
+      return place === 0 ? undefined : place - 1;
+    });
   }
 
-  /** What a response advertised; undefined if it is unknown or advertised nothing. */
+  /** The ad that a response showed; undefined if the response is unknown or showed none. */
   async loadShownAd(id: AdResponseId): Promise<Stored<ShownAd | undefined>> {
-    const stored = await this.#books.ask((redis) =>
+    const stored = await this.#store.query((redis) =>
       redis.hmget(responseKey(id), "ad", "product", "maker", "landing_url"),
     );
-    if (stored.kind === "unavailable") {
-      return stored;
-    }
-    // Responses that an older version served have the name alone.
-    const [ad, productName, advertiser, landingUrl] = stored.value;
-    const product = {
-      productName: productName ?? "",
-      advertiser: advertiser ?? "",
-      landingUrl: landingUrl ?? "",
-    };
-    return { kind: "ok", value: ad && productName ? { ad, product } : undefined };
+    return mapped(stored, ([ad, productName, advertiser, landingUrl]) =>
+      // All four are written in one step.
+      ad && productName && advertiser && landingUrl
+        ? { ad, product: { productName, advertiser, landingUrl } }
+        : undefined,
+    );
   }
 
-  /** Records an acknowledgment and settles its money, or says why it can't be. */
+  /** Records an acknowledgment and settles its money, or returns why it is refused. */
   async acknowledge(acknowledgment: NewAcknowledgment): Promise<Stored<AcknowledgeOutcome>> {
     const { id, publisher, adAckId, judgment, budgetMicros } = acknowledgment;
     const disclosed = judgment.verdict === "ok" ? Number(judgment.disclosed) : "";
-    const stored = await this.#books.run(
+    const stored = await this.#store.run(
       "acknowledge",
-      [...BOOK_KEYS, responseKey(id)],
+      [...MONEY_KEYS, responseKey(id)],
       [publisher, adAckId, judgment.verdict, budgetMicros, disclosed],
     );
-    return stored.kind === "ok" ? { kind: "ok", value: parseAcknowledgeReply(stored.value) } : stored;
+    return mapped(stored, parseAcknowledgeReply);
   }
 
-  /** One response; undefined if it is unknown. */
+  /** Ends a batch of the reservations whose acknowledgment window has passed. Returns how many ended. */
+  async expireReservations(batchMax = SWEEP_BATCH_MAX): Promise<Stored<number>> {
+    const stored = await this.#store.run("expire-reservations", MONEY_KEYS, [batchMax]);
+    return mapped(stored, (reply) => countReply.parse(reply));
+  }
+
+  /** One response; undefined if its id is unknown. */
   async load(id: AdResponseId): Promise<Stored<ServedResponse | undefined>> {
-    const stored = await this.#books.ask((redis) => redis.hgetall(responseKey(id)));
-    return stored.kind === "ok" ? { kind: "ok", value: parseServedResponse(stored.value) } : stored;
+    const stored = await this.#store.query((redis) => redis.hgetall(responseKey(id)));
+    return mapped(stored, (fields) =>
+      Object.keys(fields).length === 0 ? undefined : servedSchema.parse(fields),
+    );
   }
 
-  /** Counts since the first start, by name (see COUNTS_KEY); one that is still 0 may be absent. */
+  /** Counts since the first start, by name (see COUNTS_KEY). A count that is still 0 may be absent. */
   async loadCounts(): Promise<Stored<ReadonlyMap<string, number>>> {
-    const stored = await this.#books.ask((redis) => redis.hgetall(COUNTS_KEY));
-    return stored.kind === "ok"
-      ? {
-          kind: "ok",
-          value: new Map(Object.entries(stored.value).map(([name, count]) => [name, Number(count)])),
-        }
-      : stored;
+    const stored = await this.#store.query((redis) => redis.hgetall(COUNTS_KEY));
+    return mapped(
+      stored,
+      (counts) => new Map(Object.entries(counts).map(([name, count]) => [name, Number(count)])),
+    );
   }
 }
+
+/**
+ * Releases every second the reservations that were never acknowledged. Every process sweeps; each reservation ends
+ * once.
+ */
+export function sweepReservations(store: ResponseStore, log: Logger): Periodic {
+  return new Periodic(
+    async () => {
+      const expired = await store.expireReservations();
+      if (expired.kind === "unavailable" || expired.value === 0) {
+        // No log line while Redis is away: the readiness check reports that already.
+        return SWEEP_INTERVAL_MS;
+      }
+      log.info({ event: "reservations_expired", count: expired.value });
+      return expired.value < SWEEP_BATCH_MAX ? SWEEP_INTERVAL_MS : 0;
+    },
+    SWEEP_INTERVAL_MS,
+    (error) => log.error({ event: "reservation_sweep_failed", err: error }),
+  );
+}
+
+function mapped<T, U>(stored: Stored<T>, parse: (value: T) => U): Stored<U> {
+  return stored.kind === "ok" ? { kind: "ok", value: parse(stored.value) } : stored;
+}
+
+const countReply = z.int().min(0);
+
+const acknowledgmentReply = z
+  .tuple([z.int(), adAckIdSchema, verdictSchema])
+  .transform(([, adAckId, verdict]): Acknowledgment => ({ adAckId, verdict }));
+
+/** Parses the reply of acknowledge.lua. A reply that the script can't give is a bug: it throws. */
+function parseAcknowledgeReply(reply: unknown): AcknowledgeOutcome {
+  const [code] = z.tuple([z.int()], z.unknown()).parse(reply);
+  switch (code) {
+    case 0:
+      return { kind: "recorded", acknowledgment: acknowledgmentReply.parse(reply) };
+    case 1:
+      return { kind: "unknown_ad_response" };
+    case 2:
+      return { kind: "other_publisher" };
+    case 3:
+      return { kind: "not_acknowledgeable" };
+    case 4:
+      return { kind: "already_acknowledged", acknowledgment: acknowledgmentReply.parse(reply) };
+    default:
+      throw new RangeError(`acknowledge.lua returned the unknown code ${code}`);
+  }
+}
+
+const servedSchema = z
+  .object({
+    outcome: z.enum(Object.values(INJECTION_OUTCOMES)),
+    publisher: z.string(),
+    posts: z.coerce.number().int(),
+    ack_id: adAckIdSchema.optional(),
+    verdict: verdictSchema.optional(),
+    disclosed: z.enum(["0", "1"]).optional(),
+  })
+  .transform(
+    ({ publisher, posts, ack_id, verdict, disclosed }): ServedResponse => ({
+      publisher,
+      posts,
+      acknowledgment:
+        ack_id === undefined || verdict === undefined ? undefined : { adAckId: ack_id, verdict },
+      disclosed: disclosed === undefined ? undefined : disclosed === "1",
+    }),
+  );

@@ -61,7 +61,7 @@ test.each([
   ["Velmora Drift + socks", DRIFT],
   ["Kaffwell+ for all", "Kaffwell+"],
   ["C++ and Velmora Drift++", DRIFT],
-])("%j uses %s", (answer, product) => {
+])("%j mentions %s", (answer, product) => {
   expect(verdictOf(answer, product)).toBe("ok");
 });
 
@@ -87,11 +87,11 @@ test.each([
   ["any answer", "me@velmora.example"],
   ["any answer", ""],
   ["\u0000\ud800", DRIFT],
-])("%j doesn't use %s", (answer, product) => {
+])("%j doesn't mention %s", (answer, product) => {
   expect(verdictOf(answer, product)).toBe("no_ad_used");
 });
 
-test("a name between any two lines of text is found", () => {
+test("a name is found between any two texts", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (before, after) => {
       expect(verdictOf(`${before}\n\nVelmora Drift\n\n${after}`, DRIFT)).toBe("ok");
@@ -130,7 +130,7 @@ test.each([
   expect(judgeAnswer(answer, TEMPO).verdict).toBe("no_ad_used");
 });
 
-/** Texts of a megabyte that make a pattern with an unbounded look-around take minutes. */
+/** A pattern with an unbounded look-around would need minutes for a megabyte of one of these. */
 test.each([
   "Stridewell ",
   "Tempo 3 from ",
@@ -147,7 +147,7 @@ test.each([
   "a-\n",
   "\ufdfa",
   "a\u0301",
-])("a megabyte of %j is judged", (part) => {
+])("a megabyte of %j is judged in time", (part) => {
   const text = part.repeat(Math.ceil(1_048_576 / part.length));
   expect(["ok", "no_ad_used"]).toContain(judgeAnswer(text, TEMPO).verdict);
 });
@@ -162,7 +162,7 @@ test.each([
   "PR：Stridewell Tempo 3は軽いです。",
   "ここからPR。Stridewell Tempo 3は軽いです。",
   "Stridewell Tempo 3. Ad",
-])("%j marks the ad", (answer) => {
+])("%j marks the mention as an ad", (answer) => {
   expect(isDisclosed(answer)).toBe(true);
 });
 
@@ -174,6 +174,6 @@ test.each([
   "With the Stridewell Tempo 3 I ran a new PR of 3:10.",
   "Stridewell Tempo 3. This page is ad-free.",
   "Stridewell Tempo 3. Ad hoc runs are fun.",
-])("%j doesn't mark the ad", (answer) => {
+])("%j doesn't mark the mention as an ad", (answer) => {
   expect(isDisclosed(answer)).toBe(false);
 });

@@ -1,41 +1,40 @@
 import { readable } from "./readable-text.ts";
 
-/** The product that an answer may mention, as it was when its ad was served. */
+/** The product that an answer may mention, with the data that its ad was served with. */
 export interface AdvertisedProduct {
   readonly productName: string;
-  /** Empty where it isn't known. */
   readonly advertiser: string;
   readonly landingUrl: string;
 }
 
-/** How a product is named; all are for readable texts and have the flags `gu`. */
+/** The ways to name a product, as patterns over readable text. */
 export interface NamePatterns {
-  /** The name itself, however it is inflected, spaced and numbered. */
+  /** The name itself, in any inflection, spacing and spelling of its numbers. */
   readonly name: RegExp;
-  /** The rest of the name tied to its maker in one sentence: "the Tempo 3 from Stridewell". */
+  /** The name without its maker, tied to the maker in one sentence: "the Tempo 3 from Stridewell". */
   readonly tied: RegExp | undefined;
-  /** The rest of the name alone, if it is so telling that the maker may stand in an earlier sentence. */
+  /** The name without its maker, if it is distinctive enough for the maker to be in an earlier sentence. */
   readonly short: { readonly rest: RegExp; readonly maker: RegExp } | undefined;
 }
 
-/** A neighbour that would make the name part of a longer word. Other scripts write no blank beside it. */
+/** A neighbour that would make the name part of a longer word. Some other scripts write no blank beside a name. */
 const WORD_PART = "[\\p{Script=Latin}\\p{N}]";
 const LEFT = `(?<!${WORD_PART})`;
 const PHRASE_END = "[.,;:!?|\\u2029\\u3001\\u3002\\u0964]";
-/** Words after a number that tell it isn't counting what follows: "the Drift 2 is", but "the Drift 2 colours". */
+/** Words after a number that show that it belongs to the name: "the Drift 2 is", but not "the Drift 2 colours". */
 const AFTER_NUMBER =
   "is|are|was|has|and|or|for|with|from|by|ist|hat|und|oder|von|mit|est|et|ou|avec|es|y|o|con|e|com|tem|tiene";
-/** "Drift 2", "Drift II" and "Drift Pro" are other products than "Drift"; "Tempo 3.5" is another than "Tempo 3". */
+/** "Drift 2", "Drift II" and "Drift Pro" are other products than "Drift", and "Tempo 3.5" is another than "Tempo 3". */
 const OTHER_MODEL = [
   "(?:Pro|PRO|Max|MAX|Plus|PLUS|Mini|MINI|Ultra|ULTRA|Lite|LITE|XL|GT|SE|Air|AIR|Premium|Junior|Kids|Mk|II|III|IV|VI|VII)",
   `\\d{1,2}(?= ?(?:${PHRASE_END}|$)| (?:${AFTER_NUMBER}) )`,
 ].join("|");
 const RIGHT = `(?!${WORD_PART})(?![.,]\\d)(?! (?:${OTHER_MODEL})(?!${WORD_PART}))`;
 const ENDING = "(?:e?s)?";
-/** A number at the end may be a measure: the "Ridge 45" holds 45 litres, and is called "Ridge 45L". */
+/** A number at the end may be a measure: the "Ridge 45" holds 45 litres and is also called "Ridge 45L". */
 const NUMBER_ENDING = "(?:s|[Ll])?";
 
-/** One word of what stands between a name's parts. A list of things isn't one thing. */
+/** One word between a name and its maker. It isn't "and" or "or": a list of things isn't one thing. */
 const GAP_WORD =
   "(?!(?:and|or|und|oder|et|ou|y|o|e|vs|versus|not|nicht|pas|no) )[^ .,;:!?|\\u2029\\u3001\\u3002\\u0964]{1,30}";
 const LINK_WORD =
@@ -45,7 +44,7 @@ const ARTICLE =
   "[Tt]he|[Tt]his|[Tt]heir|[Ii]ts|[Dd]er|[Dd]ie|[Dd]as|[Dd]en|[Dd]em|[Ll]e|[Ll]a|[Ee]l|[Uu]n|[Uu]ne|[Ee]in|[Ee]ine|[Oo]|[Aa]|[Yy]our|यह";
 const BEFORE_SHORT = `(?<=^|${PHRASE_END} ?|(?<!\\p{L})(?:${ARTICLE}) |[\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}] ?)`;
 
-/** Tokens that are written in more than one way. */
+/** Tokens that have more than one spelling. */
 const SPELLINGS: Readonly<Record<string, string>> = {
   and: "(?:and|und|et|y|e|n|और)",
   mk: "(?:mk|mark)\\.?",
@@ -69,7 +68,7 @@ function numberSpellings(): Record<string, string> {
   );
 }
 
-/** Of a name that has nothing to read, which would stand everywhere. */
+/** For a name without any letter or digit: a pattern made from it would match everywhere. */
 const NEVER = /(?!)/gu;
 
 /** Builds the patterns of one product. */
@@ -79,7 +78,7 @@ export function namePatterns({ productName, advertiser }: AdvertisedProduct): Na
   if (first === undefined) {
     return { name: NEVER, tied: undefined, short: undefined };
   }
-  // "1.Velmora" is a list's item, "1.5" is a number.
+  // "1.Velmora" is a list item, but "1.5" is a number.
   const before = /^\p{N}/u.test(first) ? "(?<!\\d[.,])" : "";
   const ending = /^\d+$/.test(tokens.at(-1) ?? "") ? NUMBER_ENDING : ENDING;
   const name = new RegExp(`${LEFT}${before}${sequence(tokens)}${ending}${RIGHT}`, "gu");
@@ -87,7 +86,7 @@ export function namePatterns({ productName, advertiser }: AdvertisedProduct): Na
   if (isMakerFirst) {
     return { name, tied: tiedPattern(others, [first]), short: shortPatterns(others, first) };
   }
-  // "Lanternreach" for "Lanternreach Chronicles", if its maker is named with it.
+  // "Lanternreach" counts for "Lanternreach Chronicles" if the maker is named with it.
   const shortened = others.length > 0 && !/\d/.test(tokens.at(-1) ?? "") ? tokens.slice(0, -1) : [];
   const maker = tokensOf(advertiser);
   const isTied = shortened.length > 0 && maker.length > 0;
@@ -101,7 +100,7 @@ function tokensOf(name: string): string[] {
     .filter((token) => token !== "");
 }
 
-/** A name's tokens one after the other, as words or as one. */
+/** The tokens of a name in order, as separate words or written as one. */
 function sequence(tokens: readonly string[]): string {
   return tokens.map(tokenPattern).join(" ?");
 }
@@ -116,7 +115,7 @@ function tokenPattern(token: string): string {
 const SPLIT_TOKEN_CHARS_MIN = 7;
 const SPLIT_PART_CHARS_MIN = 2;
 
-/** A coined word written as two: "Task Orchard". In small letters the two are common words: "a second summer". */
+/** A coined word written as two, with capitals: "Task Orchard". In small letters they are common words: "a second summer". */
 function splits(token: string): string[] {
   if (token.length < SPLIT_TOKEN_CHARS_MIN || !/^[a-z]+$/.test(token)) {
     return [];
@@ -135,22 +134,22 @@ function capitalised(token: string): string {
 function tiedPattern(rest: readonly string[], maker: readonly string[]): RegExp {
   const by = `${LEFT}${sequence(maker)}(?: ?s)?(?!${WORD_PART})`;
   const free = `${sequence(rest)}${ENDING}${RIGHT}`;
-  const named = isTelling(rest) ? free : `${rest.map(capitalised).join(" ?")}${ENDING}${RIGHT}`;
+  const named = isDistinctive(rest) ? free : `${rest.map(capitalised).join(" ?")}${ENDING}${RIGHT}`;
   const possessive = `${LEFT}${sequence(maker)}(?: s |s |${POSSESSIVE})${free}`;
   const makerFirst = `${by}(?:${POSSESSIVE}| (?:${GAP_WORD} ){1,3})${named}`;
   const makerLast = `${LEFT}${named},? ?(?:${GAP_WORD},? ){0,5}${LINK_WORD} (?:${GAP_WORD} ){0,2}${by}`;
-  // "Tempo 3 (Stridewell)". One common word beside a maker may be a word.
-  const beside = isTelling(rest) ? `|${LEFT}${named} ${by}` : "";
+  // "Tempo 3 (Stridewell)". A single common word beside the maker may be just that word.
+  const beside = isDistinctive(rest) ? `|${LEFT}${named} ${by}` : "";
   return new RegExp(`${possessive}|${makerFirst}|${makerLast}${beside}`, "gu");
 }
 
-/** Whether the rest of a name says more than one common word does. */
-function isTelling(rest: readonly string[]): boolean {
+/** Whether the name without its maker is more than one common word. */
+function isDistinctive(rest: readonly string[]): boolean {
   return rest.length > 1 || rest.some((token) => /\d/.test(token));
 }
 
 function shortPatterns(rest: readonly string[], maker: string): NamePatterns["short"] {
-  if (!isTelling(rest)) {
+  if (!isDistinctive(rest)) {
     return undefined;
   }
   const [head = "", ...tail] = rest;

@@ -1,30 +1,31 @@
 import { decodeHTML } from "entities";
 
-/** NFKD can make a text 18 times as long; no answer that a body has room for needs more than this. */
+/** NFKD can make a text 18 times as long. No ordinary answer that fits into a body needs more characters than this. */
 const READ_CHARS_MAX = 2_200_000;
-const PORTION_CHARS = 65_536;
+const CHUNK_CHARS = 65_536;
 
-/** The end of a paragraph, a heading or a list's item in a readable text: no name goes across it. */
-export const BREAK = "\u2029";
+/** Marks the end of a paragraph, heading or list item in a readable text. No name goes across it. */
+export const PARAGRAPH_BREAK = "\u2029";
 
-/** Tags that models put inside a sentence; other angle brackets may hold the name itself. */
+/** Tags that models write inside a sentence. Other angle brackets may hold the name itself. */
 const INLINE_TAG = /<\/?(?:a|b|br|code|em|i|mark|span|strong|sub|sup|u)\b[^<>]{0,256}>/gi;
-/** `[text](target "title")` and `[text][label]`: a reader sees the text. */
+/** `[text](target "title")` and `[text][label]`: a reader sees only the text. */
 const LINK = /!?\[([^[\]]{0,400})\](?:\([^()\s[\]]{0,2048}(?:\s"[^"[\]]{0,200}")?\)|\[[^[\]]{0,100}\])/g;
 const CITATION = /\[\^?\d{1,3}\]/g;
-/** Trademarks, footnotes and the emoji selector are no part of a name; NFKD would make letters and digits of them. */
+/** Trademark signs, footnote digits and emoji selectors are not part of a name, but NFKD would turn them into letters and digits. */
 const MARKS = /[\u2122\u2120\u00ae\u00a9\u00b9\u00b2\u00b3\u2070-\u209f]|\ufe0e|\ufe0f/gu;
 const LABEL =
   /#(?:ad|anzeige|publi|pub|pr)\b|[([（【［]\s{0,3}(?:ad|ads|anz\.?|anzeige|annonce|publi|pub|pr)\s{0,3}[)\]）】］]/giu;
-/** A mail address names its host, not what the host is known for. */
+/** A mail address at a company's domain is no mention of its product. */
 const MAIL = /(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}/g;
 const HEADING = /^([ \t]{0,3}#{1,6} [^\n]{0,500})\n/gm;
 const PARAGRAPH_END = /\n[ \t>]*\n[\n \t>]*/g;
 const ITEM_START = /\n[ \t>]*(?=(?:[-*+•–]|\d{1,3}[.)]|#{1,6})[ \t])/g;
 
 /**
- * A text as its reader sees it: without markup and invisible characters, Latin letters without accents,
- * digits of any script as 0 to 9, words with one blank in between, and the marks that end a phrase. Case stays.
+ * A text as its reader sees it, in a form that is easy to search: no markup, no invisible characters, no accents on
+ * Latin letters, digits of any script as 0 to 9, one blank between words. Punctuation that ends a phrase stays, and so
+ * does the case.
  */
 export function readable(text: string): string {
   return plainCharacters(withBreaks(withoutMarkup(text)))
@@ -35,7 +36,7 @@ export function readable(text: string): string {
 }
 
 function withoutMarkup(text: string): string {
-  // A label in brackets gets a word of its own, since brackets go: "(ad)" marks, "ad" may be anything.
+  // A label in brackets becomes a word, since brackets are removed: "(ad)" is a label, but a bare "ad" may be anything.
   return decodeHTML(text.replace(LINK, "$1").replace(CITATION, " ").replace(INLINE_TAG, ""))
     .replace(LABEL, " Sponsored ")
     .replace(MAIL, " ")
@@ -45,9 +46,9 @@ function withoutMarkup(text: string): string {
 function withBreaks(text: string): string {
   return text
     .replace(/\r\n?/g, "\n")
-    .replace(HEADING, `$1${BREAK}`)
-    .replace(PARAGRAPH_END, BREAK)
-    .replace(ITEM_START, BREAK);
+    .replace(HEADING, `$1${PARAGRAPH_BREAK}`)
+    .replace(PARAGRAPH_END, PARAGRAPH_BREAK)
+    .replace(ITEM_START, PARAGRAPH_BREAK);
 }
 
 function plainCharacters(text: string): string {
@@ -59,11 +60,11 @@ function plainCharacters(text: string): string {
     .replace(/[\u0660-\u0669]/g, (digit) => String(digit.charCodeAt(0) - 0x660));
 }
 
-/** Portion by portion, so that a text that would grow beyond all bounds is left where it does. */
+/** Normalizes a text in chunks, and stops at READ_CHARS_MAX if the text grows too long. */
 export function normalized(text: string, form: "NFKC" | "NFKD"): string {
   let result = "";
-  for (let from = 0; from < text.length && result.length < READ_CHARS_MAX; from += PORTION_CHARS) {
-    result += text.slice(from, from + PORTION_CHARS).normalize(form);
+  for (let from = 0; from < text.length && result.length < READ_CHARS_MAX; from += CHUNK_CHARS) {
+    result += text.slice(from, from + CHUNK_CHARS).normalize(form);
   }
   return result.slice(0, READ_CHARS_MAX);
 }

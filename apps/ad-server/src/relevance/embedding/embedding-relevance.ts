@@ -1,7 +1,6 @@
 import type { Ad } from "../../catalog/ad.ts";
 import type { PromptReading } from "../../prompt-model/prompt-model.ts";
-import { wishShare } from "../need-categories.ts";
-import type { Question, Relevance, ScoredAd } from "../relevance.ts";
+import { type Question, type Relevance, type ScoredAd, wishShare } from "../relevance.ts";
 import { DirectionTable } from "./direction-table.ts";
 import type { Embedder, EmbedRefusal } from "./embedder.ts";
 import { REFERENCE_TEXTS } from "./reference-texts.ts";

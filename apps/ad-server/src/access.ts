@@ -1,0 +1,104 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { Redis } from "ioredis";
+import { BurstyRateLimiter, RateLimiterRedis, RateLimiterRes } from "rate-limiter-flexible";
+import type { FaultOperation } from "./faults/fault-rules.ts";
+import { RATE_PREFIX } from "./store/keys.ts";
+
+/** A publisher's name is this many characters of its key's digest: enough to distinguish all keys. */
+const PUBLISHER_CHARS = 32;
+
+/** Whether a key may call. A revoked key was good once, and its caller gets an error of its own. */
+type KeyStatus =
+  | { readonly kind: "good"; readonly publisher: string }
+  | { readonly kind: "revoked" }
+  | { readonly kind: "unknown" };
+
+/** The keys that may call. Only their digests are kept, and every comparison takes the same time. */
+export class ApiKeys {
+  readonly #digests: readonly Buffer[];
+  readonly #revoked: readonly Buffer[];
+
+  /** A key that is in both lists is revoked. */
+  constructor(keys: readonly string[], revokedKeys: readonly string[] = []) {
+    this.#digests = keys.map(digestOf);
+    this.#revoked = revokedKeys.map(digestOf);
+  }
+
+  statusOf(key: string | undefined): KeyStatus {
+    const digest = digestOf(key ?? "");
+    // All keys are compared, even after a match: the time must not show which key matched.
+    const matches = this.#digests.filter((known) => timingSafeEqual(known, digest));
+    const revoked = this.#revoked.filter((known) => timingSafeEqual(known, digest));
+    if (revoked.length > 0) {
+      return { kind: "revoked" };
+    }
+    const [match] = matches;
+    return match === undefined
+      ? { kind: "unknown" }
+      : { kind: "good", publisher: match.toString("hex").slice(0, PUBLISHER_CHARS) };
+  }
+
+  /** The publisher that a key belongs to; undefined if the key is absent, unknown or revoked. */
+  publisherOf(key: string | undefined): string | undefined {
+    const status = this.statusOf(key);
+    return status.kind === "good" ? status.publisher : undefined;
+  }
+}
+
+function digestOf(key: string): Buffer {
+  return createHash("sha256").update(key, "utf8").digest();
+}
+
+export interface RateLimitSettings {
+  /** Calls per second that a publisher may make of each operation; 0 is no limit. */
+  readonly perSecond: number;
+  /** Calls that a publisher may make beyond that in any ten seconds. */
+  readonly burst: number;
+}
+
+type RateDecision =
+  | { readonly kind: "admitted" }
+  | { readonly kind: "limited"; readonly retryAfterS: number }
+  | { readonly kind: "unavailable"; readonly reason: string };
+
+const BURST_WINDOW_S = 10;
+
+/** Limits how often each publisher calls each operation. Redis counts the calls of all processes together. */
+export class RateLimits {
+  readonly #limiter: Pick<RateLimiterRedis, "consume"> | BurstyRateLimiter | undefined;
+
+  constructor(redis: Redis, { perSecond, burst }: RateLimitSettings) {
+    if (perSecond > 0) {
+      const steady = new RateLimiterRedis({
+        storeClient: redis,
+        keyPrefix: RATE_PREFIX.steady,
+        points: perSecond,
+        duration: 1,
+      });
+      this.#limiter =
+        burst === 0
+          ? steady
+          : new BurstyRateLimiter(
+              steady,
+              new RateLimiterRedis({
+                storeClient: redis,
+                keyPrefix: RATE_PREFIX.burst,
+                points: burst,
+                duration: BURST_WINDOW_S,
+              }),
+            );
+    }
+  }
+
+  /** Counts one call and decides whether it is within the limit. */
+  async admit(operation: FaultOperation, publisher: string): Promise<RateDecision> {
+    try {
+      await this.#limiter?.consume(`${operation}:${publisher}`);
+      return { kind: "admitted" };
+    } catch (refusal) {
+      return refusal instanceof RateLimiterRes
+        ? { kind: "limited", retryAfterS: Math.max(1, Math.ceil(refusal.msBeforeNext / 1000)) }
+        : { kind: "unavailable", reason: refusal instanceof Error ? refusal.message : "unknown" };
+    }
+  }
+}

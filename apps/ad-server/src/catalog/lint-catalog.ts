@@ -1,0 +1,192 @@
+import type { FieldFault } from "@adrelay/contract";
+import { CORE_SCHEMA, load, YAMLException } from "js-yaml";
+import { LineCounter, parseDocument } from "yaml";
+import { ADULT_AGE, isForAdults } from "../injection/targeting.ts";
+import { IMPRESSIONS_PER_MILLE } from "../money/auction.ts";
+import { TermReader } from "../relevance/terms.ts";
+import type { Ad } from "./ad.ts";
+import { parseCatalog } from "./load-catalog.ts";
+
+/** An error or a warning with its place in the file. Lines and columns count from 1. */
+export interface Finding {
+  readonly severity: "error" | "warning";
+  /** Such as `3.targeting.age_min`, which is a field of the fourth ad; empty for the file as a whole. */
+  readonly path: string;
+  readonly line: number;
+  readonly column: number;
+  readonly message: string;
+}
+
+export interface LintOptions {
+  /** The current time in milliseconds since 1970: flights that ended before it are over. */
+  readonly nowMs: number;
+  /** The least bid that takes part in auctions. */
+  readonly floorCpmMicros: number;
+  /** Categories that the prompt model knows. */
+  readonly categories: ReadonlySet<string>;
+}
+
+/** Checks the text of a catalogue file. Returns its errors or, if there are none, warnings about likely mistakes. */
+export function lintCatalog(text: string, options: LintOptions): Finding[] {
+  const read = readYaml(text);
+  if (read.kind === "faulty") {
+    return [read.finding];
+  }
+  const parsed = parseCatalog(read.value);
+  const [severity, faults] =
+    parsed.kind === "ok"
+      ? (["warning", warningsOf(parsed.ads, options)] as const)
+      : (["error", parsed.faults.map(withoutSetting)] as const);
+  const placeOf = placesIn(text);
+  return faults
+    .map(({ path, message }) => ({ severity, path, ...placeOf(path), message }))
+    .sort((one, other) => one.line - other.line || one.column - other.column);
+}
+
+type YamlRead =
+  | { readonly kind: "ok"; readonly value: unknown }
+  | { readonly kind: "faulty"; readonly finding: Finding };
+
+/** Parses the text as the server does. The other parser, for places, is more tolerant. */
+function readYaml(text: string): YamlRead {
+  try {
+    return { kind: "ok", value: load(text, { schema: CORE_SCHEMA }) };
+  } catch (error) {
+    const mark = error instanceof YAMLException ? error.mark : undefined;
+    const message = error instanceof YAMLException ? error.reason : "isn't YAML";
+    const [line, column] = [(mark?.line ?? 0) + 1, (mark?.column ?? 0) + 1];
+    return { kind: "faulty", finding: { severity: "error", path: "", line, column, message } };
+  }
+}
+
+function withoutSetting({ path, message }: FieldFault): FieldFault {
+  return { path: path.replace(/^CATALOG_FILE ?/, ""), message };
+}
+
+/** Finds the place of a path: of the member itself or, if that is absent, of the nearest thing around it. */
+function placesIn(text: string): (path: string) => { line: number; column: number } {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  return (path) => {
+    const keys = path === "" ? [] : path.split(".").map((key) => (/^\d+$/.test(key) ? Number(key) : key));
+    for (let depth = keys.length; depth > 0; depth -= 1) {
+      const offset = offsetOf(document.getIn(keys.slice(0, depth), true));
+      if (offset !== undefined) {
+        const { line, col } = lines.linePos(offset);
+        return { line, column: col };
+      }
+    }
+    return { line: 1, column: 1 };
+  };
+}
+
+function offsetOf(node: unknown): number | undefined {
+  const range: unknown = Object(node)["range"];
+  const start: unknown = Array.isArray(range) ? range[0] : undefined;
+  return typeof start === "number" ? start : undefined;
+}
+
+/** Likely mistakes in a catalogue without errors. */
+function warningsOf(ads: readonly Ad[], options: LintOptions): FieldFault[] {
+  const reader = new TermReader();
+  const names = Map.groupBy(ads, ({ product_name }) => product_name.trim().toLowerCase());
+  return ads.flatMap((ad, index) =>
+    [
+      ...flightWarnings(ad, options.nowMs),
+      ...moneyWarnings(ad, options.floorCpmMicros),
+      ...nameWarnings(ad, names.get(ad.product_name.trim().toLowerCase()) ?? []),
+      ...findingWarnings(ad, options.categories, reader),
+      ...ageWarnings(ad),
+      ...emptyListWarnings(ad),
+    ].map(({ path, message }) => ({ path: `${index}.${path}`, message })),
+  );
+}
+
+function flightWarnings({ end }: Ad, nowMs: number): FieldFault[] {
+  return end !== undefined && end < nowMs
+    ? [{ path: "end", message: "is over: the ad is never shown again" }]
+    : [];
+}
+
+function moneyWarnings({ bid_cpm_micros, budget_micros }: Ad, floorCpmMicros: number): FieldFault[] {
+  const impressionMicros = Math.max(
+    Math.floor(bid_cpm_micros / IMPRESSIONS_PER_MILLE),
+    Math.ceil(floorCpmMicros / IMPRESSIONS_PER_MILLE),
+  );
+  return [
+    ...(bid_cpm_micros < floorCpmMicros
+      ? [
+          {
+            path: "bid_cpm_micros",
+            message: `is below the floor of ${floorCpmMicros}: the ad is never shown`,
+          },
+        ]
+      : []),
+    ...(budget_micros < impressionMicros
+      ? [
+          {
+            path: "budget_micros",
+            message: `doesn't buy one impression at its bid, which is ${impressionMicros}`,
+          },
+        ]
+      : []),
+  ];
+}
+
+function nameWarnings(ad: Ad, namesakes: readonly Ad[]): FieldFault[] {
+  const [first] = namesakes;
+  return first === undefined || first === ad
+    ? []
+    : [{ path: "product_name", message: `is that of ${first.id} too: answers can't distinguish them` }];
+}
+
+function findingWarnings(
+  { keywords, category }: Ad,
+  categories: ReadonlySet<string>,
+  reader: TermReader,
+): FieldFault[] {
+  const seen = new Set<string>();
+  const ofKeywords = keywords.flatMap((keyword, index) => {
+    const terms = reader.termsOf(keyword).join(" ");
+    const isRepeated = seen.has(terms);
+    seen.add(terms);
+    const path = `keywords.${index}`;
+    if (terms === "") {
+      return [{ path, message: "has only words that any prompt may contain: it finds no prompt" }];
+    }
+    return isRepeated ? [{ path, message: "says what an earlier keyword says" }] : [];
+  });
+  return categories.has(category)
+    ? ofKeywords
+    : [
+        ...ofKeywords,
+        {
+          path: "category",
+          message: "isn't one that the prompt model knows: the ad is found by keywords only",
+        },
+      ];
+}
+
+function ageWarnings(ad: Ad): FieldFault[] {
+  return isForAdults(ad) && (ad.targeting.age_min ?? 0) < ADULT_AGE
+    ? [
+        {
+          path: ad.targeting.age_min === undefined ? "targeting" : "targeting.age_min",
+          message: `should have an age_min of ${ADULT_AGE}: it is shown to adults only`,
+        },
+      ]
+    : [];
+}
+
+function emptyListWarnings({ targeting }: Ad): FieldFault[] {
+  return Object.entries(targeting).flatMap(([name, value]) =>
+    Array.isArray(value) && value.length === 0
+      ? [
+          {
+            path: `targeting.${name}`,
+            message: "is empty, so the ad is never shown; leave the list out to show it to everybody",
+          },
+        ]
+      : [],
+  );
+}
