@@ -49,7 +49,7 @@ function digestOf(key: string): Buffer {
   return createHash("sha256").update(key, "utf8").digest();
 }
 
-export interface RateLimitSettings {
+interface RateLimitSettings {
   /** Calls per second that a publisher may make of each operation; 0 is no limit. */
   readonly perSecond: number;
   /** Calls that a publisher may make beyond that in any ten seconds. */

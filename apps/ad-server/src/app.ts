@@ -27,7 +27,7 @@ import {
 import { type StartDeps, startOperation } from "./routes/start.ts";
 import type { ResponseStore } from "./store/response-store.ts";
 
-export interface AppDeps extends EndpointDeps, StartDeps, AcknowledgeDeps, SpendDeps, BudgetsDeps {
+interface AppDeps extends EndpointDeps, StartDeps, AcknowledgeDeps, SpendDeps, BudgetsDeps {
   readonly log: Logger;
   readonly metrics: AdServerMetrics;
   readonly store: ResponseStore;

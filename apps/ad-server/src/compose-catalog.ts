@@ -17,7 +17,7 @@ import { openEmbedder } from "./relevance/embedding/open-embedder.ts";
 import { LexicalRelevance } from "./relevance/lexical-relevance.ts";
 import type { Relevance } from "./relevance/relevance.ts";
 
-export interface CatalogParts {
+interface CatalogParts {
   readonly config: AdServerConfig;
   readonly metrics: AdServerMetrics;
   readonly log: Logger;
@@ -72,7 +72,10 @@ export async function watchCatalog({ config, catalog, metrics, log, lifecycle }:
   lifecycle.onStop("hang-up", ignoreHangUps);
 }
 
-/** SIGHUP reloads, as with other servers. In a terminal it still ends the process, since it means that the terminal closed. */
+/**
+ * SIGHUP reloads, as with other servers. In a terminal it still ends the process, since it means that the terminal
+ * closed.
+ */
 function onHangUp(reload: () => Promise<void>): () => void {
   if (process.stdout.isTTY) {
     return () => {};
@@ -96,8 +99,8 @@ interface RelevanceParts {
 }
 
 /**
- * Opens the engine that the settings name: an embedding model if it has options, otherwise the lexical engine. Throws an
- * EmbeddingModelError if the model can't be used.
+ * Opens the engine that the settings name: an embedding model if it has options, otherwise the lexical engine. Throws
+ * an EmbeddingModelError if the model can't be used.
  */
 async function openRelevance(
   embedding: EmbeddingOptions | undefined,

@@ -9,8 +9,8 @@ import { adKey } from "../src/store/keys.ts";
 import { type Answer, injectionOf, KEY, OTHER_KEY, PROMPTS, post } from "./ad-server.ts";
 
 /**
- * A round of the overspend test: two ad servers on one Redis, callers that use both of them, and kills at moments that a
- * seed chooses. Meanwhile a watcher reads the money of every ad.
+ * A round of the overspend test: two ad servers on one Redis, callers that use both of them, and kills at moments
+ * that a seed chooses. Meanwhile a watcher reads the money of every ad.
  */
 export const OPERATOR_KEY = "key-of-the-operator";
 const FLOOR_MICROS = 1000;

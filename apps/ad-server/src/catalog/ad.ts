@@ -9,7 +9,9 @@ export const BID_CPM_MICROS_MAX = 1_000_000_000_000;
 const CAP_HOURS_MAX = 8784;
 const ages = z.int().min(0).max(AGE_MAX);
 
-/** Whom an ad may be shown to. An absent key is no restriction. The names are those of the request's optional context. */
+/**
+ * Whom an ad may be shown to. An absent key is no restriction. The names are those of the request's optional context.
+ */
 const targetingSchema = z.strictObject({
   countries: z
     .array(z.string().regex(/^[A-Z]{2}$/))

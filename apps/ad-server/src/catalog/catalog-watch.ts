@@ -7,7 +7,7 @@ import type { Ad } from "./ad.ts";
 import type { CurrentCatalog, ReloadOutcome } from "./current-catalog.ts";
 import type { CatalogResult } from "./load-catalog.ts";
 
-export interface CatalogWatchDeps {
+interface CatalogWatchDeps {
   readonly file: string;
   readonly intervalMs: number;
   readonly current: CurrentCatalog;

@@ -20,7 +20,10 @@ async function idsFoundBy({ rules }: Catalog): Promise<string[]> {
   return (await rules.relevance.rank(question)).map(({ ad }) => ad.id);
 }
 
-/** Rules that rank every ad. Building them for several ads waits for `resume`; building them for an ad called Broken fails. */
+/**
+ * Rules that rank every ad. Building them for several ads waits for `resume`; building them for an ad called Broken
+ * fails.
+ */
 function setup() {
   const pending = { resume: () => {} };
   const buildRules = async (ads: readonly Ad[]) => {

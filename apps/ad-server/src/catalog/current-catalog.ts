@@ -10,7 +10,7 @@ export interface Catalog {
   readonly loadedAtMs: number;
 }
 
-export interface CatalogDeps {
+interface CatalogDeps {
   /** Builds the decision rules for these ads. It may be slow, but must not block the event loop for long. */
   buildRules(ads: readonly Ad[]): Promise<DecisionRules>;
   now(): number;

@@ -47,7 +47,7 @@ type YamlRead =
   | { readonly kind: "ok"; readonly value: unknown }
   | { readonly kind: "faulty"; readonly finding: Finding };
 
-/** Parses the text as the server does. The other parser, for places, is more tolerant. */
+/** Parses the text with the server's parser. The places come from another parser. */
 function readYaml(text: string): YamlRead {
   try {
     return { kind: "ok", value: load(text, { schema: CORE_SCHEMA }) };

@@ -18,7 +18,7 @@ FLOOR_CPM_MICROS is the floor that bids are compared with.
 
 const EXIT = { clean: 0, errors: 1, unusable: 2 } as const;
 
-export interface LintDeps extends LintOptions {
+interface LintDeps extends LintOptions {
   /** The file to check if the command names none. */
   readonly defaultFile: string;
   print(text: string): void;

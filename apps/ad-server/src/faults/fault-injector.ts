@@ -6,7 +6,9 @@ import type { Fault, FaultOperation, FaultPlan } from "./fault-rules.ts";
 
 const DRIP_INTERVAL_MS = 1000;
 
-/** Carries out the faults of a plan instead of answering. At a stop it disconnects the callers that it keeps waiting. */
+/**
+ * Carries out the faults of a plan instead of answering. At a stop it disconnects the callers that it keeps waiting.
+ */
 export class FaultInjector {
   readonly #plan: FaultPlan;
   readonly #waiting = new Set<Response>();
@@ -81,7 +83,10 @@ function sendStatus(response: Response, status: number, retryAfterS: number | un
   response.status(status).type(PROBLEM_CONTENT_TYPE).send(JSON.stringify(problem));
 }
 
-/** Sends the headers immediately and then one byte of the body a second. A caller that waits long enough gets all of it. */
+/**
+ * Sends the headers immediately and then one byte of the body a second. A caller that waits long enough gets all of
+ * it.
+ */
 function drip(response: Response, operation: FaultOperation): void {
   const body = Buffer.from(
     JSON.stringify(operation === "acknowledge" ? recoverableError() : { status: "no_fill", success: false }),

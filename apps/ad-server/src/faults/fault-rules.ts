@@ -5,7 +5,7 @@
  *
  * is a list of rules `operation:fault[*N|@P%][(option=value,...)]`. The README explains each part.
  */
-export const FAULT_OPERATIONS = ["start", "acknowledge"] as const;
+const FAULT_OPERATIONS = ["start", "acknowledge"] as const;
 export type FaultOperation = (typeof FAULT_OPERATIONS)[number];
 
 export type Fault =
@@ -16,18 +16,18 @@ export type Fault =
   | { readonly kind: "drip" };
 
 /** Which calls a rule takes, of those that no earlier rule took. */
-export type FaultShare =
+type FaultShare =
   | { readonly kind: "every" }
   | { readonly kind: "first"; readonly calls: number }
   | { readonly kind: "percent"; readonly percent: number; readonly seed: number };
 
-export interface FaultRule {
+interface FaultRule {
   readonly operations: readonly FaultOperation[];
   readonly fault: Fault;
   readonly share: FaultShare;
 }
 
-export type FaultRulesResult =
+type FaultRulesResult =
   | { readonly kind: "ok"; readonly rules: readonly FaultRule[] }
   | { readonly kind: "faulty"; readonly faults: readonly string[] };
 

@@ -11,7 +11,10 @@ const MODEL_LANGUAGES: ReadonlySet<string> = new Set(["en", "de", "fr", "es", "p
  */
 const ENGLISH_OF_BEST_MIN = 0.88;
 
-/** Detects the language of a prompt (ISO 639-1). Undefined if it can't: the prompt is too short, mixed or has no words. */
+/**
+ * Detects the language of a prompt (ISO 639-1). Undefined if it can't: the prompt is too short, mixed or has no
+ * words.
+ */
 export type DetectLanguage = (prompt: string) => string | undefined;
 
 /** Loads the detector's tables, which takes about a third of a second. */

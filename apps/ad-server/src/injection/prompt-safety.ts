@@ -5,8 +5,8 @@ import { z } from "zod";
 import type { PromptReading } from "../prompt-model/prompt-model.ts";
 
 /**
- * A prompt gets no ad if the probability that an ad would be wrong is at least this. It is below a half on purpose: an ad
- * that isn't shown costs a fraction of a cent, but an ad beside someone's grief costs a publisher its users.
+ * A prompt gets no ad if the probability that an ad would be wrong is at least this. It is below a half on purpose:
+ * an ad that isn't shown costs a fraction of a cent, but an ad beside someone's grief costs a publisher its users.
  */
 const REJECT_MIN = 0.35;
 /** The same, if a phrase of the topic list is in the prompt. */
@@ -48,7 +48,7 @@ interface TopicPatterns {
 }
 
 /** Topics beside which an ad would be wrong. They are found by common phrases; hints and irony are not understood. */
-export class SensitiveTopics {
+class SensitiveTopics {
   readonly #topics: readonly { readonly topic: string; readonly pattern: RegExp }[];
 
   /** Throws a SyntaxError if a pattern is no regular expression. */

@@ -6,8 +6,8 @@ import type { Ad } from "../catalog/ad.ts";
  *
  * 1. The result contains the user's prompt unchanged, character for character.
  * 2. Neither the prompt nor the ad's text can close its own section or open another one. Every delimiter has a nonce
- *    that occurs in none of these texts in any spelling, and the instructions tell the model the nonce. Each fact of the
- *    ad is one line, and it is escaped if the format has an escape.
+ *    that occurs in none of these texts in any spelling, and the instructions give the model the nonce. Each fact of
+ *    the ad is one line, and it is escaped if the format has an escape.
  * 3. The instructions ask the model to mark the mention as sponsored, and to leave the product out if it doesn't fit.
  */
 export type WrappingType = (typeof WRAPPING_TYPES)[number];

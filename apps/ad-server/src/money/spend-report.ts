@@ -21,7 +21,7 @@ export const COUNTERS = [
   "spent_micros",
   "reserved_micros",
 ] as const;
-export type CounterName = (typeof COUNTERS)[number];
+type CounterName = (typeof COUNTERS)[number];
 export type Counters = Readonly<Record<CounterName, number>>;
 
 export const GROUPINGS = ["ad", "advertiser", "publisher", "day"] as const;

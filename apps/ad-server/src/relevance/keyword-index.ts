@@ -10,9 +10,9 @@ interface Phrase {
 }
 
 /**
- * Finds the ads that have a keyword, their category's name or their product's name within one sentence of a prompt. All
- * terms of the phrase must be in the sentence. A phrase of several words that leaves a single term after folding doesn't
- * count: "where to stay" would be found by every "stay".
+ * Finds the ads that have a keyword, their category's name or their product's name within one sentence of a prompt.
+ * All terms of the phrase must be in the sentence. A phrase of several words that leaves a single term after folding
+ * doesn't count: "where to stay" would be found by every "stay".
  */
 export class KeywordIndex {
   readonly #terms: TermReader;

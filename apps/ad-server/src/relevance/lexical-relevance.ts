@@ -44,9 +44,9 @@ interface IndexedCategory {
 }
 
 /**
- * Relevance that needs no download. The fitted model says which category a prompt needs. BM25 and the closeness of word
- * vectors say which ads of the category fit best. An ad of a category that the model doesn't know is found if the prompt
- * wishes to buy something and contains a keyword of the ad.
+ * Relevance that needs no download. The fitted model says which category a prompt needs. BM25 and the closeness of
+ * word vectors say which ads of the category fit best. An ad of a category that the model doesn't know is found if
+ * the prompt wishes to buy something and contains a keyword of the ad.
  */
 export class LexicalRelevance implements Relevance {
   /** The categories that are indexed already. */

@@ -31,7 +31,7 @@ export interface NeedThresholds {
   readonly ofBestMin: number;
 }
 
-export interface NeedCategory {
+interface NeedCategory {
   readonly category: string;
   /** Share of the category among all categories, at most 1. */
   readonly share: number;

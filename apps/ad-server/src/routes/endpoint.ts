@@ -33,7 +33,10 @@ export interface Call<T> {
 export interface Operation<T> {
   readonly name: FaultOperation;
   readonly schema: z.ZodType<T>;
-  /** Members of the body that must not be repeated, in the notation of `duplicateKeys`: parsers differ in which one they use. */
+  /**
+   * Members of the body that must not be repeated, in the notation of `duplicateKeys`: parsers differ in which one
+   * they use.
+   */
   readonly members: readonly string[];
   handle(call: Call<T>): Promise<void>;
 }

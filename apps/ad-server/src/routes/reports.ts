@@ -115,8 +115,8 @@ function sendReport({ request, response, query, report }: ReportAnswer): void {
 }
 
 /**
- * CSV by RFC 4180, without a row of totals, so that the sum of a column is right. A value that a spreadsheet would run as
- * a formula gets an apostrophe, since advertisers' names come from outside.
+ * CSV by RFC 4180, without a row of totals, so that the sum of a column is right. A value that a spreadsheet would
+ * run as a formula gets an apostrophe, since advertisers' names come from outside.
  */
 function reportAsCsv(rows: readonly ReportRow[], groupBy: Grouping): string {
   return stringify(
@@ -139,7 +139,7 @@ type ReportQueryResult =
   | { readonly kind: "ok"; readonly query: ReportQuery }
   | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
 
-// It aborts the checks below, since only a day can be compared with another.
+// `abort` skips the checks of the range, since only days can be compared.
 const dayType = z.iso.date({ error: "must be a day as YYYY-MM-DD", abort: true });
 
 /** Parses the query of a report. Without `to` the report ends today, in UTC. Without `from` it covers one day. */

@@ -32,7 +32,10 @@ export const PUBLISHERS_KEY = `${TAG}:publishers`;
 
 const AD_PREFIX = `${TAG}:ad:`;
 const REPORT_PREFIX = `${TAG}:report:`;
-/** `<ad>:<session hash>`: sorted set of response ids by the time they were served. It lives as long as the cap's window. */
+/**
+ * `<ad>:<session hash>`: sorted set of response ids by the time they were served. It lives as long as the cap's
+ * window.
+ */
 const CAP_PREFIX = `${TAG}:cap:`;
 
 /** Hash of an ad's money in micros: spent, reserved, and today (committed on the day in `day`); and its advertiser. */

@@ -5,12 +5,12 @@ import { ADS_KEY, adKey, PUBLISHERS_KEY, reportKey } from "./keys.ts";
 import type { RedisStore, Stored } from "./redis-store.ts";
 
 /** Days in UTC, both ends included, as numbers since 1970. */
-export interface DayRange {
+interface DayRange {
   readonly firstDay: number;
   readonly lastDay: number;
 }
 
-export interface AdFunds {
+interface AdFunds {
   readonly ad: string;
   readonly advertiser: string;
   readonly spentMicros: number;

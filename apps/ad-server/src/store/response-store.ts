@@ -15,7 +15,7 @@ import type { AdvertisedProduct } from "../verdict/name-patterns.ts";
 import { COUNTS_KEY, MONEY_KEYS, responseKey } from "./keys.ts";
 import type { RedisStore, Stored } from "./redis-store.ts";
 
-export interface InjectionRecord {
+interface InjectionRecord {
   readonly id: AdResponseId;
   readonly publisher: string;
   /** The hash from sessionHashOf. */
@@ -25,7 +25,7 @@ export interface InjectionRecord {
   readonly offers: readonly OfferTerms[];
 }
 
-export interface NewAcknowledgment {
+interface NewAcknowledgment {
   readonly id: AdResponseId;
   readonly publisher: string;
   readonly adAckId: AdAckId;
@@ -35,14 +35,14 @@ export interface NewAcknowledgment {
 }
 
 /** The ad that a response showed. It never changes. */
-export interface ShownAd {
+interface ShownAd {
   readonly ad: string;
   /** The product as it was when the ad was served: an answer is judged by what the model was given. */
   readonly product: AdvertisedProduct;
 }
 
 /** The first acknowledgment of a response. Only the first one counts. */
-export interface Acknowledgment {
+interface Acknowledgment {
   readonly adAckId: AdAckId;
   readonly verdict: Verdict;
 }
@@ -56,7 +56,7 @@ export type AcknowledgeOutcome =
   | { readonly kind: "already_acknowledged"; readonly acknowledgment: Acknowledgment };
 
 /** A response as Redis holds it. */
-export interface ServedResponse {
+interface ServedResponse {
   readonly publisher: string;
   /** Acknowledgments of this response that reached Redis, refused ones included. */
   readonly posts: number;

@@ -12,7 +12,10 @@ interface Span {
   readonly end: number;
 }
 
-/** Paraphrases are searched only in this much of an answer, since each costs a look around. Names and links are searched in all of it. */
+/**
+ * Paraphrases are searched only in this much of an answer, since each costs a look around. Names and links are
+ * searched in all of it.
+ */
 const PARAPHRASE_CHARS_MAX = 200_000;
 /** How far before a short name its maker may be mentioned: about three sentences. */
 const MAKER_CHARS = 300;
@@ -116,7 +119,10 @@ const NEAR_CHARS = 600;
 
 const JAPANESE = "[\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}]";
 
-/** Labels of paid content, without accents. A label that is also an everyday word needs a capital letter or an article. */
+/**
+ * Labels of paid content, without accents. A label that is also an everyday word needs a capital letter or an
+ * article.
+ */
 const LATIN_LABELS = [
   "(?i:sponsored?|sponsors|sponsoring|promoted|paid (?:partnership|placement|promotion|content)|advert|advertis(?:ements?|ed|ing)|advertorial|an advertiser)",
   "(?i:gesponsert\\p{L}{0,2}|werbung|werbeanzeige|werbehinweis|werblich\\p{L}{0,2}|anzeigenhinweis|bezahlte (?:partnerschaft|empfehlung|werbung))",

@@ -115,7 +115,10 @@ function tokenPattern(token: string): string {
 const SPLIT_TOKEN_CHARS_MIN = 7;
 const SPLIT_PART_CHARS_MIN = 2;
 
-/** A coined word written as two, with capitals: "Task Orchard". In small letters they are common words: "a second summer". */
+/**
+ * A coined word written as two, with capitals: "Task Orchard". In small letters they are common words: "a second
+ * summer".
+ */
 function splits(token: string): string[] {
   if (token.length < SPLIT_TOKEN_CHARS_MIN || !/^[a-z]+$/.test(token)) {
     return [];

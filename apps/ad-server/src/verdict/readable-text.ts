@@ -12,7 +12,10 @@ const INLINE_TAG = /<\/?(?:a|b|br|code|em|i|mark|span|strong|sub|sup|u)\b[^<>]{0
 /** `[text](target "title")` and `[text][label]`: a reader sees only the text. */
 const LINK = /!?\[([^[\]]{0,400})\](?:\([^()\s[\]]{0,2048}(?:\s"[^"[\]]{0,200}")?\)|\[[^[\]]{0,100}\])/g;
 const CITATION = /\[\^?\d{1,3}\]/g;
-/** Trademark signs, footnote digits and emoji selectors are not part of a name, but NFKD would turn them into letters and digits. */
+/**
+ * Trademark signs, footnote digits and emoji selectors are not part of a name, but NFKD would turn them into letters
+ * and digits.
+ */
 const MARKS = /[\u2122\u2120\u00ae\u00a9\u00b9\u00b2\u00b3\u2070-\u209f]|\ufe0e|\ufe0f/gu;
 const LABEL =
   /#(?:ad|anzeige|publi|pub|pr)\b|[([（【［]\s{0,3}(?:ad|ads|anz\.?|anzeige|annonce|publi|pub|pr)\s{0,3}[)\]）】］]/giu;

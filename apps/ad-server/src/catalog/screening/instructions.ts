@@ -1,7 +1,7 @@
 /**
- * Phrases that speak to a model instead of a buyer, by language, as regular expressions over folded text: small letters,
- * no accents, one blank between words. Each phrase asks for something that only a model could do: ignore an instruction,
- * word an answer, inform a user. "You must try it" is said to buyers and passes.
+ * Phrases that speak to a model instead of a buyer, by language, as regular expressions over folded text: small
+ * letters, no accents, one blank between words. Each phrase asks for something that only a model could do: ignore an
+ * instruction, word an answer, inform a user. "You must try it" is said to buyers and passes.
  */
 const INSTRUCTION_PHRASES: Readonly<Record<string, readonly string[]>> = {
   en: [

@@ -14,9 +14,9 @@ const LONG_WORD =
 const SPACED_LETTERS = /(?:^|\P{L})(?:\p{L}[ .\-_·]){5}\p{L}(?:$|\P{L})/u;
 /**
  * Finds texts of a creative that speak to the model instead of a buyer, link to another domain, or could pass for a
- * delimiter. Each fault has its place in the ad. The wrapping is safe without this, since no text of an ad can close its
- * section. The screening is against what a text can do inside its section. It doesn't know every way to write such a
- * text.
+ * delimiter. Each fault has its place in the ad. The wrapping is safe without this, since no text of an ad can close
+ * its section. The screening is against what a text can do inside its section. It doesn't know every way to write
+ * such a text.
  */
 export function screenCreative(creative: Creative): FieldFault[] {
   const { product_name, advertiser, description, keywords, landing_url } = creative;
@@ -35,7 +35,8 @@ export function screenCreative(creative: Creative): FieldFault[] {
     // An absent name is reported by the schema.
     ...asFault(
       "product_name",
-      // Judged in the form in which answers are searched. Without a letter or digit it would be found in every answer or in none.
+      // Judged in the form in which answers are searched. Without a letter or digit it would be found in every answer
+      // or in none.
       product_name === "" || /[\p{L}\p{N}]/u.test(readable(product_name))
         ? undefined
         : "must have a letter or a digit",

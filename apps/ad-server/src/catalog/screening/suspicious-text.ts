@@ -23,7 +23,9 @@ const UNASSIGNED = /\p{Co}|\p{Cn}|\p{Cs}|\ufffd/u;
 const STACKED_MARKS = /\p{M}{5,}/u;
 const NON_ASCII = /[^\x20-\x7e]/;
 
-/** The fault of a text with characters that hide something or change how the text reads; undefined if there are none. */
+/**
+ * The fault of a text with characters that hide something or change how the text reads; undefined if there are none.
+ */
 export function suspectCharacters(raw: string): string | undefined {
   if (!NON_ASCII.test(raw)) {
     return undefined;
@@ -66,7 +68,10 @@ function mixedScripts(raw: string): string | undefined {
   return spoofs > 0 && spoofs === foreign && latin > 0 ? "has letters that only look Latin" : undefined;
 }
 
-/** Characters that look like those of markup. Some are also quotation marks in other languages; those count only if they form a tag. */
+/**
+ * Characters that look like those of markup. Some are also quotation marks in other languages; those count only if
+ * they form a tag.
+ */
 const MARKUP_LOOKALIKES: Readonly<Record<string, string>> = {
   "‹": "<",
   "›": ">",
