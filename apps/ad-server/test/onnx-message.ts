@@ -1,6 +1,6 @@
 /**
- * Writes the few fields of ONNX' protocol buffers that a small graph needs; numbers are those of onnx.proto3.
- * Fields are told by what they hold: whole numbers, or bytes with their length.
+ * Writes the few fields of ONNX's protocol buffers that a small graph needs. The numbers are those of onnx.proto3. The
+ * type of a value decides its encoding: a whole number, or bytes with their length.
  */
 type Field = readonly [number: number, value: number | string | Uint8Array];
 
@@ -14,7 +14,7 @@ export interface OnnxNode {
 }
 
 export interface OnnxGraph {
-  /** Names of the inputs, each of whole numbers by text and token. */
+  /** Names of the inputs. Each is a matrix of whole numbers: one row for each text, one column for each token. */
   readonly inputs: readonly string[];
   readonly nodes: readonly OnnxNode[];
   readonly output: { readonly name: string; readonly shape: readonly (string | number)[] };

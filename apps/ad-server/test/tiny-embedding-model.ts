@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
 import { encodeOnnx, type OnnxGraph } from "./onnx-message.ts";
 
-/** Words with their directions: words of one thing share one. Other words, and the frame, have none. */
+/** Each row is words that share one direction. All other words and tokens have none. */
 const THINGS = [
   ["shoes", "running", "marathon", "trainer"],
   ["insurance", "cover", "policy"],
@@ -14,26 +14,26 @@ const SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"] as const;
 const WORDS = [...SPECIAL, "query", "passage", ":", ...THINGS.flat()];
 
 export interface TinyModel {
-  /** Components of a vector; the first are those of the things. */
+  /** Components of a vector. The first ones are the directions of THINGS. */
   readonly dimensions?: number;
-  /** Multiplications that change nothing but the time that inference takes. */
+  /** Multiplications that only make the inference slower. */
   readonly layers?: number;
   readonly inputs?: readonly string[];
 }
 
-/** The direction of a thing: 0 is shoes, 1 insurance, 2 guitars. */
+/** The direction of a row of THINGS: 0 is shoes, 1 insurance, 2 guitars. */
 export function directionOf(thing: number, dimensions = 8): number[] {
   return Array.from({ length: dimensions }, (_, at) => (at === thing ? 1 : 0));
 }
 
-/** A folder that is gone after the test. */
+/** Makes a folder that is deleted after the test. */
 export function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "adrelay-embedding-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** Writes a small model of words into a folder: real weights, a real vocabulary. */
+/** Writes a small model with real weights and a real vocabulary into a folder. */
 export function writeTinyModel(folder: string, model: TinyModel = {}, weightsName = "model.onnx"): string {
   const weights = join(folder, weightsName);
   mkdirSync(dirname(weights), { recursive: true });
