@@ -5,6 +5,7 @@ import {
   createOpsApp,
   type FinishedRequest,
   methodNotAllowed,
+  requestContextOf,
 } from "@adrelay/service-kit";
 import type { Express } from "express";
 import type { Logger } from "pino";
@@ -63,9 +64,9 @@ export function createAdServerApp(deps: AppDeps): Express {
 }
 
 /** Logs one line for a request and records its duration. Health checks and scrapes are logged at debug level. */
-function reportRequest({ log, metrics, requestContext }: AppDeps, finished: FinishedRequest): void {
+function reportRequest({ log, metrics }: AppDeps, finished: FinishedRequest): void {
   const { method, status, requestId, durationMs, response } = finished;
-  const fields = requestContext.of(response);
+  const fields = requestContextOf(response).logFields;
   const operation = operationOf(fields["operation"]);
   metrics.observe(operation, status, durationMs);
   log[levelOf(operation, status)]({

@@ -1,5 +1,4 @@
 import {
-  CallNotes,
   connectRedis,
   createLogger,
   guardRedis,
@@ -45,7 +44,6 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
     reports: new ReportStore(redisStore),
     pacing: config.pacing,
     budgetMicrosOf: (adId) => catalog.now.adsById.get(adId)?.budget_micros ?? 0,
-    requestContext: new CallNotes(),
     // Read once for each request, which keeps the rules that it began with.
     get rules() {
       return catalog.now.rules;

@@ -6,7 +6,7 @@ import {
   adAckIdSchema,
   adResponseIdSchema,
 } from "@adrelay/contract";
-import { type CallNotes, sendProblem } from "@adrelay/service-kit";
+import { addToRequestLog, sendProblem } from "@adrelay/service-kit";
 import type { RequestHandler, Response } from "express";
 import type { ApiKeys } from "../access.ts";
 import type { Stored } from "../store/redis-store.ts";
@@ -18,7 +18,6 @@ export interface AcknowledgeDeps {
   readonly store: Pick<ResponseStore, "loadShownAd" | "acknowledge">;
   /** The current budget of an ad; 0 if the catalogue doesn't have the ad. */
   budgetMicrosOf(adId: string): number;
-  readonly requestContext: CallNotes;
 }
 
 /** POST /api/ad-injection/acknowledge/: the first acknowledgment of a response counts, each later one gets a 409. */
@@ -28,21 +27,21 @@ export function acknowledgeOperation(deps: AcknowledgeDeps): Operation<Acknowled
     schema: acknowledgmentRequestSchema,
     members: ["ad_response_id", "llm_response"],
     handle: async (call) => {
-      deps.requestContext.add(call.response, { ad_response_id: call.body.ad_response_id });
+      addToRequestLog(call.response, { ad_response_id: call.body.ad_response_id });
       const stored = await acknowledge(deps, call);
       if (stored.kind === "unavailable") {
-        deps.requestContext.add(call.response, { reason: stored.reason });
+        addToRequestLog(call.response, { reason: stored.reason });
         sendStorageUnavailable(call.response);
         return;
       }
-      deps.requestContext.add(call.response, { outcome: stored.value.kind });
+      addToRequestLog(call.response, { outcome: stored.value.kind });
       sendOutcome(call.response, stored.value);
     },
   };
 }
 
 async function acknowledge(
-  { store, budgetMicrosOf, requestContext }: AcknowledgeDeps,
+  { store, budgetMicrosOf }: AcknowledgeDeps,
   { body, publisher, response }: Call<AcknowledgmentRequest>,
 ): Promise<Stored<AcknowledgeOutcome>> {
   const { ad_response_id: id, llm_response: answer } = body;
@@ -57,7 +56,7 @@ async function acknowledge(
   const adAckId = adAckIdSchema.parse(randomUUID());
   const outcome = await store.acknowledge({ id, publisher, adAckId, judgment, budgetMicros });
   if (outcome.kind === "ok" && outcome.value.kind === "recorded") {
-    requestContext.add(response, logFieldsOf(judgment));
+    addToRequestLog(response, logFieldsOf(judgment));
   }
   return outcome;
 }
@@ -98,15 +97,14 @@ function sendOutcome(response: Response, outcome: AcknowledgeOutcome): void {
 interface LookUpDeps {
   readonly keys: ApiKeys;
   readonly store: Pick<ResponseStore, "load">;
-  readonly requestContext: CallNotes;
 }
 
 export const LOOK_UP_PATH = "/acknowledgments/:ad_response_id";
 
 /** GET /acknowledgments/{ad_response_id}: the state of a publisher's own response. */
-export function lookUpEndpoint({ keys, store, requestContext }: LookUpDeps): RequestHandler {
+export function lookUpEndpoint({ keys, store }: LookUpDeps): RequestHandler {
   return async (request, response) => {
-    requestContext.add(response, { operation: "look_up" });
+    addToRequestLog(response, { operation: "look_up" });
     const publisher = admitKey(keys, request, response);
     if (publisher === undefined) {
       return;
@@ -119,7 +117,7 @@ export function lookUpEndpoint({ keys, store, requestContext }: LookUpDeps): Req
     }
     const stored = await store.load(id.data);
     if (stored.kind === "unavailable") {
-      requestContext.add(response, { reason: stored.reason });
+      addToRequestLog(response, { reason: stored.reason });
       sendStorageUnavailable(response);
     } else if (stored.value === undefined) {
       sendProblem(response, "unknown_ad_response");

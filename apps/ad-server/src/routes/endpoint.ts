@@ -1,6 +1,6 @@
 import { API_KEY_HEADER, duplicateKeys, faultsOf } from "@adrelay/contract";
 import {
-  type CallNotes,
+  addToRequestLog,
   makeReadBody,
   parseJsonObject,
   refusedMediaType,
@@ -19,7 +19,6 @@ export interface EndpointDeps {
   readonly keys: ApiKeys;
   readonly rates: RateLimits;
   readonly faults: FaultInjector;
-  readonly requestContext: CallNotes;
 }
 
 /** A call with a good key and a valid body. */
@@ -47,23 +46,23 @@ const readBody = makeReadBody(BODY_BYTES_MAX);
  * Handles a POST in this order: key, media type, rate limit, body, injected faults, validation, and then the operation.
  */
 export function makeEndpoint<T>(
-  { keys, faults, rates, requestContext }: EndpointDeps,
+  { keys, faults, rates }: EndpointDeps,
   operation: Operation<T>,
 ): RequestHandler {
   return async (request, response) => {
     const startedAtMs = performance.now();
-    requestContext.add(response, { operation: operation.name });
+    addToRequestLog(response, { operation: operation.name });
     const publisher = admitCaller(keys, request, response);
     if (
       publisher === undefined ||
-      !(await admitRate({ rates, requestContext }, { operation: operation.name, publisher, response }))
+      !(await admitRate({ rates }, { operation: operation.name, publisher, response }))
     ) {
       return;
     }
     await readBody(request, response);
     const fault = faults.inject(operation.name, response);
     if (fault !== undefined) {
-      requestContext.add(response, { fault: fault.kind });
+      addToRequestLog(response, { fault: fault.kind });
       return;
     }
     const body = parseBody(request, response, operation);
@@ -131,7 +130,7 @@ export function admitKey(keys: ApiKeys, request: Request, response: Response): s
 
 /** Whether a publisher's call is within its rate limit. If false, the refusal has been sent. */
 async function admitRate(
-  { rates, requestContext }: Pick<EndpointDeps, "rates" | "requestContext">,
+  { rates }: Pick<EndpointDeps, "rates">,
   call: { readonly operation: FaultOperation; readonly publisher: string; readonly response: Response },
 ): Promise<boolean> {
   const decision = await rates.admit(call.operation, call.publisher);
@@ -143,7 +142,7 @@ async function admitRate(
       sendProblem(call.response, "rate_limited");
       return false;
     case "unavailable":
-      requestContext.add(call.response, { reason: decision.reason });
+      addToRequestLog(call.response, { reason: decision.reason });
       sendStorageUnavailable(call.response);
       return false;
     default:

@@ -1,5 +1,5 @@
 import { API_KEY_HEADER, type FieldFault, faultsOf } from "@adrelay/contract";
-import { type CallNotes, sendProblem } from "@adrelay/service-kit";
+import { addToRequestLog, sendProblem } from "@adrelay/service-kit";
 import { stringify } from "csv-stringify/sync";
 import type { Request, RequestHandler, Response } from "express";
 import { z } from "zod";
@@ -38,7 +38,6 @@ function readerOf({ keys, operatorKeys }: ReportKeys, request: Request): ReportR
 
 export interface SpendDeps extends ReportKeys {
   readonly reports: ReportStore;
-  readonly requestContext: CallNotes;
   now(): number;
 }
 
@@ -51,7 +50,7 @@ export const SPEND_PATHS = ["/reports/spend", "/reports/spend.csv"];
  */
 export function spendEndpoint(deps: SpendDeps): RequestHandler {
   return async (request, response) => {
-    deps.requestContext.add(response, { operation: "report" });
+    addToRequestLog(response, { operation: "report" });
     const reader = readerOf(deps, request);
     if (reader === undefined) {
       // It sends the refusal.
@@ -66,7 +65,7 @@ export function spendEndpoint(deps: SpendDeps): RequestHandler {
     const publisher = reader.kind === "publisher" ? reader.publisher : undefined;
     const report = await loadReport(deps.reports, parsed.query, publisher);
     if (report.kind === "unavailable") {
-      deps.requestContext.add(response, { reason: report.reason });
+      addToRequestLog(response, { reason: report.reason });
       sendStorageUnavailable(response);
       return;
     }
@@ -165,7 +164,6 @@ function parseReportQuery(query: unknown, nowMs: number): ReportQueryResult {
 
 export interface BudgetsDeps extends ReportKeys {
   readonly reports: ReportStore;
-  readonly requestContext: CallNotes;
   /** The current budget of an ad; 0 if the catalogue doesn't have the ad. */
   budgetMicrosOf(adId: string): number;
 }
@@ -173,21 +171,16 @@ export interface BudgetsDeps extends ReportKeys {
 export const BUDGETS_PATH = "/reports/budgets";
 
 /** GET /reports/budgets, for the operator: what each ad has spent, reserved and left since the first start. */
-export function budgetsEndpoint({
-  reports,
-  requestContext,
-  budgetMicrosOf,
-  ...keys
-}: BudgetsDeps): RequestHandler {
+export function budgetsEndpoint({ reports, budgetMicrosOf, ...keys }: BudgetsDeps): RequestHandler {
   return async (request, response) => {
-    requestContext.add(response, { operation: "report" });
+    addToRequestLog(response, { operation: "report" });
     if (readerOf(keys, request)?.kind !== "operator") {
       sendProblem(response, "unauthenticated");
       return;
     }
     const funds = await reports.loadFunds();
     if (funds.kind === "unavailable") {
-      requestContext.add(response, { reason: funds.reason });
+      addToRequestLog(response, { reason: funds.reason });
       sendStorageUnavailable(response);
       return;
     }

@@ -8,7 +8,7 @@ import {
   type InjectionRequest,
   injectionRequestSchema,
 } from "@adrelay/contract";
-import type { CallNotes } from "@adrelay/service-kit";
+import { addToRequestLog } from "@adrelay/service-kit";
 import {
   type DecisionRules,
   decideInjection,
@@ -25,7 +25,6 @@ export interface StartDeps {
   readonly rules: DecisionRules;
   readonly pacing: Pacing;
   readonly store: Pick<ResponseStore, "recordInjection">;
-  readonly requestContext: CallNotes;
   /** The current time in milliseconds since 1970, for the ads' flights. */
   now(): number;
 }
@@ -65,14 +64,14 @@ async function start(deps: StartDeps, call: Call<InjectionRequest>): Promise<voi
   const decision = await decideInjection(request, deps.rules, deps.now());
   const id = adResponseIdSchema.parse(randomUUID());
   const booked = await book(deps, call, { id, decision });
-  deps.requestContext.add(response, { ad_response_id: id });
+  addToRequestLog(response, { ad_response_id: id });
   if (booked.kind === "unavailable") {
-    deps.requestContext.add(response, { outcome: decision.outcome, reason: booked.reason });
+    addToRequestLog(response, { outcome: decision.outcome, reason: booked.reason });
     sendStorageUnavailable(response);
     return;
   }
   const injection = booked.value;
-  deps.requestContext.add(response, logFieldsOf(injection));
+  addToRequestLog(response, logFieldsOf(injection));
   response.status(STATUS_OF[injection.outcome]).json({
     ad_request_id: randomUUID(),
     ad_response_id: id,
