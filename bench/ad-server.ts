@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { startAdServer, startTestRedis, TEST_PROVIDER_KEY } from "@adrelay/testkit";
+import { startTestRedis } from "@adrelay/dev-servers";
+import { startAdServer, TEST_PROVIDER_KEY } from "@adrelay/testkit";
 import { z } from "zod";
 import type { BenchAdServerOptions } from "../scripts/bootstrap/bench-ad-server-options.mjs";
 import { writeManyAds } from "./ad-server/many-ads.ts";

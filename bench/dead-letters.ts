@@ -1,10 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { startTestRedis } from "@adrelay/dev-servers";
 import {
   eventually,
   type RelayStack,
   startRelayStack,
-  startTestRedis,
   TEST_ADMIN_TOKEN,
   TEST_API_KEY,
 } from "@adrelay/testkit";

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
   type Behaviour,
@@ -14,9 +15,7 @@ import {
   type ScriptedProvider,
   startRelayStack,
   startScriptedProvider,
-  startTestRedis,
   sumOf,
-  type TestRedis,
 } from "@adrelay/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 

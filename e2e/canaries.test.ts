@@ -6,6 +6,7 @@
  * Not looked at: what a provider answers to an injection, which passes through to the caller who sent the text.
  */
 import { ACKNOWLEDGE_PATH, ACKNOWLEDGMENTS_PATH, INJECTION_PATH } from "@adrelay/contract";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   type Answer,
   type AppProcess,
@@ -24,10 +25,8 @@ import {
   startOtlpCollector,
   startRelayStack,
   startScriptedProvider,
-  startTestRedis,
   TEST_ADMIN_TOKEN,
   TEST_INJECTION,
-  type TestRedis,
   unknownId,
 } from "@adrelay/testkit";
 import { Redis } from "ioredis";

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   type AdServerProcess,
   eventually,
@@ -10,8 +11,6 @@ import {
   relayCaller,
   startAdServer,
   startRelayStack,
-  startTestRedis,
-  type TestRedis,
 } from "@adrelay/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";

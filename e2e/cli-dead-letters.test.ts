@@ -6,6 +6,7 @@ import {
   type Stats,
   statsSchema,
 } from "@adrelay/contract";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
   type EndedCommand,
@@ -18,8 +19,6 @@ import {
   startAdrelay,
   startRelayStack,
   startScriptedProvider,
-  startTestRedis,
-  type TestRedis,
   unfilled,
   unknownId,
 } from "@adrelay/testkit";
@@ -71,7 +70,7 @@ async function deadLetters(count: number, status = 422): Promise<string[]> {
   const rest = ids.values();
   const lane = async () => {
     for (const id of rest) {
-      await caller.acknowledgeUntilTaken(id, "text", { headers: { Prefer: "respond-async" } });
+      await caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "respond-async" } });
     }
   };
   await Promise.all(Array.from({ length: Math.min(16, count) }, lane));
@@ -133,7 +132,7 @@ test("a replay of ids requeues the dead letters and says why it refuses the othe
   const [dead = ""] = await deadLetters(1);
   provider.onAcknowledge(() => ({ kind: "answer", status: 406 }));
   const refused = await injected();
-  await caller.acknowledgeUntilTaken(refused, "text");
+  await caller.acknowledgeUntilAccepted(refused, "text");
   provider.onAcknowledge(() => acknowledged());
   const unknown = unknownId();
   const { exit, stdout, stderr } = await adrelay("dead", "replay", refused, dead, unknown);
@@ -251,11 +250,11 @@ test("lookup shows each state that an acknowledgment can have", async () => {
     expect(stdout).toMatch(/^state +awaiting[\s\S]*^deadline .*\(in /m);
   });
   const delivered = await injected();
-  await caller.acknowledgeUntilTaken(delivered, "text");
+  await caller.acknowledgeUntilAccepted(delivered, "text");
   await shows(delivered, "delivered", /^verdict +ok$/m, /deliver +ok/);
   provider.onAcknowledge(() => ({ kind: "answer", status: 503 }));
   const queued = unknownId();
-  await caller.acknowledgeUntilTaken(queued, "text", { headers: { Prefer: "respond-async" } });
+  await caller.acknowledgeUntilAccepted(queued, "text", { headers: { Prefer: "respond-async" } });
   await shows(queued, "queued", /^last code +http_503$/m);
   provider.onAcknowledge(() => ({ kind: "answer", status: 406 }));
   await shows(queued, "refused", /refuse +http_406/);

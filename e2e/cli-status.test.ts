@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { freeLanePort, startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
   type CommandOptions,
   type EndedCommand,
   eventually,
-  freeLanePort,
   type RelayCaller,
   type RelayStack,
   relayCaller,
@@ -18,9 +18,7 @@ import {
   startAdrelay,
   startRelayStack,
   startScriptedProvider,
-  startTestRedis,
   TEST_ADMIN_TOKEN,
-  type TestRedis,
   unknownId,
 } from "@adrelay/testkit";
 import { Redis } from "ioredis";
@@ -50,7 +48,7 @@ function adrelayIn(env: CommandOptions["env"], ...words: string[]): Promise<Ende
 const adrelay = (...words: string[]) => adrelayIn({ ADRELAY_ADMIN_TOKEN: TEST_ADMIN_TOKEN }, ...words);
 
 test("status shows a refused key as an open circuit, and doctor reports it as a fault", async () => {
-  await caller.acknowledgeUntilTaken(unknownId(), "text");
+  await caller.acknowledgeUntilAccepted(unknownId(), "text");
   await eventually(async () => {
     const calm = await adrelay("status");
     expect(calm).toMatchObject({ exit: 0, stderr: "" });
@@ -59,7 +57,7 @@ test("status shows a refused key as an open circuit, and doctor reports it as a 
     expect(calm.stdout).toMatch(/^gateway .*\n^worker /m);
   });
   provider.onAcknowledge(() => ({ kind: "answer", status: 401 }));
-  await caller.acknowledgeUntilTaken(unknownId(), "text", { headers: { Prefer: "respond-async" } });
+  await caller.acknowledgeUntilAccepted(unknownId(), "text", { headers: { Prefer: "respond-async" } });
   await eventually(async () => {
     const { stdout } = await adrelay("status");
     expect(stdout).toMatch(/^default +default +open \(auth\) +\S+Z \(.+ ago\) +\S+Z \(in .+\) +1$/m);

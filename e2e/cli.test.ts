@@ -6,20 +6,18 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { doctorReportSchema } from "@adrelay/contract";
+import { freeLanePort, startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   type AdServerProcess,
   acknowledged,
   eventually,
-  freeLanePort,
   type RelayStack,
   relayCaller,
   type ScriptedProvider,
   startAdServer,
   startRelayStack,
   startScriptedProvider,
-  startTestRedis,
   TEST_ADMIN_TOKEN,
-  type TestRedis,
   unknownId,
 } from "@adrelay/testkit";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
@@ -78,7 +76,7 @@ test("npm run adrelay replays a dead letter once, and its hints say npm run adre
   const caller = relayCaller(stack.gatewayUrl);
   const id = unknownId();
   provider.onAcknowledge(() => ({ kind: "answer", status: 400 }));
-  await caller.acknowledgeUntilTaken(id, "text");
+  await caller.acknowledgeUntilAccepted(id, "text");
   provider.onAcknowledge(() => acknowledged());
   expect(await adrelay("dead", "replay", id)).toEqual({ exit: 0, stdout: `${id}  queued\n`, stderr: "" });
   await eventually(async () => expect((await caller.lookUp(id)).body["state"]).toBe("delivered"));

@@ -1,5 +1,6 @@
 /** Guards against an acknowledgment that waits for a clock that is wrong, and gone. */
 import { fileURLToPath } from "node:url";
+import { startTestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
   eventually,
@@ -7,7 +8,6 @@ import {
   startApp,
   startRelayStack,
   startScriptedProvider,
-  startTestRedis,
   TEST_PROVIDER_KEY,
 } from "@adrelay/testkit";
 import { expect, test } from "vitest";
@@ -35,7 +35,7 @@ test("an attempt that a worker with a fast clock put off is made on time by othe
   const caller = relayCaller(stack.gatewayUrl);
   const { body } = await caller.inject();
   const id = String(body["ad_response_id"]);
-  await caller.acknowledgeUntilTaken(id, "text", { headers: { Prefer: "respond-async" } });
+  await caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "respond-async" } });
   await eventually(() => expect(provider.acknowledgmentsOf(id)).toHaveLength(1));
   await eventually(async () => expect((await caller.lookUp(id)).body["attempts"]).toBe(1));
   await fast.stop();

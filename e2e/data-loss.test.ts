@@ -1,4 +1,5 @@
 /** Redis is emptied under traffic: the relay says so, goes on, and its books balance again. */
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   eventually,
   fetchMetrics,
@@ -9,9 +10,7 @@ import {
   type ScriptedProvider,
   startRelayStack,
   startScriptedProvider,
-  startTestRedis,
   sumOf,
-  type TestRedis,
 } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test } from "vitest";

@@ -3,6 +3,7 @@
  * ad server are killed with SIGKILL at random. Every one that was accepted ends delivered, once in the ad
  * server's own count, and the books add up.
  */
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   type AdServerProcess,
   eventually,
@@ -13,9 +14,7 @@ import {
   relayCaller,
   startAdServer,
   startRelayStack,
-  startTestRedis,
   sumOf,
-  type TestRedis,
 } from "@adrelay/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";
 

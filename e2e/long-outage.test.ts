@@ -3,6 +3,7 @@
  * away for three hours, the schedule scaled to 1:480 (22.5 s here), every setting of time with it. The recovery is not
  * scaled: its rate is what an operator would set.
  */
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
   eventually,
@@ -12,9 +13,7 @@ import {
   type ScriptedProvider,
   startRelayStack,
   startScriptedProvider,
-  startTestRedis,
   sumOf,
-  type TestRedis,
   unknownId,
 } from "@adrelay/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -3,6 +3,7 @@
  * killed. Exactly these are missed, and answers that were booked after their gateway had given that up; every replica
  * says the same, and the books balance at every scrape.
  */
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   eventually,
   fetchMetrics,
@@ -14,9 +15,7 @@ import {
   type ScriptedProvider,
   startRelayStack,
   startScriptedProvider,
-  startTestRedis,
   sumOf,
-  type TestRedis,
 } from "@adrelay/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";
 

@@ -4,7 +4,8 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { eventually, findTestPrometheus } from "@adrelay/testkit";
+import { findTestPrometheus } from "@adrelay/dev-servers";
+import { eventually } from "@adrelay/testkit";
 import { expect, onTestFinished, test } from "vitest";
 
 test("Ctrl-C in the midst of traffic leaves no process and no file behind", async ({ skip }) => {

@@ -2,21 +2,25 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PrometheusClient, type RunningPrometheus, startPrometheus } from "@adrelay/local-prometheus";
+import {
+  findTestPrometheus,
+  PrometheusClient,
+  type RunningPrometheus,
+  startPrometheus,
+  startTestRedis,
+  type TestRedis,
+} from "@adrelay/dev-servers";
 import {
   acknowledged,
   eventually,
   filled,
-  findTestPrometheus,
   pause,
   type RelayStack,
   type Script,
   type ScriptedProvider,
   startRelayStack,
   startScriptedProvider,
-  startTestRedis,
   TEST_API_KEY,
-  type TestRedis,
 } from "@adrelay/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { evaluate, loadPanelQueries } from "./observe/panels.ts";

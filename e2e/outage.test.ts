@@ -1,4 +1,5 @@
 /** What the relay does while a part is away, and that all is well once it is back. */
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   type AdServerProcess,
   eventually,
@@ -8,9 +9,7 @@ import {
   relayCaller,
   startAdServer,
   startRelayStack,
-  startTestRedis,
   sumOf,
-  type TestRedis,
 } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";

@@ -1,4 +1,5 @@
 /** Guards against one acknowledgment that always fails and keeps its whole provider account waiting. */
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
   eventually,
@@ -9,9 +10,7 @@ import {
   type ScriptedProvider,
   startRelayStack,
   startScriptedProvider,
-  startTestRedis,
   sumOf,
-  type TestRedis,
   unknownId,
 } from "@adrelay/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -57,17 +56,17 @@ test("an acknowledgment that is always throttled comes again by its schedule, be
       ? { kind: "answer", status: 429, headers: { "Retry-After": "2" } }
       : acknowledged(),
   );
-  await caller.acknowledgeUntilTaken(poison, "text", ASYNC);
+  await caller.acknowledgeUntilAccepted(poison, "text", ASYNC);
   await eventually(async () => expect(await openCircuits()).toBe(1));
   const healthy = Array.from({ length: 3 }, unknownId);
   for (const id of healthy) {
-    await caller.acknowledgeUntilTaken(id, "text", ASYNC);
+    await caller.acknowledgeUntilAccepted(id, "text", ASYNC);
   }
   await eventually(async () => expect(await countOf("delivered")).toBe(3), 10_000);
   await eventually(() => expect(provider.acknowledgmentsOf(poison)).toHaveLength(2), 10_000);
   await eventually(async () => expect(await openCircuits()).toBe(1));
   // The second pause is for the others as well; the poison itself waits for its schedule after that.
-  await caller.acknowledgeUntilTaken(unknownId(), "text", ASYNC);
+  await caller.acknowledgeUntilAccepted(unknownId(), "text", ASYNC);
   await eventually(async () => expect(await countOf("delivered")).toBe(4), 10_000);
   await eventually(async () => expect(await openCircuits()).toBe(0));
   const ids = provider.posts.map(({ fields }) => fields["ad_response_id"]);

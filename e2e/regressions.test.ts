@@ -2,12 +2,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { freeLanePort, startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
   eventually,
   fetchMetrics,
   filled,
-  freeLanePort,
   pause,
   type RelayCaller,
   type RelayStack,
@@ -17,10 +17,8 @@ import {
   startRelayStack,
   startScriptedProvider,
   startSocketProxy,
-  startTestRedis,
   sumOf,
   TEST_ADMIN_TOKEN,
-  type TestRedis,
 } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -63,7 +61,7 @@ test("a dead letter that is replayed the moment it dies is delivered and not stu
   const lane = async () => {
     for (let at = 0; at < 20; at += 1) {
       const id = await injected();
-      await caller.acknowledgeUntilTaken(id, "text", { headers: { Prefer: "respond-async" } });
+      await caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "respond-async" } });
       await eventually(async () => expect((await replay(id)).status).toBe(200));
     }
   };

@@ -2,6 +2,7 @@
  * Guards against a dead letter that is lost, doubled or stuck on its way back: workers killed in the middle of
  * a bulk replay, attempts that stalled before, texts that are gone, letters that expire.
  */
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
   eventually,
@@ -13,10 +14,8 @@ import {
   type ScriptedProvider,
   startRelayStack,
   startScriptedProvider,
-  startTestRedis,
   sumOf,
   TEST_ADMIN_TOKEN,
-  type TestRedis,
 } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -52,7 +51,7 @@ async function admin(method: "GET" | "POST", path: string, body?: unknown): Prom
 
 async function acknowledge(): Promise<string> {
   const id = String((await caller.inject()).body["ad_response_id"]);
-  await caller.acknowledgeUntilTaken(id, "text", { headers: { Prefer: "respond-async" } });
+  await caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "respond-async" } });
   return id;
 }
 

@@ -1,5 +1,6 @@
 /** Faulty settings and a Redis that must not be trusted: each app says everything at once and doesn't start. */
-import { type AppName, AppStartError, eventually, startApp, startTestRedis } from "@adrelay/testkit";
+import { startTestRedis } from "@adrelay/dev-servers";
+import { type AppName, AppStartError, eventually, startApp } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { expect, test } from "vitest";
 

@@ -6,6 +6,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { statsSchema } from "@adrelay/contract";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   type AppProcess,
   eventually,
@@ -19,11 +20,9 @@ import {
   startRelayStack,
   startScriptedProvider,
   startSocketProxy,
-  startTestRedis,
   TEST_ADMIN_TOKEN,
   TEST_API_KEY,
   TEST_PROVIDER_KEY,
-  type TestRedis,
 } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { describe, expect, test } from "vitest";

@@ -5,7 +5,8 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { eventually, freeLanePort, relayCaller, startTestRedis } from "@adrelay/testkit";
+import { freeLanePort, startTestRedis } from "@adrelay/dev-servers";
+import { eventually, relayCaller } from "@adrelay/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 

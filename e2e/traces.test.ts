@@ -1,4 +1,5 @@
 /** Traces from a caller through gateway, queue and worker to the provider, as a real collector gets them. */
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
   type CollectedSpan,
@@ -11,8 +12,6 @@ import {
   startOtlpCollector,
   startRelayStack,
   startScriptedProvider,
-  startTestRedis,
-  type TestRedis,
 } from "@adrelay/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
@@ -112,7 +111,7 @@ test("each attempt links to the request that it comes from, after a retry and a 
   });
   const relay = await traced({ DELIVERY_TIMEOUT_MS: "3000" });
   const id = await injected(relay, null);
-  await relay.caller.acknowledgeUntilTaken(id, "text", {
+  await relay.caller.acknowledgeUntilAccepted(id, "text", {
     headers: { ...ASYNC, traceparent: TRACEPARENT, tracestate: "v=1" },
   });
   const request = await spanWith({ kind: 2, traceId: TRACE }, { "adrelay.operation": "acknowledge" });
@@ -165,7 +164,9 @@ test("without an endpoint nothing is loaded or sent, and the caller's trace goes
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(WITHOUT_SDK)}`,
   });
   const id = await injected(relay);
-  await relay.caller.acknowledgeUntilTaken(id, "text", { headers: { ...ASYNC, traceparent: TRACEPARENT } });
+  await relay.caller.acknowledgeUntilAccepted(id, "text", {
+    headers: { ...ASYNC, traceparent: TRACEPARENT },
+  });
   await becomes(relay, id, "delivered");
   expect(provider.posts.map(({ headers }) => headers["traceparent"])).toEqual([TRACEPARENT, TRACEPARENT]);
   for (const line of [...lines(relay, "attempt"), ...lines(relay, "request").slice(0, 2)]) {
@@ -178,7 +179,7 @@ test("without an endpoint nothing is loaded or sent, and the caller's trace goes
 test("nonsense in place of a traceparent is ignored and passed on to nobody", async () => {
   const relay = await startRelay();
   const id = await injected(relay, `00-${TRACE}-${CALLERS_SPAN}-01-nonsense`);
-  await relay.caller.acknowledgeUntilTaken(id, "text", { headers: { ...ASYNC, traceparent: "nonsense" } });
+  await relay.caller.acknowledgeUntilAccepted(id, "text", { headers: { ...ASYNC, traceparent: "nonsense" } });
   await becomes(relay, id, "delivered");
   expect(provider.posts.map(({ headers }) => headers["traceparent"])).toEqual([undefined, undefined]);
   // An attempt's line comes after its booking.
@@ -194,7 +195,7 @@ test("a trace that its caller doesn't keep isn't kept here, and goes on", async 
   const relay = await traced();
   const unsampled = `00-${TRACE}-${CALLERS_SPAN}-00`;
   const id = await injected(relay, unsampled);
-  await relay.caller.acknowledgeUntilTaken(id, "text", { headers: { ...ASYNC, traceparent: unsampled } });
+  await relay.caller.acknowledgeUntilAccepted(id, "text", { headers: { ...ASYNC, traceparent: unsampled } });
   await becomes(relay, id, "delivered");
   expect(
     provider.posts.every(({ headers }) => String(headers["traceparent"]).startsWith(`00-${TRACE}-`)),

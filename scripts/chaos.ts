@@ -2,7 +2,7 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { provideRedis } from "@adrelay/dev-servers";
 import { describeFault } from "../e2e/chaos/fault.ts";
 import { planFaults } from "../e2e/chaos/fault-plan.ts";
 import { formatChecks, hasHeld } from "../e2e/chaos/report.ts";
@@ -11,9 +11,7 @@ import type { ChaosOptions } from "./bootstrap/chaos-options.mjs";
 import { parseChaosOptions } from "./bootstrap/command-line.mjs";
 import { leaveOnSignals, makeLeave } from "./leave.ts";
 import { optionsOrExit } from "./options-or-exit.ts";
-import { provideRedis } from "./test/redis-choice.ts";
 
-const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const EXIT_BROKEN = 1;
 const SEED_MAX = 1_000_000;
 /** A run is longer than the age limit of deliveries, so that outages of it make dead letters too. */
@@ -39,7 +37,7 @@ async function main(args: readonly string[]): Promise<void> {
   process.env["TMPDIR"] = folder;
   const leave = makeLeave(folder);
   leaveOnSignals("npm run chaos", leave);
-  if (!(await provideRedis(join(ROOT, ".adrelay", "redis-server"), say))) {
+  if (!(await provideRedis(say))) {
     return leave(EXIT_BROKEN);
   }
   const hasAllHeld = await runAll(options).catch((error: unknown) => {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { describeMissing, findPrometheus, PrometheusClient } from "@adrelay/local-prometheus";
+import { describeMissing, findPrometheus, PrometheusClient, provideRedis } from "@adrelay/dev-servers";
 import { evaluate, loadPanelQueries } from "../e2e/observe/panels.ts";
 import { parseObserveOptions } from "./bootstrap/command-line.mjs";
 import type { ObserveOptions } from "./bootstrap/observe-options.mjs";
@@ -12,7 +12,6 @@ import { leaveOnSignals, makeLeave } from "./leave.ts";
 import { startObserved } from "./observe/observed-stack.ts";
 import { formatPanels, type ShownQuery } from "./observe/panel-table.ts";
 import { optionsOrExit } from "./options-or-exit.ts";
-import { provideRedis } from "./test/redis-choice.ts";
 
 const REDIS_CACHE = fileURLToPath(new URL("../.adrelay/redis-server", import.meta.url));
 const EXIT_BROKEN = 1;
@@ -57,7 +56,7 @@ async function observe({ durationMs, isKept }: ObserveOptions, place: Place): Pr
     say(describeMissing(found));
     return false;
   }
-  if (!(await provideRedis(REDIS_CACHE, say))) {
+  if (!(await provideRedis(say))) {
     return false;
   }
   const url = await startObserved({

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
 import { ACKNOWLEDGE_PATH, API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
-import { RedisStartError } from "@adrelay/local-redis";
+import { RedisStartError } from "@adrelay/dev-servers";
 import { DEMO_INJECTION, runDemo } from "./start/demo.ts";
 import { parseStartOptions, START_HELP } from "./start/options.ts";
 import { PartError } from "./start/part.ts";

@@ -1,12 +1,10 @@
 /** `npm test`: every check, with a real Redis and Prometheus; the last line counts what passed and what failed. */
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { providePrometheus, provideRedis } from "@adrelay/dev-servers";
 import { parseTestOptions } from "./bootstrap/command-line.mjs";
 import { optionsOrExit } from "./options-or-exit.ts";
 import { type Check, planChecks } from "./test/checks.ts";
 import { stopDescendants } from "./test/process-tree.ts";
-import { providePrometheus } from "./test/prometheus-choice.ts";
-import { provideRedis } from "./test/redis-choice.ts";
 import { runCheck } from "./test/run-check.ts";
 import { addTallies, formatTally, NOTHING, type Tally } from "./test/tally.ts";
 
@@ -22,8 +20,7 @@ async function main(args: readonly string[]): Promise<void> {
   const unlessStopped = handleSignals();
   const checks = planChecks(options);
   const needsRedis = checks.some((check) => check.needsRedis);
-  const hasRedis =
-    !needsRedis || (await unlessStopped(provideRedis(join(ROOT, ".adrelay", "redis-server"), say)));
+  const hasRedis = !needsRedis || (await unlessStopped(provideRedis(say)));
   const hasPrometheus = !needsRedis || (await unlessStopped(providePrometheus(say)));
   let total = hasPrometheus ? NOTHING : { ...NOTHING, failed: 1 };
   for (const check of checks) {

@@ -1,4 +1,4 @@
-import { startTestRedis } from "@adrelay/testkit";
+import { startTestRedis } from "@adrelay/dev-servers";
 import { Redis } from "ioredis";
 
 export type Appendfsync = "everysec" | "always";

@@ -1,5 +1,5 @@
 /** The processes that are compared, each on ports of its own. */
-import { freePort } from "@adrelay/local-redis";
+import { freePort } from "@adrelay/dev-servers";
 import { TEST_API_KEY } from "@adrelay/testkit";
 import type { Bench } from "../bench.ts";
 import { type BenchChild, startChild } from "./bench-child.ts";

@@ -3,13 +3,8 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  freeLanePort,
-  type SocketProxy,
-  startSocketProxy,
-  startTestRedis,
-  type TestRedis,
-} from "@adrelay/testkit";
+import { freeLanePort, startTestRedis, type TestRedis } from "@adrelay/dev-servers";
+import { type SocketProxy, startSocketProxy } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { ChaosApp } from "./chaos-app.ts";
 import { ACCOUNTS, type Account, APP_IDS, type AppId, type LinkEnd } from "./fault.ts";

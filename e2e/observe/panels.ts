@@ -1,7 +1,7 @@
 /** The panels of the dashboards as Grafana reads them, and what they show now. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import type { PrometheusClient, Sample } from "@adrelay/local-prometheus";
+import type { PrometheusClient, Sample } from "@adrelay/dev-servers";
 import { z } from "zod";
 import { buildDashboards } from "../../deploy/grafana/src/dashboards.ts";
 

@@ -3,9 +3,8 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
+import { provideRedis } from "@adrelay/dev-servers";
 import { leaveOnSignals, makeLeave } from "../leave.ts";
-import { provideRedis } from "../test/redis-choice.ts";
 
 export interface BenchRun {
   /** As its user calls it. */
@@ -16,7 +15,6 @@ export interface BenchRun {
   readonly measure: (folder: string) => Promise<boolean>;
 }
 
-const REDIS_CACHE = fileURLToPath(new URL("../../.adrelay/redis-server", import.meta.url));
 const EXIT_BROKEN = 1;
 const SIGNAL_WAIT_MS = 300;
 
@@ -42,6 +40,6 @@ export async function runBenchmark({ name, say, measure }: BenchRun): Promise<vo
   process.on("uncaughtException", (error) => {
     void fail(error).then(() => leave(EXIT_BROKEN));
   });
-  const isFine = (await provideRedis(REDIS_CACHE, say)) && (await measure(folder).catch(fail));
+  const isFine = (await provideRedis(say)) && (await measure(folder).catch(fail));
   await leave(isFine ? 0 : EXIT_BROKEN);
 }

@@ -1,7 +1,6 @@
 /** The stack of `npm start` with short limits and a faulty ad server, a Prometheus beside it, and traffic. */
 
-import { startPrometheus } from "@adrelay/local-prometheus";
-import { freePort } from "@adrelay/local-redis";
+import { freePort, startPrometheus } from "@adrelay/dev-servers";
 import { writeScrapeConfig } from "../../e2e/observe/scrape-config.ts";
 import { QUICK_SETTINGS, runTraffic } from "../../e2e/observe/traffic.ts";
 import { type Stack, startStack } from "../start/stack.ts";

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describeServer, findRedisServer, type RunningRedis, startRedis } from "@adrelay/local-redis";
+import { describeServer, findRedisServer, type RunningRedis, startRedis } from "@adrelay/dev-servers";
 import { type Part, PartError } from "./part.ts";
 
 export interface RedisPartOptions {

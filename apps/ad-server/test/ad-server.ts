@@ -1,5 +1,6 @@
 import { ACKNOWLEDGE_PATH, API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
-import { type AppProcess, startApp, startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
+import { type AppProcess, startApp } from "@adrelay/testkit";
 
 export const KEY = "key-of-a-publisher";
 export const OTHER_KEY = "key-of-another";

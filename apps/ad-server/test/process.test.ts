@@ -1,4 +1,5 @@
-import { AppStartError, startApp, startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
+import { AppStartError, startApp } from "@adrelay/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { callerOf, KEY, PROMPTS, startAdServer } from "./ad-server.ts";
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { adAckIdSchema, adResponseIdSchema, type Verdict } from "@adrelay/contract";
-import { startTestRedis } from "@adrelay/testkit";
+import { startTestRedis } from "@adrelay/dev-servers";
 import { Redis } from "ioredis";
 import type { OfferTerms } from "../src/money/auction.ts";
 import { makeSpendReport, type ReportEntry } from "../src/money/spend-report.ts";

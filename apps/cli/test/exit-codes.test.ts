@@ -2,7 +2,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { eventually, freeLanePort, unknownId } from "@adrelay/testkit";
+import { freeLanePort } from "@adrelay/dev-servers";
+import { eventually, unknownId } from "@adrelay/testkit";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type AdminApi, type Disturbance, startAdminApi, TOKEN } from "./admin-api.ts";
 import { runCommand, runHere, startCommand } from "./adrelay-process.ts";

@@ -1,6 +1,7 @@
 /** Acknowledgments through a real gateway and worker: every documented answer, waits, repeats, conflicts. */
 import { randomUUID } from "node:crypto";
 import { ACKNOWLEDGE_PATH } from "@adrelay/contract";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
   dumpRedis,
@@ -13,10 +14,8 @@ import {
   type ScriptedProvider,
   startRelayStack,
   startScriptedProvider,
-  startTestRedis,
   sumOf,
   TEST_ADMIN_TOKEN,
-  type TestRedis,
   unfilled,
   unknownId,
 } from "@adrelay/testkit";

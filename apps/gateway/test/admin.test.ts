@@ -1,5 +1,6 @@
 /** The admin API on a real gateway, worker and Redis: every answer one by one, and what it leaves behind. */
 import { statsSchema } from "@adrelay/contract";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
   eventually,
@@ -10,9 +11,7 @@ import {
   type ScriptedProvider,
   startRelayStack,
   startScriptedProvider,
-  startTestRedis,
   TEST_ADMIN_TOKEN,
-  type TestRedis,
   unknownId,
 } from "@adrelay/testkit";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";

@@ -4,18 +4,16 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DoctorCheck, doctorReportSchema } from "@adrelay/contract";
+import { freeLanePort, startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   eventually,
-  freeLanePort,
   type RelayStack,
   relayCaller,
   type ScriptedProvider,
   startRelayStack,
   startScriptedProvider,
-  startTestRedis,
   TEST_ADMIN_TOKEN,
   TEST_API_KEY,
-  type TestRedis,
   unknownId,
 } from "@adrelay/testkit";
 import { Redis } from "ioredis";

@@ -1,5 +1,6 @@
 /** Injections through a real gateway: what passes through, what becomes a fallback, and what the books say. */
 import { INJECTION_PATH } from "@adrelay/contract";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   eventually,
   fetchMetrics,
@@ -10,10 +11,8 @@ import {
   type ScriptedProvider,
   startRelayStack,
   startScriptedProvider,
-  startTestRedis,
   sumOf,
   TEST_PROVIDER_KEY,
-  type TestRedis,
   unfilled,
 } from "@adrelay/testkit";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";

@@ -1,10 +1,10 @@
 /** Intake on a real Redis: what is promised while many acknowledgments travel together. */
 import { randomUUID } from "node:crypto";
 import { adAckIdSchema, adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { Ledger, Taker } from "@adrelay/ledger";
 import { DeliveryQueue } from "@adrelay/queue";
 import { connectRedis, guardRedis, NO_TRACING } from "@adrelay/service-kit";
-import { startTestRedis, type TestRedis } from "@adrelay/testkit";
 import type { Redis } from "ioredis";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -1,4 +1,5 @@
 /** Guards against metrics that lie by absence, and against callers who can make them grow. */
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   eventually,
   fetchMetrics,
@@ -9,10 +10,8 @@ import {
   type ScriptedProvider,
   startRelayStack,
   startScriptedProvider,
-  startTestRedis,
   sumOf,
   TEST_API_KEY,
-  type TestRedis,
 } from "@adrelay/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";
 

@@ -1,4 +1,5 @@
 /** What settings change: errors for fallbacks, refusal of unknown ids, other key headers, body limit. */
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   filled,
   type RelayCaller,
@@ -7,9 +8,7 @@ import {
   type ScriptedProvider,
   startRelayStack,
   startScriptedProvider,
-  startTestRedis,
   TEST_API_KEY,
-  type TestRedis,
   unknownId,
 } from "@adrelay/testkit";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";

@@ -1,5 +1,6 @@
 /** What a provider has answered is booked without a second post, whatever Redis and the way to it go through meanwhile. */
-import { type AppProcess, acknowledged, eventually, pause, type TestRedis } from "@adrelay/testkit";
+import type { TestRedis } from "@adrelay/dev-servers";
+import { type AppProcess, acknowledged, eventually, pause } from "@adrelay/testkit";
 import type { Redis } from "ioredis";
 import { afterEach, expect, test } from "vitest";
 import { openWorkerFixture } from "./worker-fixture.ts";

@@ -1,9 +1,10 @@
 /** Guards against an acknowledgment that the books call queued for ever, while the queue has it no more. */
 import { randomUUID } from "node:crypto";
 import { adAckIdSchema, adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { DeadLetters, Ledger } from "@adrelay/ledger";
 import { DeliveryQueue, DeliveryWorker } from "@adrelay/queue";
-import { eventually, startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { eventually } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -1,9 +1,10 @@
 /** Guards against an acknowledgment that waits for its provider and that no worker looks for. */
 import { randomUUID } from "node:crypto";
 import { adAckIdSchema, adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { ProviderGates } from "@adrelay/ledger";
 import { DeliveryQueue, DeliveryWorker } from "@adrelay/queue";
-import { eventually, startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { eventually } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { pino } from "pino";
 import { Registry } from "prom-client";

@@ -1,9 +1,10 @@
 /** A worker with a provider and a Redis of its own. Its acknowledgments are taken and queued as a gateway does it. */
 import { randomUUID } from "node:crypto";
 import { adAckIdSchema, adResponseIdSchema, type DeliveryJob, publisherIdSchema } from "@adrelay/contract";
+import { startTestRedis } from "@adrelay/dev-servers";
 import { Ledger, Taker } from "@adrelay/ledger";
 import { DeliveryQueue } from "@adrelay/queue";
-import { startApp, startScriptedProvider, startTestRedis } from "@adrelay/testkit";
+import { startApp, startScriptedProvider } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 
 const publisher = publisherIdSchema.parse("default");

@@ -7,7 +7,8 @@ import {
   publisherIdSchema,
 } from "@adrelay/contract";
 import type { DeadReason } from "@adrelay/core";
-import { eventually, startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
+import { eventually } from "@adrelay/testkit";
 import fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";

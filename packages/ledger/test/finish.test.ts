@@ -5,7 +5,7 @@
  */
 import { type AdResponseId, publisherIdSchema } from "@adrelay/contract";
 import { decideTransition, ENTRY_STATES, type EntryState } from "@adrelay/core";
-import { startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Finisher, type FinishRequest, type LastWord, LedgerRefusalError } from "../src/index.ts";

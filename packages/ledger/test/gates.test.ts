@@ -8,7 +8,8 @@ import {
   type CircuitPhase,
   decideCircuit,
 } from "@adrelay/core";
-import { eventually, startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
+import { eventually } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type GateMember, loadGateState, ProviderGates } from "../src/index.ts";

@@ -5,7 +5,8 @@
 import { once } from "node:events";
 import type { AdResponseId } from "@adrelay/contract";
 import { decideTransition, ENTRY_EVENTS, ENTRY_STATES, type EntryState } from "@adrelay/core";
-import { eventually, startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
+import { eventually } from "@adrelay/testkit";
 import fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -1,6 +1,6 @@
 /** Signs of life on a real Redis, and what is noticed when Redis loses what it had. */
 import { randomUUID } from "node:crypto";
-import { startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { Redis } from "ioredis";
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";

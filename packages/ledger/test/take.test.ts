@@ -4,7 +4,7 @@
  */
 import { type AdResponseId, publisherIdSchema } from "@adrelay/contract";
 import { decideIntake, ENTRY_STATES, type EntryState, type IntakeDecision } from "@adrelay/core";
-import { startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { LedgerRefusalError, type TakeRequest, type TakeResult, Taker } from "../src/index.ts";

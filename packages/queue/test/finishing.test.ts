@@ -1,7 +1,8 @@
 /** Completing jobs within a script of somebody else's: what is left in Redis, and what comes to the job that is fetched. */
 import { randomUUID } from "node:crypto";
 import { adAckIdSchema, adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
-import { eventually, startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
+import { eventually } from "@adrelay/testkit";
 import { Worker } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -1,7 +1,8 @@
 /** What another script queues is what BullMQ would have queued, but for its events: all else that Redis holds is compared. */
 import { randomUUID } from "node:crypto";
 import { adAckIdSchema, adResponseIdSchema, type DeliveryJob, publisherIdSchema } from "@adrelay/contract";
-import { dumpRedis, startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
+import { dumpRedis } from "@adrelay/testkit";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";

@@ -2,7 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { adAckIdSchema, adResponseIdSchema, type DeliveryJob, publisherIdSchema } from "@adrelay/contract";
-import { eventually, pause, startSocketProxy, startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
+import { eventually, pause, startSocketProxy } from "@adrelay/testkit";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";

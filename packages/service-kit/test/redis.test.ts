@@ -1,5 +1,5 @@
 /** Connections and durability against a real Redis. */
-import { startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { Command } from "ioredis";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";

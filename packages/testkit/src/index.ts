@@ -1,26 +1,27 @@
-/** Real parts for tests: a Redis, processes, a scripted provider. Imported by tests alone. */
-export { type AdServerProcess, startAdServer } from "./ad-server-process.ts";
+/** Real parts for tests: processes of the apps, a scripted provider, callers. Only tests and benchmarks import it. */
 export {
-  type CommandOptions,
-  type EndedCommand,
-  type RunningCommand,
-  startAdrelay,
-} from "./adrelay-command.ts";
+  dumpRedis,
+  eventually,
+  fetchMetrics,
+  parseMetrics,
+  pause,
+  type Samples,
+  sumOf,
+} from "./inspection.ts";
+export { type CollectedSpan, type OtlpCollector, startOtlpCollector } from "./otlp-collector.ts";
 export {
   type AppName,
   type AppOptions,
   type AppProcess,
   AppStartError,
+  COMPILE_CACHE,
+  type CommandOptions,
+  type EndedCommand,
   type LogLine,
+  type RunningCommand,
+  startAdrelay,
   startApp,
-} from "./app-process.ts";
-export { chooseTestRedis, type TestRedisKind } from "./choose-test-redis.ts";
-export { COMPILE_CACHE } from "./compile-cache.ts";
-export { dumpRedis } from "./dump-redis.ts";
-export { eventually, pause } from "./eventually.ts";
-export { freeLanePort } from "./lane-port.ts";
-export { fetchMetrics, parseMetrics, type Samples, sumOf } from "./metrics-text.ts";
-export { type CollectedSpan, type OtlpCollector, startOtlpCollector } from "./otlp-collector.ts";
+} from "./processes.ts";
 export {
   type Answer,
   type RelayCaller,
@@ -30,8 +31,10 @@ export {
   unknownId,
 } from "./relay-caller.ts";
 export {
+  type AdServerProcess,
   type RelayStack,
   type StackOptions,
+  startAdServer,
   startRelayStack,
   TEST_ADMIN_TOKEN,
   TEST_API_KEY,
@@ -48,5 +51,3 @@ export {
   unfilled,
 } from "./scripted-provider.ts";
 export { type SocketProxy, startSocketProxy } from "./socket-proxy.ts";
-export { findTestPrometheus, PrometheusMissingError, type TestPrometheus } from "./test-prometheus.ts";
-export { startTestRedis, type TestRedis } from "./test-redis.ts";

@@ -1,10 +1,10 @@
 import { createServer, type IncomingHttpHeaders } from "node:http";
 
-/** A span as it arrived. */
+/** A span as the collector received it. */
 export interface CollectedSpan {
   readonly service: string;
   readonly name: string;
-  /** OTLP's number: 1 internal, 2 server, 3 client, 5 consumer. */
+  /** The number that OTLP uses: 1 internal, 2 server, 3 client, 5 consumer. */
   readonly kind: number;
   readonly traceId: string;
   readonly spanId: string;
@@ -13,7 +13,7 @@ export interface CollectedSpan {
   readonly attributes: Readonly<Record<string, unknown>>;
 }
 
-/** An OTLP/HTTP collector on a real socket, for traces in JSON. */
+/** An OTLP/HTTP collector on a real socket. It receives traces in JSON. */
 export interface OtlpCollector {
   readonly url: string;
   readonly spans: CollectedSpan[];

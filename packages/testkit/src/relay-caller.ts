@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { ACKNOWLEDGE_PATH, ACKNOWLEDGMENTS_PATH, API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
-import { eventually } from "./eventually.ts";
+import { eventually } from "./inspection.ts";
 import { TEST_API_KEY } from "./relay-stack.ts";
 
 export interface Answer {
@@ -12,25 +12,25 @@ export interface Answer {
   readonly durationMs: number;
 }
 
-/** What a call that was never taken was answered last. */
-export class NotTakenError extends Error {
-  override readonly name = "NotTakenError";
+/** An acknowledgment was never accepted. The message is the last answer. */
+export class NotAcceptedError extends Error {
+  override readonly name = "NotAcceptedError";
 }
 
 export interface SendOptions {
   readonly method?: string;
-  /** null leaves a header out. */
+  /** null removes a header. */
   readonly headers?: Readonly<Record<string, string | null>>;
   readonly signal?: AbortSignal;
 }
 
-/** Sends requests as a publisher's backend does. */
+/** Sends requests like a publisher's backend. */
 export interface RelayCaller {
   send(path: string, body: string | Buffer | undefined, options?: SendOptions): Promise<Answer>;
   inject(options?: SendOptions, body?: unknown): Promise<Answer>;
   acknowledge(adResponseId: unknown, text: unknown, options?: SendOptions): Promise<Answer>;
-  /** As a backend does that loses none: again after each 503, such as a loaded machine's Redis may cost. */
-  acknowledgeUntilTaken(adResponseId: unknown, text: unknown, options?: SendOptions): Promise<Answer>;
+  /** Repeats the acknowledgment after each 503, which Redis on a loaded machine may cause. */
+  acknowledgeUntilAccepted(adResponseId: unknown, text: unknown, options?: SendOptions): Promise<Answer>;
   lookUp(adResponseId: string, options?: SendOptions): Promise<Answer>;
 }
 
@@ -61,11 +61,11 @@ export function relayCaller(baseUrl: string, apiKey = TEST_API_KEY): RelayCaller
     send,
     inject: (options, body = TEST_INJECTION) => send(INJECTION_PATH, JSON.stringify(body), options),
     acknowledge,
-    acknowledgeUntilTaken: (id, text, options) =>
+    acknowledgeUntilAccepted: (id, text, options) =>
       eventually(async () => {
         const answer = await acknowledge(id, text, options);
         if (answer.status === 503) {
-          throw new NotTakenError(answer.text);
+          throw new NotAcceptedError(answer.text);
         }
         return answer;
       }),
@@ -73,7 +73,7 @@ export function relayCaller(baseUrl: string, apiKey = TEST_API_KEY): RelayCaller
   };
 }
 
-/** A fresh id that no provider gave out. */
+/** A new id that no provider has issued. */
 export function unknownId(): string {
   return randomUUID();
 }

@@ -1,18 +1,18 @@
-import { type AppProcess, startApp } from "./app-process.ts";
-import { freeLanePort } from "./lane-port.ts";
-import type { TestRedis } from "./test-redis.ts";
+/** Gateway, worker and ad server as processes that a test can kill and start again. */
+import { freeLanePort, type TestRedis } from "@adrelay/dev-servers";
+import { type AppProcess, startApp } from "./processes.ts";
 
 export const TEST_API_KEY = "key-of-a-caller";
 export const TEST_ADMIN_TOKEN = "token-of-an-operator";
 export const TEST_PROVIDER_KEY = "key-at-the-provider";
 
-/** A gateway and a worker as real processes, each of which can be killed and started again on its ports. */
+/** A gateway and a worker. Each keeps its ports through a crash and a new start. */
 export interface RelayStack {
   readonly gatewayUrl: string;
   readonly gatewayOpsUrl: string;
   readonly workerOpsUrl: string;
   readonly apps: Map<"gateway" | "worker", AppProcess>;
-  /** Starts one (again), with more settings if given. */
+  /** Starts one, again if it has ended, with more settings if given. */
   start(app: "gateway" | "worker", env?: Record<string, string>): Promise<AppProcess>;
   /** kill -9. */
   crash(app: "gateway" | "worker"): Promise<void>;
@@ -25,7 +25,7 @@ export interface StackOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Starts both; settings are those of a quick test unless overridden. */
+/** Starts both. The settings suit quick tests; `env` overrides them. */
 export async function startRelayStack({ redis, providerUrl, env = {} }: StackOptions): Promise<RelayStack> {
   const [gatewayPort, gatewayOpsPort, workerOpsPort] = [
     await freeLanePort(),
@@ -68,6 +68,51 @@ export async function startRelayStack({ redis, providerUrl, env = {} }: StackOpt
     },
     stop: async () => {
       await Promise.all([...apps.values()].map((app) => app.stop()));
+    },
+  };
+}
+
+/** The real ad server. It keeps its port through a crash and a new start. */
+export interface AdServerProcess {
+  readonly url: string;
+  start(env?: Record<string, string>): Promise<void>;
+  /** kill -9. */
+  crash(): Promise<void>;
+  stop(): Promise<void>;
+  /** Whether the ad server has recorded an acknowledgment of an ad response, and how often one was posted. */
+  acknowledgmentOf(adResponseId: string): Promise<{ acknowledged: boolean; posts: number }>;
+}
+
+export async function startAdServer(redis: TestRedis, keys = TEST_PROVIDER_KEY): Promise<AdServerProcess> {
+  const port = await freeLanePort();
+  const url = `http://127.0.0.1:${port}`;
+  let app: AppProcess | undefined;
+  const start = async (env: Record<string, string> = {}) => {
+    app = await startApp("ad-server", {
+      AD_SERVER_PORT: String(port),
+      AD_SERVER_API_KEYS: keys,
+      REDIS_URL: redis.url,
+      SHUTDOWN_TIMEOUT_MS: "5000",
+      ...env,
+    });
+  };
+  await start();
+  return {
+    url,
+    start,
+    crash: async () => {
+      app?.kill("SIGKILL");
+      await app?.exited;
+    },
+    stop: async () => {
+      await app?.stop();
+    },
+    acknowledgmentOf: async (id) => {
+      const key = keys.split(",")[0] ?? "";
+      const response = await fetch(`${url}/acknowledgments/${id}`, { headers: { "X-Service-API-Key": key } });
+      const body: unknown = await response.json();
+      const { acknowledged, posts } = Object(body);
+      return { acknowledged: acknowledged === true, posts: Number(posts) };
     },
   };
 }

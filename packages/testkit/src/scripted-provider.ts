@@ -2,13 +2,13 @@ import { randomUUID } from "node:crypto";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { ACKNOWLEDGE_PATH } from "@adrelay/contract";
 
-/** A POST that the provider saw, body as it came. */
+/** A POST that the provider received, with its body unchanged. */
 export interface SeenPost {
   readonly operation: "start" | "acknowledge";
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
-  /** Parsed body; undefined if it is no JSON object. */
+  /** The parsed body; empty if it is no JSON object. */
   readonly fields: Record<string, unknown>;
   readonly atMs: number;
 }
@@ -21,32 +21,32 @@ export type Behaviour =
       readonly body?: unknown;
       readonly headers?: Record<string, string>;
     }
-  /** Bytes that need not be JSON. */
+  /** Answers with these bytes, which need not be JSON. */
   | { readonly kind: "raw"; readonly status: number; readonly bytes: string }
-  /** Answers after a while. */
+  /** Answers after a delay. */
   | { readonly kind: "late"; readonly delayMs: number; readonly answer: Behaviour }
   /** Never answers. */
   | { readonly kind: "hang" }
   /** Closes the connection without an answer. */
   | { readonly kind: "reset" }
-  /** Sends its headers, then a byte a second without end. */
+  /** Sends its headers, then one byte a second without end. */
   | { readonly kind: "drip" };
 
-/** Decides what to do with a POST; `count` is how many of its operation came before for the same id. */
+/** Decides what to do with a POST. `count` says how many POSTs of this operation came before for the same id. */
 export type Script = (post: SeenPost, count: number) => Behaviour;
 
 export interface ScriptedProvider {
   readonly url: string;
   readonly port: number;
   readonly posts: SeenPost[];
-  /** Acknowledgments seen for one ad response, in order. */
+  /** The acknowledgments received for one ad response, in order. */
   acknowledgmentsOf(adResponseId: string): SeenPost[];
   onStart(script: Script): void;
   onAcknowledge(script: Script): void;
   close(): Promise<void>;
 }
 
-/** A filled injection. */
+/** The answer to a filled injection. */
 export function filled(overrides: Record<string, unknown> = {}): Behaviour {
   const body = {
     ad_request_id: randomUUID(),
@@ -61,7 +61,7 @@ export function filled(overrides: Record<string, unknown> = {}): Behaviour {
   return { kind: "answer", status: 200, body };
 }
 
-/** A 201 or 202. */
+/** The answer to an injection without an ad: 201 or 202. */
 export function unfilled(status: 201 | 202): Behaviour {
   const body = {
     ad_request_id: randomUUID(),
@@ -75,13 +75,13 @@ export function unfilled(status: 201 | 202): Behaviour {
   return { kind: "answer", status, body };
 }
 
-/** An acknowledgment's verdict. */
+/** The answer to an acknowledgment. */
 export function acknowledged(status: "ok" | "no_ad_used" | "recoverable_error" = "ok"): Behaviour {
   const body = { ad_ack_id: randomUUID(), status, success: status !== "recoverable_error" };
   return { kind: "answer", status: 200, body };
 }
 
-/** Starts a provider on a real socket; it fills every injection and takes every acknowledgment unless told else. */
+/** Starts a provider on a real socket. By default it fills every injection and accepts every acknowledgment. */
 export async function startScriptedProvider(port = 0): Promise<ScriptedProvider> {
   const posts: SeenPost[] = [];
   const byId = new Map<string, SeenPost[]>();

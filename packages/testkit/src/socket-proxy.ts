@@ -1,15 +1,15 @@
 import { connect, createServer, type Socket } from "node:net";
 
-/** A TCP proxy of a test's own, on loopback, that can cut, delay and swallow what passes through it. */
+/** A TCP proxy on loopback that can cut its connections and delay or drop the bytes that pass. */
 export interface SocketProxy {
   readonly port: number;
-  /** Where new connections go from now on. */
+  /** Sets the port that new connections go to. */
   setTarget(port: number): void;
-  /** What comes back from the target takes this much longer, on every connection. */
+  /** Delays every reply of the target by so much, on all connections. */
   setReplyDelay(delayMs: number): void;
-  /** Closes all connections, as a restart of the target's host does. */
+  /** Closes all connections, like a restart of the target's host. */
   cut(): void;
-  /** Lets nothing through any more on the connections that there are; new ones work. */
+  /** Drops all bytes on the present connections from now on. New connections work. */
   swallow(): void;
   close(): Promise<void>;
 }
@@ -18,9 +18,9 @@ interface Link {
   readonly client: Socket;
   readonly server: Socket;
   isSwallowed: boolean;
-  /** Replies under way, in their order: none may overtake another, whatever order timers fire in. */
+  /** Delayed replies in their order. A reply never overtakes an earlier one, in whatever order the timers fire. */
   readonly delayed: Buffer[];
-  /** When the last of them is due. */
+  /** When the last delayed reply is due. */
   lastDueMs: number;
 }
 

@@ -1,0 +1,116 @@
+/** Finds a Redis server that this machine can run, or fetches one. */
+import { findEmbedded } from "./embedded-valkey.ts";
+import { executablesOnPath, installDebianPackage, runCommand } from "./programs.ts";
+import {
+  type Attempt,
+  checkServerVersion,
+  type FindRedisOptions,
+  REDIS_IMAGE,
+  type RedisServer,
+  type SearchContext,
+} from "./redis-server.ts";
+
+/** A server; or what was tried and why each way failed, so that the caller can say what to install. */
+export type FoundServer =
+  | RedisServer
+  | { readonly kind: "none"; readonly tried: readonly { readonly what: string; readonly why: string }[] };
+
+/** Allows only one way: path, embedded, docker or apt. */
+const FORCE_VARIABLE = "ADRELAY_REDIS_SERVER";
+
+type Way = "path" | "embedded" | "docker" | "apt";
+
+/** The ways that need no root and leave nothing outside the checkout come first. */
+const WAYS: Readonly<Record<Way, (context: SearchContext) => Promise<Attempt>>> = {
+  path: ({ env }) => findOnPath(env, "path"),
+  embedded: findEmbedded,
+  docker: findDocker,
+  apt: findWithApt,
+};
+
+/**
+ * Finds a Redis server, in this order: `redis-server` or `valkey-server` on PATH; the embedded Valkey from
+ * PyPI; Docker; apt-get, as root. Never rejects because a way fails: it tries the next one.
+ */
+export async function findRedisServer({
+  cacheDir,
+  log,
+  env = process.env,
+}: FindRedisOptions): Promise<FoundServer> {
+  const forced = env[FORCE_VARIABLE] ?? "";
+  const ways = Object.entries(WAYS).filter(([name]) => forced === "" || name === forced);
+  if (ways.length === 0) {
+    const why = `${FORCE_VARIABLE} knows ${Object.keys(WAYS).join(", ")}`;
+    return { kind: "none", tried: [{ what: forced, why }] };
+  }
+  const tried: { what: string; why: string }[] = [];
+  for (const [what, find] of ways) {
+    const attempt = await settle(() => find({ cacheDir, log, env }));
+    if (attempt.kind === "found") {
+      return attempt.server;
+    }
+    tried.push({ what, why: attempt.why });
+  }
+  return { kind: "none", tried };
+}
+
+/** What was tried and why it failed, as indented lines for people. */
+export function describeTried({ tried }: Extract<FoundServer, { kind: "none" }>): string {
+  return tried.map(({ what, why }) => `  ${what}: ${why}`).join("\n");
+}
+
+/** A full disk or an unreadable folder makes one way fail, not the whole search. */
+async function settle(find: () => Promise<Attempt>): Promise<Attempt> {
+  try {
+    return await find();
+  } catch (error) {
+    return { kind: "not_here", why: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+const SERVER_NAMES = ["redis-server", "valkey-server"];
+
+/** The first server on PATH that runs and is new enough. */
+async function findOnPath(env: NodeJS.ProcessEnv, origin: "path" | "apt"): Promise<Attempt> {
+  let why = `neither ${SERVER_NAMES.join(" nor ")} is on PATH`;
+  for (const path of executablesOnPath(env, SERVER_NAMES)) {
+    const version = await checkServerVersion(path, env);
+    if (version.kind === "fits") {
+      return { kind: "found", server: { kind: "binary", path, origin } };
+    }
+    why = version.why;
+  }
+  return { kind: "not_here", why };
+}
+
+/** Installs Debian's redis-server. Needs root. */
+async function findWithApt({ log, env }: SearchContext): Promise<Attempt> {
+  const installed = await installDebianPackage("redis-server", { log, env });
+  return installed.kind === "installed" ? findOnPath(env, "apt") : { kind: "not_here", why: installed.why };
+}
+
+const ASK_TIMEOUT_MS = 15_000;
+const PULL_TIMEOUT_MS = 180_000;
+
+/** Docker, if its daemon answers. The image is fetched now, so that a later start is quick. */
+async function findDocker({ log, env }: SearchContext): Promise<Attempt> {
+  const ask = { timeoutMs: ASK_TIMEOUT_MS, env };
+  const info = await runCommand("docker", ["info", "--format", "{{.ServerVersion}}"], ask);
+  if (info.kind === "failed") {
+    return { kind: "not_here", why: info.why };
+  }
+  // Without a daemon some clients print no version and yet exit with 0.
+  if (info.stdout.trim() === "") {
+    return { kind: "not_here", why: "Docker's daemon does not answer" };
+  }
+  const present = await runCommand("docker", ["image", "inspect", REDIS_IMAGE], ask);
+  if (present.kind === "failed") {
+    log(`fetching the image ${REDIS_IMAGE}`);
+    const pull = ["pull", "--quiet", REDIS_IMAGE];
+    const pulled = await runCommand("docker", pull, { timeoutMs: PULL_TIMEOUT_MS, env });
+    if (pulled.kind === "failed") {
+      return { kind: "not_here", why: pulled.why };
+    }
+  }
+  return { kind: "found", server: { kind: "docker", image: REDIS_IMAGE } };
+}

@@ -1,0 +1,58 @@
+/** A Redis server as a program, and what a search for one takes and returns. */
+import { runCommand } from "./programs.ts";
+
+/** A way to run a Redis server on this machine. */
+export type RedisServer =
+  | { readonly kind: "binary"; readonly path: string; readonly origin: "path" | "embedded" | "apt" }
+  | { readonly kind: "docker"; readonly image: string };
+
+/** The image of docker-compose.yml. */
+export const REDIS_IMAGE = "redis:8-alpine";
+
+/** The name of a server in messages for people. */
+export function describeServer(server: RedisServer): string {
+  if (server.kind === "docker") {
+    return `${server.image} in Docker`;
+  }
+  const origins = { path: "on PATH", embedded: "the embedded Valkey", apt: "installed with apt-get" };
+  return `${server.path} (${origins[server.origin]})`;
+}
+
+export interface FindRedisOptions {
+  /** Where a fetched server is kept. Several processes may share it and search at the same time. */
+  readonly cacheDir: string;
+  /** Receives a line before each slow step: a download, an installation. */
+  readonly log: (line: string) => void;
+  /** PATH and ADRELAY_REDIS_SERVER are read from it. The default is this process's environment. */
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+/** The result of one way of finding a server. */
+export type Attempt =
+  | { readonly kind: "found"; readonly server: RedisServer }
+  | { readonly kind: "not_here"; readonly why: string };
+
+export type SearchContext = Required<FindRedisOptions>;
+
+export type VersionCheck = { readonly kind: "fits" } | { readonly kind: "unfit"; readonly why: string };
+
+/** The store's Lua scripts need commands that Redis has since 6.2. */
+const OLDEST = { major: 6, minor: 2 };
+const VERSION_TIMEOUT_MS = 10_000;
+
+/** Runs a server's `--version`. Shows that the binary runs on this machine and is not too old. */
+export async function checkServerVersion(path: string, env: NodeJS.ProcessEnv): Promise<VersionCheck> {
+  const ran = await runCommand(path, ["--version"], { timeoutMs: VERSION_TIMEOUT_MS, env });
+  if (ran.kind === "failed") {
+    return { kind: "unfit", why: `${path} doesn't run here: ${ran.why}` };
+  }
+  const [, major = "0", minor = "0"] = /\bv=(\d+)\.(\d+)/.exec(ran.stdout) ?? [];
+  const isNewEnough =
+    Number(major) > OLDEST.major || (Number(major) === OLDEST.major && Number(minor) >= OLDEST.minor);
+  return isNewEnough
+    ? { kind: "fits" }
+    : {
+        kind: "unfit",
+        why: `${path} is ${major}.${minor}; ${OLDEST.major}.${OLDEST.minor} or newer is needed`,
+      };
+}

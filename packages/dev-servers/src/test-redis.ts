@@ -1,0 +1,154 @@
+/** A real Redis for one test or one run: a server process of this machine, or a container. */
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describeTried, findRedisServer } from "./find-redis.ts";
+import { freeLanePort } from "./ports.ts";
+import { describeServer, type RedisServer } from "./redis-server.ts";
+import { startRedis } from "./start-redis.ts";
+
+/** A Redis that belongs to one test. Its data survive `crash` and `restart`. */
+export interface TestRedis {
+  readonly url: string;
+  readonly port: number;
+  /** kill -9. */
+  crash(): Promise<void>;
+  /** Stops it gracefully. */
+  stop(): Promise<void>;
+  /** Starts it again on the same port with the same data. */
+  restart(): Promise<void>;
+  /** Makes it hang, with its connections open, until `thaw`. */
+  freeze(): Promise<void>;
+  thaw(): Promise<void>;
+  /** Stops it and removes its data. */
+  dispose(): Promise<void>;
+}
+
+/** How a test's Redis runs: in a container, or as a server process of this machine. */
+export type TestRedisKind = "docker" | "local";
+
+const KIND_VARIABLE = "ADRELAY_TEST_REDIS";
+const SERVER_VARIABLE = "ADRELAY_REDIS_SERVER";
+
+/** The test command fetches its server into this folder too. */
+const CACHE_DIR = fileURLToPath(new URL("../../../.adrelay/redis-server", import.meta.url));
+
+/** Starts a Redis, locally or in a container: see `chooseTestRedis`. The arguments are those of redis-server. */
+export async function startTestRedis(extraArgs: readonly string[] = []): Promise<TestRedis> {
+  if ((await chooseTestRedis(process.env)) === "local") {
+    return startLocalTestRedis(extraArgs);
+  }
+  // Loaded only here: the Docker client takes longer to load than a local Redis to start.
+  const { startDockerTestRedis } = await import("./docker-test-redis.ts");
+  return startDockerTestRedis(extraArgs);
+}
+
+let choiceOfThisProcess: Promise<TestRedisKind> | undefined;
+
+/**
+ * Decides between docker and local, in this order:
+ * 1. ADRELAY_TEST_REDIS, if it is set.
+ * 2. ADRELAY_REDIS_SERVER, if it is set: docker means docker, every other way means local.
+ * 3. docker, if a Docker engine answers that has the image or can fetch it; otherwise local. The engine is asked once
+ *    per process. Without an engine's socket the answer is immediate.
+ */
+export async function chooseTestRedis(env: NodeJS.ProcessEnv): Promise<TestRedisKind> {
+  const kind = env[KIND_VARIABLE] ?? "";
+  if (kind === "docker" || kind === "local") {
+    return kind;
+  }
+  if (kind !== "") {
+    throw new TypeError(`${KIND_VARIABLE} knows docker and local`);
+  }
+  const server = env[SERVER_VARIABLE] ?? "";
+  if (server !== "") {
+    return server === "docker" ? "docker" : "local";
+  }
+  if (!mayHaveEngine(env)) {
+    return "local";
+  }
+  choiceOfThisProcess ??= askEngine();
+  return choiceOfThisProcess;
+}
+
+/** Whether there is an engine to ask: an address in the environment, or a socket in one of the usual places. */
+function mayHaveEngine(env: NodeJS.ProcessEnv): boolean {
+  const address = env["DOCKER_HOST"] ?? "";
+  if (address !== "") {
+    return !address.startsWith("unix://") || existsSync(address.slice("unix://".length));
+  }
+  const runtimeDir = env["XDG_RUNTIME_DIR"] || `/run/user/${process.getuid?.() ?? 0}`;
+  const sockets = [
+    "/var/run/docker.sock",
+    join(runtimeDir, "docker.sock"),
+    join(homedir(), ".docker/run/docker.sock"),
+    join(homedir(), ".docker/desktop/docker.sock"),
+  ];
+  return process.platform === "win32" || sockets.some((path) => existsSync(path));
+}
+
+async function askEngine(): Promise<TestRedisKind> {
+  const { canRunRedis } = await import("./docker-test-redis.ts");
+  return (await canRunRedis()) ? "docker" : "local";
+}
+
+/**
+ * Finds a Redis and fixes the choice for this process and its child processes, through the environment. Prints the
+ * choice. Returns false, and prints why, if there is no Redis.
+ */
+export async function provideRedis(say: (line: string) => void): Promise<boolean> {
+  const server = await findRedisServer({ cacheDir: CACHE_DIR, log: say });
+  if (server.kind === "none") {
+    say(`Redis: none was found, and none could be fetched\n${describeTried(server)}`);
+    return false;
+  }
+  // Must come before the variable is set below, because a set variable means a local server.
+  const kind = await chooseTestRedis(process.env);
+  say(`Redis: ${kind === "docker" ? "containers, because Docker runs" : describeServer(server)}`);
+  process.env[KIND_VARIABLE] = kind;
+  process.env[SERVER_VARIABLE] = wayAgain(server);
+  return true;
+}
+
+/** The way that finds this server again. What apt-get installed is on PATH now; apt would install it once more. */
+function wayAgain(server: RedisServer): string {
+  if (server.kind === "docker") {
+    return "docker";
+  }
+  return server.origin === "apt" ? "path" : server.origin;
+}
+
+/** There is no Redis for a test. The message says what was tried. */
+class RedisMissingError extends Error {
+  override readonly name = "RedisMissingError";
+}
+
+/** A server process of this machine, with its data in a temporary folder. */
+async function startLocalTestRedis(extraArgs: readonly string[]): Promise<TestRedis> {
+  const server = await findRedisServer({ cacheDir: CACHE_DIR, log: () => {} });
+  if (server.kind === "none") {
+    throw new RedisMissingError(`tests need a Redis:\n${describeTried(server)}`);
+  }
+  const dir = mkdtempSync(join(tmpdir(), "adrelay-test-redis-"));
+  let running = await startRedis({ server, dir, choosePort: freeLanePort, extraArgs });
+  const { port, url } = running;
+  return {
+    url,
+    port,
+    crash: async () => {
+      running.kill("SIGKILL");
+      await running.exited;
+    },
+    stop: () => running.stop(),
+    restart: async () => {
+      running = await startRedis({ server, dir, port, extraArgs });
+    },
+    freeze: async () => running.kill("SIGSTOP"),
+    thaw: async () => running.kill("SIGCONT"),
+    dispose: async () => {
+      await running.stop();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,7 +1,0 @@
-import { expect, test } from "vitest";
-import { freePort } from "./ports.ts";
-
-test("a thousand that ask at once are given a thousand ports", async () => {
-  const ports = await Promise.all(Array.from({ length: 1000 }, freePort));
-  expect(new Set(ports).size).toBe(1000);
-});

@@ -1,0 +1,179 @@
+/** The apps and the command adrelay as real processes. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { tmpdir } from "node:os";
+import { fileURLToPath } from "node:url";
+
+/** For NODE_COMPILE_CACHE: each process keeps its compiled code here, so the next one starts in two thirds of the time. */
+export const COMPILE_CACHE = fileURLToPath(new URL("../../../.adrelay/compile-cache", import.meta.url));
+
+export type AppName = "gateway" | "worker" | "ad-server";
+
+/** A log line of an app, parsed. */
+export type LogLine = Readonly<Record<string, unknown>>;
+
+/** A running app. */
+export interface AppProcess {
+  readonly name: AppName;
+  readonly pid: number;
+  /** The log line that reports the app ready. It contains the app's ports. */
+  readonly listening: LogLine;
+  readonly logs: LogLine[];
+  readonly stderr: () => string;
+  /** Resolves once the process has ended: to its exit code, or to the name of the signal that ended it. */
+  readonly exited: Promise<number | string>;
+  kill(signal: NodeJS.Signals): void;
+  /** Sends SIGTERM and waits for the end. */
+  stop(): Promise<number | string>;
+}
+
+/** An app ended before it was ready. */
+export class AppStartError extends Error {
+  override readonly name = "AppStartError";
+  readonly exit: number | string;
+  readonly stderr: string;
+
+  constructor(name: AppName, exit: number | string, stderr: string) {
+    super(`${name} ended with ${exit} before it was ready: ${stderr}`);
+    this.exit = exit;
+    this.stderr = stderr;
+  }
+}
+
+/** A start takes about a second. On a loaded machine it may take far longer. */
+const START_TIMEOUT_MS = 60_000;
+
+export interface AppOptions {
+  /** Node's own options, such as a module to load first. */
+  readonly nodeArgs?: readonly string[];
+  /** Receives each log line as text. `logs` then stays empty: long runs would fill the memory. */
+  readonly onLogText?: (line: string) => void;
+}
+
+/** Starts an app with this environment and PATH, nothing else, and waits until it is ready. */
+export async function startApp(
+  name: AppName,
+  env: Readonly<Record<string, string>>,
+  { nodeArgs = [], onLogText }: AppOptions = {},
+): Promise<AppProcess> {
+  const main = fileURLToPath(new URL(`../../../apps/${name}/src/main.ts`, import.meta.url));
+  const child = spawn(process.execPath, [...nodeArgs, main], {
+    env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
+    // If this process is killed, the IPC channel closes. Then the app stops.
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
+  });
+  const logs: LogLine[] = [];
+  const keep = onLogText ?? ((line: string) => void logs.push(parseLine(line)));
+  let stderr = "";
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text;
+  });
+  const exited = new Promise<number | string>((resolve) => {
+    child.once("close", (code, signal) => resolve(code ?? signal ?? "unknown"));
+  });
+  const listening = await firstListening({ child, keep, exited, name, stderr: () => stderr });
+  return {
+    name,
+    pid: child.pid ?? 0,
+    listening,
+    logs,
+    stderr: () => stderr,
+    exited,
+    kill: (signal) => child.kill(signal),
+    stop: () => {
+      child.kill("SIGTERM");
+      return exited;
+    },
+  };
+}
+
+interface Starting {
+  readonly child: ChildProcess;
+  readonly keep: (line: string) => void;
+  readonly exited: Promise<number | string>;
+  readonly name: AppName;
+  readonly stderr: () => string;
+}
+
+function firstListening({ child, keep, exited, name, stderr }: Starting): Promise<LogLine> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      child.kill("SIGKILL");
+      reject(new AppStartError(name, "timeout", stderr()));
+    }, START_TIMEOUT_MS);
+    onLines(child, (line) => {
+      keep(line);
+      if (line.includes('"event":"listening"')) {
+        clearTimeout(timer);
+        resolve(parseLine(line));
+      }
+    });
+    void exited.then((exit) => {
+      clearTimeout(timer);
+      reject(new AppStartError(name, exit, stderr()));
+    });
+  });
+}
+
+function onLines(child: ChildProcess, onLine: (line: string) => void): void {
+  let rest = "";
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      onLine(line);
+    }
+  });
+}
+
+function parseLine(line: string): LogLine {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === "object" && value !== null ? { ...value } : { text: line };
+  } catch {
+    return { text: line };
+  }
+}
+
+const ADRELAY_MAIN = fileURLToPath(new URL("../../../apps/cli/src/main.ts", import.meta.url));
+
+/** The result of a command that has ended. */
+export interface EndedCommand {
+  readonly exit: number | string;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunningCommand {
+  readonly child: ChildProcess;
+  /** What it has written so far. */
+  readonly output: { stdout: string; stderr: string };
+  readonly ended: Promise<EndedCommand>;
+}
+
+export interface CommandOptions {
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+/** Starts the command adrelay with this environment and PATH, nothing else, and without standard input. */
+export function startAdrelay(
+  words: readonly string[],
+  { env, cwd = tmpdir() }: CommandOptions,
+): RunningCommand {
+  const child = spawn(process.execPath, [ADRELAY_MAIN, ...words], {
+    cwd,
+    env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const output = { stdout: "", stderr: "" };
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    output.stdout += text;
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    output.stderr += text;
+  });
+  const ended = new Promise<EndedCommand>((resolve) => {
+    child.once("close", (code, signal) => resolve({ exit: code ?? signal ?? "unknown", ...output }));
+  });
+  return { child, output, ended };
+}
