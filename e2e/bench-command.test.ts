@@ -1,4 +1,4 @@
-/** `npm run bench:ad-server` and `npm run bench:dead-letters` as their user meets them, minus the fetching of Node. */
+/** `npm run bench` as its user meets it, minus the fetching of Node. */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,11 +8,11 @@ import { eventually } from "@adrelay/testkit";
 import { expect, onTestFinished, test } from "vitest";
 import { listProcesses, selectDescendants } from "../scripts/test/process-tree.ts";
 
-/** Starts it in a group and with a temporary folder of its own. */
-function startCommand(command: string, args: readonly string[]) {
+/** Starts the benchmark in its own process group and with its own temporary folder. */
+function startCommand(args: readonly string[]) {
   const folder = mkdtempSync(join(tmpdir(), "adrelay-bench-command-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const script = fileURLToPath(new URL(`../scripts/${command}.ts`, import.meta.url));
+  const script = fileURLToPath(new URL("../scripts/bench.ts", import.meta.url));
   const child = spawn(process.execPath, [script, ...args], {
     env: { ...process.env, TMPDIR: folder },
     stdio: ["ignore", "pipe", "pipe"],
@@ -30,32 +30,32 @@ function startCommand(command: string, args: readonly string[]) {
   return { folder, pid, exited, output: () => output };
 }
 
-test.each([
-  ["bench-ad-server", "--ads 50 --rate 50 --seconds 60", "start-up with 50 ads"],
-  ["bench-dead-letters", "--letters 500 --rate 20", "bulk replay of 500"],
-])("Ctrl-C in the midst of %s %s leaves no process and no file behind", async (command, args, sign) => {
-  const { folder, pid, exited, output } = startCommand(command, args.split(" "));
-  await eventually(() => expect(output()).toContain(sign), 60_000);
-  const pids = selectDescendants(listProcesses(), pid);
-  expect(pids).not.toEqual([]);
+/** Redis, a server and a load generator. */
+const PROCESSES_OF_INTAKE = 3;
 
-  // A terminal sends it to the whole group.
+test("Ctrl-C during a round leaves no process and no file behind", async () => {
+  const args = ["--only", "intake", "--rounds", "1", "--seconds", "60"];
+  const { folder, pid, exited, output } = startCommand(args);
+  const sign = "\nintake\n";
+  await eventually(() => expect(output()).toContain(sign), 60_000);
+  const pids = await eventually(() => {
+    const running = selectDescendants(listProcesses(), pid);
+    expect(running.length).toBeGreaterThanOrEqual(PROCESSES_OF_INTAKE);
+    return running;
+  }, 60_000);
+
+  // A terminal sends the signal to the whole group.
   process.kill(-pid, "SIGINT");
   const code = await exited;
-  const [, told] = output().split(sign);
-  expect({ code, told: told?.split("\n").slice(1) }).toEqual({
-    code: 130,
-    told: ["", `npm run ${command.replace("-", ":")}: stopping (SIGINT)`, ""],
-  });
+  const [, after] = output().split(sign);
+  expect({ code, after }).toEqual({ code: 130, after: "\nnpm run bench: stopping (SIGINT)\n" });
   expect(readdirSync(folder)).toEqual([]);
   expect(listProcesses().filter((one) => pids.includes(one.pid))).toEqual([]);
 });
 
-test.each([
-  ["bench-ad-server", "--ads 20 --rate 20 --seconds 1"],
-  ["bench-dead-letters", "--letters 60"],
-])("%s %s measures, and leaves no file behind", async (command, args) => {
-  const { folder, exited, output } = startCommand(command, args.split(" "));
+test("a run prints its table and leaves no file behind", async () => {
+  const { folder, exited, output } = startCommand(["--only", "processes", "--rounds", "1", "--seconds", "1"]);
   expect(await exited, output()).toBe(0);
+  expect(output()).toMatch(/from spawn to ready, gateway .* naive server/);
   expect(readdirSync(folder)).toEqual([]);
 });

@@ -1,5 +1,3 @@
-import type { BenchAdServerOptions } from "./bench-ad-server-options.mjs";
-import type { BenchDeadLettersOptions } from "./bench-dead-letters-options.mjs";
 import type { BenchOptions } from "./bench-options.mjs";
 import type { ChaosOptions } from "./chaos-options.mjs";
 import type { ObserveOptions } from "./observe-options.mjs";
@@ -11,16 +9,7 @@ type NotRun = { readonly kind: "help" } | { readonly kind: "faulty"; readonly wh
 export type CommandLine =
   | {
       readonly kind: "run";
-      readonly command:
-        | "start"
-        | "test"
-        | "chaos"
-        | "observe"
-        | "bench"
-        | "bench-dead-letters"
-        | "bench-ad-server"
-        | "adrelay"
-        | "pack-cli";
+      readonly command: "start" | "test" | "chaos" | "observe" | "bench" | "adrelay" | "pack-cli";
       readonly args: readonly string[];
     }
   | { readonly kind: "help"; readonly text: string }
@@ -37,7 +26,3 @@ export declare function parseChaosOptions(
 ): ChaosOptions | NotRun;
 export declare function parseObserveOptions(args: readonly string[]): ObserveOptions | NotRun;
 export declare function parseBenchOptions(args: readonly string[]): BenchOptions | NotRun;
-export declare function parseBenchDeadLettersOptions(
-  args: readonly string[],
-): BenchDeadLettersOptions | NotRun;
-export declare function parseBenchAdServerOptions(args: readonly string[]): BenchAdServerOptions | NotRun;

@@ -1,6 +1,4 @@
 import { parseArgs } from "node:util";
-import { BENCH_AD_SERVER_HELP, readBenchAdServerOptions } from "./bench-ad-server-options.mjs";
-import { BENCH_DEAD_LETTERS_HELP, readBenchDeadLettersOptions } from "./bench-dead-letters-options.mjs";
 import { BENCH_HELP, readBenchOptions } from "./bench-options.mjs";
 import { CHAOS_HELP, readChaosOptions } from "./chaos-options.mjs";
 import { OBSERVE_HELP, readObserveOptions } from "./observe-options.mjs";
@@ -10,7 +8,7 @@ const TEST_STAGES = ["static", "unit", "integration", "e2e"];
 const PORT_MAX = 65_535;
 
 const USAGE =
-  "Usage: npm start -- [options], npm test -- [options], npm run chaos -- [options], npm run observe -- [options], npm run bench -- [options], npm run bench:dead-letters -- [options], npm run bench:ad-server -- [options], npm run catalog -- lint [FILE], npm run eval:ads -- [FILE...], npm run fit:ads, or npm run adrelay -- [command]; --help tells more.\n";
+  "Usage: npm start -- [options], npm test -- [options], npm run chaos -- [options], npm run observe -- [options], npm run bench -- [options], npm run catalog -- lint [FILE], npm run eval:ads -- [FILE...], npm run fit:ads, or npm run adrelay -- [command]; --help tells more.\n";
 /** Commands that read all their words themselves, --help too. */
 const PASSED_ON = ["adrelay", "catalog", "eval-ads", "fit-ads", "pack-cli"];
 const HELP = {
@@ -37,8 +35,6 @@ What it needs is fetched the first time, and kept under .adrelay/. The last line
   chaos: CHAOS_HELP,
   observe: OBSERVE_HELP,
   bench: BENCH_HELP,
-  "bench-dead-letters": BENCH_DEAD_LETTERS_HELP,
-  "bench-ad-server": BENCH_AD_SERVER_HELP,
 };
 const PARSERS = {
   start: parseStartOptions,
@@ -46,8 +42,6 @@ const PARSERS = {
   chaos: parseChaosOptions,
   observe: parseObserveOptions,
   bench: parseBenchOptions,
-  "bench-dead-letters": parseBenchDeadLettersOptions,
-  "bench-ad-server": parseBenchAdServerOptions,
 };
 
 /**
@@ -125,19 +119,6 @@ export function parseBenchOptions(args) {
   };
   const parsed = parse(args, options);
   return parsed.kind === "run" ? readBenchOptions(parsed) : parsed;
-}
-
-/** Pure: how many dead letters, and how fast they are replayed. */
-export function parseBenchDeadLettersOptions(args) {
-  const parsed = parse(args, { letters: { type: "string" }, rate: { type: "string" } });
-  return parsed.kind === "run" ? readBenchDeadLettersOptions(parsed) : parsed;
-}
-
-/** Pure: how many ads, and how many injections for how long. */
-export function parseBenchAdServerOptions(args) {
-  const text = { type: "string" };
-  const parsed = parse(args, { ads: text, rate: text, seconds: text });
-  return parsed.kind === "run" ? readBenchAdServerOptions(parsed) : parsed;
 }
 
 /** Node's parser throws for an unknown option, with a message fit for people. */

@@ -2,8 +2,6 @@ import { describe, expect, it } from "vitest";
 import { BENCH_PARTS } from "./bench-options.mjs";
 import { FAULT_NAMES } from "./chaos-options.mjs";
 import {
-  parseBenchAdServerOptions,
-  parseBenchDeadLettersOptions,
   parseBenchOptions,
   parseChaosOptions,
   parseCommandLine,
@@ -34,8 +32,6 @@ describe("the bootstrap's command line", () => {
     [["chaos", "--help"], "--seeds K"],
     [["observe", "--help"], "--keep"],
     [["bench", "--help"], "--growth"],
-    [["bench-dead-letters", "--help"], "--letters"],
-    [["bench-ad-server", "-h"], "--ads"],
   ])("%j gets help", (words, text) => {
     expect(parseCommandLine(words)).toEqual({ kind: "help", text: expect.stringContaining(text) });
   });
@@ -64,10 +60,8 @@ describe("the bootstrap's command line", () => {
     [["bench", "--seconds", "1.5"], "from 1 to 600, not 1.5"],
     [["bench", "--growth", "10,x"], "not 10,x"],
     [["bench", "now"], "now"],
-    [["bench-dead-letters", "100"], "takes no 100"],
-    [["bench-dead-letters", "--rate", "10001"], "from 1 to 10000, not 10001"],
-    [["bench-ad-server", "--ads", "many"], "from 1 to 1000000, not many"],
-    [["bench-ad-server", "--letters", "5"], "--letters"],
+    [["bench", "--rounds", "101"], "from 1 to 100, not 101"],
+    [["bench", "--letters", "5"], "--letters"],
   ])("%j is refused, naming what is wrong", (words, why) => {
     expect(parseCommandLine(words)).toMatchObject({ kind: "faulty", why: expect.stringContaining(why) });
   });
@@ -100,19 +94,6 @@ describe("the bootstrap's command line", () => {
     const args = ["--only", "delivery,intake", "--rounds=1", "--growth", "20, 10", "--json"];
     const chosen = { parts: ["intake", "delivery"], rounds: 1, growth: [10, 20], isJson: true };
     expect(parseBenchOptions(args)).toMatchObject(chosen);
-  });
-
-  it("has a number for whatever the other benchmarks aren't told", () => {
-    const letters = { kind: "run", letters: 100_000, rate: 2000 };
-    expect(parseBenchDeadLettersOptions([])).toEqual(letters);
-    expect(parseBenchDeadLettersOptions(["--letters=7"])).toEqual({ ...letters, letters: 7 });
-    const ads = { kind: "run", ads: 10_000, rate: 100, seconds: 30 };
-    expect(parseBenchAdServerOptions([])).toEqual(ads);
-    expect(parseBenchAdServerOptions(["--rate", "5", "--seconds", "2"])).toEqual({
-      ...ads,
-      rate: 5,
-      seconds: 2,
-    });
   });
 
   it("has all stages in a test run unless one is chosen", () => {
