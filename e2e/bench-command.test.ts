@@ -4,9 +4,9 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { listProcesses, selectDescendants } from "@adrelay/dev-servers";
 import { eventually } from "@adrelay/testkit";
 import { expect, onTestFinished, test } from "vitest";
-import { listProcesses, selectDescendants } from "../scripts/test/process-tree.ts";
 
 /** Starts the benchmark in its own process group and with its own temporary folder. */
 function startCommand(args: readonly string[]) {

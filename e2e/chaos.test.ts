@@ -3,9 +3,9 @@
  * and the provider are hurt as in `npm run chaos`, for some seconds. docs/chaos.md tells what is checked.
  */
 import { expect, test } from "vitest";
-import { FAULT_NAMES } from "../scripts/bootstrap/chaos-options.mjs";
 import { describeFault } from "./chaos/fault.ts";
 import { planFaults } from "./chaos/fault-plan.ts";
+import { FAULT_NAMES } from "./chaos/options.mjs";
 import { formatChecks } from "./chaos/report.ts";
 import { runChaos } from "./chaos/run-chaos.ts";
 

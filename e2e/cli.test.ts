@@ -21,7 +21,6 @@ import {
   unknownId,
 } from "@adrelay/testkit";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { packCli } from "../scripts/pack-cli/pack-cli.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const SCRIPT = join(ROOT, "scripts/adrelay.ts");
@@ -102,7 +101,9 @@ test("doctor finds no fault in a relay with the real ad server", async () => {
 });
 
 test("the packed command runs without the checkout, also on an older Node", async () => {
-  const archive = await packCli({ root: ROOT, home: dir });
+  const packed = await run(process.execPath, [join(ROOT, "scripts/pack-cli.ts"), dir]);
+  expect(packed).toMatchObject({ exit: 0, stderr: "" });
+  const archive = packed.stdout.trim();
   writeFileSync(join(dir, "package.json"), JSON.stringify({ name: "empty", private: true }));
   const flags = ["--offline", "--no-audit", "--no-fund", "--silent"];
   expect(await run("npm", ["install", ...flags, archive])).toMatchObject({ exit: 0 });

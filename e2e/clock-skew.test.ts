@@ -13,7 +13,7 @@ import {
 import { expect, test } from "vitest";
 
 const AHEAD_MS = 300_000;
-const SHIFTED_CLOCK = fileURLToPath(new URL("chaos/shifted-clock.mjs", import.meta.url));
+const SHIFTED_CLOCK = fileURLToPath(new URL("chaos/shifted-clock.ts", import.meta.url));
 
 test("an attempt that a worker with a fast clock put off is made on time by others", async () => {
   const [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);

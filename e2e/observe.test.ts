@@ -23,9 +23,8 @@ import {
   TEST_API_KEY,
 } from "@adrelay/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { evaluate, loadPanelQueries } from "./observe/panels.ts";
-import { writeScrapeConfig } from "./observe/scrape-config.ts";
-import { QUICK_SETTINGS, runTraffic } from "./observe/traffic.ts";
+import { evaluate, loadPanelQueries } from "../deploy/grafana/src/panels.ts";
+import { QUICK_SETTINGS, runTraffic, writeScrapeConfig } from "./observe/index.ts";
 
 /** Windows of a rate need two scrapes, and the late ones their time. */
 const SETTLE_TIMEOUT_MS = 60_000;

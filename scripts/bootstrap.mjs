@@ -1,14 +1,13 @@
 /**
- * What the commands of package.json (`npm start`, `npm test`, `npm run chaos` …) run first, on any Node from 18 on and without
- * dependencies: it brings the Node and the pnpm that Adrelay needs, installs the dependencies, and hands over to
- * `scripts/<command>.ts`.
+ * The commands of package.json (`npm start`, `npm test`, `npm run chaos` …) run this first. It works on any Node from 18
+ * on and without dependencies. It fetches the Node and the pnpm that Adrelay needs, installs the dependencies, and then
+ * runs `scripts/<command>.ts`.
  */
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { BootstrapError } from "./bootstrap/bootstrap-error.mjs";
 import { parseCommandLine } from "./bootstrap/command-line.mjs";
-import { prepare } from "./bootstrap/prepare.mjs";
-import { runScript } from "./bootstrap/run-script.mjs";
+import { prepare } from "./bootstrap/install.mjs";
+import { BootstrapError, runScript } from "./bootstrap/run-process.mjs";
 import { toolFolders } from "./bootstrap/toolchain.mjs";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -16,11 +15,12 @@ const HOME = join(ROOT, ".adrelay");
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 
+/** @param {string} line */
 const say = (line) => console.error(`adrelay: ${line}`);
 
 process.exitCode = await main(process.argv.slice(2));
 
-/** Answers with the exit code. */
+/** Resolves to the exit code. @param {readonly string[]} words */
 async function main(words) {
   const request = parseCommandLine(words);
   switch (request.kind) {
@@ -35,15 +35,17 @@ async function main(words) {
   }
 }
 
+/** @param {{ command: string, args: readonly string[] }} request */
 async function run({ command, args }) {
   const node = await prepare({ root: ROOT, home: HOME, say });
-  const PATH = [...toolFolders(HOME, node), join(ROOT, "node_modules", ".bin"), process.env.PATH].join(
+  const PATH = [...toolFolders(HOME, node), join(ROOT, "node_modules", ".bin"), process.env["PATH"]].join(
     delimiter,
   );
   const script = join(ROOT, "scripts", `${command}.ts`);
   return runScript({ node: node.path, script, args, cwd: ROOT, PATH });
 }
 
+/** @param {unknown} error */
 function explain(error) {
   if (error instanceof BootstrapError) {
     say(error.message);

@@ -1,64 +1,43 @@
-/** `npm run chaos`: runs under faults, and the table of what held. Started by the bootstrap. */
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
+/** `npm run chaos`: runs under faults, and a table of what held. The bootstrap starts it. */
 import { join } from "node:path";
 import { provideRedis } from "@adrelay/dev-servers";
-import { describeFault } from "../e2e/chaos/fault.ts";
-import { planFaults } from "../e2e/chaos/fault-plan.ts";
-import { formatChecks, hasHeld } from "../e2e/chaos/report.ts";
-import { runChaos } from "../e2e/chaos/run-chaos.ts";
-import type { ChaosOptions } from "./bootstrap/chaos-options.mjs";
-import { parseChaosOptions } from "./bootstrap/command-line.mjs";
-import { leaveOnSignals, makeLeave } from "./leave.ts";
-import { optionsOrExit } from "./options-or-exit.ts";
+import { describeFault, formatChecks, hasHeld, planFaults, runChaos } from "../e2e/chaos/index.ts";
+import { CHAOS_COMMAND, type ChaosOptions } from "../e2e/chaos/options.mjs";
+import { optionsOrExit } from "./bootstrap/command-line.mjs";
+import { longRun } from "./long-run.ts";
 
-const EXIT_BROKEN = 1;
+const NAME = "npm run chaos";
 const SEED_MAX = 1_000_000;
-/** A run is longer than the age limit of deliveries, so that outages of it make dead letters too. */
+/** Shorter than a run, so that long outages also cause dead letters. */
 const DELIVERY_AGE_MAX_MS = 30_000;
 const LANES = 12;
 const PAUSE_MS = 150;
 
+type SeededOptions = ChaosOptions & { readonly seed: number };
+
 const say = (line: string) => console.log(line);
 
-await main(process.argv.slice(2));
-
-async function main(args: readonly string[]): Promise<void> {
-  const options = optionsOrExit(
-    "npm run chaos",
-    parseChaosOptions(args, Math.floor(Math.random() * SEED_MAX)),
-  );
-  if (options.isPlanOnly) {
-    showPlan(options);
-    return;
-  }
-  const folder = mkdtempSync(join(tmpdir(), "adrelay-chaos-run-"));
-  // All folders of the run, Redis' data among them, go with this one.
-  process.env["TMPDIR"] = folder;
-  const leave = makeLeave(folder);
-  leaveOnSignals("npm run chaos", leave);
-  if (!(await provideRedis(say))) {
-    return leave(EXIT_BROKEN);
-  }
-  const hasAllHeld = await runAll(options).catch((error: unknown) => {
-    console.error(error);
-    return false;
-  });
-  await leave(hasAllHeld ? 0 : EXIT_BROKEN);
+const parsed = optionsOrExit(NAME, CHAOS_COMMAND);
+const options = { ...parsed, seed: parsed.seed ?? Math.floor(Math.random() * SEED_MAX) };
+if (options.isPlanOnly) {
+  showPlan(options);
+} else {
+  await longRun({ name: NAME, run: async () => (await provideRedis(say)) && runAll(options) });
 }
 
-function showPlan({ seed, durationMs, faults }: ChaosOptions): void {
+function showPlan({ seed, durationMs, faults }: SeededOptions): void {
   say(`seed ${seed}`);
   for (const planned of planFaults({ seed, durationMs, faults })) {
     say(`${(planned.atMs / 1000).toFixed(1).padStart(6)} s ${describeFault(planned)}`);
   }
 }
 
-async function runAll(options: ChaosOptions): Promise<boolean> {
-  const seeds = Array.from({ length: options.runs }, (_, at) => options.seed + at);
+/** Runs all seeds one after the other. Resolves to whether everything held. */
+async function runAll(all: SeededOptions): Promise<boolean> {
+  const seeds = Array.from({ length: all.runs }, (_, at) => all.seed + at);
   const failed: number[] = [];
   for (const seed of seeds) {
-    if (!(await runOne(options, seed))) {
+    if (!(await runOne(all, seed))) {
       failed.push(seed);
     }
   }
@@ -66,14 +45,12 @@ async function runAll(options: ChaosOptions): Promise<boolean> {
     say(`\n${seeds.length - failed.length} of ${seeds.length} seeds held`);
   }
   for (const seed of failed) {
-    say(
-      `repeat it: npm run chaos -- --seconds ${options.durationMs / 1000} --seed ${seed}${chosen(options)}`,
-    );
+    say(`repeat it: npm run chaos -- --seconds ${all.durationMs / 1000} --seed ${seed}${chosenFaults(all)}`);
   }
   return failed.length === 0;
 }
 
-function chosen({ faults, isChoice }: ChaosOptions): string {
+function chosenFaults({ faults, isChoice }: ChaosOptions): string {
   return isChoice ? ` --faults ${faults.join(",")}` : "";
 }
 

@@ -1,55 +1,38 @@
-/** `npm run observe`: the whole of Adrelay beside a Prometheus, and what every panel shows. Started by the bootstrap. */
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+/** `npm run observe`: all of Adrelay beside a Prometheus, and what every panel shows. The bootstrap starts it. */
 import { setTimeout as wait } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { describeMissing, findPrometheus, PrometheusClient, provideRedis } from "@adrelay/dev-servers";
-import { evaluate, loadPanelQueries } from "../e2e/observe/panels.ts";
-import { parseObserveOptions } from "./bootstrap/command-line.mjs";
-import type { ObserveOptions } from "./bootstrap/observe-options.mjs";
-import { leaveOnSignals, makeLeave } from "./leave.ts";
+import { evaluate, loadPanelQueries } from "../deploy/grafana/src/panels.ts";
+import { OBSERVE_COMMAND, type ObserveOptions } from "../e2e/observe/options.mjs";
+import { optionsOrExit } from "./bootstrap/command-line.mjs";
+import { longRun } from "./long-run.ts";
 import { startObserved } from "./observe/observed-stack.ts";
 import { formatPanels, type ShownQuery } from "./observe/panel-table.ts";
-import { optionsOrExit } from "./options-or-exit.ts";
 
-const REDIS_CACHE = fileURLToPath(new URL("../.adrelay/redis-server", import.meta.url));
-const EXIT_BROKEN = 1;
+const NAME = "npm run observe";
 
 const say = (line: string) => console.log(line);
 
-await main(process.argv.slice(2));
-
-async function main(args: readonly string[]): Promise<void> {
-  const options = optionsOrExit("npm run observe", parseObserveOptions(args));
-  const folder = mkdtempSync(join(tmpdir(), "adrelay-observe-run-"));
-  const ending = new AbortController();
-  const stops: (() => Promise<void>)[] = [];
-  const leave = makeLeave(folder, async () => {
-    ending.abort();
+const options = optionsOrExit(NAME, OBSERVE_COMMAND);
+/** The stops of what runs, in the order of the starts. */
+const stops: (() => Promise<void>)[] = [];
+await longRun({
+  name: NAME,
+  run: (folder, signal) => observe(options, { folder, stops, signal }),
+  stopFirst: async () => {
     for (let stop = stops.pop(); stop !== undefined; stop = stops.pop()) {
       await stop();
     }
-  });
-  leaveOnSignals("npm run observe", leave);
-  const isAllShown = await observe(options, { folder, stops, signal: ending.signal }).catch(
-    (error: unknown) => {
-      if (!ending.signal.aborted) {
-        console.error(error);
-      }
-      return false;
-    },
-  );
-  await leave(isAllShown ? 0 : EXIT_BROKEN);
-}
+  },
+});
 
 interface Place {
   readonly folder: string;
-  /** What is to be stopped in the end, the last one first. */
+  /** Receives the stop of each part that was started. The last one is called first. */
   readonly stops: (() => Promise<void>)[];
   readonly signal: AbortSignal;
 }
 
+/** Resolves to whether every query shows something. */
 async function observe({ durationMs, isKept }: ObserveOptions, place: Place): Promise<boolean> {
   const found = await findPrometheus({ log: say });
   if (found.kind === "none") {
@@ -59,13 +42,7 @@ async function observe({ durationMs, isKept }: ObserveOptions, place: Place): Pr
   if (!(await provideRedis(say))) {
     return false;
   }
-  const url = await startObserved({
-    ...place,
-    redisCacheDir: REDIS_CACHE,
-    program: found.programs.prometheus,
-    durationMs,
-    say,
-  });
+  const url = await startObserved({ ...place, program: found.programs.prometheus, durationMs, say });
   say(`\nPrometheus   ${url}\n${durationMs / 1000} s of traffic and faults`);
   await wait(durationMs, undefined, { signal: place.signal });
   const client = new PrometheusClient(url);
@@ -74,7 +51,7 @@ async function observe({ durationMs, isKept }: ObserveOptions, place: Place): Pr
   const missing = shown.filter(({ value }) => value.kind !== "shown").length;
   say(`${shown.length - missing} of ${shown.length} queries show something`);
   if (isKept) {
-    say(`\nIt goes on until Ctrl-C: ${url}`);
+    say(`\nIt runs until Ctrl-C: ${url}`);
     await new Promise(() => {});
   }
   return missing === 0;

@@ -1,50 +1,32 @@
-/** `npm start`: the whole of Adrelay on this machine, until Ctrl-C. */
+/** `npm start`: all of Adrelay on this machine, until Ctrl-C. The bootstrap starts it. */
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
 import { ACKNOWLEDGE_PATH, API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
 import { RedisStartError } from "@adrelay/dev-servers";
+import { optionsOrExit, START_COMMAND } from "./bootstrap/command-line.mjs";
 import { DEMO_INJECTION, runDemo } from "./start/demo.ts";
-import { parseStartOptions, START_HELP } from "./start/options.ts";
-import { PartError } from "./start/part.ts";
-import { type RunFile, takeLock } from "./start/run-file.ts";
-import { unknownSettings } from "./start/settings-check.ts";
+import { type RunFile, takeLock } from "./start/home.ts";
+import { PartError } from "./start/parts.ts";
+import { unknownSettings } from "./start/preflight.ts";
 import { type Stack, startStack } from "./start/stack.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
-/** Data, logs and keys of the local stack. */
+/** The folder of the local stack's data, logs and keys. */
 const HOME = process.env["ADRELAY_HOME"] || join(ROOT, ".adrelay");
 const LOCK = join(HOME, "start.lock");
-const EXIT_USAGE = 2;
 
 const say = (line: string) => console.log(line);
 
-await main(process.argv.slice(2));
-
-async function main(args: readonly string[]): Promise<void> {
-  const options = parseStartOptions(args);
-  switch (options.kind) {
-    case "help":
-      say(START_HELP);
-      return;
-    case "faulty":
-      console.error(`npm start: ${options.why}\n\n${START_HELP}`);
-      process.exit(EXIT_USAGE);
-      return;
-    case "run":
-      await run(options.port, options.hasDemo);
-      return;
-    default:
-      options satisfies never;
-  }
-}
+const { port, hasDemo } = optionsOrExit("npm start", START_COMMAND);
+await run(port, hasDemo);
 
 async function run(gatewayPort: number | undefined, hasDemo: boolean): Promise<void> {
   const lock = takeLock(LOCK);
   if (lock.kind === "held") {
     console.error(
-      `npm start: Adrelay runs in this folder already (pid ${lock.pid}); ${join(HOME, "run.json")} tells where.`,
+      `npm start: Adrelay runs in this folder already (pid ${lock.pid}); its addresses are in ${join(HOME, "run.json")}`,
     );
     process.exit(1);
   }
@@ -71,13 +53,13 @@ async function run(gatewayPort: number | undefined, hasDemo: boolean): Promise<v
   }
 }
 
-/** A demo that goes wrong is told, and stops nothing: the stack is there to look into it. */
+/** A failed demo is reported but stops nothing, so that the user can look for the cause in the running stack. */
 async function showDemo({ run, demoHindrance }: Stack): Promise<void> {
   if (demoHindrance !== undefined) {
     say(`\nNo demo: ${demoHindrance}.`);
     return;
   }
-  say("\nOne injection and its acknowledgment, through all of it:");
+  say("\nOne injection and its acknowledgment, through all parts:");
   try {
     await runDemo(run.gateway, run.apiKey, say);
   } catch (error) {
@@ -90,12 +72,12 @@ function loadEnvFile(file: string): void {
     process.loadEnvFile(file);
     const unknown = unknownSettings(Object.keys(parseEnv(readFileSync(file, "utf8"))));
     if (unknown.length > 0) {
-      say(`.env: no part knows ${unknown.join(", ")}`);
+      say(`.env: no part of Adrelay knows ${unknown.join(", ")}`);
     }
   }
 }
 
-/** Says what went wrong, stops what runs, and ends with 1. */
+/** Prints what went wrong, stops what runs, and exits with 1. */
 async function fail(error: unknown, starting: Promise<Stack>): Promise<void> {
   const isExpected = error instanceof PartError || error instanceof RedisStartError;
   console.error(
@@ -109,7 +91,7 @@ async function fail(error: unknown, starting: Promise<Stack>): Promise<void> {
   process.exit(1);
 }
 
-/** The first signal stops everything in order; what comes meanwhile changes nothing. */
+/** The first signal stops everything in order. Later signals are ignored. */
 function handleSignals(stopAll: () => Promise<void>): void {
   let isStopping = false;
   const onSignal = () => {
@@ -148,7 +130,7 @@ An injection:
   curl -s ${gateway}${INJECTION_PATH} ${headers} -d '${JSON.stringify(DEMO_INJECTION)}'
 Its acknowledgment, with the ad_response_id of the answer:
   curl -s ${gateway}${ACKNOWLEDGE_PATH} ${headers} -d '{"ad_response_id": "...", "llm_response": "..."}'
-How all of it stands, from another terminal:
+The state of all parts, from another terminal:
   npm run adrelay -- status
 `);
 }

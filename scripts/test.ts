@@ -1,22 +1,18 @@
-/** `npm test`: every check, with a real Redis and Prometheus; the last line counts what passed and what failed. */
+/** `npm test`: every check, with a real Redis and Prometheus. The last line counts what passed and what failed. */
 import { fileURLToPath } from "node:url";
-import { providePrometheus, provideRedis } from "@adrelay/dev-servers";
-import { parseTestOptions } from "./bootstrap/command-line.mjs";
-import { optionsOrExit } from "./options-or-exit.ts";
-import { type Check, planChecks } from "./test/checks.ts";
-import { stopDescendants } from "./test/process-tree.ts";
-import { runCheck } from "./test/run-check.ts";
-import { addTallies, formatTally, NOTHING, type Tally } from "./test/tally.ts";
+import { providePrometheus, provideRedis, stopDescendants } from "@adrelay/dev-servers";
+import { optionsOrExit, TEST_COMMAND, type TestOptions } from "./bootstrap/command-line.mjs";
+import { type Check, planChecks, runCheck } from "./test/checks.ts";
+import { addTallies, formatTally, NOTHING, type Tally } from "./test/outcome.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const EXIT_ON = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 
 const say = (line: string) => console.log(line);
 
-await main(process.argv.slice(2));
+await main(optionsOrExit("npm test", TEST_COMMAND));
 
-async function main(args: readonly string[]): Promise<void> {
-  const options = optionsOrExit("npm test", parseTestOptions(args));
+async function main(options: TestOptions): Promise<void> {
   const unlessStopped = handleSignals();
   const checks = planChecks(options);
   const needsRedis = checks.some((check) => check.needsRedis);
@@ -42,7 +38,7 @@ async function runOne(
 ): Promise<Tally> {
   say(`\n=== ${check.name}`);
   if (check.needsRedis && !hasRedis) {
-    say(`=== ${check.name}: not run, there is no Redis`);
+    say(`=== ${check.name}: not run, because there is no Redis`);
     return { ...NOTHING, failed: 1 };
   }
   const startedMs = performance.now();
@@ -53,9 +49,9 @@ async function runOne(
 }
 
 /**
- * The first signal stops all that runs below this process, then the process itself; a dead parent counts as
- * SIGTERM. What the returned function wraps never goes on once that has begun: checks that were stopped are
- * not counted, and no further one starts.
+ * The first signal stops all descendants of this process, then the process itself. The death of the parent counts as
+ * SIGTERM. From the signal on, promises that the returned function wraps never settle: stopped checks are not counted,
+ * and no further check starts.
  */
 function handleSignals(): UnlessStopped {
   let isStopping = false;

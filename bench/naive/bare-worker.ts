@@ -2,11 +2,10 @@
 import { ACKNOWLEDGE_PATH } from "@adrelay/contract";
 import { Worker } from "bullmq";
 import { request } from "undici";
-import { NAIVE_QUEUE } from "./naive-queue.ts";
 
 const url = `${process.env["PROVIDER_URL"] ?? ""}${ACKNOWLEDGE_PATH}`;
 const worker = new Worker(
-  NAIVE_QUEUE,
+  process.env["QUEUE"] ?? "",
   async (job) => {
     const { statusCode, body } = await request(url, {
       method: "POST",

@@ -3,11 +3,10 @@ import { ACKNOWLEDGE_PATH } from "@adrelay/contract";
 import { Queue } from "bullmq";
 import express from "express";
 import { z } from "zod";
-import { NAIVE_QUEUE } from "./naive-queue.ts";
 
 const acknowledgmentSchema = z.object({ ad_response_id: z.guid(), llm_response: z.string() });
 
-const queue = new Queue(NAIVE_QUEUE, { connection: { url: process.env["REDIS_URL"] ?? "" } });
+const queue = new Queue(process.env["QUEUE"] ?? "", { connection: { url: process.env["REDIS_URL"] ?? "" } });
 const app = express();
 app.post(ACKNOWLEDGE_PATH, express.json({ limit: "1mb" }), async (request, response) => {
   const acknowledgment = acknowledgmentSchema.parse(request.body);

@@ -3,13 +3,11 @@
  * undici.request. Each round has a fresh Redis with a backlog, queued before; the timed part lies within it.
  */
 
-import { type DeliveryRound, timeDeliveries } from "../backlog/deliver-backlog.ts";
-import { fillNaive, fillQueued } from "../backlog/fill-backlog.ts";
-import { type Bench, inTurns } from "../bench.ts";
-import { atLeast, type Figure } from "../figures/figure.ts";
-import { freshPrefix } from "../load/acknowledgment-text.ts";
-import { startBenchRedis } from "../processes/bench-redis.ts";
-import { type Served, startBareWorker, startProvider, startWorker } from "../processes/sides.ts";
+import { type DeliveryRound, fillNaive, fillQueued, timeDeliveries } from "../backlog.ts";
+import { atLeast, type Figure } from "../figures.ts";
+import { freshPrefix } from "../load.ts";
+import { type Bench, inTurns } from "../rounds.ts";
+import { type Served, startBareWorker, startBenchRedis, startProvider, startWorker } from "../sides.ts";
 
 /** The backlog of a round, for each second of it. */
 const PER_SECOND = 9000;

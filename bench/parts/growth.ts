@@ -4,16 +4,20 @@
  * those of intake, then those of delivery, so that what is compared lies close together in time.
  */
 
-import { DeliveryQueue } from "../../packages/queue/src/index.ts";
-import { timeDeliveries } from "../backlog/deliver-backlog.ts";
-import { fillQueued } from "../backlog/fill-backlog.ts";
-import { type Bench, inTurns } from "../bench.ts";
-import { atLeast, type Figure } from "../figures/figure.ts";
-import { freshPrefix } from "../load/acknowledgment-text.ts";
-import { runLoad, startLoadGenerator } from "../load/load.ts";
-import type { BenchChild } from "../processes/bench-child.ts";
-import { type BenchRedis, startBenchRedis } from "../processes/bench-redis.ts";
-import { type Served, startGateway, startProvider, startWorker } from "../processes/sides.ts";
+import { DeliveryQueue } from "@adrelay/queue";
+import { fillQueued, timeDeliveries } from "../backlog.ts";
+import { atLeast, type Figure } from "../figures.ts";
+import { freshPrefix, runLoad, startLoadGenerator } from "../load.ts";
+import type { BenchChild } from "../processes.ts";
+import { type Bench, inTurns } from "../rounds.ts";
+import {
+  type BenchRedis,
+  type Served,
+  startBenchRedis,
+  startGateway,
+  startProvider,
+  startWorker,
+} from "../sides.ts";
 import { intakePlan, NO_PROVIDER } from "./intake.ts";
 
 /** Deliveries of a round, for each second of it: so many are queued before. */

@@ -6,14 +6,11 @@
  */
 import { API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
 import { TEST_API_KEY, TEST_INJECTION } from "@adrelay/testkit";
-import { type Bench, inTurns, WARMUP_MS } from "../bench.ts";
-import { atLeast, atMost, type Figure, type Promised } from "../figures/figure.ts";
-import { type LoadRound, runLoad, startLoadGenerator } from "../load/load.ts";
-import type { LoadPlan } from "../load/load-plan.ts";
-import type { BenchChild } from "../processes/bench-child.ts";
-import { startBenchRedis } from "../processes/bench-redis.ts";
-import type { Pids } from "../processes/process-usage.ts";
-import { type Served, startBareProxy, startGateway, startProvider } from "../processes/sides.ts";
+import { atLeast, atMost, type Figure, type Promised } from "../figures.ts";
+import { type LoadPlan, type LoadRound, runLoad, startLoadGenerator } from "../load.ts";
+import type { BenchChild, Pids } from "../processes.ts";
+import { type Bench, inTurns, WARMUP_MS } from "../rounds.ts";
+import { type Served, startBareProxy, startBenchRedis, startGateway, startProvider } from "../sides.ts";
 
 interface Load {
   readonly connections: number;

@@ -5,15 +5,12 @@
  */
 import { ACKNOWLEDGE_PATH, API_KEY_HEADER } from "@adrelay/contract";
 import { TEST_API_KEY } from "@adrelay/testkit";
-import { fillAwaiting } from "../backlog/fill-backlog.ts";
-import { type Bench, COLD_WARMUP_MS, inTurns } from "../bench.ts";
-import { atLeast, atMost, type Figure } from "../figures/figure.ts";
-import { freshPrefix } from "../load/acknowledgment-text.ts";
-import { type LoadRound, runLoad, startLoadGenerator } from "../load/load.ts";
-import type { LoadPlan } from "../load/load-plan.ts";
-import { type Appendfsync, startBenchRedis } from "../processes/bench-redis.ts";
-import { rssBytesOf } from "../processes/process-usage.ts";
-import { type Served, startGateway, startNaiveServer } from "../processes/sides.ts";
+import { fillAwaiting } from "../backlog.ts";
+import { atLeast, atMost, type Figure } from "../figures.ts";
+import { freshPrefix, type LoadPlan, type LoadRound, runLoad, startLoadGenerator } from "../load.ts";
+import { rssBytesOf } from "../processes.ts";
+import { type Bench, COLD_WARMUP_MS, inTurns } from "../rounds.ts";
+import { type Appendfsync, type Served, startBenchRedis, startGateway, startNaiveServer } from "../sides.ts";
 
 export const INTAKE_CONNECTIONS = 64;
 /** More than either side could take, so that recorded injections don't run out. */

@@ -1,19 +1,18 @@
 /** How long each process takes to start, and its memory at rest and at load, against the naive ones. */
 import { setTimeout as wait } from "node:timers/promises";
-import { type Bench, inTurns } from "../bench.ts";
-import type { Figure } from "../figures/figure.ts";
-import { freshPrefix } from "../load/acknowledgment-text.ts";
-import { runLoad, startLoadGenerator } from "../load/load.ts";
-import { startBenchRedis } from "../processes/bench-redis.ts";
-import { rssBytesOf } from "../processes/process-usage.ts";
+import type { Figure } from "../figures.ts";
+import { freshPrefix, runLoad, startLoadGenerator } from "../load.ts";
+import { rssBytesOf } from "../processes.ts";
+import { type Bench, inTurns } from "../rounds.ts";
 import {
   type Served,
   startBareWorker,
+  startBenchRedis,
   startGateway,
   startNaiveServer,
   startProvider,
   startWorker,
-} from "../processes/sides.ts";
+} from "../sides.ts";
 import { intakePlan } from "./intake.ts";
 
 const REST_MS = 3000;

@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { loadPanelQueries } from "../../e2e/observe/panels.ts";
 import { buildDashboards } from "./src/dashboards.ts";
+import { loadPanelQueries } from "./src/panels.ts";
 
 const queries = loadPanelQueries();
 

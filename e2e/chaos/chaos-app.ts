@@ -12,7 +12,7 @@ export interface ChaosAppOptions {
   readonly shutdownTimeoutMs: number;
 }
 
-const PRELOAD = fileURLToPath(new URL("./shifted-clock.mjs", import.meta.url));
+const PRELOAD = fileURLToPath(new URL("./shifted-clock.ts", import.meta.url));
 /** Beyond its own limit a stop may take this long: the last lines are flushed, and the machine is loaded. */
 const STOP_GRACE_MS = 2000;
 

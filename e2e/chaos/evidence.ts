@@ -1,8 +1,8 @@
 /** All that is known of each ad response in the end, from every side. */
 
 import { adResponseIdSchema } from "@adrelay/contract";
+import { Ledger, type LedgerEntry } from "@adrelay/ledger";
 import { eventually, relayCaller, type Samples } from "@adrelay/testkit";
-import { Ledger, type LedgerEntry } from "../../packages/ledger/src/index.ts";
 import type { Account, AppId } from "./fault.ts";
 import type { AdRecord, LaneRecords } from "./lane-record.ts";
 import type { AckPost, SoldAd } from "./provider-books.ts";

@@ -4,7 +4,8 @@
  * - All faults that are chosen come once before any comes again, so that a short run shows many.
  * - A fault takes what it acts on for itself until it has ended; up to four run at the same time.
  */
-import type { FaultName } from "../../scripts/bootstrap/chaos-options.mjs";
+
+import { makeRandom, type Random } from "@adrelay/testkit";
 import {
   ACCOUNTS,
   APP_IDS,
@@ -15,7 +16,7 @@ import {
   type RedisFault,
   resourcesOf,
 } from "./fault.ts";
-import { makeRandom, type Random } from "./random.ts";
+import type { FaultName } from "./options.mjs";
 
 const WORKER_IDS: readonly AppId[] = ["worker-1", "worker-2"];
 

@@ -1,5 +1,5 @@
 /** What can go wrong in a run, and on what. */
-import type { FaultName } from "../../scripts/bootstrap/chaos-options.mjs";
+import type { FaultName } from "./options.mjs";
 
 export const APP_IDS = ["gateway-1", "gateway-2", "worker-1", "worker-2"] as const;
 export type AppId = (typeof APP_IDS)[number];

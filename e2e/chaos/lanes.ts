@@ -1,9 +1,8 @@
 /** Traffic of two publishers: each lane obtains an ad and sees to it, again and again. */
-import { pause, type RelayCaller, relayCaller } from "@adrelay/testkit";
+import { makeRandom, pause, type RelayCaller, relayCaller } from "@adrelay/testkit";
 import type { Account } from "./fault.ts";
 import { LaneRecords } from "./lane-record.ts";
 import { type Lane, obtainAd, treatAd } from "./publisher.ts";
-import { makeRandom } from "./random.ts";
 import { CALLER_KEYS, type World } from "./world.ts";
 
 export interface Lanes {

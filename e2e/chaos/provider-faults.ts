@@ -1,7 +1,7 @@
 /** What a faulty provider does with an answer. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Random } from "@adrelay/testkit";
 import type { ProviderFault } from "./fault.ts";
-import type { Random } from "./random.ts";
 
 /** What the provider would answer if nothing went wrong. */
 export interface HonestAnswer {

@@ -6,10 +6,10 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { ACKNOWLEDGE_PATH, IDEMPOTENCY_KEY_HEADER } from "@adrelay/contract";
+import type { Random } from "@adrelay/testkit";
 import type { Account } from "./fault.ts";
 import { type AckPost, hashOf, ProviderBooks, type SoldAd } from "./provider-books.ts";
 import { type ActiveFault, answerWithFault, type HonestAnswer } from "./provider-faults.ts";
-import type { Random } from "./random.ts";
 
 export interface ProviderModel {
   readonly port: number;

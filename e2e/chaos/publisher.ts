@@ -4,12 +4,11 @@
  */
 import { randomUUID } from "node:crypto";
 import { ACKNOWLEDGE_PATH } from "@adrelay/contract";
-import { type Answer, pause, type RelayCaller } from "@adrelay/testkit";
+import { type Answer, pause, type Random, type RelayCaller } from "@adrelay/testkit";
 import { ACCOUNTS, type Account } from "./fault.ts";
 import type { AdRecord, LaneRecords } from "./lane-record.ts";
 import { CANARY } from "./log-watch.ts";
 import { hashOf } from "./provider-books.ts";
-import type { Random } from "./random.ts";
 import { ACK_DEADLINE_MS } from "./world.ts";
 
 /** Callers give a frozen gateway up, and turn to the other one. */

@@ -1,6 +1,5 @@
 /** One run: traffic and faults, then quiet, then every check. */
 import { pause } from "@adrelay/testkit";
-import type { FaultName } from "../../scripts/bootstrap/chaos-options.mjs";
 import { checkBooks } from "./checks/books.ts";
 import type { Check } from "./checks/check.ts";
 import { checkFates } from "./checks/fates.ts";
@@ -11,6 +10,7 @@ import { describeFault, type PlannedFault, resourcesOf } from "./fault.ts";
 import { latenessMs, planFaults } from "./fault-plan.ts";
 import { inflict } from "./inflict.ts";
 import { startLanes } from "./lanes.ts";
+import type { FaultName } from "./options.mjs";
 import { Scraper } from "./scraper.ts";
 import { replayExhausted, settle } from "./settle.ts";
 import { Timeline } from "./timeline.ts";

@@ -1,8 +1,8 @@
 /** After the faults: waits until nothing is under way any more. */
 
 import { adResponseIdSchema } from "@adrelay/contract";
+import { Ledger } from "@adrelay/ledger";
 import { eventually, type Samples, sumOf } from "@adrelay/testkit";
-import { Ledger } from "../../packages/ledger/src/index.ts";
 import type { LaneRecords } from "./lane-record.ts";
 import type { Scraper } from "./scraper.ts";
 import { ADMIN_TOKEN, type World } from "./world.ts";

@@ -4,13 +4,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freeLanePort, startTestRedis, type TestRedis } from "@adrelay/dev-servers";
-import { type SocketProxy, startSocketProxy } from "@adrelay/testkit";
+import { makeRandom, type SocketProxy, startSocketProxy } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { ChaosApp } from "./chaos-app.ts";
 import { ACCOUNTS, type Account, APP_IDS, type AppId, type LinkEnd } from "./fault.ts";
 import { LogWatch } from "./log-watch.ts";
 import { PROVIDER_KEYS, type ProviderModel, startProviderModel } from "./provider-model.ts";
-import { makeRandom } from "./random.ts";
 
 export interface World {
   readonly redis: TestRedis;

@@ -1,21 +1,45 @@
+/** What each command takes. Options are checked here, before anything is fetched; the scripts parse them again. */
 import { parseArgs } from "node:util";
-import { BENCH_HELP, readBenchOptions } from "./bench-options.mjs";
-import { CHAOS_HELP, readChaosOptions } from "./chaos-options.mjs";
-import { OBSERVE_HELP, readObserveOptions } from "./observe-options.mjs";
+import { BENCH_COMMAND } from "../../bench/options.mjs";
+import { CHAOS_COMMAND } from "../../e2e/chaos/options.mjs";
+import { OBSERVE_COMMAND } from "../../e2e/observe/options.mjs";
 
-/** The stages of a test run, in their order. */
+/** @typedef {{ kind: "faulty", why: string }} Faulty */
+/** @typedef {{ kind: "help" } | Faulty} NotRun */
+/**
+ * The words of a call. `words` are those that belong to no option.
+ * @typedef {{ texts: Readonly<Record<string, string | undefined>>, flags: ReadonlySet<string>, words: readonly string[] }} Words
+ */
+/**
+ * How a command is called: `texts` are its options with a value, `flags` those without one.
+ * @template {{ kind: "run" }} Options
+ * @typedef {object} Command
+ * @property {string} help
+ * @property {readonly string[]} texts
+ * @property {readonly string[]} flags
+ * @property {boolean} [takesWords] Whether words that belong to no option are allowed.
+ * @property {(words: Words) => Options | Faulty} read
+ */
+/** @typedef {"static" | "unit" | "integration" | "e2e"} TestStage */
+/** @typedef {{ kind: "run", stages: readonly TestStage[], filters: readonly string[] }} TestOptions */
+/** @typedef {{ kind: "run", port: number | undefined, hasDemo: boolean }} StartOptions */
+/**
+ * @typedef {{ kind: "run", command: string, args: readonly string[] } | { kind: "help", text: string }
+ *   | { kind: "faulty", why: string, text: string }} Request
+ */
+
+/** The stages of a test run, in their order. @type {readonly TestStage[]} */
 const TEST_STAGES = ["static", "unit", "integration", "e2e"];
 const PORT_MAX = 65_535;
+const EXIT_USAGE = 2;
 
-const USAGE =
-  "Usage: npm start -- [options], npm test -- [options], npm run chaos -- [options], npm run observe -- [options], npm run bench -- [options], npm run catalog -- lint [FILE], npm run eval:ads -- [FILE...], npm run fit:ads, or npm run adrelay -- [command]; --help tells more.\n";
-/** Commands that read all their words themselves, --help too. */
-const PASSED_ON = ["adrelay", "catalog", "eval-ads", "fit-ads", "pack-cli"];
-const HELP = {
-  start: `Usage: npm start -- [--port N] [--no-demo]
+/** @type {Command<StartOptions>} */
+export const START_COMMAND = {
+  help: `Usage: npm start -- [--port N] [--no-demo]
 
-Runs the whole of Adrelay on this machine until Ctrl-C: Redis, ad server, gateway, worker.
-What it needs is fetched the first time. That, the data and the keys are kept under .adrelay/.
+Runs all of Adrelay on this machine until Ctrl-C: Redis, ad server, gateway, worker.
+The first start fetches what is missing. Tools, data and keys are kept under .adrelay/ (data and
+keys under ADRELAY_HOME, if it is set) and outlive a restart.
 
   --port N     port of the gateway (default: GATEWAY_PORT, or 8080)
   --no-demo    don't send the first injection and acknowledgment
@@ -23,113 +47,155 @@ What it needs is fetched the first time. That, the data and the keys are kept un
 
 Settings come from the environment and from .env; .env.example lists them all.
 `,
-  test: `Usage: npm test -- [--only ${TEST_STAGES.join("|")}] [FILTER...]
+  texts: ["port"],
+  flags: ["no-demo"],
+  read: ({ texts: { port: text }, flags }) => {
+    const port = text === undefined ? undefined : Number(text);
+    if (port !== undefined && !(/^\d{1,5}$/.test(text ?? "") && port >= 1 && port <= PORT_MAX)) {
+      return { kind: "faulty", why: `--port must be a whole number from 1 to ${PORT_MAX}, not ${text}` };
+    }
+    return { kind: "run", port, hasDemo: !flags.has("no-demo") };
+  },
+};
 
-Runs every check: lint and types, unit tests, tests on a real Redis, tests with real processes.
-What it needs is fetched the first time, and kept under .adrelay/. The last line counts the outcome.
+/** @type {Command<TestOptions>} */
+export const TEST_COMMAND = {
+  help: `Usage: npm test -- [--only ${TEST_STAGES.join("|")}] [FILTER...]
 
-  --only STAGE one stage alone
-  FILTER       only test files whose path contains one of these words
+Runs all checks: lint, types and unused code; unit tests; tests on a real Redis; tests with real processes.
+The first run fetches what is missing and keeps it under .adrelay/. The last line counts the results.
+
+  --only STAGE run only this stage
+  FILTER       run only test files whose path contains one of these words
   --help       this text
 `,
-  chaos: CHAOS_HELP,
-  observe: OBSERVE_HELP,
-  bench: BENCH_HELP,
+  texts: ["only"],
+  flags: [],
+  takesWords: true,
+  read: ({ texts: { only }, words }) => {
+    const stages = TEST_STAGES.filter((stage) => only === undefined || stage === only);
+    return stages.length > 0
+      ? { kind: "run", stages, filters: words }
+      : { kind: "faulty", why: `--only must be one of ${TEST_STAGES.join(", ")}, not ${only}` };
+  },
 };
-const PARSERS = {
-  start: parseStartOptions,
-  test: parseTestOptions,
-  chaos: parseChaosOptions,
-  observe: parseObserveOptions,
-  bench: parseBenchOptions,
-};
+
+/** @type {ReadonlyMap<string, Command<{ kind: "run" }>>} */
+const COMMANDS = new Map(
+  Object.entries({
+    start: START_COMMAND,
+    test: TEST_COMMAND,
+    chaos: CHAOS_COMMAND,
+    observe: OBSERVE_COMMAND,
+    bench: BENCH_COMMAND,
+  }),
+);
+/** Commands that parse all their words themselves, --help too. */
+const PASSED_ON = ["adrelay", "catalog", "eval-ads", "fit-ads", "pack-cli"];
+
+const USAGE = `Usage: npm start -- [options]
+       npm test -- [options]
+       npm run chaos -- [options]
+       npm run observe -- [options]
+       npm run bench -- [options]
+       npm run catalog -- lint [FILE]
+       npm run eval:ads -- [FILE...]
+       npm run fit:ads
+       npm run adrelay -- [command]
+Each of them explains its options with --help.
+`;
 
 /**
- * Pure: what a command line asks for. Options of those that have a parser here are checked before anything is fetched;
- * the scripts get them as they are.
+ * Pure: which command a call means. Words are passed on unchanged.
+ * @param {readonly string[]} words
+ * @returns {Request}
  */
-export function parseCommandLine([command, ...args]) {
-  if (PASSED_ON.includes(command)) {
-    return { kind: "run", command, args };
-  }
-  if (command === "--help" || command === "-h") {
+export function parseCommandLine([name, ...args]) {
+  if (name === "--help" || name === "-h") {
     return { kind: "help", text: USAGE };
   }
-  if (!Object.hasOwn(PARSERS, command ?? "")) {
-    const why = command === undefined ? "no command given" : `unknown command: ${command}`;
-    return { kind: "faulty", why, text: USAGE };
+  if (name === undefined) {
+    return { kind: "faulty", why: "no command given", text: USAGE };
   }
-  const parsed = PARSERS[command](args);
-  return parsed.kind === "run" ? { kind: "run", command, args } : { ...parsed, text: HELP[command] };
-}
-
-function parseStartOptions(args) {
-  const parsed = parse(args, { port: { type: "string" }, "no-demo": { type: "boolean" } });
-  if (parsed.kind !== "run") {
-    return parsed;
+  if (PASSED_ON.includes(name)) {
+    return { kind: "run", command: name, args };
   }
-  const { port } = parsed.values;
-  const isPort = /^\d{1,5}$/.test(port ?? "1") && Number(port ?? 1) >= 1 && Number(port ?? 1) <= PORT_MAX;
-  if (!isPort) {
-    return { kind: "faulty", why: `--port wants a number from 1 to ${PORT_MAX}, not ${port}` };
+  const command = COMMANDS.get(name);
+  if (command === undefined) {
+    return { kind: "faulty", why: `unknown command: ${name}`, text: USAGE };
   }
-  const [word] = parsed.words;
-  return word === undefined ? { kind: "run" } : { kind: "faulty", why: `start takes no ${word}` };
+  const parsed = parseOptions(command, args);
+  return parsed.kind === "run" ? { kind: "run", command: name, args } : { ...parsed, text: command.help };
 }
 
-/** Pure: which stages to run, and the words to choose test files by. */
-export function parseTestOptions(args) {
-  const parsed = parse(args, { only: { type: "string" } });
-  if (parsed.kind !== "run") {
-    return parsed;
-  }
-  const { only } = parsed.values;
-  const stages = TEST_STAGES.filter((stage) => only === undefined || stage === only);
-  return stages.length > 0
-    ? { kind: "run", stages, filters: parsed.words }
-    : { kind: "faulty", why: `--only wants one of ${TEST_STAGES.join(", ")}, not ${only}` };
-}
-
-/** Pure: how long, which seeds and which faults. */
-export function parseChaosOptions(args, seedDefault = 0) {
-  const text = { type: "string" };
-  const options = { minutes: text, seconds: text, seed: text, seeds: text, faults: text, logs: text };
-  const parsed = parse(args, { ...options, plan: { type: "boolean" } });
-  return parsed.kind === "run" ? readChaosOptions(parsed, seedDefault) : parsed;
-}
-
-/** Pure: how long, and whether it goes on after that. */
-export function parseObserveOptions(args) {
-  const parsed = parse(args, { seconds: { type: "string" }, keep: { type: "boolean" } });
-  return parsed.kind === "run" ? readObserveOptions(parsed) : parsed;
-}
-
-/** Pure: which parts, how many rounds of what length, and where the figures go. */
-export function parseBenchOptions(args) {
-  const text = { type: "string" };
-  const flag = { type: "boolean" };
-  const options = {
-    only: text,
-    rounds: text,
-    seconds: text,
-    growth: text,
-    profile: text,
-    json: flag,
-    write: flag,
-  };
-  const parsed = parse(args, options);
-  return parsed.kind === "run" ? readBenchOptions(parsed) : parsed;
-}
-
-/** Node's parser throws for an unknown option, with a message fit for people. */
-function parse(args, options) {
+/**
+ * Pure: the options of one command.
+ * @template {{ kind: "run" }} Options
+ * @param {Command<Options>} command
+ * @param {readonly string[]} args
+ * @returns {Options | NotRun}
+ */
+export function parseOptions({ texts, flags, takesWords = false, read }, args) {
   if (args.includes("--help") || args.includes("-h")) {
     return { kind: "help" };
   }
+  const words = parseWords(args, { texts, flags });
+  if (words.kind === "faulty") {
+    return words;
+  }
+  const [surplus] = takesWords ? [] : words.words;
+  return surplus === undefined
+    ? read(words)
+    : { kind: "faulty", why: `there is no option or word ${surplus}` };
+}
+
+/**
+ * The options of a script's own call. The bootstrap has already refused faulty ones and answered --help, so this ends the
+ * process only if somebody calls the script without the bootstrap.
+ * @template {{ kind: "run" }} Options
+ * @param {string} name As the user calls it.
+ * @param {Command<Options>} command
+ * @returns {Options}
+ */
+export function optionsOrExit(name, command) {
+  const parsed = parseOptions(command, process.argv.slice(2));
+  switch (parsed.kind) {
+    case "help":
+      console.log(command.help);
+      return process.exit(0);
+    case "faulty":
+      console.error(`${name}: ${parsed.why}\n\n${command.help}`);
+      return process.exit(EXIT_USAGE);
+    default:
+      return parsed;
+  }
+}
+
+/**
+ * @param {readonly string[]} args
+ * @param {{ texts: readonly string[], flags: readonly string[] }} names
+ * @returns {({ kind: "words" } & Words) | Faulty}
+ */
+function parseWords(args, { texts, flags }) {
+  /** @type {Record<string, { type: "string" | "boolean" }>} */
+  const options = Object.fromEntries([
+    ...texts.map((name) => [name, { type: "string" }]),
+    ...flags.map((name) => [name, { type: "boolean" }]),
+  ]);
   try {
-    const { values, positionals: words } = parseArgs({ args: [...args], options, allowPositionals: true });
-    return { kind: "run", values, words };
+    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
+    /** @type {Record<string, string>} */
+    const given = {};
+    for (const [name, value] of Object.entries(values)) {
+      if (typeof value === "string") {
+        given[name] = value;
+      }
+    }
+    const set = new Set(flags.filter((name) => values[name] === true));
+    return { kind: "words", texts: given, flags: set, words: positionals };
   } catch (error) {
-    return { kind: "faulty", why: error.message.split(". To specify")[0] };
+    // Node throws for an unknown option. Its message suits people, except for the advice at the end.
+    const message = error instanceof Error ? error.message : String(error);
+    return { kind: "faulty", why: message.split(". To specify")[0] ?? message };
   }
 }

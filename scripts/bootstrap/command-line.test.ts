@@ -1,13 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { BENCH_PARTS } from "./bench-options.mjs";
-import { FAULT_NAMES } from "./chaos-options.mjs";
-import {
-  parseBenchOptions,
-  parseChaosOptions,
-  parseCommandLine,
-  parseObserveOptions,
-  parseTestOptions,
-} from "./command-line.mjs";
+import { BENCH_COMMAND, BENCH_PARTS } from "../../bench/options.mjs";
+import { CHAOS_COMMAND, FAULT_NAMES } from "../../e2e/chaos/options.mjs";
+import { OBSERVE_COMMAND } from "../../e2e/observe/options.mjs";
+import { parseCommandLine, parseOptions, START_COMMAND, TEST_COMMAND } from "./command-line.mjs";
 
 describe("the bootstrap's command line", () => {
   it.each([
@@ -20,7 +15,7 @@ describe("the bootstrap's command line", () => {
     [["adrelay", "dead", "list", "--help"], "adrelay", ["dead", "list", "--help"]],
     [["test", "--only", "unit", "packages/core"], "test", ["--only", "unit", "packages/core"]],
     [["chaos", "--minutes", "0.5", "--seed", "7"], "chaos", ["--minutes", "0.5", "--seed", "7"]],
-  ])("%j is handed on as it is", (words, command, args) => {
+  ])("%j is passed on unchanged", (words, command, args) => {
     expect(parseCommandLine(words)).toEqual({ kind: "run", command, args });
   });
 
@@ -32,7 +27,7 @@ describe("the bootstrap's command line", () => {
     [["chaos", "--help"], "--seeds K"],
     [["observe", "--help"], "--keep"],
     [["bench", "--help"], "--growth"],
-  ])("%j gets help", (words, text) => {
+  ])("%j prints help", (words, text) => {
     expect(parseCommandLine(words)).toEqual({ kind: "help", text: expect.stringContaining(text) });
   });
 
@@ -47,9 +42,9 @@ describe("the bootstrap's command line", () => {
     [["start", "--port", "80x"], "not 80x"],
     [["test", "--only", "smoke"], "static, unit, integration, e2e, not smoke"],
     [["test", "--watch"], "--watch"],
-    [["chaos", "--seconds", "0"], "--seconds wants a number"],
+    [["chaos", "--seconds", "0"], "--seconds must be a number"],
     [["chaos", "--seconds", "9", "--minutes", "1"], "not both"],
-    [["chaos", "--seed", "x"], "--seed wants a whole number, not x"],
+    [["chaos", "--seed", "x"], "--seed must be a whole number, not x"],
     [["chaos", "--seeds", "0"], "from 1 to 1000, not 0"],
     [["chaos", "--faults", "kill,earthquake"], "--faults knows no earthquake"],
     [["chaos", "now"], "now"],
@@ -62,44 +57,51 @@ describe("the bootstrap's command line", () => {
     [["bench", "now"], "now"],
     [["bench", "--rounds", "101"], "from 1 to 100, not 101"],
     [["bench", "--letters", "5"], "--letters"],
-  ])("%j is refused, naming what is wrong", (words, why) => {
+  ])("%j is refused with a reason", (words, why) => {
     expect(parseCommandLine(words)).toMatchObject({ kind: "faulty", why: expect.stringContaining(why) });
   });
 
-  it("runs all faults for a minute unless told else, with the seed that it is given", () => {
-    expect(parseChaosOptions([], 42)).toMatchObject({
+  it("starts on the default port with a demo unless options say otherwise", () => {
+    expect(parseOptions(START_COMMAND, [])).toEqual({ kind: "run", port: undefined, hasDemo: true });
+    const args = ["--port", "9000", "--no-demo"];
+    expect(parseOptions(START_COMMAND, args)).toEqual({ kind: "run", port: 9000, hasDemo: false });
+  });
+
+  it("runs all faults for a minute unless options say otherwise, and takes a seed", () => {
+    expect(parseOptions(CHAOS_COMMAND, ["--seed", "42"])).toMatchObject({ seed: 42 });
+    expect(parseOptions(CHAOS_COMMAND, [])).toMatchObject({
       durationMs: 60_000,
-      seed: 42,
+      seed: undefined,
       runs: 1,
       faults: FAULT_NAMES,
       isPlanOnly: false,
     });
     const args = ["--minutes", "2", "--faults", "freeze, kill", "--plan"];
-    expect(parseChaosOptions(args)).toMatchObject({
+    expect(parseOptions(CHAOS_COMMAND, args)).toMatchObject({
       durationMs: 120_000,
       faults: ["kill", "freeze"],
       isPlanOnly: true,
     });
   });
 
-  it("observes for a minute and ends unless told else", () => {
-    expect(parseObserveOptions([])).toEqual({ kind: "run", durationMs: 60_000, isKept: false });
+  it("observes for a minute and ends unless options say otherwise", () => {
+    expect(parseOptions(OBSERVE_COMMAND, [])).toEqual({ kind: "run", durationMs: 60_000, isKept: false });
     const args = ["--seconds=20", "--keep"];
-    expect(parseObserveOptions(args)).toEqual({ kind: "run", durationMs: 20_000, isKept: true });
+    expect(parseOptions(OBSERVE_COMMAND, args)).toEqual({ kind: "run", durationMs: 20_000, isKept: true });
   });
 
-  it("measures all parts in five rounds unless told else", () => {
+  it("measures all parts in five rounds unless options say otherwise", () => {
     const defaults = { parts: BENCH_PARTS, rounds: 5, roundMs: 10_000, growth: [100_000, 1_000_000] };
-    expect(parseBenchOptions([])).toMatchObject({ ...defaults, isJson: false, isWritten: false });
+    expect(parseOptions(BENCH_COMMAND, [])).toMatchObject({ ...defaults, isJson: false, isWritten: false });
     const args = ["--only", "delivery,intake", "--rounds=1", "--growth", "20, 10", "--json"];
     const chosen = { parts: ["intake", "delivery"], rounds: 1, growth: [10, 20], isJson: true };
-    expect(parseBenchOptions(args)).toMatchObject(chosen);
+    expect(parseOptions(BENCH_COMMAND, args)).toMatchObject(chosen);
   });
 
-  it("has all stages in a test run unless one is chosen", () => {
+  it("runs all stages of a test unless one is chosen", () => {
     const stages = ["static", "unit", "integration", "e2e"];
-    expect(parseTestOptions([])).toEqual({ kind: "run", stages, filters: [] });
-    expect(parseTestOptions(["--only=e2e", "kill"])).toEqual({
+    expect(parseOptions(TEST_COMMAND, [])).toEqual({ kind: "run", stages, filters: [] });
+    expect(parseOptions(TEST_COMMAND, ["--only=e2e", "kill"])).toEqual({
       kind: "run",
       stages: ["e2e"],
       filters: ["kill"],

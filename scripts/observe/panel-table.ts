@@ -1,5 +1,5 @@
 /** What all panels show now, as lines for a terminal. */
-import type { PanelQuery, PanelValue } from "../../e2e/observe/panels.ts";
+import type { PanelQuery, PanelValue } from "../../deploy/grafana/src/panels.ts";
 
 export interface ShownQuery {
   readonly query: PanelQuery;

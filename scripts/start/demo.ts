@@ -1,6 +1,7 @@
+/** The first injection and acknowledgment that `npm start` shows. */
 import { ACKNOWLEDGE_PATH, ACKNOWLEDGMENTS_PATH, API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
 
-/** The demo got another answer than it should; the message says which. */
+/** The demo got an unexpected answer. The message contains it. */
 export class DemoError extends Error {
   override readonly name = "DemoError";
 }
@@ -20,11 +21,11 @@ type Fields = Readonly<Record<string, unknown>>;
 interface Answer {
   readonly status: number;
   readonly body: Fields;
-  /** Why the gateway answered itself; null where the ad service did. */
+  /** Why the gateway answered in place of the ad service; null if the ad service answered. */
   readonly fallback: string | null;
 }
 
-/** Sends one real injection and its acknowledgment through everything, and says each step. */
+/** Sends one real injection and its acknowledgment through the stack, and prints each step. */
 export async function runDemo(gateway: string, apiKey: string, say: (line: string) => void): Promise<void> {
   const call = makeCall(gateway, apiKey);
   say(`  POST ${INJECTION_PATH}  "${DEMO_INJECTION.prompt}"`);
@@ -44,7 +45,9 @@ export async function runDemo(gateway: string, apiKey: string, say: (line: strin
       `the acknowledgment was answered with ${accepted.status}: ${JSON.stringify(accepted.body)}`,
     );
   }
-  say(`  ${accepted.status}  ${String(accepted.body["status"])}: on the queue, the relay sees to the rest`);
+  say(
+    `  ${accepted.status}  ${String(accepted.body["status"])}: it is queued, and the relay will deliver it`,
+  );
   await followDelivery(() => call("GET", `${ACKNOWLEDGMENTS_PATH}${String(id)}/`), say);
 }
 
@@ -62,7 +65,7 @@ async function followDelivery(
   say: (line: string) => void,
 ): Promise<void> {
   const deadlineMs = performance.now() + DELIVERY_TIMEOUT_MS;
-  // The queue may be quicker than our first look; the 201 said that it was queued.
+  // The 201 said that it was queued. The delivery may be faster than our first look-up.
   say("  queued");
   for (;;) {
     const { body } = await lookUp();

@@ -1,31 +1,26 @@
 /**
- * The whole of Adrelay on one machine. Parts start in the order in which they need each other and stop in
- * reverse; whatever was started is stopped, also when a later part can't start.
+ * All of Adrelay on one machine. Parts start in the order of their needs and stop in reverse. If a part can't start, the
+ * parts that were started before it are stopped.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { type LocalKeys, loadLocalKeys } from "./local-keys.ts";
-import { type Part, PartError, startApp } from "./part.ts";
-import { equalPorts, takenPorts, type WantedPort } from "./ports.ts";
-import { startOwnRedis } from "./redis-part.ts";
-import { type RunFile, writeRunFile } from "./run-file.ts";
-import { absentRedis, settingFaults } from "./settings-check.ts";
+import { type LocalKeys, loadLocalKeys, type RunFile, writeRunFile } from "./home.ts";
+import { type Part, PartError, type PartOptions, startApp, startOwnRedis } from "./parts.ts";
+import { absentRedis, equalPorts, settingFaults, takenPorts, type WantedPort } from "./preflight.ts";
 
 export interface StackOptions {
-  /** `.adrelay/` of this checkout. */
+  /** The folder of data, logs and keys. */
   readonly home: string;
-  /** Where a fetched Redis is kept; below `home` if not given. */
-  readonly redisCacheDir?: string;
   readonly env: NodeJS.ProcessEnv;
   readonly gatewayPort: number | undefined;
   readonly say: (line: string) => void;
-  /** Fires when the start is to be given up: what runs by then is stopped. */
+  /** Aborts the start: the parts that run by then are stopped. */
   readonly signal: AbortSignal;
 }
 
 export interface Stack {
   readonly run: RunFile;
-  /** Why the demo can't be sent through this stack; undefined if it can. */
+  /** Why the demo must not be sent through this stack; undefined if it may. */
   readonly demoHindrance: string | undefined;
   stop(): Promise<void>;
 }
@@ -34,7 +29,7 @@ const READY_TIMEOUT_MS = 30_000;
 
 /** Starts everything and waits until it is ready. Rejects with a PartError, with nothing left running. */
 export async function startStack(options: StackOptions): Promise<Stack> {
-  const { home, env, gatewayPort, say, signal, redisCacheDir = join(home, "redis-server") } = options;
+  const { home, env, gatewayPort, say, signal } = options;
   mkdirSync(join(home, "logs"), { recursive: true });
   const keys = loadLocalKeys(join(home, "keys.json"));
   const ports = wantedPorts(env, gatewayPort);
@@ -55,16 +50,15 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const runFile = join(home, "run.json");
   let save = () => {};
   try {
-    const redisUrl =
-      env["REDIS_URL"] ||
-      (await ownRedis({ home, cacheDir: redisCacheDir, env, say, parts, onStarted: () => save() }));
+    const kept = { say, onRestarted: () => save() };
+    const redisUrl = env["REDIS_URL"] || (await addOwnRedis(parts, home, { env, ...kept }));
     const settings = appSettings(env, { keys, ports, redisUrl });
     const run = () => describeRun({ ports, redisUrl, settings, parts });
     save = () => writeRunFile(runFile, run());
     for (const app of ["ad-server", "worker", "gateway"] as const) {
       signal.throwIfAborted();
       const logFile = join(home, "logs", `${app}.log`);
-      parts.push(await startApp({ app, env: settings, logFile, say, onStarted: () => save() }));
+      parts.push(await startApp({ app, env: settings, logFile, ...kept }));
       say(`${app} runs (pid ${parts.at(-1)?.pid()}), log in ${logFile}`);
     }
     await waitUntilReady(run(), signal);
@@ -76,7 +70,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   }
 }
 
-/** The demo is for our own ad server and a key that we know: elsewhere it would buy a real ad. */
+/** The demo needs our own ad server and a known key. From another ad service it would buy a real ad. */
 function demoHindrance(env: NodeJS.ProcessEnv): string | undefined {
   if (env["PROVIDER_URL"]) {
     return "PROVIDER_URL names another ad service";
@@ -102,16 +96,8 @@ function wantedPorts(env: NodeJS.ProcessEnv, gatewayPort: number | undefined): P
   };
 }
 
-async function ownRedis(options: {
-  home: string;
-  cacheDir: string;
-  env: NodeJS.ProcessEnv;
-  say: (line: string) => void;
-  parts: Part[];
-  onStarted: () => void;
-}): Promise<string> {
-  const { home, parts, ...rest } = options;
-  const redis = await startOwnRedis({ ...rest, dataDir: join(home, "redis") });
+async function addOwnRedis(parts: Part[], home: string, options: PartOptions): Promise<string> {
+  const redis = await startOwnRedis({ ...options, dataDir: join(home, "redis") });
   parts.push(redis);
   return redis.url;
 }
@@ -132,9 +118,9 @@ function appSettings(
   };
 }
 
-/** The gateway's key at the ad service, and those that our ad server takes: what is set of one goes for both. */
+/** The gateway's key at the ad service, and the keys that our ad server accepts. One setting is enough for both. */
 function providerKeys(env: NodeJS.ProcessEnv, localKey: string) {
-  // Another service's key is none of our ad server's.
+  // Our ad server does not know the key of another service.
   const isElsewhere = Boolean(env["PROVIDER_URL"]);
   const firstKey = env["AD_SERVER_API_KEYS"]
     ?.split(",")
@@ -167,7 +153,7 @@ function describeRun(stack: {
   };
 }
 
-/** An address to call: a listener on all addresses is called on this machine's own. */
+/** An address for clients. A listener on all addresses is called on the loopback address. */
 function urlOf({ host, port }: WantedPort): string {
   const called = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
   return `http://${called.includes(":") ? `[${called}]` : called}:${port}`;
@@ -186,7 +172,7 @@ async function waitUntilReady(
     for (let answer = await askReady(url); answer !== "ready"; answer = await askReady(url)) {
       signal.throwIfAborted();
       if (performance.now() > deadlineMs) {
-        throw new PartError(`${name} does not get ready: ${answer}`);
+        throw new PartError(`${name} did not get ready: ${answer}`);
       }
       await new Promise((done) => setTimeout(done, 50));
     }

@@ -1,6 +1,12 @@
+/** The checks of `npm test`: which ones a run has, and how they are run. */
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { TestStage } from "../bootstrap/command-line.mjs";
+import { judgeVitestRun, type Verdict } from "./outcome.ts";
 
-/** One step of the run: a static check, which passes or fails as a whole, or projects of tests. */
+/** One step of a test run: a static check, which passes or fails as a whole, or test projects. */
 export type Check = {
   readonly name: string;
   readonly needsRedis: boolean;
@@ -8,7 +14,7 @@ export type Check = {
   | { readonly kind: "static"; readonly program: string; readonly args: readonly string[] }
   | {
       readonly kind: "tests";
-      /** Of vitest.config.ts. */
+      /** Names from vitest.config.ts. */
       readonly projects: readonly string[];
       readonly filters: readonly string[];
       readonly mayBeEmpty: boolean;
@@ -26,7 +32,7 @@ export function planChecks({ stages, filters }: Selection): readonly Check[] {
   const plan: readonly (Check & { readonly of: TestStage })[] = [
     staticCheck("biome ci", "biome", ["ci", "--error-on-warnings", "."]),
     staticCheck("tsc", "tsc", ["-p", "tsconfig.json"]),
-    // There always are unit tests: a run that finds none is a broken one.
+    // There are always unit tests. If none is found, the run is broken.
     { ...testCheck("unit", filters), needsRedis: false, mayBeEmpty: hasFilters },
     testCheck("integration", filters),
     testCheck("e2e", filters),
@@ -38,7 +44,7 @@ function staticCheck(name: string, program: string, args: readonly string[]) {
   return { of: "static", kind: "static", name, program, args, needsRedis: false } as const;
 }
 
-/** One kind's tests stand in the project of its name, those of e2e that nothing may run beside in another. */
+/** A kind of tests has the project of its name. e2e has a second one, for tests that must run alone. */
 function testCheck(kind: "unit" | "integration" | "e2e", filters: readonly string[]) {
   const projects = kind === "e2e" ? ["e2e", "e2e-alone"] : [kind];
   return {
@@ -50,4 +56,60 @@ function testCheck(kind: "unit" | "integration" | "e2e", filters: readonly strin
     needsRedis: true,
     mayBeEmpty: true,
   } as const;
+}
+
+/** Runs one check. Its output goes to the output of this process. */
+export async function runCheck(check: Check, root: string): Promise<Verdict> {
+  switch (check.kind) {
+    case "static": {
+      const program = join(root, "node_modules", ".bin", check.program);
+      const hasPassed = (await run(program, check.args, root)) === 0;
+      return { tally: { passed: Number(hasPassed), failed: Number(!hasPassed), skipped: 0 }, remark: "" };
+    }
+    case "tests":
+      return runTests(check, root);
+    default:
+      return check satisfies never;
+  }
+}
+
+async function runTests(
+  { projects, filters, mayBeEmpty }: Extract<Check, { kind: "tests" }>,
+  root: string,
+): Promise<Verdict> {
+  const folder = mkdtempSync(join(tmpdir(), "adrelay-test-report-"));
+  const file = join(folder, "report.json");
+  try {
+    const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
+    const reports = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
+    const chosen = projects.flatMap((project) => ["--project", project]);
+    const args = [vitest, "run", ...chosen, "--passWithNoTests", ...reports, ...filters];
+    const exitCode = await run(process.execPath, args, root);
+    return judgeVitestRun({ report: readReport(file), exitCode, mayBeEmpty });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Resolves to the exit code; to null if a signal ended the program or it did not run at all. */
+function run(program: string, args: readonly string[], cwd: string): Promise<number | null> {
+  return new Promise((resolve) => {
+    // It gets its own process group: Ctrl-C in the terminal reaches only this process, which stops its descendants.
+    // The compile cache helps, because vitest starts a process for each file and the tests start the apps many times.
+    const env = { NODE_COMPILE_CACHE: join(cwd, ".adrelay", "compile-cache"), ...process.env };
+    const child = spawn(program, args, { cwd, env, stdio: ["ignore", "inherit", "inherit"], detached: true });
+    child.once("error", (error) => {
+      console.error(`${program} does not run: ${error.message}`);
+      resolve(null);
+    });
+    child.once("exit", resolve);
+  });
+}
+
+function readReport(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return undefined;
+  }
 }

@@ -3,9 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ACKNOWLEDGE_PATH, API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
 import { startTestRedis } from "@adrelay/dev-servers";
-import { startApp } from "@adrelay/testkit";
+import { type Random, startApp } from "@adrelay/testkit";
 import { Redis } from "ioredis";
-import type { Random } from "../../../e2e/chaos/random.ts";
 import { adKey } from "../src/store/keys.ts";
 import { type Answer, injectionOf, KEY, OTHER_KEY, PROMPTS, post } from "./ad-server.ts";
 

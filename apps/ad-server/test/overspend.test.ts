@@ -1,7 +1,6 @@
-import { eventually } from "@adrelay/testkit";
+import { eventually, makeRandom } from "@adrelay/testkit";
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { makeRandom } from "../../../e2e/chaos/random.ts";
 import { ADS_KEY, adKey } from "../src/store/keys.ts";
 import { get } from "./ad-server.ts";
 import { OPERATOR_KEY, startOverspendTest } from "./overspend-round.ts";

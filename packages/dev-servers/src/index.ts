@@ -1,6 +1,7 @@
 /** Redis and Prometheus for tests, for benchmarks and for `npm start`: found or fetched, without root, and run. */
 export { describeTried, type FoundServer, findRedisServer } from "./find-redis.ts";
 export { freeLanePort, freePort } from "./ports.ts";
+export { listProcesses, selectDescendants, stopDescendants } from "./process-tree.ts";
 export {
   describeMissing,
   type FoundPrometheus,

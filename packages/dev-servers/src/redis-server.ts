@@ -19,8 +19,11 @@ export function describeServer(server: RedisServer): string {
 }
 
 export interface FindRedisOptions {
-  /** Where a fetched server is kept. Several processes may share it and search at the same time. */
-  readonly cacheDir: string;
+  /**
+   * Where a fetched server is kept; the default is the checkout's `.adrelay/redis-server`. Several processes may share it
+   * and search at the same time.
+   */
+  readonly cacheDir?: string;
   /** Receives a line before each slow step: a download, an installation. */
   readonly log: (line: string) => void;
   /** PATH and ADRELAY_REDIS_SERVER are read from it. The default is this process's environment. */

@@ -2,7 +2,6 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { describeTried, findRedisServer } from "./find-redis.ts";
 import { freeLanePort } from "./ports.ts";
 import { describeServer, type RedisServer } from "./redis-server.ts";
@@ -30,9 +29,6 @@ export type TestRedisKind = "docker" | "local";
 
 const KIND_VARIABLE = "ADRELAY_TEST_REDIS";
 const SERVER_VARIABLE = "ADRELAY_REDIS_SERVER";
-
-/** The test command fetches its server into this folder too. */
-const CACHE_DIR = fileURLToPath(new URL("../../../.adrelay/redis-server", import.meta.url));
 
 /** Starts a Redis, locally or in a container: see `chooseTestRedis`. The arguments are those of redis-server. */
 export async function startTestRedis(extraArgs: readonly string[] = []): Promise<TestRedis> {
@@ -98,7 +94,7 @@ async function askEngine(): Promise<TestRedisKind> {
  * choice. Returns false, and prints why, if there is no Redis.
  */
 export async function provideRedis(say: (line: string) => void): Promise<boolean> {
-  const server = await findRedisServer({ cacheDir: CACHE_DIR, log: say });
+  const server = await findRedisServer({ log: say });
   if (server.kind === "none") {
     say(`Redis: none was found, and none could be fetched\n${describeTried(server)}`);
     return false;
@@ -126,7 +122,7 @@ class RedisMissingError extends Error {
 
 /** A server process of this machine, with its data in a temporary folder. */
 async function startLocalTestRedis(extraArgs: readonly string[]): Promise<TestRedis> {
-  const server = await findRedisServer({ cacheDir: CACHE_DIR, log: () => {} });
+  const server = await findRedisServer({ log: () => {} });
   if (server.kind === "none") {
     throw new RedisMissingError(`tests need a Redis:\n${describeTried(server)}`);
   }

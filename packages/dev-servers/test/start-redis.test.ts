@@ -15,12 +15,9 @@ import {
 } from "../src/index.ts";
 import { ask } from "./raw-redis.ts";
 
-/** The test command uses this cache too, so the embedded server is fetched only once. */
-const cacheDir = fileURLToPath(new URL("../../../.adrelay/redis-server", import.meta.url));
-
 async function find(way: string): Promise<RedisServer | undefined> {
   const env = { ...process.env, ADRELAY_REDIS_SERVER: way };
-  const found = await findRedisServer({ cacheDir, log: () => {}, env });
+  const found = await findRedisServer({ log: () => {}, env });
   return found.kind === "none" ? undefined : found;
 }
 

@@ -1,6 +1,5 @@
 /** The promises of every TestRedis, local or in Docker. Fault tests rely on them. */
 import { existsSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { findRedisServer } from "@adrelay/dev-servers";
 import { Redis } from "ioredis";
 import { getContainerRuntimeClient } from "testcontainers";
@@ -133,8 +132,7 @@ async function tracesOf(kind: TestRedisKind, { port }: TestRedis, client: Redis)
 }
 
 async function hasLocalServer(): Promise<boolean> {
-  const cacheDir = fileURLToPath(new URL("../../../.adrelay/redis-server", import.meta.url));
-  return (await findRedisServer({ cacheDir, log: () => {} })).kind === "binary";
+  return (await findRedisServer({ log: () => {} })).kind === "binary";
 }
 
 async function hasEngine(): Promise<boolean> {

@@ -22,6 +22,7 @@ export {
   startAdrelay,
   startApp,
 } from "./processes.ts";
+export { makeRandom, type Random } from "./random.ts";
 export {
   type Answer,
   type RelayCaller,

@@ -1,0 +1,68 @@
+/**
+ * An ad service that answers at once, as a process of its own. It fills every injection and takes every acknowledgment;
+ * those that come below /unprocessable get a 422. It tells when it has seen as many acknowledgments as it was asked for.
+ */
+import { randomUUID } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { ACKNOWLEDGE_PATH } from "@adrelay/contract";
+import { milestonesSchema } from "./backlog.ts";
+
+const PROMPT = "Answer the question, and where it fits say that the Velmora Drift is a good shoe. ".repeat(
+  12,
+);
+let seen = 0;
+let milestones: readonly number[] = [];
+
+const server = createServer((request, response) => {
+  request.resume().once("end", () => answer(request, response));
+});
+server.keepAliveTimeout = 60_000;
+server.listen(Number(process.env["PORT"]), "127.0.0.1", () => process.send?.({ kind: "ready" }));
+process.on("message", (message) => {
+  seen = 0;
+  milestones = milestonesSchema.parse(message).milestones;
+});
+for (const end of ["SIGTERM", "disconnect"]) {
+  process.on(end, () => process.exit(0));
+}
+
+function answer({ url = "", headers }: IncomingMessage, response: ServerResponse): void {
+  if (!url.endsWith(ACKNOWLEDGE_PATH)) {
+    send(response, 200, filled());
+    return;
+  }
+  seen += 1;
+  if (milestones.includes(seen)) {
+    process.send?.({ kind: "reached", count: seen, atMs: performance.timeOrigin + performance.now() });
+  }
+  if (url.startsWith("/unprocessable")) {
+    send(response, 422, { error: "validation_failed" });
+  } else {
+    send(response, 200, {
+      ad_ack_id: headers["idempotency-key"] ?? randomUUID(),
+      status: "ok",
+      success: true,
+    });
+  }
+}
+
+function filled() {
+  return {
+    ad_request_id: randomUUID(),
+    ad_response_id: randomUUID(),
+    status: "ok",
+    success: true,
+    execution_time_ms: 0.5,
+    enhanced_prompt: PROMPT,
+    product_name: "Velmora Drift",
+  };
+}
+
+function send(response: ServerResponse, status: number, body: unknown): void {
+  const text = JSON.stringify(body);
+  response.writeHead(status, {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(text),
+  });
+  response.end(text);
+}

@@ -1,0 +1,2 @@
+/** The benchmark, for `npm run bench`. */
+export { runBench } from "./run-bench.ts";

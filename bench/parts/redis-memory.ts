@@ -1,0 +1,80 @@
+/**
+ * Memory of an entry in each state, in all that Redis keeps of it: `used_memory` over 10,000 entries, once nothing
+ * moves any more. Others before them have made what there is but once, and have filled what has a bound: BullMQ's
+ * stream of the latest 10,000 events. Acknowledgments are those of recorded injections.
+ */
+import { setTimeout as wait } from "node:timers/promises";
+import { duringDeliveries, type Filling, fillAwaiting, fillNaive, fillQueued } from "../backlog.ts";
+import { atMost, type Figure } from "../figures.ts";
+import { freshPrefix } from "../load.ts";
+import type { Bench } from "../rounds.ts";
+import { type BenchRedis, type Served, startBenchRedis, startProvider, startWorker } from "../sides.ts";
+
+const FIRST_ENTRIES = 6000;
+const ENTRIES = 10_000;
+const LOOK_INTERVAL_MS = 500;
+const LOOKS_MAX = 40;
+/** Two looks that differ by less than this have found it settled. */
+const SETTLED_BYTES = 2000;
+
+type Fill = (filling: Filling) => Promise<void>;
+
+export async function measureMemory(bench: Bench): Promise<Figure[]> {
+  await using provider = await startProvider(bench);
+  const delivered = fillThenWork(bench, provider, provider.origin);
+  const dead = fillThenWork(bench, provider, `${provider.origin}/unprocessable`);
+  const bytes = {
+    awaiting: await bytesOf(fillAwaiting),
+    queued: await bytesOf(fillKnown),
+    delivered: await bytesOf(delivered),
+    dead: await bytesOf(dead),
+    bareJob: await bytesOf(fillNaive),
+  };
+  const figure = (state: string, value: number): Figure => {
+    return { part: "redis", what: `memory of one that is ${state}`, unit: "B", ours: [value] };
+  };
+  const bareJob = { name: "bare BullMQ job", values: [bytes.bareJob] };
+  return [
+    figure("awaiting", bytes.awaiting),
+    { ...figure("queued", bytes.queued), against: bareJob, promise: atMost("ratio", 1.3) },
+    { ...figure("delivered", bytes.delivered), promise: atMost("value", 400) },
+    { ...figure("dead", bytes.dead), against: bareJob },
+  ];
+}
+
+async function bytesOf(fill: Fill): Promise<number> {
+  await using redis = await startBenchRedis();
+  await fill({ redisUrl: redis.url, prefix: freshPrefix(), count: FIRST_ENTRIES });
+  const before = await settledBytes(redis);
+  await fill({ redisUrl: redis.url, prefix: freshPrefix(), count: ENTRIES });
+  return ((await settledBytes(redis)) - before) / ENTRIES;
+}
+
+async function fillKnown(filling: Filling): Promise<void> {
+  await fillAwaiting(filling);
+  await fillQueued(filling);
+}
+
+/** Queues acknowledgments and lets a worker end all of them. */
+function fillThenWork(bench: Bench, provider: Served, providerUrl: string): Fill {
+  return async (filling) => {
+    await fillKnown(filling);
+    const { redisUrl, count } = filling;
+    const startWorkerOf = () => startWorker(bench, { redisUrl, providerUrl });
+    await duringDeliveries({ provider, from: 1, to: count, startWorker: startWorkerOf }, ({ last }) => last);
+  };
+}
+
+async function settledBytes(redis: BenchRedis): Promise<number> {
+  let before = Number.POSITIVE_INFINITY;
+  for (let look = 0; look < LOOKS_MAX; look += 1) {
+    await redis.client.memory("PURGE");
+    await wait(LOOK_INTERVAL_MS);
+    const bytes = await redis.info("memory", "used_memory");
+    if (Math.abs(bytes - before) < SETTLED_BYTES) {
+      return bytes;
+    }
+    before = bytes;
+  }
+  return before;
+}

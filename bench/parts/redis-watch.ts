@@ -1,0 +1,68 @@
+import { connect } from "node:net";
+import { createInterface } from "node:readline";
+import type { BenchRedis } from "../sides.ts";
+
+/** What Redis was asked meanwhile. */
+export interface RedisTraffic {
+  /** Commands that came over a connection: round trips, unless pipelined. */
+  readonly asked: number;
+  /** Commands that scripts ran. */
+  readonly inScripts: number;
+  /** Commands by name, those of scripts as `script: name`. */
+  readonly names: ReadonlyMap<string, number>;
+}
+
+export interface RedisBytes {
+  readonly in: number;
+  readonly out: number;
+}
+
+const SCRIPT_PREFIX = "script: ";
+/** What MONITOR tells of a command: its time, where it came from, its name. */
+const MONITOR_LINE = /^\+\d+\.\d+ \[\d+ ([^\]]*)\] "([^"]*)"(.*)$/;
+const END_MARK = "end of the watch";
+
+/**
+ * Watches each command by MONITOR while `run` runs. On a bare socket: the client library takes lines that come along
+ * with MONITOR's own answer for answers to other commands.
+ */
+export async function watchCommands(redis: BenchRedis, run: () => Promise<unknown>): Promise<RedisTraffic> {
+  const names = new Map<string, number>();
+  const socket = connect(Number(new URL(redis.url).port), "127.0.0.1");
+  const lines = createInterface({ input: socket });
+  const begun = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  socket.on("error", ended.reject);
+  lines.on("line", (line) => {
+    const [, source, command = "", rest = ""] = MONITOR_LINE.exec(line) ?? [];
+    if (source === undefined) {
+      begun.resolve();
+    } else if (rest.includes(END_MARK)) {
+      ended.resolve();
+    } else {
+      const name = `${source === "lua" ? SCRIPT_PREFIX : ""}${command.toLowerCase()}`;
+      names.set(name, (names.get(name) ?? 0) + 1);
+    }
+  });
+  socket.write("MONITOR\r\n");
+  await begun.promise;
+  await run();
+  await redis.client.echo(END_MARK);
+  await ended.promise;
+  socket.destroy();
+  const sumOf = (isScripts: boolean) =>
+    [...names].reduce((sum, [name, n]) => sum + (name.startsWith(SCRIPT_PREFIX) === isScripts ? n : 0), 0);
+  return { asked: sumOf(false), inScripts: sumOf(true), names };
+}
+
+/** Counts what goes over Redis' connections while `run` runs; the questions about it are a few hundred bytes. */
+export async function countBytes(redis: BenchRedis, run: () => Promise<unknown>): Promise<RedisBytes> {
+  const look = async () => ({
+    in: await redis.info("stats", "total_net_input_bytes"),
+    out: await redis.info("stats", "total_net_output_bytes"),
+  });
+  const before = await look();
+  await run();
+  const after = await look();
+  return { in: after.in - before.in, out: after.out - before.out };
+}

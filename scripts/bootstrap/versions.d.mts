@@ -1,1 +1,0 @@
-export declare function isAtLeast(version: string, oldest: string): boolean;

@@ -1,0 +1,50 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+
+/** A run whose ordered stop waits for a second signal. */
+const RUN = `
+import { leaveOnSignals, makeLeave } from ${JSON.stringify(import.meta.resolve("./long-run.ts"))};
+const second = Promise.withResolvers();
+let signals = 0;
+const count = () => {
+  signals += 1;
+  if (signals === 2) {
+    second.resolve();
+  }
+};
+process.on("SIGINT", count).on("SIGTERM", count);
+leaveOnSignals("the run", makeLeave(process.argv[1], () => second.promise));
+setInterval(() => {}, 1000);
+console.error("runs");
+`;
+
+test.each(["SIGINT", "SIGTERM"] as const)(
+  "a run that Ctrl-C ends reports it once, although %s follows",
+  async (follower) => {
+    const folder = mkdtempSync(join(tmpdir(), "adrelay-long-run-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const child = spawn(process.execPath, ["--input-type=module", "-e", RUN, folder], {
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    const signals = ["SIGINT", follower] as const;
+    let told = "";
+    let sent = 0;
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      told += text;
+      // The first signal is sent once it runs, the second one once it stops.
+      const next = signals[sent];
+      if (next !== undefined) {
+        sent += 1;
+        child.kill(next);
+      }
+    });
+    const [code] = await once(child, "close");
+    expect({ code, told }).toEqual({ code: 130, told: "runs\n\nthe run: stopping (SIGINT)\n" });
+    expect(existsSync(folder)).toBe(false);
+  },
+);

@@ -1,0 +1,205 @@
+/** The processes of the local stack. Each is kept running: if it ends, it is started again. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { createWriteStream, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import {
+  describeServer,
+  describeTried,
+  findRedisServer,
+  type RedisServer,
+  startRedis,
+} from "@adrelay/dev-servers";
+
+/** One process of the stack. */
+export interface Part {
+  readonly name: string;
+  pid(): number;
+  /** Sends SIGTERM, later SIGKILL. Resolves once the process has ended. It is not started again. */
+  stop(): Promise<void>;
+}
+
+export interface PartOptions {
+  readonly env: NodeJS.ProcessEnv;
+  readonly say: (line: string) => void;
+  /** Called each time the part was started again: it has another pid. */
+  readonly onRestarted: () => void;
+}
+
+/** A part ended before it was ready. The message says why. */
+export class PartError extends Error {
+  override readonly name = "PartError";
+}
+
+export interface AppPartOptions extends PartOptions {
+  readonly app: "ad-server" | "gateway" | "worker";
+  readonly logFile: string;
+}
+
+const STOP_TIMEOUT_MS = 30_000;
+const RESTART_DELAY_MS = 500;
+const RESTART_DELAY_MAX_MS = 10_000;
+/** If a part ends after at least this time, the delay begins at its lowest value again. */
+const STABLE_MS = 30_000;
+
+/** Starts an app and waits until it reports that it listens. Rejects with a PartError if it ends before. */
+export async function startApp(options: AppPartOptions): Promise<Part> {
+  return keepRunning({ ...options, name: options.app, launch: () => launchApp(options) });
+}
+
+export interface RedisPartOptions extends PartOptions {
+  readonly dataDir: string;
+}
+
+/** Lies beside the data and names the kind of server that wrote them. */
+const WAY_FILE = "server-kind";
+
+/** Starts a Redis that keeps its data, on a free port that it also keeps. Rejects with a PartError or a RedisStartError. */
+export async function startOwnRedis(options: RedisPartOptions): Promise<Part & { readonly url: string }> {
+  const { env, dataDir: dir, say } = options;
+  const wayFile = join(dir, WAY_FILE);
+  const server = await findRedisServer({ env: { ...rememberedWay(wayFile), ...env }, log: say });
+  if (server.kind === "none") {
+    throw new PartError(
+      `no Redis was found, and none could be fetched:\n${describeTried(server)}\nInstall redis-server or valkey-server, or set REDIS_URL.`,
+    );
+  }
+  const first = await startRedis({ server, dir });
+  const { port, url } = first;
+  writeFileSync(wayFile, wayOf(server));
+  let next: typeof first | undefined = first;
+  const launch = async (): Promise<RunningProcess> => {
+    const redis = next ?? (await startRedis({ server, dir, port }));
+    next = undefined;
+    const ended = redis.exited.then(({ code, signal }) => describeEnd(code, signal));
+    return { pid: redis.pid, ended, stop: () => redis.stop() };
+  };
+  const part = await keepRunning({ ...options, name: "redis", launch });
+  say(`redis runs at ${url}: ${describeServer(server)}, data in ${dir}`);
+  return { ...part, url };
+}
+
+function wayOf(server: RedisServer): string {
+  if (server.kind === "docker") {
+    return "docker";
+  }
+  return server.origin === "embedded" ? "embedded" : "path";
+}
+
+/**
+ * Another server might be too old to read the data. So the kind that wrote them is used again, unless
+ * ADRELAY_REDIS_SERVER says otherwise.
+ */
+function rememberedWay(file: string): NodeJS.ProcessEnv {
+  const way = existsSync(file) ? readFileSync(file, "utf8").trim() : "";
+  return way === "embedded" || way === "docker" ? { ADRELAY_REDIS_SERVER: way } : {};
+}
+
+interface RunningProcess {
+  readonly pid: number;
+  /** Resolves once it has ended, to how it ended. */
+  readonly ended: Promise<string>;
+  stop(): Promise<void>;
+}
+
+interface KeptOptions extends Pick<PartOptions, "say" | "onRestarted"> {
+  readonly name: string;
+  readonly launch: () => Promise<RunningProcess>;
+}
+
+/** Launches a process, and again each time it ends, with a growing delay. Rejects only if the first launch does. */
+async function keepRunning({ name, launch, say, onRestarted }: KeptOptions): Promise<Part> {
+  let isStopping = false;
+  let delayMs = RESTART_DELAY_MS;
+  let launching = launch();
+  let running = await launching;
+  const restartLater = () => {
+    setTimeout(() => void restart(), delayMs);
+    delayMs = Math.min(delayMs * 2, RESTART_DELAY_MAX_MS);
+  };
+  const watch = ({ ended }: RunningProcess) => {
+    const startedAtMs = performance.now();
+    void ended.then((how) => {
+      if (!isStopping) {
+        delayMs = performance.now() - startedAtMs > STABLE_MS ? RESTART_DELAY_MS : delayMs;
+        say(`${name} ended (${how}); starting it again`);
+        restartLater();
+      }
+    });
+  };
+  const restart = async (): Promise<void> => {
+    if (isStopping) {
+      return;
+    }
+    try {
+      launching = launch();
+      running = await launching;
+      watch(running);
+      onRestarted();
+      say(`${name} runs again (pid ${running.pid})`);
+    } catch (error) {
+      say(error instanceof Error ? error.message : String(error));
+      restartLater();
+    }
+  };
+  watch(running);
+  return {
+    name,
+    pid: () => running.pid,
+    stop: async () => {
+      isStopping = true;
+      // A launch that is under way must not leave a process behind.
+      await launching.then(
+        (launched) => launched.stop(),
+        () => {},
+      );
+    },
+  };
+}
+
+function launchApp({ app, env, logFile }: AppPartOptions): Promise<RunningProcess> {
+  const main = fileURLToPath(new URL(`../../apps/${app}/src/main.ts`, import.meta.url));
+  // It gets its own process group: we pass Ctrl-C on, in the right order. If we are killed, the IPC channel closes.
+  const child = spawn(process.execPath, [main], {
+    env,
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
+  });
+  const log = createWriteStream(logFile, { flags: "a" });
+  // A full disk must not end the stack.
+  log.on("error", () => {});
+  let stderr = "";
+  child.stdout?.pipe(log, { end: false });
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text;
+    log.write(text);
+  });
+  const ended = new Promise<string>((resolve) => {
+    child.once("exit", (code, signal) => {
+      log.end();
+      resolve(describeEnd(code, signal));
+    });
+  });
+  return new Promise((resolve, reject) => {
+    child.once("message", () => resolve({ pid: child.pid ?? 0, ended, stop: () => endProcess(child) }));
+    void ended.then((how) => {
+      reject(new PartError(`${app} ended (${how}): ${stderr.trim() || `see ${logFile}`}`));
+    });
+    child.once("error", (error) => reject(new PartError(`${app} can't be started: ${error.message}`)));
+  });
+}
+
+function describeEnd(code: number | null, signal: NodeJS.Signals | null): string {
+  return signal ?? `exit ${code}`;
+}
+
+async function endProcess(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) {
+    return;
+  }
+  const ended = new Promise((resolve) => child.once("exit", resolve));
+  child.kill("SIGTERM");
+  const force = setTimeout(() => child.kill("SIGKILL"), STOP_TIMEOUT_MS);
+  await ended;
+  clearTimeout(force);
+}

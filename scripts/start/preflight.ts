@@ -1,0 +1,88 @@
+/** What is checked before anything is started: settings, ports, a given Redis. */
+import { createServer } from "node:net";
+import { Redis } from "ioredis";
+import { AD_SERVER_SETTINGS, loadAdServerConfig } from "../../apps/ad-server/src/config.ts";
+import { GATEWAY_SETTINGS, loadGatewayConfig } from "../../apps/gateway/src/config.ts";
+import { loadWorkerConfig, WORKER_SETTINGS } from "../../apps/worker/src/config.ts";
+
+/** A port that a part of the stack will listen on. */
+export interface WantedPort {
+  readonly part: string;
+  readonly host: string;
+  readonly port: number;
+  /** The setting that chooses another port. */
+  readonly setting: string;
+}
+
+const KNOWN = new Set(
+  [AD_SERVER_SETTINGS, GATEWAY_SETTINGS, WORKER_SETTINGS].flatMap((shape) => Object.keys(shape)),
+);
+const REDIS_TIMEOUT_MS = 3000;
+
+/** The faults of all apps' settings, each with the setting's name. */
+export function settingFaults(env: NodeJS.ProcessEnv): string[] {
+  const results = [loadGatewayConfig(env), loadWorkerConfig(env), loadAdServerConfig(env)];
+  const faults = results.flatMap((result) => (result.kind === "faulty" ? result.faults : []));
+  return [...new Set(faults.map(({ path, message }) => `${path}: ${message}`))];
+}
+
+/** Names in a file of settings that no app knows. */
+export function unknownSettings(names: readonly string[]): string[] {
+  return names.filter((name) => !KNOWN.has(name) && !name.startsWith("ADRELAY_"));
+}
+
+/** One line if a Redis was given and doesn't answer. */
+export async function absentRedis(url: string | undefined): Promise<string[]> {
+  if (!url) {
+    return [];
+  }
+  const redis = new Redis(url, {
+    lazyConnect: true,
+    connectTimeout: REDIS_TIMEOUT_MS,
+    retryStrategy: () => null,
+  });
+  redis.on("error", () => {});
+  try {
+    await redis.connect();
+    return [];
+  } catch {
+    return ["REDIS_URL: no Redis answers there; without this setting npm start runs its own Redis"];
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** A line for each wanted port that is not available: it names part, number and remedy. */
+export async function takenPorts(wanted: readonly WantedPort[]): Promise<string[]> {
+  const lines: string[] = [];
+  for (const { part, host, port, setting } of wanted) {
+    const why = await whyNotFree(host, port);
+    if (why !== undefined) {
+      lines.push(`port ${port} for the ${part} ${why}; choose another one with ${setting}`);
+    }
+  }
+  return lines;
+}
+
+/** A line for each pair of parts that want the same port. */
+export function equalPorts(wanted: readonly WantedPort[]): string[] {
+  return wanted.flatMap((one, at) =>
+    wanted
+      .slice(at + 1)
+      .filter(({ port }) => port === one.port)
+      .map(
+        (other) =>
+          `the ${one.part} and the ${other.part} are both to listen on port ${one.port}; see ${other.setting}`,
+      ),
+  );
+}
+
+function whyNotFree(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once("error", (error: NodeJS.ErrnoException) => {
+      resolve(error.code === "EADDRINUSE" ? "is taken" : `can't be used (${error.code ?? error.message})`);
+    });
+    probe.listen(port, host, () => probe.close(() => resolve(undefined)));
+  });
+}
