@@ -162,10 +162,10 @@ export function timeDeliveries(delivering: Delivering, pids: Pids): Promise<Deli
 export const milestonesSchema = z.object({ kind: z.literal("watch"), milestones: z.array(z.number()) });
 
 /** One of them. */
-export const reachedSchema = z.object({
+const reachedSchema = z.object({
   kind: z.literal("reached"),
   count: z.number(),
   /** By the provider's clock, since 1970. */
   atMs: z.number(),
 });
-export type Reached = z.infer<typeof reachedSchema>;
+type Reached = z.infer<typeof reachedSchema>;

@@ -18,7 +18,7 @@ export interface LoadRound extends LoadResult {
 const FAILED_SHARE_MAX = 0.1;
 
 /** Load that failed measures nothing. */
-export class LoadFailedError extends Error {
+class LoadFailedError extends Error {
   override readonly name = "LoadFailedError";
 }
 
@@ -72,10 +72,10 @@ export const loadPlanSchema = z.object({
 export type LoadPlan = z.infer<typeof loadPlanSchema>;
 
 /** Told when the warm-up is over. */
-export const loadBegunSchema = z.object({ kind: z.literal("begun") });
+const loadBegunSchema = z.object({ kind: z.literal("begun") });
 
 /** Told in the end. */
-export const loadResultSchema = z.object({
+const loadResultSchema = z.object({
   kind: z.literal("ended"),
   /** Answers as expected, within the timed part. */
   count: z.number(),

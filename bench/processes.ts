@@ -32,7 +32,7 @@ export interface ChildOptions {
 }
 
 /** A process that ended while it was still needed. */
-export class ChildEndedError extends Error {
+class ChildEndedError extends Error {
   override readonly name = "ChildEndedError";
 }
 

@@ -1,7 +1,7 @@
 import type { BenchOptions } from "./options.mjs";
 
 /** Where a run takes place. */
-export interface BenchPlace {
+interface BenchPlace {
   /** For logs and for what processes keep; removed in the end. */
   readonly folder: string;
   /** Tells of progress. */

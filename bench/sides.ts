@@ -14,7 +14,7 @@ export interface Served extends BenchChild {
 export const NAIVE_QUEUE = "acknowledgments";
 
 /** Attempts that run at once, on both sides. */
-export const CONCURRENCY = 50;
+const CONCURRENCY = 50;
 
 export interface Surroundings {
   readonly redisUrl: string;

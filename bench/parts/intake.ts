@@ -12,7 +12,7 @@ import { rssBytesOf } from "../processes.ts";
 import { type Bench, COLD_WARMUP_MS, inTurns } from "../rounds.ts";
 import { type Appendfsync, type Served, startBenchRedis, startGateway, startNaiveServer } from "../sides.ts";
 
-export const INTAKE_CONNECTIONS = 64;
+const INTAKE_CONNECTIONS = 64;
 /** More than either side could take, so that recorded injections don't run out. */
 const RATE_MAX_PER_SECOND = 20_000;
 /** Nothing listens there: the gateway asks no provider about acknowledgments. */

@@ -52,7 +52,7 @@ interface Sides {
   readonly generator: BenchChild;
 }
 
-export async function measureCommands(bench: Bench): Promise<Figure[]> {
+async function measureCommands(bench: Bench): Promise<Figure[]> {
   await using provider = await startProvider(bench);
   await using generator = await startLoadGenerator(bench.folder);
   const withRedis = async <T>(run: (sides: Sides) => Promise<T>): Promise<T> => {

@@ -24,7 +24,7 @@ export interface AdEvidence {
 }
 
 /** The look-up's answer. */
-export interface View {
+interface View {
   readonly state: unknown;
   readonly ackId: unknown;
   readonly attempts: unknown;

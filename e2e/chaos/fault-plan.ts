@@ -27,7 +27,7 @@ export interface PlanOptions {
 }
 
 /** A worker's lock on a job: DELIVERY_TIMEOUT_MS of a run, and the ten seconds that the queue adds. */
-export const JOB_LOCK_MS = 11_000;
+const JOB_LOCK_MS = 11_000;
 const CLOCK_SKEWS_MS = [-300_000, -30_000, 30_000, 300_000];
 /**
  * Waits of jobs go by the clock of the worker that puts them off. What one whose clock was ahead has left is

@@ -2,7 +2,7 @@
 import { ACKNOWLEDGE_PATH, ACKNOWLEDGMENTS_PATH, API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
 
 /** The demo got an unexpected answer. The message contains it. */
-export class DemoError extends Error {
+class DemoError extends Error {
   override readonly name = "DemoError";
 }
 

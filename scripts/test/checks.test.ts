@@ -9,11 +9,11 @@ function planned(...args: string[]): readonly string[] {
 
 describe("what a run consists of", () => {
   it("is everything, in order, without options", () => {
-    expect(planned()).toEqual(["biome ci", "tsc", "unit tests", "integration tests", "e2e tests"]);
+    expect(planned()).toEqual(["biome ci", "tsc", "knip", "unit tests", "integration tests", "e2e tests"]);
   });
 
   it("is one stage with --only", () => {
-    expect(planned("--only", "static")).toEqual(["biome ci", "tsc"]);
+    expect(planned("--only", "static")).toEqual(["biome ci", "tsc", "knip"]);
     expect(planned("--only=e2e", "outage")).toEqual(["e2e tests"]);
   });
 

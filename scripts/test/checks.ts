@@ -32,6 +32,7 @@ export function planChecks({ stages, filters }: Selection): readonly Check[] {
   const plan: readonly (Check & { readonly of: TestStage })[] = [
     staticCheck("biome ci", "biome", ["ci", "--error-on-warnings", "."]),
     staticCheck("tsc", "tsc", ["-p", "tsconfig.json"]),
+    staticCheck("knip", "knip", []),
     // There are always unit tests. If none is found, the run is broken.
     { ...testCheck("unit", filters), needsRedis: false, mayBeEmpty: hasFilters },
     testCheck("integration", filters),

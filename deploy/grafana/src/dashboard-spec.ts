@@ -1,9 +1,9 @@
 /** A dashboard as plain data: what it asks and how to read it. How that looks in Grafana is build-dashboard.ts' business. */
 
 /** Grafana's names of units: a plain number, a share from 0 to 1, seconds, counts per minute, calls per second, bytes. */
-export type Unit = "short" | "percentunit" | "s" | "cpm" | "reqps" | "bytes";
+type Unit = "short" | "percentunit" | "s" | "cpm" | "reqps" | "bytes";
 
-export interface Query {
+interface Query {
   readonly expr: string;
   /** Labels in double braces, or words; a query of one unnamed value needs none. */
   readonly legend: string;

@@ -5,7 +5,7 @@ import { freePort } from "./ports.ts";
 import { executablesOnPath, guardAgainstOrphaning, installDebianPackage } from "./programs.ts";
 
 /** Debian's package `prometheus` and Prometheus' own archive both bring the two programs. */
-export interface PrometheusPrograms {
+interface PrometheusPrograms {
   readonly prometheus: string;
   readonly promtool: string;
 }
@@ -61,7 +61,7 @@ export type TestPrometheus =
   | { readonly kind: "skip"; readonly why: string };
 
 /** There is no Prometheus although it could have been installed here: the test fails, it is not skipped. */
-export class PrometheusMissingError extends Error {
+class PrometheusMissingError extends Error {
   override readonly name = "PrometheusMissingError";
 }
 
@@ -116,7 +116,7 @@ export interface RunningPrometheus {
 }
 
 /** Prometheus ended before it was ready, or did not answer in time. The message has its last output. */
-export class PrometheusStartError extends Error {
+class PrometheusStartError extends Error {
   override readonly name = "PrometheusStartError";
 }
 

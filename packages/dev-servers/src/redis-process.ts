@@ -6,7 +6,7 @@ import { LOG_FILE } from "./redis-data-folder.ts";
 import type { RedisServer } from "./redis-server.ts";
 
 /** How a server ended: with a code or by a signal. It has neither if the program could not be run at all. */
-export interface RedisExit {
+interface RedisExit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }

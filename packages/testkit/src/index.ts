@@ -11,13 +11,10 @@ export {
 export { type CollectedSpan, type OtlpCollector, startOtlpCollector } from "./otlp-collector.ts";
 export {
   type AppName,
-  type AppOptions,
   type AppProcess,
   AppStartError,
-  COMPILE_CACHE,
   type CommandOptions,
   type EndedCommand,
-  type LogLine,
   type RunningCommand,
   startAdrelay,
   startApp,
@@ -34,7 +31,6 @@ export {
 export {
   type AdServerProcess,
   type RelayStack,
-  type StackOptions,
   startAdServer,
   startRelayStack,
   TEST_ADMIN_TOKEN,
@@ -47,7 +43,6 @@ export {
   filled,
   type Script,
   type ScriptedProvider,
-  type SeenPost,
   startScriptedProvider,
   unfilled,
 } from "./scripted-provider.ts";

@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 
 /** For NODE_COMPILE_CACHE: each process keeps its compiled code here, so the next one starts in two thirds of the time. */
-export const COMPILE_CACHE = fileURLToPath(new URL("../../../.adrelay/compile-cache", import.meta.url));
+const COMPILE_CACHE = fileURLToPath(new URL("../../../.adrelay/compile-cache", import.meta.url));
 
 export type AppName = "gateway" | "worker" | "ad-server";
 
 /** A log line of an app, parsed. */
-export type LogLine = Readonly<Record<string, unknown>>;
+type LogLine = Readonly<Record<string, unknown>>;
 
 /** A running app. */
 export interface AppProcess {

@@ -13,7 +13,7 @@ export interface Answer {
 }
 
 /** An acknowledgment was never accepted. The message is the last answer. */
-export class NotAcceptedError extends Error {
+class NotAcceptedError extends Error {
   override readonly name = "NotAcceptedError";
 }
 

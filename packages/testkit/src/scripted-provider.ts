@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import { ACKNOWLEDGE_PATH } from "@adrelay/contract";
 
 /** A POST that the provider received, with its body unchanged. */
-export interface SeenPost {
+interface SeenPost {
   readonly operation: "start" | "acknowledge";
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
