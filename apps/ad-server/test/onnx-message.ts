@@ -7,7 +7,7 @@ type Field = readonly [number: number, value: number | string | Uint8Array];
 const FLOAT = 1;
 const INT64 = 7;
 
-export interface OnnxNode {
+interface OnnxNode {
   readonly op: "Gather" | "MatMul" | "Identity";
   readonly inputs: readonly string[];
   readonly output: string;

@@ -14,7 +14,7 @@ import {
 export const TOKEN = "token-of-the-double";
 const AT = "2026-11-28T09:00:00.000Z";
 
-export interface SeenCall {
+interface SeenCall {
   readonly method: string;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
@@ -23,7 +23,7 @@ export interface SeenCall {
 
 /** What the double does instead of answering from its state. */
 export type Disturbance = Oddity | { readonly raw: string };
-export type Oddity = "hang" | "cut" | "html" | "old_form" | "unavailable" | "redirect" | "no_admin_api";
+type Oddity = "hang" | "cut" | "html" | "old_form" | "unavailable" | "redirect" | "no_admin_api";
 
 export interface AdminApi {
   readonly url: string;

@@ -6,7 +6,7 @@ export type EvaluatedOutcome = "fill" | "no_fill" | "reject";
 export const EVALUATED_OUTCOMES = ["fill", "no_fill", "reject"] as const;
 
 /** One line of a file of labelled prompts. */
-export const labelledOutcomeSchema = z.strictObject({
+const labelledOutcomeSchema = z.strictObject({
   id: z.string(),
   prompt: z.string().min(1),
   country: z

@@ -7,7 +7,7 @@ import { REFERENCE_TEXTS } from "./reference-texts.ts";
 import { loadTextVectors, type VectorCache } from "./text-vectors.ts";
 
 /** Chosen on testdata/prompts-heldout.jsonl. Closeness is in standard deviations: it compares between models. */
-export const EMBEDDING_THRESHOLDS = {
+const EMBEDDING_THRESHOLDS = {
   /** Share of wishes to buy among these and none. */
   wishMin: 0.4,
   /** Share of the ad's category among all wishes; for one that the model doesn't know, of wishes for others. */

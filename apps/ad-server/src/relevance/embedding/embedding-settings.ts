@@ -11,7 +11,7 @@ import { parseHubModel } from "./hub-model.ts";
 import { PREFIX_MODES } from "./text-prefixes.ts";
 
 /** How ads are found: by the fitted model and the words of ads, or by a sentence-embedding model as well. */
-export const RELEVANCE_ENGINES = ["lexical", "embedding"] as const;
+const RELEVANCE_ENGINES = ["lexical", "embedding"] as const;
 
 const TIMEOUT_MS_MAX = 30_000;
 
