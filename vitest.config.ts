@@ -1,12 +1,12 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
-/** Vitest's own choice leaves one core free, and so one worker on a machine of two: tests wait more than they compute. */
+/** Vitest's default leaves one core free: on two cores only one worker. But the tests wait more than they compute. */
 const maxWorkers = Math.max(2, availableParallelism() - 1);
 
 const e2e = { testTimeout: 120_000, hookTimeout: 120_000 };
 
-/** End-to-end tests that hold what they measure to a tight time, or that hurt all they use: nothing runs beside them. */
+/** End-to-end tests that must run alone: they check tight times, or they disturb everything around them. */
 const ALONE = ["breaker", "chaos", "kill", "long-outage", "outage", "regressions", "shutdown"].map(
   (name) => `e2e/${name}.test.ts`,
 );
@@ -36,7 +36,7 @@ export default defineConfig({
         },
       },
       {
-        // They mostly wait: for processes that start, for locks of killed workers to run out.
+        // They mostly wait: for processes to start, for locks of killed workers to expire.
         test: {
           ...e2e,
           name: "e2e",

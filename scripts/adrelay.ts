@@ -4,6 +4,6 @@ import { runProcess } from "../apps/cli/src/run-cli.ts";
 
 const home = process.env["ADRELAY_HOME"] || fileURLToPath(new URL("../.adrelay", import.meta.url));
 
-// npm itself goes to the folder of package.json.
+// npm has changed to the folder of package.json.
 process.chdir(process.env["INIT_CWD"] || process.cwd());
 await runProcess(process, { calledAs: "npm run adrelay --", stackHomes: [home] });

@@ -1,6 +1,6 @@
-/** `pnpm generate`: writes the documents that are made from the code. */
+/** `pnpm generate`: writes the documents that are generated from the code. */
 import { writeFileSync } from "node:fs";
-import { generateDocuments } from "./generate/documents.ts";
+import { generateDocuments } from "./documents.ts";
 
 for (const { path, text } of await generateDocuments()) {
   writeFileSync(new URL(`../${path}`, import.meta.url), text);

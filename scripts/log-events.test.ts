@@ -1,13 +1,13 @@
-/** The table of log events in docs/operations.md against the sources: both ways, with levels. */
+/** Compares the table of log events in docs/operations.md with the sources: in both directions, with levels. */
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 
-/** A call of a logger: its level, or what stands in brackets for it, and what follows. */
+/** A call of a logger: its level or the expression in brackets, and the text after it. */
 const LOG_CALL = /\blog(?:\.(fatal|error|warn|info|debug|trace)|\[([^\]]*)\])\((?=([\s\S]{0,80}))/g;
-/** Each call names its event at once, as a literal: what is searched for in logs is found in the sources. */
+/** Each call begins with its event as a literal, so that an event from a log can be found in the sources. */
 const EVENT = /^\s*\{\s*event: "([a-z_]+)"/;
 
 interface Logged {
@@ -57,7 +57,7 @@ test("the documented events are those that the sources log", () => {
   expect([...documentedEvents().keys()].sort()).toEqual([...inSources].sort());
 });
 
-test("each event is logged at the levels that the table tells", () => {
+test("each event is logged at the levels of the table", () => {
   const documented = documentedEvents();
   const wrong = logged.flatMap(({ event = "", levels, where }) =>
     levels.filter((level) => !documented.get(event)?.includes(level)).map((level) => `${level}: ${where}`),

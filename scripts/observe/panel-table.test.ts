@@ -12,7 +12,7 @@ const shown = (value: number, labels: Record<string, string> = {}): PanelValue =
   samples: [{ labels, value }],
 });
 
-test("a panel is a line below its dashboard, its values named where there are several", () => {
+test("a panel is a line below its dashboard, and several values have names", () => {
   const table = formatPanels([
     { query: query({ panel: "Missed?" }), value: shown(3) },
     { query: query({ panel: "How long?", unit: "s", legend: "half" }), value: shown(0.0123) },
@@ -25,7 +25,7 @@ test("a panel is a line below its dashboard, its values named where there are se
   expect(table).toBe("D\n  Missed?    3\n  How long?  half 12.3 ms, 99 % 2 s\n\nE\n  By state   dead 7");
 });
 
-test("what is empty or failed can't be overlooked", () => {
+test("an empty or failed panel is easy to see", () => {
   const table = formatPanels([
     { query: query({ panel: "A" }), value: { kind: "empty" } },
     { query: query({ panel: "B" }), value: { kind: "failed", why: "bad" } },

@@ -1,4 +1,4 @@
-/** What all panels show now, as lines for a terminal. */
+/** The present values of all panels, as lines for a terminal. */
 import type { PanelQuery, PanelValue } from "../../deploy/grafana/src/panels.ts";
 
 export interface ShownQuery {
@@ -6,7 +6,7 @@ export interface ShownQuery {
   readonly value: PanelValue;
 }
 
-/** Of a panel with many lines in it, so many are printed. */
+/** At most so many series of a panel are printed. */
 const SERIES_MAX = 9;
 
 /** A heading for each dashboard and a line for each of its panels. */
@@ -23,7 +23,7 @@ export function formatPanels(shown: readonly ShownQuery[]): string {
 
 function formatPanel(queries: readonly ShownQuery[]): string {
   const values = queries.flatMap(({ query, value }) => formatQuery(query, value));
-  // A title that stands for one value needs no name beside it.
+  // If a panel has only one value, its title is enough.
   const isOne = queries.length === 1 && queries[0]?.query.legend.includes("{{") === false;
   const printed = values
     .slice(0, SERIES_MAX)
@@ -53,7 +53,7 @@ function formatQuery(
 
 const MIB_BYTES = 1024 * 1024;
 
-/** A value in a unit of Grafana's; an unknown unit is a plain number. */
+/** A value in one of Grafana's units. With an unknown unit it is a plain number. */
 export function formatValue(value: number, unit: string): string {
   if (!Number.isFinite(value)) {
     return "–";
@@ -74,7 +74,7 @@ export function formatValue(value: number, unit: string): string {
   }
 }
 
-/** One digit behind the point, where there is something to tell. */
+/** At most one decimal. */
 function round(value: number): string {
   return String(Number(value.toFixed(1)));
 }

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { describe, expect, it } from "vitest";
 import { selectDescendants, stopDescendants } from "./process-tree.ts";
 
-describe("what runs below a process", () => {
-  it("is its children, their children, and nothing else", () => {
+describe("the descendants of a process", () => {
+  it("are its children and their children, nothing else", () => {
     const entries = [
       { pid: 2, parent: 1 },
       { pid: 3, parent: 2 },
@@ -14,7 +14,7 @@ describe("what runs below a process", () => {
     expect(selectDescendants(entries, 2)).toEqual([3, 4]);
   });
 
-  it("is stopped, though it is frozen", async () => {
+  it("are stopped, also frozen ones", async () => {
     const parent = spawn("sh", ["-c", "sleep 60 & echo $!; wait"], { stdio: ["ignore", "pipe", "ignore"] });
     const ended = once(parent, "exit");
     const [child] = await once(parent.stdout, "data");

@@ -1,3 +1,4 @@
+/** The processes below a process: found and stopped. */
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 
@@ -10,19 +11,19 @@ const STOP_TIMEOUT_MS = 5000;
 const LOOK_INTERVAL_MS = 50;
 
 /**
- * Stops everything below a process, also what has a process group of its own, as the tests' Redis servers
- * have; by force if it takes too long.
+ * Stops all descendants of a process, by force after 5 s. It also reaches those that have their own process group, such
+ * as the Redis servers of tests.
  */
 export async function stopDescendants(root: number): Promise<void> {
   const doomed = new Set(selectDescendants(listProcesses(), root));
   signalAll(doomed, "SIGTERM");
-  // One that a test froze hears of it only once it goes on.
+  // A process that a test froze handles the signal only after it continues.
   signalAll(doomed, "SIGCONT");
   const deadlineMs = performance.now() + STOP_TIMEOUT_MS;
   for (;;) {
     const entries = listProcesses();
     const running = entries.filter(({ pid }) => doomed.has(pid)).map(({ pid }) => pid);
-    // What was started while the signals were on their way.
+    // Processes that were started while the signals were sent.
     const below = [root, ...running].flatMap((one) => selectDescendants(entries, one));
     const fresh = new Set(below.filter((pid) => !doomed.has(pid)));
     signalAll(fresh, "SIGTERM");
@@ -40,7 +41,7 @@ export async function stopDescendants(root: number): Promise<void> {
   }
 }
 
-/** The descendants of a process, of every depth. */
+/** The descendants of a process, at every depth. */
 export function selectDescendants(entries: readonly ProcessEntry[], root: number): readonly number[] {
   const children = entries.filter(({ parent }) => parent === root);
   return children.flatMap(({ pid }) => [pid, ...selectDescendants(entries, pid)]);
@@ -51,12 +52,12 @@ function signalAll(pids: Iterable<number>, signal: NodeJS.Signals): void {
     try {
       process.kill(pid, signal);
     } catch {
-      // It has ended meanwhile.
+      // The process has ended meanwhile.
     }
   }
 }
 
-/** All processes that run; those that ended and were not yet collected are none of them. */
+/** All running processes, without zombies. */
 export function listProcesses(): readonly ProcessEntry[] {
   const pids = process.platform === "linux" ? readdirSync("/proc").filter((name) => /^\d+$/.test(name)) : [];
   const lines = pids.length > 0 ? pids.map(readStat) : askPs();
@@ -66,7 +67,7 @@ export function listProcesses(): readonly ProcessEntry[] {
   });
 }
 
-/** `pid (name) state parent ...`; the name may hold anything, so it is cut out. */
+/** A line is `pid (name) state parent ...`. The name may contain anything, so it is removed. */
 function readStat(pid: string): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");

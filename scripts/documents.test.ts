@@ -1,12 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
 import { expect, test } from "vitest";
-import { loadAdServerConfig } from "../../apps/ad-server/src/config.ts";
-import { loadGatewayConfig } from "../../apps/gateway/src/config.ts";
-import { loadWorkerConfig } from "../../apps/worker/src/config.ts";
+import { loadAdServerConfig } from "../apps/ad-server/src/config.ts";
+import { loadGatewayConfig } from "../apps/gateway/src/config.ts";
+import { loadWorkerConfig } from "../apps/worker/src/config.ts";
 import { generateDocuments } from "./documents.ts";
 
-const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
+const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), "utf8");
 
 test.each((await generateDocuments()).map(({ path, text }) => [path, text] as const))(
   "%s is what the code generates",
@@ -15,8 +15,8 @@ test.each((await generateDocuments()).map(({ path, text }) => [path, text] as co
   },
 );
 
-test("the example's settings are the schemas' defaults", () => {
-  // Each setting stands behind a #, so that a copy changes nothing; here all are switched on.
+test("the settings of .env.example are the defaults of the schemas", () => {
+  // Each setting is commented out, so that a copy of the file changes nothing. Here all are switched on.
   const example = parseEnv(read(".env.example").replaceAll(/^#(?=[A-Z_]+=.)/gm, ""));
   expect(Object.keys(example).length).toBeGreaterThan(25);
   const needed = { API_KEYS: "k", PROVIDER_API_KEY: "k", AD_SERVER_API_KEYS: "k" };
@@ -36,13 +36,13 @@ function linksOf(text: string): string[] {
 test("every relative link in the documents leads to a file", () => {
   const documents = [
     "README.md",
-    ...readdirSync(new URL("../../docs/", import.meta.url), { recursive: true, encoding: "utf8" })
+    ...readdirSync(new URL("../docs/", import.meta.url), { recursive: true, encoding: "utf8" })
       .filter((path) => path.endsWith(".md"))
       .map((path) => `docs/${path}`),
   ];
   const broken = documents.flatMap((path) =>
     linksOf(read(path))
-      .filter((target) => !existsSync(new URL(target, new URL(`../../${path}`, import.meta.url))))
+      .filter((target) => !existsSync(new URL(target, new URL(`../${path}`, import.meta.url))))
       .map((target) => `${path}: ${target}`),
   );
   expect(broken).toEqual([]);
