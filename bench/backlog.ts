@@ -1,4 +1,4 @@
-/** Fills a Redis as the relay does, by its own scripts, from several connections and with many commands under way. */
+/** Fills a Redis with entries, through the scripts of the relay itself, and measures their deliveries. */
 import { createHash } from "node:crypto";
 import {
   type AdResponseId,
@@ -19,7 +19,7 @@ import { NAIVE_QUEUE } from "./sides.ts";
 
 export interface Filling {
   readonly redisUrl: string;
-  /** Of the ids. */
+  /** The prefix of the ids. */
   readonly prefix: string;
   readonly count: number;
   readonly say?: (line: string) => void;
@@ -31,12 +31,12 @@ const BULK = 200;
 const PROGRESS_STEP = 100_000;
 const RETENTION_MS = 7 * 86_400_000;
 const DEADLINE_MS = 86_400_000;
-/** The one publisher that API_KEYS makes. */
+/** The only publisher if API_KEYS is set. */
 const PUBLISHER: PublisherId = publisherIdSchema.parse("default");
 const TEXT_HASH = createHash("sha256").update(ANSWER_TEXT).digest("base64url").slice(0, 22);
 const ACK_ID = adAckIdSchema.parse("8d3f2a9c-5b1e-8c4d-9a7f-1e2d3c4b5a69");
 
-/** Injections that wait for their acknowledgments. */
+/** Records injections that wait for their acknowledgments. */
 export function fillAwaiting(filling: Filling): Promise<void> {
   return fill(filling, (redis) => {
     const ledger = new Ledger({ redis, recordRetentionMs: RETENTION_MS });
@@ -46,7 +46,7 @@ export function fillAwaiting(filling: Filling): Promise<void> {
   });
 }
 
-/** Acknowledgments that wait for delivery, in the queue and in the ledger. */
+/** Adds acknowledgments that wait for delivery, to the queue and to the ledger. */
 export function fillQueued(filling: Filling): Promise<void> {
   return fill(filling, (redis) => {
     const ledger = new Ledger({ redis, recordRetentionMs: RETENTION_MS });
@@ -59,7 +59,7 @@ export function fillQueued(filling: Filling): Promise<void> {
   });
 }
 
-/** The naive server's jobs, with the same texts. */
+/** Adds jobs of the naive server, with the same texts. */
 export async function fillNaive({ redisUrl, prefix, count }: Filling): Promise<void> {
   const queue = new Queue(NAIVE_QUEUE, { connection: { url: redisUrl } });
   for (let first = 0; first < count; first += BULK) {
@@ -107,7 +107,7 @@ function jobOf(id: AdResponseId): DeliveryJob {
   return { v: 1, adResponseId: id, adAckId: ACK_ID, publisher: PUBLISHER, body, requestId: id };
 }
 
-/** The timed part of a delivery: between two counts of the provider. */
+/** The timed part of a round of deliveries: between two milestones of the provider. */
 export interface DeliveryRound {
   readonly count: number;
   readonly ratePerSecond: number;
@@ -116,28 +116,29 @@ export interface DeliveryRound {
 
 export interface Delivering {
   readonly provider: BenchChild;
-  /** The warm-up ends with the first count of the provider, the watched part with the second. */
+  /** The warm-up ends when the provider has received `from` acknowledgments, the watched part when it has received `to`. */
   readonly from: number;
   readonly to: number;
   readonly startWorker: () => Promise<BenchChild>;
 }
 
-/** What there is to watch from the first count on. */
+/** The state at the first milestone. */
 export interface Underway {
   readonly worker: BenchChild;
   readonly first: Reached;
   readonly last: Promise<Reached>;
 }
 
-/** Runs a worker until the provider has seen enough, then stops it. */
+/** Runs a worker until the provider has reached both milestones, then stops it. */
 export async function duringDeliveries<T>(
   { provider, from, to, startWorker }: Delivering,
   watch: (underway: Underway) => Promise<T>,
 ): Promise<T> {
-  provider.tell({ kind: "watch", milestones: [from, to] });
-  const hear = (count: number) => provider.hear(reachedSchema.refine((reached) => reached.count === count));
-  const reachedFirst = hear(from);
-  const last = hear(to);
+  provider.send({ kind: "watch", milestones: [from, to] });
+  const receive = (count: number) =>
+    provider.receive(reachedSchema.refine((reached) => reached.count === count));
+  const reachedFirst = receive(from);
+  const last = receive(to);
   await using worker = await startWorker();
   const first = await reachedFirst;
   const watched = await watch({ worker, first, last });
@@ -145,7 +146,7 @@ export async function duringDeliveries<T>(
   return watched;
 }
 
-/** Times deliveries by what reaches the provider. */
+/** Measures the rate of deliveries by the acknowledgments that reach the provider. */
 export function timeDeliveries(delivering: Delivering, pids: Pids): Promise<DeliveryRound> {
   const { provider, from, to } = delivering;
   return duringDeliveries(delivering, async ({ worker, first, last }) => {
@@ -158,14 +159,14 @@ export function timeDeliveries(delivering: Delivering, pids: Pids): Promise<Deli
   });
 }
 
-/** Starts the provider's count anew, and says at which counts it is to be told of. */
+/** The message that resets the count of the provider and sets its milestones. */
 export const milestonesSchema = z.object({ kind: z.literal("watch"), milestones: z.array(z.number()) });
 
-/** One of them. */
+/** The message that the provider sends at a milestone. */
 const reachedSchema = z.object({
   kind: z.literal("reached"),
   count: z.number(),
-  /** By the provider's clock, since 1970. */
+  /** Milliseconds since 1970, by the clock of the provider. */
   atMs: z.number(),
 });
 type Reached = z.infer<typeof reachedSchema>;

@@ -1,6 +1,7 @@
 /**
- * An ad service that answers at once, as a process of its own. It fills every injection and takes every acknowledgment;
- * those that come below /unprocessable get a 422. It tells when it has seen as many acknowledgments as it was asked for.
+ * An ad service that answers immediately, as a separate process. It fills every injection and accepts every
+ * acknowledgment, except those sent to a path below /unprocessable: they get a 422. It sends a message when the number of
+ * received acknowledgments reaches a milestone.
  */
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";

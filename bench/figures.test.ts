@@ -24,7 +24,7 @@ test("a ratio is the median of the rounds' ratios", () => {
   expect(ratioOf(figure({}))).toBe(1);
 });
 
-test("each round has a ratio of its own", () => {
+test("each round has its own ratio", () => {
   expect(ratiosOf(figure({}))).toEqual([0.9, 2, 1]);
 });
 
@@ -38,7 +38,7 @@ test.each([
   ["a ratio below its lower bound", atLeast("ratio", 1.01), false],
   ["a value on its upper bound", atMost("value", 100), true],
   ["a value above its upper bound", atMost("value", 99), false],
-])("the promise of %s is judged right", (_name, promise, isKept) => {
+])("the promise of %s is judged correctly", (_name, promise, isKept) => {
   expect(holds(figure({ promise }))).toBe(isKept);
 });
 
@@ -47,7 +47,7 @@ test("a ratio to a side that measured nothing keeps no promise", () => {
   expect(holds(figure({ against, promise: atMost("ratio", 1) }))).toBe(false);
 });
 
-test("without a promise there is nothing to keep", () => {
+test("a figure without a promise has no verdict", () => {
   expect(holds(figure({}))).toBeUndefined();
 });
 
@@ -55,23 +55,23 @@ test("the median of an odd number of values is the middle one", () => {
   expect(median([9, 1, 5])).toBe(5);
 });
 
-test("the median of an even number is the mean of both middle ones", () => {
+test("the median of an even number of values is the mean of the two middle ones", () => {
   expect(median([4, 1, 2, 9])).toBe(3);
 });
 
-test("values spread from the lowest to the highest", () => {
+test("a spread goes from the lowest to the highest value", () => {
   expect(spreadOf([4, 1, 9, 2])).toEqual({ lowest: 1, highest: 9 });
 });
 
-test.each([[[]], [[4]], [[4, Number.NaN]]])("of %j there is no spread", (values) => {
+test.each([[[]], [[4]], [[4, Number.NaN]]])("%j has no spread", (values) => {
   expect(spreadOf(values)).toBeUndefined();
 });
 
-test("a percentile is one of the values that were measured", () => {
+test("a percentile is one of the measured values", () => {
   const sorted = Array.from({ length: 200 }, (_, at) => at + 1);
   expect([percentile(sorted, 0.5), percentile(sorted, 0.99), percentile(sorted, 1)]).toEqual([101, 199, 200]);
 });
 
-test("nothing measured has no percentile but zero", () => {
+test("the percentile of no values is zero", () => {
   expect(percentile([], 0.99)).toBe(0);
 });

@@ -1,35 +1,35 @@
 import type { BenchPart } from "./options.mjs";
 
-/** One line of the table: what was measured in each round, beside what it is compared with. */
+/** One line of the table: the values of each round, and the values that they are compared with. */
 export interface Figure {
   readonly part: BenchPart;
   readonly what: string;
   readonly unit: string;
-  /** Adrelay's, round by round. */
+  /** The values of Adrelay, round by round. */
   readonly ours: readonly number[];
-  /** Measured in the same rounds. */
+  /** The other side, measured in the same rounds. */
   readonly against?: { readonly name: string; readonly values: readonly number[] };
   readonly promise?: Promised;
 }
 
-/** What is promised of a figure's median, or of the median of its ratios. */
+/** A promise about a figure's median, or about the median of its ratios. */
 export interface Promised {
   readonly of: "value" | "ratio";
   readonly bound: { readonly kind: "at_least" | "at_most"; readonly value: number };
 }
 
-/** Each round's ratio: both sides of it had the machine in the same state. */
+/** The ratio of each round. In one round both sides had the machine in the same state. */
 export function ratiosOf({ ours, against }: Figure): readonly number[] | undefined {
   return against && ours.map((value, round) => value / (against.values[round] ?? Number.NaN));
 }
 
-/** The middle one of the rounds' ratios. */
+/** The median of the rounds' ratios. */
 export function ratioOf(figure: Figure): number | undefined {
   const ratios = ratiosOf(figure);
   return ratios && median(ratios);
 }
 
-/** Whether what is promised holds; undefined of a figure without a promise. */
+/** Whether the promise holds; undefined for a figure without a promise. */
 export function holds(figure: Figure): boolean | undefined {
   const { promise } = figure;
   if (promise === undefined) {
@@ -47,7 +47,7 @@ export function atMost(of: Promised["of"], value: number): Promised {
   return { of, bound: { kind: "at_most", value } };
 }
 
-/** The value below which this share of sorted values lies; 0 of none. */
+/** The value below which this share of the sorted values lies; 0 if there are no values. */
 export function percentile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? 0;
 }
@@ -57,14 +57,14 @@ export interface Spread {
   readonly highest: number;
 }
 
-/** Of two values at the least, each of them a number; undefined of others. */
+/** The spread of at least two values. Undefined for fewer values, or if one is NaN. */
 export function spreadOf(values: readonly number[]): Spread | undefined {
   return values.length < 2 || values.some(Number.isNaN)
     ? undefined
     : { lowest: Math.min(...values), highest: Math.max(...values) };
 }
 
-/** The middle value, or the mean of the two middle ones. */
+/** The middle value, or the mean of the two middle values. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const low = sorted[Math.floor((sorted.length - 1) / 2)] ?? Number.NaN;

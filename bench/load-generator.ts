@@ -1,6 +1,6 @@
 /**
- * Sends load, as a process of its own: it shares no event loop with what it measures. Latencies are kept one by
- * one, so percentiles are exact.
+ * Sends load. It runs as a separate process, so it shares no event loop with the server that it measures. It keeps every
+ * single latency, so percentiles are exact.
  */
 import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
 import { Client } from "undici";
@@ -13,7 +13,7 @@ process.on("message", (message) => {
 process.on("disconnect", () => process.exit(0));
 process.send?.({ kind: "ready" });
 
-/** What one run has seen so far. */
+/** The results of a run so far. */
 interface Tally {
   readonly startedAtMs: number;
   latenciesMs: number[];
@@ -61,7 +61,7 @@ async function lane(plan: LoadPlan, tally: Tally, client: Client): Promise<void>
     if (failure !== undefined) {
       tally.failures += 1;
       tally.failure = failure;
-      // A request that fails at once must not keep this process from everything else.
+      // If requests fail immediately, this loop must not block the event loop.
       await nextTurn();
       continue;
     }
@@ -70,8 +70,8 @@ async function lane(plan: LoadPlan, tally: Tally, client: Client): Promise<void>
 }
 
 /**
- * The moment from which the n-th request's latency counts: when it was due, if its connection is free only now. What a
- * timer is late is this process' own and doesn't count.
+ * Waits until the n-th request is due and returns the time from which its latency counts. If the connection became free
+ * only after the due time, the latency counts from the due time. The delay of a late timer is our own and doesn't count.
  */
 async function untilDue({ ratePerSecond }: LoadPlan, tally: Tally, n: number): Promise<number> {
   const nowMs = performance.now();
@@ -87,7 +87,7 @@ function bodyOf({ body }: LoadPlan, n: number): string {
   return body.kind === "fixed" ? body.text : acknowledgmentBody(benchId(body.prefix, n));
 }
 
-/** Undefined if the answer is as expected. */
+/** Sends one request. Resolves to undefined if the answer is as expected, otherwise to what was wrong. */
 function post(
   { path, headers, status }: LoadPlan,
   client: Client,

@@ -8,16 +8,16 @@ import {
   startChild,
 } from "./processes.ts";
 
-/** A timed part, with the CPU time that the watched processes and the generator used in it. */
+/** The result of a timed part, with the CPU time that the watched processes and the generator used in it. */
 export interface LoadRound extends LoadResult {
   readonly ratePerSecond: number;
   readonly cpuMs: CpuTimes;
 }
 
-/** Answers such as a 503 are shown beside the rate, which leaves them out; with more of them nothing is measured. */
+/** Failed requests are shown beside the rate, which leaves them out. With a larger share the round is void. */
 const FAILED_SHARE_MAX = 0.1;
 
-/** Load that failed measures nothing. */
+/** Too many requests of a round failed. */
 class LoadFailedError extends Error {
   override readonly name = "LoadFailedError";
 }
@@ -32,9 +32,9 @@ export async function runLoad(
   watched: Pids,
 ): Promise<LoadRound> {
   const pids = { ...watched, load: generator.pid };
-  const begun = generator.hear(loadBegunSchema);
-  const ended = generator.hear(loadResultSchema);
-  generator.tell({ kind: "load", ...plan });
+  const begun = generator.receive(loadBegunSchema);
+  const ended = generator.receive(loadResultSchema);
+  generator.send({ kind: "load", ...plan });
   await begun;
   const before = cpuTimesOf(pids);
   const result = await ended;
@@ -45,7 +45,7 @@ export async function runLoad(
   return { ...result, ratePerSecond: (result.count / result.durationMs) * 1000, cpuMs };
 }
 
-/** What a load generator is asked for. */
+/** The message that asks the generator for load. */
 export const loadPlanSchema = z.object({
   kind: z.literal("load"),
   origin: z.string(),
@@ -53,16 +53,16 @@ export const loadPlanSchema = z.object({
   headers: z.record(z.string(), z.string()),
   connections: z.number(),
   /**
-   * Open loop: this many requests are due each second, however long answers take; one that finds all connections busy
-   * waits, and that counts. Without it, closed loop: each connection sends its next request once it has the answer.
+   * Open loop: so many requests are due each second, however long the answers take. If all connections are busy, a request
+   * waits, and the wait counts. Without a rate it is a closed loop: each connection sends its next request after the answer.
    */
   ratePerSecond: z.number().optional(),
   body: z.discriminatedUnion("kind", [
-    /** Acknowledgments of ids that follow one another. */
+    /** Acknowledgments with consecutive ids. */
     z.object({ kind: z.literal("acknowledgments"), prefix: z.string() }),
     z.object({ kind: z.literal("fixed"), text: z.string() }),
   ]),
-  /** The one status that is no failure. */
+  /** Every other status is a failure. */
   status: z.number(),
   length: z.discriminatedUnion("kind", [
     z.object({ kind: z.literal("time"), warmupMs: z.number(), durationMs: z.number() }),
@@ -71,22 +71,22 @@ export const loadPlanSchema = z.object({
 });
 export type LoadPlan = z.infer<typeof loadPlanSchema>;
 
-/** Told when the warm-up is over. */
+/** The message that the generator sends after the warm-up. */
 const loadBegunSchema = z.object({ kind: z.literal("begun") });
 
-/** Told in the end. */
+/** The message that the generator sends in the end. */
 const loadResultSchema = z.object({
   kind: z.literal("ended"),
-  /** Answers as expected, within the timed part. */
+  /** Expected answers within the timed part. */
   count: z.number(),
   durationMs: z.number(),
   p50Ms: z.number(),
   p99Ms: z.number(),
-  /** How many requests were sent, the warm-up's too. */
+  /** All requests that were sent, including those of the warm-up. */
   sent: z.number(),
-  /** Answers with another status, and requests without an answer, in all. */
+  /** All answers with another status, and requests without an answer. */
   failures: z.number(),
-  /** One of them. */
+  /** One of the failures. */
   failure: z.string(),
 });
 export type LoadResult = z.infer<typeof loadResultSchema>;
@@ -95,13 +95,13 @@ const SENTENCE =
   'For a first marathon, look for a shoe with "enough" cushioning; the Velmora Drift is a good example.\n';
 const TEXT_CHARS = 2048;
 
-/** What a model answered: 2 KB. */
+/** The answer of a model: 2 KB. */
 export const ANSWER_TEXT = SENTENCE.repeat(Math.ceil(TEXT_CHARS / SENTENCE.length)).slice(0, TEXT_CHARS);
 
 const ESCAPED = JSON.stringify(ANSWER_TEXT);
 const NUMBER_DIGITS = 12;
 
-/** The n-th ad response of a series; a prefix is eight hex digits. */
+/** The id of the n-th ad response of a series. A prefix has eight hex digits. */
 export function benchId(prefix: string, n: number): string {
   return `${prefix}-0000-4000-8000-${n.toString(16).padStart(NUMBER_DIGITS, "0")}`;
 }
@@ -111,7 +111,7 @@ export function acknowledgmentBody(id: string): string {
   return `{"ad_response_id":"${id}","llm_response":${ESCAPED}}`;
 }
 
-/** A prefix that no other series of this run has. */
+/** A prefix that no other series of this run uses. */
 export function freshPrefix(): string {
   series += 1;
   return series.toString(16).padStart(8, "0");

@@ -6,32 +6,32 @@ import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 
-/** A process of the benchmark. Its output goes to a file, as a log collector would take it. */
+/** A process of the benchmark. Its output goes to a file, as with a log collector. */
 export interface BenchChild extends AsyncDisposable {
   readonly name: string;
   readonly pid: number;
-  /** From spawn to ready. */
+  /** The time from spawn to ready. */
   readonly startMs: number;
-  tell(message: Readonly<Record<string, unknown>>): void;
-  /** The next message of this form; rejects if the process ends before. */
-  hear<T>(schema: z.ZodType<T>): Promise<T>;
-  /** SIGTERM, and waits. */
+  send(message: Readonly<Record<string, unknown>>): void;
+  /** The next message of this form. Rejects if the process ends before. */
+  receive<T>(schema: z.ZodType<T>): Promise<T>;
+  /** Sends SIGTERM and waits for the end. */
   stop(): Promise<void>;
 }
 
 export interface ChildOptions {
   readonly name: string;
-  /** Below the repository's root. */
+  /** The path from the repository's root. */
   readonly script: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Where its log goes. */
+  /** The folder of its log. */
   readonly folder: string;
   readonly nodeArgs?: readonly string[];
-  /** Answers 2xx once the process is ready; without it, the process tells by a message. */
+  /** A URL that answers 2xx once the process is ready. Without it, the process sends a message. */
   readonly readyUrl?: string;
 }
 
-/** A process that ended while it was still needed. */
+/** A process ended while it was still needed. */
 class ChildEndedError extends Error {
   override readonly name = "ChildEndedError";
 }
@@ -50,7 +50,7 @@ export async function startChild(options: ChildOptions): Promise<BenchChild> {
   const startedAtMs = performance.now();
   const child = spawn(process.execPath, [...nodeArgs, fileURLToPath(new URL(script, ROOT))], {
     env: { PATH: process.env["PATH"], ...env },
-    // The channel is there for its end too: if this process is killed, the child hears of it and stops.
+    // If this process is killed, the IPC channel closes. Then the child stops.
     stdio: ["ignore", log, log, "ipc"],
   });
   closeSync(log);
@@ -58,14 +58,14 @@ export async function startChild(options: ChildOptions): Promise<BenchChild> {
   const exited = once(child, "exit").then(() => {
     ended.abort(new ChildEndedError(`${name} ended; its log: ${logFile}`));
   });
-  const hear = <T>(schema: z.ZodType<T>) => hearFrom(child, ended.signal, schema);
+  const receive = <T>(schema: z.ZodType<T>) => receiveFrom(child, ended.signal, schema);
   const stop = async () => {
     child.kill("SIGTERM");
     const killer = setTimeout(() => child.kill("SIGKILL"), STOP_TIMEOUT_MS);
     await exited;
     clearTimeout(killer);
   };
-  const ready = readyUrl === undefined ? hear(READY) : untilAnswering(readyUrl, ended.signal);
+  const ready = readyUrl === undefined ? receive(READY) : untilAnswering(readyUrl, ended.signal);
   await ready.catch(async (error: unknown) => {
     await stop();
     throw error;
@@ -74,15 +74,15 @@ export async function startChild(options: ChildOptions): Promise<BenchChild> {
     name,
     pid: child.pid ?? 0,
     startMs: performance.now() - startedAtMs,
-    tell: (message) => void child.send(message),
-    hear,
+    send: (message) => void child.send(message),
+    receive,
     stop,
     [Symbol.asyncDispose]: stop,
   };
 }
 
-function hearFrom<T>(child: ChildProcess, ended: AbortSignal, schema: z.ZodType<T>): Promise<T> {
-  const heard = new Promise<T>((resolve, reject) => {
+function receiveFrom<T>(child: ChildProcess, ended: AbortSignal, schema: z.ZodType<T>): Promise<T> {
+  const received = new Promise<T>((resolve, reject) => {
     const onEnded = () => reject(ended.reason);
     const onMessage = (message: unknown) => {
       const parsed = schema.safeParse(message);
@@ -98,9 +98,9 @@ function hearFrom<T>(child: ChildProcess, ended: AbortSignal, schema: z.ZodType<
       onEnded();
     }
   });
-  // Some are asked for early and awaited later, or not at all once something else has failed.
-  heard.catch(() => {});
-  return heard;
+  // A caller may await the message later, or never after another failure: that is no unhandled rejection.
+  received.catch(() => {});
+  return received;
 }
 
 const READY = z.object({ kind: z.literal("ready") });
@@ -119,29 +119,29 @@ async function untilAnswering(url: string, ended: AbortSignal): Promise<void> {
   throw new ChildEndedError(`${url} answers nothing`);
 }
 
-/** Processes by what they are, each with its pid. */
+/** Pids by the name of the process. */
 export type Pids = Readonly<Record<string, number>>;
 
-/** CPU time that each used, user and system. */
+/** CPU time in ms, user and system, by the name of the process. */
 export type CpuTimes = Readonly<Record<string, number>>;
 
-/** Linux counts CPU time in hundredths of a second for programs, whatever its clock does. */
+/** Linux reports CPU time in hundredths of a second, independent of the tick rate of the kernel. */
 const MS_PER_TICK = 10;
 const USER_TIME_AT = 11;
 const SYSTEM_TIME_AT = 12;
 const BYTES_PER_KB = 1024;
 
-/** CPU time so far, in ms, from /proc/<pid>/stat. */
+/** The CPU time used so far, from /proc/<pid>/stat. */
 export function cpuTimesOf(pids: Pids): CpuTimes {
   return Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, cpuMsOf(pid)]));
 }
 
-/** What each used between two looks. */
+/** The CPU time used between two measurements. */
 export function cpuBetween(before: CpuTimes, after: CpuTimes): CpuTimes {
   return Object.fromEntries(Object.entries(after).map(([name, ms]) => [name, ms - (before[name] ?? 0)]));
 }
 
-/** Memory that a process has now, resident. */
+/** The resident memory of a process now. */
 export function rssBytesOf(pid: number): number {
   const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
   return Number(kilobytes) * BYTES_PER_KB;
@@ -149,7 +149,7 @@ export function rssBytesOf(pid: number): number {
 
 function cpuMsOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // The second field is a name in parentheses, which may hold blanks.
+  // The second field is a name in parentheses, which may contain spaces.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[USER_TIME_AT]) + Number(fields[SYSTEM_TIME_AT])) * MS_PER_TICK;
 }

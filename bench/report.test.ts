@@ -33,19 +33,19 @@ const [INTAKE, FAILED, INJECTION, REDIS, DELIVERY] = FIGURES.map((figure) =>
   formatTable([figure]).split("\n").at(-1),
 );
 
-test("a promised ratio stands with the lowest and the highest of the rounds", () => {
+test("a promised ratio is followed by its lowest and highest round", () => {
   expect(INTAKE).toMatch(
     /^acknowledgments +5000\/s +5000\/s +naive server +1\.00 \(0\.80–1\.20\) +ratio ≥ 1 +holds$/,
   );
 });
 
-test("a promised value stands with its spread, and so does the ratio beside it", () => {
+test("a promised value is followed by its spread, and so is the ratio", () => {
   expect(INJECTION).toMatch(
     /^added p50 +0\.50 ms \(0\.30–10\.25\) +0\.30 ms +bare proxy +2\.00 \(1\.00–2\.05\) +value ≤ 1 +holds$/,
   );
 });
 
-test("a value that nothing is promised of is a median alone", () => {
+test("a value without a promise is only a median", () => {
   expect(REDIS).toMatch(/awaiting +332 B$/);
 });
 
@@ -53,11 +53,11 @@ test("one round has no spread", () => {
   expect(DELIVERY).toMatch(/^deliveries +10\.0\/s +value ≥ 20 +FAILS$/);
 });
 
-test("where nothing was measured on either side there is no ratio", () => {
+test("there is no ratio if both sides are zero", () => {
   expect(FAILED).toMatch(/failed +0\.00 % +0\.00 % +naive server$/);
 });
 
-test("each part is a block of the terminal's table, below its name", () => {
+test("each part is a block of the terminal's table, headed by its name", () => {
   const blocks = formatTable(FIGURES).split("\n\n");
   expect(blocks.map((block) => /^\w+/.exec(block)?.[0])).toEqual([
     "intake",
@@ -68,7 +68,7 @@ test("each part is a block of the terminal's table, below its name", () => {
   expect(blocks[0]?.split("\n")).toHaveLength(3);
 });
 
-test("the Markdown table has a line for each figure below its head", () => {
+test("the Markdown table has a head and a line for each figure", () => {
   const lines = formatMarkdown(FIGURES).split("\n");
   expect(lines).toHaveLength(2 + FIGURES.length);
   expect(new Set(lines.map((line) => line.split("|").length)).size).toBe(1);

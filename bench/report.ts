@@ -7,8 +7,8 @@ import { startBenchRedis } from "./sides.ts";
 const HEAD = ["what", "Adrelay", "against", "", "ratio", "promised", ""] as const;
 
 /**
- * The table for a terminal: of each part a block of its own, headed by its name and no wider than its figures are. A
- * part's figures come one after the other.
+ * The table for a terminal. Each part has a block with its own column widths, headed by its name. The figures of a part
+ * must be adjacent.
  */
 export function formatTable(figures: readonly Figure[]): string {
   return [...Map.groupBy(figures, ({ part }) => part)]
@@ -23,7 +23,7 @@ export function formatMarkdown(figures: readonly Figure[]): string {
   return rows.map((row) => `| ${row.join(" | ")} |`).join("\n");
 }
 
-/** How many of the promises that were measured hold. */
+/** How many of the measured promises hold. */
 export function formatVerdict(figures: readonly Figure[]): string {
   const verdicts = figures.map(holds).filter((verdict) => verdict !== undefined);
   return `${verdicts.filter(Boolean).length} of ${verdicts.length} promises hold`;
@@ -41,7 +41,7 @@ function formatBlock(rows: readonly (readonly string[])[]): string {
     .join("\n");
 }
 
-/** Medians of the rounds, and the spread of what rounds are compared by: of ratios, and of a value that is promised. */
+/** The medians of the rounds, and the spread of the ratios and of a promised value. */
 function cellsOf(figure: Figure): readonly string[] {
   const { what, unit, ours, against, promise } = figure;
   return [
@@ -71,7 +71,7 @@ function describeRatios(ratios: readonly number[] = []): string {
   return Number.isNaN(middle) ? "" : `${middle.toFixed(RATIO_DIGITS)}${describeSpread(ratios, RATIO_DIGITS)}`;
 }
 
-/** With the digits of the median that it stands behind. */
+/** Has as many digits as the median before it. */
 function describeSpread(values: readonly number[], digits: number): string {
   const spread = spreadOf(values);
   return spread === undefined ? "" : ` (${spread.lowest.toFixed(digits)}–${spread.highest.toFixed(digits)})`;
@@ -90,7 +90,7 @@ function verdictOf(figure: Figure): string {
   return verdict === undefined ? "" : verdict ? "holds" : "FAILS";
 }
 
-/** What the figures were measured on. */
+/** The machine that the figures were measured on. */
 export interface Machine {
   readonly cpu: string;
   readonly cores: number;
@@ -124,7 +124,7 @@ export function formatMachine({ cpu, cores, memoryGb, kernel, node, redis, atIso
 
 const RESULTS_FILE = new URL("./results.md", import.meta.url);
 
-/** Writes bench/results.md anew. */
+/** Overwrites bench/results.md. */
 export function writeResults(
   { parts, rounds, roundMs }: Bench,
   machine: Machine,

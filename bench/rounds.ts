@@ -1,24 +1,24 @@
 import type { BenchOptions } from "./options.mjs";
 
-/** Where a run takes place. */
+/** The surroundings of a run. */
 interface BenchPlace {
-  /** For logs and for what processes keep; removed in the end. */
+  /** For logs and files of the processes. It is removed in the end. */
   readonly folder: string;
-  /** Tells of progress. */
+  /** Prints progress. */
   readonly say: (line: string) => void;
 }
 
 /** One run of the benchmark. */
 export interface Bench extends BenchOptions, BenchPlace {}
 
-/** Before each timed round and not counted: code is compiled, connections are made. */
+/** Runs before each timed round and is not counted: in it code is compiled and connections are opened. */
 export const WARMUP_MS = 4000;
-/** The same where the round has started its server. */
+/** The same for a round that has just started its server. */
 export const COLD_WARMUP_MS = 8000;
 
 /**
- * Runs the sides of a comparison in turns: A, B, B, A …, so that what changes through a run does no side a favour; what
- * each gave, round by round.
+ * Runs the sides of a comparison in turns: A, B, B, A …. So a change during the run favours no side. Returns the results
+ * of each side, round by round.
  */
 export async function inTurns<Side extends string, T>(
   rounds: number,
@@ -31,6 +31,6 @@ export async function inTurns<Side extends string, T>(
       given.set(name, [...(given.get(name) ?? []), await run(round)]);
     }
   }
-  // The keys are those of `sides`: fromEntries knows them as strings alone.
+  // The keys are those of `sides`, but the type of fromEntries only knows strings.
   return Object.fromEntries(given) as Record<Side, T[]>;
 }

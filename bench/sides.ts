@@ -1,11 +1,11 @@
-/** The processes that are compared, each on ports of its own. */
+/** The processes and Redis servers that are compared. Each has its own port. */
 import { freePort, startTestRedis } from "@adrelay/dev-servers";
 import { TEST_API_KEY } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { type BenchChild, startChild } from "./processes.ts";
 import type { Bench } from "./rounds.ts";
 
-/** A process that takes requests. */
+/** A process that serves requests. */
 export interface Served extends BenchChild {
   readonly origin: string;
 }
@@ -13,7 +13,7 @@ export interface Served extends BenchChild {
 /** The queue between the naive server and the bare worker. */
 export const NAIVE_QUEUE = "acknowledgments";
 
-/** Attempts that run at once, on both sides. */
+/** Delivery attempts that run simultaneously, on both sides. */
 const CONCURRENCY = 50;
 
 export interface Surroundings {
@@ -94,24 +94,24 @@ function served(port: number, child: BenchChild): Served {
 
 export type Appendfsync = "everysec" | "always";
 
-/** A Redis of one side's own. */
+/** A Redis that only one side uses. */
 export interface BenchRedis extends AsyncDisposable {
   readonly url: string;
   readonly pid: number;
-  /** For what a part asks and prepares itself; not for load. */
+  /** For preparations and questions of the benchmark itself, not for load. */
   readonly client: Redis;
-  /** A number out of INFO. */
+  /** A number from INFO. */
   info(section: string, field: string): Promise<number>;
 }
 
 /**
- * Its append-only file isn't rewritten: within a round of seconds Redis would do so at 64 MB, which one side reaches and
- * the other one may just not.
+ * Starts a Redis that never rewrites its append-only file. By default a rewrite starts at 64 MB. In a round of some
+ * seconds one side could reach that size and the other one just not, which would distort the comparison.
  */
 export async function startBenchRedis(appendfsync: Appendfsync = "everysec"): Promise<BenchRedis> {
   const redis = await startTestRedis(["--appendfsync", appendfsync, "--auto-aof-rewrite-percentage", "0"]);
   const client = new Redis(redis.url);
-  // A command that Redis doesn't answer tells of it; after Ctrl-C none is under way.
+  // If Redis is gone, the commands reject. After Ctrl-C no command is under way, so the error event is no news.
   client.on("error", () => {});
   const info = async (section: string, field: string) => {
     const text = await client.info(section);

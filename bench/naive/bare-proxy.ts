@@ -1,4 +1,4 @@
-/** The naive way for injections: an Express that passes bodies on with undici, unread. */
+/** The naive way for injections: an Express server that passes unread bodies on with undici. */
 import { INJECTION_PATH } from "@adrelay/contract";
 import express from "express";
 import { request } from "undici";

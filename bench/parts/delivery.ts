@@ -1,17 +1,16 @@
 /**
- * Acknowledgments a second through the worker to a provider that answers at once, against a bare BullMQ Worker with
- * undici.request. Each round has a fresh Redis with a backlog, queued before; the timed part lies within it.
+ * Compares deliveries per second to a provider that answers immediately with those of a bare BullMQ Worker with
+ * undici.request. Each round has a fresh Redis with a queued backlog. The timed part lies within the backlog.
  */
-
 import { type DeliveryRound, fillNaive, fillQueued, timeDeliveries } from "../backlog.ts";
 import { atLeast, type Figure } from "../figures.ts";
 import { freshPrefix } from "../load.ts";
 import { type Bench, inTurns } from "../rounds.ts";
 import { type Served, startBareWorker, startBenchRedis, startProvider, startWorker } from "../sides.ts";
 
-/** The backlog of a round, for each second of it. */
+/** The backlog of a round, for each second of the round. */
 const PER_SECOND = 9000;
-/** The shares of the backlog after which the timed part begins and ends. */
+/** The timed part begins and ends after these shares of the backlog. */
 const WARM_AT = 0.5;
 const END_AT = 0.95;
 const MS_PER_SECOND = 1000;

@@ -1,7 +1,7 @@
 /**
- * Intake and delivery beside a backlog, in the ledger and in the queue, against the same beside an empty one; and how
- * long the largest backlog takes to drain. Each size has a Redis of its own; the rounds of all sizes go by turns, first
- * those of intake, then those of delivery, so that what is compared lies close together in time.
+ * Compares intake and delivery beside a large backlog with the same beside an empty one, and measures how fast the
+ * largest backlog drains. Each size has its own Redis. The rounds of all sizes alternate, first for intake, then for
+ * delivery, so that compared rounds are close together in time.
  */
 
 import { DeliveryQueue } from "@adrelay/queue";
@@ -20,10 +20,10 @@ import {
 } from "../sides.ts";
 import { intakePlan, NO_PROVIDER } from "./intake.ts";
 
-/** Deliveries of a round, for each second of it: so many are queued before. */
+/** So many acknowledgments are queued before a round of deliveries, for each second of the round. */
 const PER_SECOND = 5000;
 const WARM_SHARE = 0.25;
-/** At the end of an empty backlog there is less and less to do at once. */
+/** The timed part ends before the last deliveries, because then fewer and fewer run in parallel. */
 const END_SHARE = 0.95;
 const MS_PER_SECOND = 1000;
 
@@ -40,7 +40,10 @@ export async function measureGrowth(bench: Bench): Promise<Figure[]> {
     bench.say(`${size} filled in ${secondsSince(startedAtMs).toFixed(0)} s`);
   }
   const ratesOf = (step: Step) => inTurns(bench.rounds, roundsBeside(bench, sizes, step));
-  const intake = await ratesOf({ name: "intake", run: (redis) => takeIn(bench, generator, redis) });
+  const intake = await ratesOf({
+    name: "intake",
+    run: (redis) => measureIntakeBeside(bench, generator, redis),
+  });
   const delivery = await ratesOf({ name: "delivery", run: (redis) => deliver(bench, provider, redis) });
   const figures = bench.growth.flatMap((size) => [
     compare(`intake beside ${size}`, intake[`${size}`] ?? [], intake["0"] ?? []),
@@ -56,11 +59,11 @@ export async function measureGrowth(bench: Bench): Promise<Figure[]> {
 
 interface Step {
   readonly name: string;
-  /** The rate a second of one round. */
+  /** Runs one round and returns its rate per second. */
   readonly run: (redis: BenchRedis) => Promise<number>;
 }
 
-/** A round of a step for each size, by the size's name. The one without a backlog is emptied before. */
+/** The rounds of a step, by size. The Redis without a backlog is emptied before each round. */
 function roundsBeside(bench: Bench, sizes: ReadonlyMap<number, BenchRedis>, { name, run }: Step) {
   const roundOf = async (size: number, redis: BenchRedis) => {
     if (size === 0) {
@@ -73,7 +76,7 @@ function roundsBeside(bench: Bench, sizes: ReadonlyMap<number, BenchRedis>, { na
   return Object.fromEntries([...sizes].map(([size, redis]) => [`${size}`, () => roundOf(size, redis)]));
 }
 
-async function takeIn(bench: Bench, generator: BenchChild, redis: BenchRedis): Promise<number> {
+async function measureIntakeBeside(bench: Bench, generator: BenchChild, redis: BenchRedis): Promise<number> {
   await using gateway = await startGateway(bench, { redisUrl: redis.url, providerUrl: NO_PROVIDER });
   const plan = intakePlan(gateway, bench.roundMs, freshPrefix());
   return (await runLoad(generator, plan, {})).ratePerSecond;
@@ -81,7 +84,7 @@ async function takeIn(bench: Bench, generator: BenchChild, redis: BenchRedis): P
 
 async function deliver(bench: Bench, provider: Served, redis: BenchRedis): Promise<number> {
   const count = (PER_SECOND * bench.roundMs) / MS_PER_SECOND;
-  // Beside a backlog there is enough, but Redis and its disk are to have the same behind them.
+  // A backlog would have enough to deliver. But Redis and its disk must have done the same work before, on every side.
   await fillQueued({ redisUrl: redis.url, prefix: freshPrefix(), count });
   const place = { redisUrl: redis.url, providerUrl: provider.origin };
   const startWorkerOf = () => startWorker(bench, place);
@@ -89,7 +92,7 @@ async function deliver(bench: Bench, provider: Served, redis: BenchRedis): Promi
   return (await timeDeliveries({ provider, from, to, startWorker: startWorkerOf }, {})).ratePerSecond;
 }
 
-/** Delivers all that there is; the rate of it a second. */
+/** Delivers the whole backlog and returns the rate per second. */
 async function drain(bench: Bench, provider: Served, redis: BenchRedis): Promise<number> {
   const queue = new DeliveryQueue({ redis: redis.client });
   const { waiting } = await queue.counts();

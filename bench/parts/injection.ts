@@ -1,8 +1,8 @@
 /**
- * What an injection takes through the gateway, over calling the provider directly, and its throughput against a bare
- * Express proxy. All of them run throughout; the rounds go by turns. Closed loop: with many connections on few cores,
- * latency is mostly the wait for a turn. Open loop, at a rate that all can serve: what a caller of a gateway waits that
- * isn't saturated.
+ * Measures the latency that the gateway adds to a direct call of the provider, and compares its throughput with a bare
+ * Express proxy. All processes run the whole time; their rounds alternate. In a closed loop with many connections on few
+ * cores, the latency is mostly the wait for a turn. The open loop has a rate that all sides can serve: it shows how long
+ * a caller waits for a gateway that is not saturated.
  */
 import { API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
 import { TEST_API_KEY, TEST_INJECTION } from "@adrelay/testkit";
@@ -14,7 +14,7 @@ import { type Served, startBareProxy, startBenchRedis, startGateway, startProvid
 
 interface Load {
   readonly connections: number;
-  /** Open loop; without it closed. */
+  /** With a rate it is an open loop, without one a closed loop. */
   readonly ratePerSecond?: number;
 }
 
@@ -26,7 +26,7 @@ const LOADS: readonly Load[] = [
 ];
 const THROUGHPUT_CONNECTIONS = 64;
 const US_PER_MS = 1000;
-/** Of added latency, by load. */
+/** The promises about added latency, by load. */
 const PROMISES: Readonly<Record<string, Promised>> = {
   "p50, 1 connections": atMost("value", 1),
   "p99, 16 connections": atMost("value", 5),

@@ -1,7 +1,7 @@
 /**
- * Acknowledgments a second and their latency, against the naive server. Each round starts both afresh, each with a Redis
- * of its own. The gateway is measured with ids that it never saw (UNKNOWN_ACK=accept, as is the default), and with those
- * of injections that were recorded before.
+ * Compares acknowledgments per second and their latency with the naive server. Each round starts each side anew, with its
+ * own Redis. The gateway is measured with unknown ids (UNKNOWN_ACK=accept, the default) and with the ids of recorded
+ * injections.
  */
 import { ACKNOWLEDGE_PATH, API_KEY_HEADER } from "@adrelay/contract";
 import { TEST_API_KEY } from "@adrelay/testkit";
@@ -13,9 +13,9 @@ import { type Bench, COLD_WARMUP_MS, inTurns } from "../rounds.ts";
 import { type Appendfsync, type Served, startBenchRedis, startGateway, startNaiveServer } from "../sides.ts";
 
 const INTAKE_CONNECTIONS = 64;
-/** More than either side could take, so that recorded injections don't run out. */
+/** More than either side can accept, so that the recorded injections don't run out. */
 const RATE_MAX_PER_SECOND = 20_000;
-/** Nothing listens there: the gateway asks no provider about acknowledgments. */
+/** Nothing listens there. The gateway does not call the provider for acknowledgments. */
 export const NO_PROVIDER = "http://127.0.0.1:9";
 const MS_PER_SECOND = 1000;
 
@@ -63,7 +63,7 @@ async function runRound(bench: Bench, appendfsync: Appendfsync, side: Side): Pro
   return { ...round, rssBytes: rssBytesOf(server.pid) };
 }
 
-/** Acknowledgments whose callers don't wait for an outcome. */
+/** Load of acknowledgments whose callers don't wait for the outcome. */
 export function intakePlan({ origin }: Served, durationMs: number, prefix: string): Omit<LoadPlan, "kind"> {
   return {
     origin,

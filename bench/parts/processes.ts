@@ -1,4 +1,4 @@
-/** How long each process takes to start, and its memory at rest and at load, against the naive ones. */
+/** Compares the start-up time of each process, and its memory at rest and under load, with the naive processes. */
 import { setTimeout as wait } from "node:timers/promises";
 import type { Figure } from "../figures.ts";
 import { freshPrefix, runLoad, startLoadGenerator } from "../load.ts";
@@ -17,7 +17,7 @@ import { intakePlan } from "./intake.ts";
 
 const REST_MS = 3000;
 
-/** Of one process. */
+/** The measurements of one process. */
 interface Measured {
   readonly startMs: number;
   readonly atRestBytes: number;
@@ -56,7 +56,7 @@ interface Starts {
   readonly startWorker: typeof startWorker;
 }
 
-/** Both processes of a side, at rest and then at the load of acknowledgments. */
+/** Measures both processes of a side at rest, and then under a load of acknowledgments. */
 async function runPair(bench: Bench, provider: Served, starts: Starts): Promise<Pair> {
   await using redis = await startBenchRedis();
   const place = { redisUrl: redis.url, providerUrl: provider.origin };

@@ -1,7 +1,7 @@
 /**
- * Memory of an entry in each state, in all that Redis keeps of it: `used_memory` over 10,000 entries, once nothing
- * moves any more. Others before them have made what there is but once, and have filled what has a bound: BullMQ's
- * stream of the latest 10,000 events. Acknowledgments are those of recorded injections.
+ * The memory that Redis uses for an entry in each state: the growth of `used_memory` over 10,000 entries, after it has
+ * settled. Other entries come before them. They create everything that exists only once, and fill everything that is
+ * bounded, such as BullMQ's stream of the latest 10,000 events. All acknowledgments are for recorded injections.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { duringDeliveries, type Filling, fillAwaiting, fillNaive, fillQueued } from "../backlog.ts";
@@ -14,7 +14,7 @@ const FIRST_ENTRIES = 6000;
 const ENTRIES = 10_000;
 const LOOK_INTERVAL_MS = 500;
 const LOOKS_MAX = 40;
-/** Two looks that differ by less than this have found it settled. */
+/** If two measurements differ by less than this, the memory has settled. */
 const SETTLED_BYTES = 2000;
 
 type Fill = (filling: Filling) => Promise<void>;
@@ -55,7 +55,7 @@ async function fillKnown(filling: Filling): Promise<void> {
   await fillQueued(filling);
 }
 
-/** Queues acknowledgments and lets a worker end all of them. */
+/** Queues acknowledgments and lets a worker process all of them. */
 function fillThenWork(bench: Bench, provider: Served, providerUrl: string): Fill {
   return async (filling) => {
     await fillKnown(filling);

@@ -2,13 +2,13 @@ import { connect } from "node:net";
 import { createInterface } from "node:readline";
 import type { BenchRedis } from "../sides.ts";
 
-/** What Redis was asked meanwhile. */
+/** The commands that Redis ran. */
 export interface RedisTraffic {
-  /** Commands that came over a connection: round trips, unless pipelined. */
+  /** Commands that came over a connection: each is a round trip unless it was pipelined. */
   readonly asked: number;
   /** Commands that scripts ran. */
   readonly inScripts: number;
-  /** Commands by name, those of scripts as `script: name`. */
+  /** The number of commands by name. Commands of scripts have names such as `script: get`. */
   readonly names: ReadonlyMap<string, number>;
 }
 
@@ -18,13 +18,13 @@ export interface RedisBytes {
 }
 
 const SCRIPT_PREFIX = "script: ";
-/** What MONITOR tells of a command: its time, where it came from, its name. */
+/** A line of MONITOR: the time of a command, its origin, its name. */
 const MONITOR_LINE = /^\+\d+\.\d+ \[\d+ ([^\]]*)\] "([^"]*)"(.*)$/;
 const END_MARK = "end of the watch";
 
 /**
- * Watches each command by MONITOR while `run` runs. On a bare socket: the client library takes lines that come along
- * with MONITOR's own answer for answers to other commands.
+ * Watches every command with MONITOR while `run` runs. It uses a plain socket: if lines arrive together with MONITOR's
+ * own answer, the client library mistakes them for answers to other commands.
  */
 export async function watchCommands(redis: BenchRedis, run: () => Promise<unknown>): Promise<RedisTraffic> {
   const names = new Map<string, number>();
@@ -55,7 +55,7 @@ export async function watchCommands(redis: BenchRedis, run: () => Promise<unknow
   return { asked: sumOf(false), inScripts: sumOf(true), names };
 }
 
-/** Counts what goes over Redis' connections while `run` runs; the questions about it are a few hundred bytes. */
+/** Counts the bytes on all connections of Redis while `run` runs. The two measurements themselves add a few hundred bytes. */
 export async function countBytes(redis: BenchRedis, run: () => Promise<unknown>): Promise<RedisBytes> {
   const look = async () => ({
     in: await redis.info("stats", "total_net_input_bytes"),

@@ -1,4 +1,4 @@
-/** What Redis is asked and what it keeps: commands and bytes of each step, and memory of an entry in each state. */
+/** The cost in Redis: commands and bytes of each step, and the memory of an entry in each state. */
 
 import { setTimeout as wait } from "node:timers/promises";
 import { duringDeliveries, fillAwaiting, fillNaive, fillQueued } from "../backlog.ts";
@@ -25,21 +25,21 @@ export async function measureRedis(bench: Bench): Promise<Figure[]> {
   return [...(await measureCommands(bench)), ...(await measureMemory(bench))];
 }
 
-/** Of each step, watched for its commands, and again for its bytes: MONITOR would add to them. */
+/** So many steps are watched for their commands, and as many again for their bytes, because MONITOR would add bytes. */
 const STEPS = 2000;
 const CONNECTIONS = 16;
-/** Commands that are rarer than this in a step are not told of. */
+/** Commands that are rarer than this per step are not printed. */
 const SHOWN_FROM = 0.05;
-/** Before that: scripts are loaded, connections are made. */
+/** So many steps come before: they load scripts and open connections. */
 const WARMUP_STEPS = 500;
 const IDLE_SECONDS = 10;
 const IDLE_WARMUP_MS = 2000;
 const MS_PER_SECOND = 1000;
 
-/** Of one step, or of a second. */
+/** The cost of one step, or of one idle second. */
 interface Cost extends RedisBytes, Pick<RedisTraffic, "asked" | "inScripts"> {}
 
-/** Steps of one kind: what they need is prepared outside of what is watched. */
+/** Steps of one kind. Their preparation is not watched. */
 interface Steps {
   readonly name: string;
   prepare?(count: number): Promise<void>;
