@@ -2,12 +2,6 @@ import type { KnipConfig } from "knip";
 
 /** Unused files, exports and dependencies fail `npm test`. Each exception below has its reason. */
 const config: KnipConfig = {
-  // Only for the moment: these packages are being merged into packages/store. Their findings go with the merge.
-  ignoreIssues: {
-    "apps/gateway/src/**": ["exports", "types"],
-    "packages/ledger/src/**": ["exports", "types"],
-    "packages/queue/package.json": ["dependencies"],
-  },
   workspaces: {
     ".": {
       entry: [

@@ -8,8 +8,7 @@ import {
   type PublisherId,
   publisherIdSchema,
 } from "@adrelay/contract";
-import { Ledger } from "@adrelay/ledger";
-import { DeliveryQueue } from "@adrelay/queue";
+import { openStore } from "@adrelay/store";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { z } from "zod";
@@ -39,22 +38,19 @@ const ACK_ID = adAckIdSchema.parse("8d3f2a9c-5b1e-8c4d-9a7f-1e2d3c4b5a69");
 /** Records injections that wait for their acknowledgments. */
 export function fillAwaiting(filling: Filling): Promise<void> {
   return fill(filling, (redis) => {
-    const ledger = new Ledger({ redis, recordRetentionMs: RETENTION_MS });
+    const { injections } = openStore({ redis, recordRetentionMs: RETENTION_MS });
     return async (id) => {
-      await ledger.recordInjection({ id, publisher: PUBLISHER, outcome: "ok", deadlineMs: DEADLINE_MS });
+      await injections.record({ id, publisher: PUBLISHER, outcome: "ok", deadlineMs: DEADLINE_MS });
     };
   });
 }
 
-/** Adds acknowledgments that wait for delivery, to the queue and to the ledger. */
+/** Adds acknowledgments that wait for delivery. */
 export function fillQueued(filling: Filling): Promise<void> {
   return fill(filling, (redis) => {
-    const ledger = new Ledger({ redis, recordRetentionMs: RETENTION_MS });
-    const queue = new DeliveryQueue({ redis });
+    const { acknowledgments } = openStore({ redis, recordRetentionMs: RETENTION_MS });
     return async (id) => {
-      await queue.enqueue(jobOf(id), TEXT_HASH);
-      const payload = queue.payloadRef(id);
-      await ledger.begin({ id, publisher: PUBLISHER, textHash: TEXT_HASH, payload });
+      await acknowledgments.accept({ job: jobOf(id), textHash: TEXT_HASH });
     };
   });
 }

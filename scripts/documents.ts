@@ -1,22 +1,20 @@
 /** Documents that are generated from the code. A test compares the committed files with them. */
 import { ERROR_CATALOGUE, publisherIdSchema } from "@adrelay/contract";
 import { decideTransition, ENTRY_EVENTS, ENTRY_STATES } from "@adrelay/core";
-import { collectWithLedger, type LedgerSnapshot, Pulse } from "@adrelay/ledger";
 import { renderEnvExample, reportDurability } from "@adrelay/service-kit";
-import { Redis } from "ioredis";
+import { createDataLossCounter, type LedgerSnapshot, renderLedgerMetrics } from "@adrelay/store";
 import { Registry } from "prom-client";
 import { z } from "zod";
-import { catalogJsonSchema } from "../apps/ad-server/src/catalog/catalog-json-schema.ts";
-import { CatalogMetrics } from "../apps/ad-server/src/catalog/catalog-metrics.ts";
+import { catalogJsonSchema } from "../apps/ad-server/src/catalog/ad.ts";
+import { CatalogMetrics } from "../apps/ad-server/src/catalog/current-catalog.ts";
 import { AD_SERVER_SETTINGS } from "../apps/ad-server/src/config.ts";
 import { AdServerMetrics } from "../apps/ad-server/src/metrics.ts";
 import { EmbeddingMetrics } from "../apps/ad-server/src/relevance/embedding/embedding-metrics.ts";
 import { COMMAND_PATHS, renderHelp } from "../apps/cli/src/command-line.ts";
 import { GATEWAY_SETTINGS } from "../apps/gateway/src/config.ts";
-import { createGatewayMetrics } from "../apps/gateway/src/metrics/gateway-metrics.ts";
+import { createGatewayMetrics } from "../apps/gateway/src/gateway-metrics.ts";
 import { WORKER_SETTINGS } from "../apps/worker/src/config.ts";
-import { createGateMetrics } from "../apps/worker/src/gates/gate-metrics.ts";
-import { createWorkerMetrics } from "../apps/worker/src/worker-metrics.ts";
+import { createCircuitMetrics, createWorkerMetrics } from "../apps/worker/src/worker-metrics.ts";
 import { buildDashboards } from "../deploy/grafana/src/dashboards.ts";
 
 export interface GeneratedDocument {
@@ -112,29 +110,35 @@ async function metrics(): Promise<string> {
 
 const CLI_INTRODUCTION = `# The command adrelay
 
-The command operates a relay through the admin API of its gateway. In a checkout call \`npm run adrelay -- <command>\`. In
-scripts call \`npm run -s adrelay -- <command>\`: without \`-s\` npm itself prints two lines first. Elsewhere use
-\`npm run pack:cli\`: it packs the command as one file without dependencies for Node 20 and newer, and prints the path of
-the archive. You can install the archive, or publish it for \`npx adrelay\`.
+\`adrelay\` operates a relay through the admin API of its gateway. In a checkout, run \`npm run adrelay -- <command>\`. In
+a script, run \`npm run -s adrelay -- <command>\`, because npm otherwise prints two lines of its own first. To use the
+command elsewhere, run \`npm run pack:cli\`: it packs the command as one file without dependencies, for Node 20 and newer,
+and prints the path of the package. You can install this package, or publish it for \`npx adrelay\`.
 
-**Address.** The first of these that is given: \`--url\`; \`ADRELAY_URL\`; the stack that \`npm start\` runs in the current
-folder or in this checkout; http://127.0.0.1:8081. **Token.** The first of these that is given: \`--token-file\`;
-\`ADRELAY_ADMIN_TOKEN\`; \`ADMIN_TOKEN\`; the token of a running \`npm start\`, which is sent only to that stack. No option
-takes the token itself, because it would be visible in the list of processes.
+**The address.** The command calls the first address that it finds:
 
-**For scripts.** \`--json\` prints the answers of the API unchanged, one line for each answer, and nothing else on standard
-output. (\`dead list --all\` prints a line for each page, \`dead replay ID ID\` one for each id.) Messages for people go to
-standard error. The exit code reports the result. Without a terminal there are no progress bar, no colours and no
-questions. \`NO_COLOR\` switches colours off everywhere. If the terminal is too narrow for a table, each row is printed as a
-paragraph. \`--timeout\` bounds every call.
+1. \`--url\`
+2. \`ADRELAY_URL\`
+3. the stack that \`npm start\` runs, in the current folder or in this checkout
+4. http://127.0.0.1:8081
 
-**Bulk replays.** \`dead replay\` with a filter, or with \`--all\`, reports how many dead letters match and asks for
-confirmation; \`--yes\` confirms. Then it shows the progress. "Replayed" means put back on the queue; \`status\` shows the
-deliveries. Ctrl-C ends only the display, not the replay: \`adrelay replays show ID --watch\` shows it again, and
-\`adrelay replays cancel ID\` cancels the replay. If there is no answer to a change, the change may have been made: check
-before you repeat it.
+**The token.** The command sends the first token that it finds: from \`--token-file\`, \`ADRELAY_ADMIN_TOKEN\`,
+\`ADMIN_TOKEN\`, or a running \`npm start\`. It sends the token of \`npm start\` only to that stack. There is no option for
+the token itself, because the list of processes would show it.
 
-**Shell completion.** If \`adrelay\` is on PATH: \`adrelay completion >> ~/.bashrc\`, or \`~/.zshrc\`.
+**Scripts.** With \`--json\`, standard output has only the answers of the API, unchanged, one line per answer.
+\`dead list --all\` prints one line per page, and \`dead replay ID ID\` one line per id. Messages for people go to standard
+error. The exit code says how the command ended. Without a terminal there is no progress bar, no colour and no question.
+\`NO_COLOR\` turns colour off everywhere. If the terminal is too narrow for a table, each row is printed as a paragraph.
+Every call ends after \`--timeout\` at the latest.
+
+**Bulk replays.** \`dead replay\` with a filter or \`--all\` counts the dead letters that match and asks for confirmation;
+\`--yes\` skips the question. Then it shows the progress. "Replayed" means put back on the queue; use \`status\` to see if
+they are delivered. Ctrl-C stops watching, but the replay continues: \`adrelay replays show ID --watch\` watches it again,
+and \`adrelay replays cancel ID\` cancels it. If there is no answer to a change, the gateway may have made the change:
+check before you repeat it.
+
+**Shell completion.** If \`adrelay\` is on your PATH, run \`adrelay completion >> ~/.bashrc\` (or \`~/.zshrc\`).
 `;
 
 /** The help of every command. The options that all commands share are printed once. */
@@ -169,23 +173,20 @@ const NOTHING: LedgerSnapshot = {
   oldestQueuedAgeMs: 0,
   oldestDeadAgeMs: 0,
   overdue: 0,
-  payloadWork: 0,
+  outboxTasks: 0,
 };
 
 /** All metrics of Adrelay by their origin, from registries that the apps' own code fills. Node's metrics are left out. */
 export async function metricTables(): Promise<string[]> {
-  const ledger = await collectWithLedger(new Registry(), {
-    ledger: { snapshot: () => Promise.resolve(NOTHING) },
-    publishers: [PUBLISHER],
-    queueDepths: () => Promise.resolve({}),
-  });
+  const depths = { waiting: 0, active: 0, delayed: 0, failed: 0 };
+  const ledger = renderLedgerMetrics({ snapshot: NOTHING, depths, publishers: [PUBLISHER] });
   const gateway = new Registry();
   createGatewayMetrics(gateway, [PUBLISHER]);
   const worker = new Registry();
   createWorkerMetrics(worker);
-  createGateMetrics(worker, [PUBLISHER]);
+  createCircuitMetrics(worker, [PUBLISHER]);
   const each = new Registry();
-  addPulse(each);
+  createDataLossCounter(each);
   reportDurability(each, { isDurable: true });
   const noCounts = () => Promise.resolve({ kind: "unavailable", reason: "none" } as const);
   const ofAdServer = new AdServerMetrics({ loadCounts: noCounts });
@@ -199,12 +200,6 @@ export async function metricTables(): Promise<string[]> {
     ...table("From each gateway and worker", each),
     ...table("From the ad server", adServer),
   ];
-}
-
-function addPulse(registry: Registry): void {
-  const redis = new Redis({ lazyConnect: true });
-  const identity = { role: "gateway" as const, host: "", pid: 0, version: "", startedAtMs: 0 };
-  new Pulse({ redis, identity, registry, onDataLost: () => {} });
 }
 
 function table(title: string, registry: Registry): string[] {

@@ -4,7 +4,7 @@
  * delivery, so that compared rounds are close together in time.
  */
 
-import { DeliveryQueue } from "@adrelay/queue";
+import { openStore } from "@adrelay/store";
 import { fillQueued, timeDeliveries } from "../backlog.ts";
 import { atLeast, type Figure } from "../figures.ts";
 import { freshPrefix, runLoad, startLoadGenerator } from "../load.ts";
@@ -94,9 +94,9 @@ async function deliver(bench: Bench, provider: Served, redis: BenchRedis): Promi
 
 /** Delivers the whole backlog and returns the rate per second. */
 async function drain(bench: Bench, provider: Served, redis: BenchRedis): Promise<number> {
-  const queue = new DeliveryQueue({ redis: redis.client });
-  const { waiting } = await queue.counts();
-  await queue.close();
+  const store = openStore({ redis: redis.client, recordRetentionMs: 1 });
+  const { waiting } = await store.queueDepths();
+  await store.close();
   const startWorkerOf = () => startWorker(bench, { redisUrl: redis.url, providerUrl: provider.origin });
   const delivering = { provider, from: 1, to: waiting, startWorker: startWorkerOf };
   const { count, ratePerSecond } = await timeDeliveries(delivering, {});

@@ -1,7 +1,7 @@
 /** All that is known of each ad response in the end, from every side. */
 
 import { adResponseIdSchema } from "@adrelay/contract";
-import { Ledger, type LedgerEntry } from "@adrelay/ledger";
+import { type LedgerEntry, openStore } from "@adrelay/store";
 import { eventually, relayCaller, type Samples } from "@adrelay/testkit";
 import type { Account, AppId } from "./fault.ts";
 import type { AdRecord, LaneRecords } from "./lane-record.ts";
@@ -42,7 +42,7 @@ export async function gatherEvidence(
   records: LaneRecords,
   scraper: Scraper,
 ): Promise<Evidence> {
-  const ledger = new Ledger({ redis: world.admin, recordRetentionMs: 1 });
+  const store = openStore({ redis: world.admin, recordRetentionMs: 1 });
   const { sold, acknowledgments } = world.provider;
   const ids = [...new Set([...records.ads.keys(), ...sold.keys(), ...acknowledgments.keys()])];
   const ads = await mapInLanes(ids, async (id): Promise<AdEvidence> => {
@@ -56,7 +56,7 @@ export async function gatherEvidence(
       sold: sold.get(id),
       posts,
       isTaken: posts.some(({ verdict }) => verdict === "taken"),
-      entry: await ledger.find(adResponseIdSchema.parse(id)),
+      entry: await store.acknowledgments.find(adResponseIdSchema.parse(id)),
       view: await lookUp(world, id, account),
     };
   });

@@ -1,7 +1,7 @@
 /** After the faults: waits until nothing is under way any more. */
 
 import { adResponseIdSchema } from "@adrelay/contract";
-import { Ledger } from "@adrelay/ledger";
+import { openStore } from "@adrelay/store";
 import { eventually, type Samples, sumOf } from "@adrelay/testkit";
 import type { LaneRecords } from "./lane-record.ts";
 import type { Scraper } from "./scraper.ts";
@@ -50,11 +50,11 @@ function openWork(samples: Samples): string {
  * so each must be delivered now. Answers how many there were.
  */
 export async function replayExhausted(world: World, records: LaneRecords): Promise<number> {
-  const ledger = new Ledger({ redis: world.admin, recordRetentionMs: 1 });
+  const store = openStore({ redis: world.admin, recordRetentionMs: 1 });
   let replayed = 0;
   for (const { id } of records.ads.values()) {
-    const entry = await ledger.find(adResponseIdSchema.parse(id));
-    if (entry?.state === "dead" && entry.deadReason === "exhausted") {
+    const entry = await store.acknowledgments.find(adResponseIdSchema.parse(id));
+    if (entry?.state === "dead" && entry.death.reason === "exhausted") {
       await replay(world, id);
       replayed += 1;
     }

@@ -40,7 +40,7 @@ const ADS = [
 const BUDGETS = new Map(ADS.map(({ id, budget_micros }) => [id, budget_micros]));
 
 /** An ad that the watcher saw with more committed than its budget. */
-export interface Overspend {
+interface Overspend {
   readonly ad: string;
   readonly committedMicros: number;
   readonly budgetMicros: number;

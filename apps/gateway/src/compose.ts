@@ -1,11 +1,11 @@
-import { collectWithLedger, Ledger, type Pulse, Taker } from "@adrelay/ledger";
+/** Makes every part of the gateway and starts it. */
 import { ProviderClient } from "@adrelay/provider";
-import { DeliveryQueue } from "@adrelay/queue";
 import {
   connectRedis,
   createLogger,
   createOpsApp,
   createRegistry,
+  describeProcess,
   type Environment,
   guardRedis,
   Lifecycle,
@@ -13,47 +13,51 @@ import {
   openTracing,
   type RunnableService,
   reportDurability,
+  startHeartbeat,
   startHttpServer,
   type Tracing,
 } from "@adrelay/service-kit";
-import type { Express } from "express";
+import { type Heartbeat, openStore } from "@adrelay/store";
+import type { Express, Router } from "express";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
-import { makeAuthenticate } from "./auth/authenticate.ts";
-import { composeAdmin } from "./compose-admin.ts";
+import { makeAcknowledge } from "./acknowledge/acknowledge.ts";
+import { makeAcknowledgeHandler } from "./acknowledge/handler.ts";
+import { OutcomeWaiters } from "./acknowledge/outcome-waiters.ts";
+import { makeDoctor } from "./admin/doctor.ts";
+import { createAdminRouter } from "./admin/router.ts";
+import { makeAuthenticate } from "./auth.ts";
 import type { GatewayConfig } from "./config.ts";
-import { makeIntake, takeInTime } from "./intake/intake.ts";
-import { OutcomeWaiters } from "./intake/outcome-waiters.ts";
-import { createGatewayMetrics } from "./metrics/gateway-metrics.ts";
-import { PendingWork } from "./pending-work.ts";
+import { createGatewayMetrics } from "./gateway-metrics.ts";
+import { makeStartInjectionHandler } from "./injection/handler.ts";
+import { makeStartInjection } from "./injection/start-injection.ts";
+import { PendingWork } from "./injection/waits.ts";
+import { makeLookUpHandler } from "./look-up.ts";
 import { createPublicApp } from "./public-app.ts";
-import { startPulse } from "./pulse.ts";
-import { makeAcknowledge } from "./routes/acknowledge/acknowledge.ts";
-import { makeAcknowledgeHandler } from "./routes/acknowledge/handler.ts";
-import { makeLookUpHandler } from "./routes/look-up/handler.ts";
-import { makeStartInjectionHandler } from "./routes/start-injection/handler.ts";
-import { makeStartInjection } from "./routes/start-injection/start-injection.ts";
 
 /** The share of a stop's time after which injections that still run get a fallback. */
-const HURRY_SHARE = 0.4;
+const DRAIN_SHARE = 0.4;
 
-/** Makes every part of the gateway and starts it. */
 export async function compose(config: GatewayConfig, env: Environment): Promise<RunnableService> {
   const { settings } = config;
   const log = createLogger("gateway", settings.LOG_LEVEL);
   const lifecycle = new Lifecycle(log);
   const tracing = await openTracing({ service: "adrelay-gateway", env, log });
   lifecycle.onStopLast("traces", () => tracing.stop());
-  const base = { config, log, lifecycle, tracing, registry: createRegistry(), hurry: new AbortController() };
+  const base = { config, log, lifecycle, tracing, registry: createRegistry(), drain: new AbortController() };
   const adapters = await openAdapters(base);
   const app = makePublicApp(base, adapters);
-  const pulse = startPulse(base, adapters.redis);
-  const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, pulse }), {
+  const heartbeat = adapters.store.heartbeat({
+    identity: { role: "gateway", ...describeProcess() },
+    registry: base.registry,
+  });
+  startHeartbeat(heartbeat, lifecycle);
+  const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, heartbeat }), {
     name: "the gateway's ops listener",
     host: settings.GATEWAY_OPS_HOST,
     port: settings.GATEWAY_OPS_PORT,
   });
-  // Last, so that it can be seen how the stop goes.
+  // It stops last, so that the stop can be watched.
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
   const server = await startHttpServer(app, {
     name: "the gateway",
@@ -63,7 +67,7 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
   lifecycle.onStop("listener", (signal) => server.stop(signal));
   lifecycle.onStop("waiting callers", () => {
     adapters.waiters.stop();
-    setTimeout(() => base.hurry.abort(), settings.SHUTDOWN_TIMEOUT_MS * HURRY_SHARE).unref();
+    setTimeout(() => base.drain.abort(), settings.SHUTDOWN_TIMEOUT_MS * DRAIN_SHARE).unref();
   });
   const listening = { port: server.port, ops_port: opsServer.port };
   return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS, listening };
@@ -77,7 +81,7 @@ interface Base {
   readonly tracing: Tracing;
   readonly registry: Registry;
   /** Fires when injections that still run must end. */
-  readonly hurry: AbortController;
+  readonly drain: AbortController;
 }
 
 type Adapters = Awaited<ReturnType<typeof openAdapters>>;
@@ -89,11 +93,14 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
   reportDurability(registry, guard);
   const subscriber = connectRedis(settings.REDIS_URL, "subscriber", log);
   lifecycle.onStop("redis subscriber", () => subscriber.disconnect());
-  const ledger = new Ledger({ redis, recordRetentionMs: settings.RECORD_RETENTION });
-  const queue = new DeliveryQueue({ redis });
-  lifecycle.onStop("queue", () => queue.close());
-  const takesUnknown = settings.UNKNOWN_ACK === "accept";
-  const taker = new Taker({ redis, insertion: queue.insertion(), takesUnknown, inTime: takeInTime });
+  const store = openStore({
+    redis,
+    recordRetentionMs: settings.RECORD_RETENTION,
+    unknownIds: settings.UNKNOWN_ACK,
+    log,
+    isStopping: () => lifecycle.isStopping,
+  });
+  lifecycle.onStop("queue", () => store.close());
   const provider = new ProviderClient();
   lifecycle.onStop("provider", () => provider.close());
   const pending = new PendingWork((err) => log.error({ event: "background_work_failed", err }));
@@ -101,48 +108,46 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
   const waiters = new OutcomeWaiters(subscriber);
   // Redis may be away now; ioredis subscribes as soon as it is there.
   waiters.start().catch((err: unknown) => log.warn({ event: "subscribe_failed", err }));
-  return { redis, guard, ledger, queue, taker, provider, pending, waiters };
+  return { redis, guard, store, provider, pending, waiters };
 }
 
-function makePublicApp({ config, log, tracing, registry, hurry }: Base, adapters: Adapters): Express {
+function makePublicApp({ config, log, tracing, registry, drain }: Base, adapters: Adapters): Express {
   const { settings, publishers } = config;
-  const { ledger, queue, taker, provider, pending, waiters, guard } = adapters;
+  const { store, provider, pending, waiters, guard } = adapters;
+  const { acknowledgments, injections } = store;
   const metrics = createGatewayMetrics(
     registry,
     publishers.map(({ id }) => id),
   );
-  const intake = makeIntake({
-    taker,
-    queue,
+  const startInjection = makeStartInjection({
+    injections,
+    provider,
+    metrics,
+    log,
+    tracing,
+    pending,
+    drainSignal: drain.signal,
+    ackDeadlineMs: settings.ACK_DEADLINE_MS,
+  });
+  const acknowledge = makeAcknowledge({
+    acknowledgments,
+    waiters,
     log,
     tracing,
     isDurable: () => guard.isDurable,
-    onAccepted: metrics.noteAccepted,
+    onAccepted: metrics.observeAccepted,
   });
-  const ackDeadlineMs = settings.ACK_DEADLINE_MS;
   return createPublicApp({
     authenticate: makeAuthenticate(publishers, settings.API_KEY_HEADERS),
     keyHeaders: settings.API_KEY_HEADERS,
     readBody: makeReadBody(settings.BODY_LIMIT_BYTES),
     startInjection: makeStartInjectionHandler({
-      startInjection: makeStartInjection({
-        ledger,
-        provider,
-        metrics,
-        log,
-        tracing,
-        pending,
-        hurry: hurry.signal,
-        ackDeadlineMs,
-      }),
+      startInjection,
       defaultTimeoutMs: settings.INJECTION_TIMEOUT_MS,
       fallbackAs: settings.INJECTION_FALLBACK,
     }),
-    acknowledge: makeAcknowledgeHandler({
-      acknowledge: makeAcknowledge({ intake, waiters, ledger }),
-      defaultWaitMs: settings.ACK_WAIT_MS,
-    }),
-    lookUp: makeLookUpHandler(ledger),
+    acknowledge: makeAcknowledgeHandler({ acknowledge, defaultWaitMs: settings.ACK_WAIT_MS }),
+    lookUp: makeLookUpHandler(acknowledgments),
     metrics,
     tracing,
     log,
@@ -151,21 +156,38 @@ function makePublicApp({ config, log, tracing, registry, hurry }: Base, adapters
 
 function makeOpsApp(
   { config, log, lifecycle, registry }: Base,
-  adapters: Adapters & { readonly pulse: Pulse },
+  parts: Adapters & { readonly heartbeat: Heartbeat },
 ): Express {
-  const { redis, guard, ledger, queue, pulse } = adapters;
-  const routes = composeAdmin(config, { ...adapters, log });
+  const { redis, guard, store, heartbeat } = parts;
+  const routes = makeAdminRouter(config, { ...parts, log });
+  const publisherIds = config.publishers.map(({ id }) => id);
   return createOpsApp({
-    collect: () =>
-      collectWithLedger(registry, {
-        ledger,
-        publishers: config.publishers.map(({ id }) => id),
-        queueDepths: () => queue.counts(),
-      }),
+    collect: () => store.collectMetrics(registry, publisherIds),
     checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable }],
-    warnings: () => pulse.warnings(),
+    warnings: () => heartbeat.warnings(),
     isStopping: () => lifecycle.isStopping,
     log,
     ...(routes === undefined ? {} : { routes }),
+  });
+}
+
+/** The admin API; undefined if no operator is configured. */
+function makeAdminRouter(
+  { operators, publishers }: GatewayConfig,
+  parts: Adapters & { readonly heartbeat: Heartbeat; readonly log: Logger },
+): Router | undefined {
+  if (operators.length === 0) {
+    return undefined;
+  }
+  const { acknowledgments, deadLetters, replays, audit } = parts.store;
+  const doctor = makeDoctor({ ...parts, publishers });
+  return createAdminRouter(operators, {
+    ...parts,
+    acknowledgments,
+    deadLetters,
+    replays,
+    audit,
+    publishers,
+    doctor,
   });
 }

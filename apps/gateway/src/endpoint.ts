@@ -1,30 +1,45 @@
+/** What all operations of the public listener do first: the key, the media type, the body. */
 import type { Publisher } from "@adrelay/provider";
-import { addToRequestLog, type ReadBody, sendProblem } from "@adrelay/service-kit";
+import {
+  addToRequestLog,
+  headerOf,
+  type JsonObject,
+  parseJsonObject,
+  type ReadBody,
+  refusedMediaType,
+  sendProblem,
+} from "@adrelay/service-kit";
 import type { Request, RequestHandler, Response } from "express";
-import type { Authenticate } from "./auth/authenticate.ts";
-import { type JsonBody, readJson } from "./json-request.ts";
+import type { Authenticate } from "./auth.ts";
 
 /** Names of operations in metrics and log lines; everything else is `other`. */
 export type OperationName = "start_injection" | "acknowledge" | "look_up";
 
 export interface EndpointDeps {
   readonly authenticate: Authenticate;
-  /** Where a key may be sent; for the answer to a call without one. */
+  /** Where a key may be sent, for the answer to a call without one. */
   readonly keyHeaders: readonly string[];
   readonly readBody: ReadBody;
 }
 
-/** A call whose key is good. */
+/** A call with a valid key. */
 export interface Call {
   readonly publisher: Publisher;
   readonly request: Request;
   readonly response: Response;
 }
 
-/** A call whose body is a JSON object, too. */
+/** A request's body that is a JSON object: as bytes, as text, and parsed. */
+export interface JsonBody {
+  readonly bytes: Buffer;
+  readonly text: string;
+  readonly value: JsonObject;
+}
+
+/** A call with a valid key whose body is a JSON object. */
 export interface JsonCall extends Call, JsonBody {}
 
-/** An operation without a body: key, then the handler. */
+/** An operation without a body: the key, then the handler. */
 export function makeEndpoint(
   deps: EndpointDeps,
   name: OperationName,
@@ -38,7 +53,7 @@ export function makeEndpoint(
   };
 }
 
-/** An operation with a JSON body: key and media type before the body is read, then its form. */
+/** An operation with a JSON body: the key and the media type before the body is read, then the handler. */
 export function makeJsonEndpoint(
   deps: EndpointDeps,
   name: OperationName,
@@ -66,4 +81,24 @@ function admit(
   }
   addToRequestLog(response, { publisher: publisher.id });
   return publisher;
+}
+
+/** Reads a JSON body, after a check of its media type; undefined if a refusal was sent. */
+export async function readJson(
+  readBody: ReadBody,
+  request: Request,
+  response: Response,
+): Promise<JsonBody | undefined> {
+  const refusedType = refusedMediaType(headerOf(request, "content-type"));
+  if (refusedType !== undefined) {
+    sendProblem(response, "unsupported_media_type", { detail: refusedType });
+    return undefined;
+  }
+  await readBody(request, response);
+  const body = parseJsonObject(request);
+  if (body.kind === "refused") {
+    sendProblem(response, body.code, { detail: body.detail });
+    return undefined;
+  }
+  return { bytes: body.bytes, text: body.text, value: body.value };
 }

@@ -15,7 +15,7 @@ import {
 import type { Express } from "express";
 import type { Logger } from "pino";
 import { type Call, type EndpointDeps, type JsonCall, makeEndpoint, makeJsonEndpoint } from "./endpoint.ts";
-import type { GatewayMetrics } from "./metrics/gateway-metrics.ts";
+import type { GatewayMetrics } from "./gateway-metrics.ts";
 
 export interface PublicAppDeps extends EndpointDeps {
   readonly startInjection: (call: JsonCall) => Promise<void>;

@@ -359,7 +359,9 @@ test("a bulk replay whose member stands twice is refused, since nobody can tell 
     body: '{"dry_run":true,"dry_run":false}',
   });
   expect(response.status).toBe(422);
-  expect(await response.json()).toMatchObject({ errors: [{ path: "dry_run", message: "must stand once" }] });
+  expect(await response.json()).toMatchObject({
+    errors: [{ path: "dry_run", message: "must not be repeated" }],
+  });
 });
 
 test("a bulk replay that is not known is told so", async () => {

@@ -1,93 +1,105 @@
-/** Intake on a real Redis: what is promised while many acknowledgments travel together. */
+/** Accepting acknowledgments on a real Redis: what is promised while many of them travel together. */
 import { randomUUID } from "node:crypto";
 import { adAckIdSchema, adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
-import { Ledger, Taker } from "@adrelay/ledger";
-import { DeliveryQueue } from "@adrelay/queue";
 import { connectRedis, guardRedis, NO_TRACING } from "@adrelay/service-kit";
+import { acknowledgedOf, openStore, type Store } from "@adrelay/store";
 import type { Redis } from "ioredis";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type IntakeInput, makeIntake, takeInTime } from "../src/intake/intake.ts";
+import {
+  type AcknowledgeDeps,
+  type AcknowledgeInput,
+  makeAcknowledge,
+} from "../src/acknowledge/acknowledge.ts";
+import { textHashOf } from "../src/acknowledge/fingerprints.ts";
+import { OutcomeWaiters } from "../src/acknowledge/outcome-waiters.ts";
 
 const log = pino({ level: "silent" });
+const UNAVAILABLE = { kind: "error", code: "queue_unavailable" };
 let server: TestRedis;
 let redis: Redis;
-let ledger: Ledger;
-let queue: DeliveryQueue;
-let taker: Taker;
+let store: Store;
 
 beforeAll(async () => {
   server = await startTestRedis();
   redis = connectRedis(server.url, "request", log);
   await guardRedis(redis, "require", log);
-  ledger = new Ledger({ redis, recordRetentionMs: 60_000 });
-  queue = new DeliveryQueue({ redis });
-  taker = new Taker({ redis, insertion: queue.insertion(), takesUnknown: true, inTime: takeInTime });
+  store = openStore({ redis, recordRetentionMs: 60_000 });
 });
 afterAll(async () => {
-  await queue.close();
+  await store.close();
   redis.disconnect();
   await server.dispose();
 });
 
-function newInput(): IntakeInput {
+function newInput(): AcknowledgeInput {
   return {
     id: adResponseIdSchema.parse(randomUUID()),
     ackId: adAckIdSchema.parse(randomUUID()),
     publisher: publisherIdSchema.parse("ours"),
-    textHash: "hash",
+    text: "text",
     body: "{}",
     requestId: "r",
     trace: undefined,
-    replyTo: undefined,
+    waitMs: 0,
   };
 }
 
-const take = (input: IntakeInput) =>
-  makeIntake({
-    taker,
-    queue,
+/** An acceptance without a wait is `open`, and so is a repeat while it is queued. */
+const OPEN = { kind: "open" };
+
+function acknowledgeWith(acknowledgments: AcknowledgeDeps["acknowledgments"], onAccepted = () => {}) {
+  const waiters = new OutcomeWaiters(redis);
+  return makeAcknowledge({
+    acknowledgments,
+    waiters,
     log,
     tracing: NO_TRACING,
     isDurable: () => true,
-    onAccepted: () => {},
-  })(input);
+    onAccepted,
+  });
+}
 
-test("an acknowledgment is taken though Redis has forgotten the scripts", async () => {
-  expect(await take(newInput())).toEqual({ kind: "accepted" });
+test("an acknowledgment is accepted though Redis has forgotten the scripts", async () => {
+  const acknowledge = acknowledgeWith(store.acknowledgments);
+  expect(await acknowledge(newInput())).toEqual(OPEN);
   await redis.script("FLUSH");
   const input = newInput();
-  expect(await take(input)).toEqual({ kind: "accepted" });
-  expect(await ledger.find(input.id)).toMatchObject({ state: "queued" });
+  expect(await acknowledge(input)).toEqual(OPEN);
+  expect(await store.acknowledgments.find(input.id)).toMatchObject({ state: "queued" });
 });
 
-test("acknowledgments of one turn are each in the queue and on the books", async () => {
-  const before = (await queue.counts()).waiting;
+test("acknowledgments of one turn are each in the queue and in the ledger", async () => {
+  let accepted = 0;
+  const acknowledge = acknowledgeWith(store.acknowledgments, () => {
+    accepted += 1;
+  });
+  const before = (await store.queueDepths()).waiting;
   const inputs = Array.from({ length: 150 }, newInput);
-  const taken = await Promise.all([...inputs, ...inputs.slice(0, 3)].map(take));
-  expect(taken.map(({ kind }) => kind)).toEqual([
-    ...inputs.map(() => "accepted"),
-    ...Array.from({ length: 3 }, () => "repeat"),
-  ]);
-  expect((await queue.counts()).waiting).toBe(before + 150);
-  for (const { id } of inputs) {
-    const { key, field } = queue.payloadRef(id);
-    expect(await redis.hget(key, field)).toBe((await ledger.find(id))?.textHash);
+  const outcomes = await Promise.all([...inputs, ...inputs.slice(0, 3)].map(acknowledge));
+  expect(outcomes).toEqual(Array.from({ length: 153 }, () => OPEN));
+  expect(accepted).toBe(150);
+  expect((await store.queueDepths()).waiting).toBe(before + 150);
+  for (const { id, publisher, text } of inputs) {
+    const entry = await store.acknowledgments.find(id);
+    expect(entry && acknowledgedOf(entry)?.textHash).toBe(textHashOf(publisher, text));
   }
 });
 
-test("a job that Redis has no room for is promised to nobody and on no book", async () => {
+test("a job that Redis has no room for is promised to nobody and not in the ledger", async () => {
+  const acknowledge = acknowledgeWith(store.acknowledgments);
   await redis.config("SET", "maxmemory", "1");
   const input = newInput();
-  expect(await take(input)).toEqual({ kind: "refused", code: "queue_unavailable" });
+  expect(await acknowledge(input)).toEqual(UNAVAILABLE);
   await redis.config("SET", "maxmemory", "0");
-  expect(await ledger.find(input.id)).toBeUndefined();
-  expect(await take(input)).toEqual({ kind: "accepted" });
+  expect(await store.acknowledgments.find(input.id)).toBeUndefined();
+  expect(await acknowledge(input)).toEqual(OPEN);
 });
 
 test("a call that never ends is given up within the promised second", async () => {
+  const acknowledge = acknowledgeWith({ ...store.acknowledgments, accept: () => new Promise(() => {}) });
   const startedAtMs = performance.now();
-  await expect(takeInTime(new Promise(() => {}))).rejects.toThrow("in time");
+  expect(await acknowledge(newInput())).toEqual(UNAVAILABLE);
   expect(performance.now() - startedAtMs).toBeLessThan(1000);
 });

@@ -1,34 +1,36 @@
-import { collectWithLedger, DeadLetters, Finisher, Ledger, type Pulse, Replays } from "@adrelay/ledger";
-import { ProviderClient } from "@adrelay/provider";
-import { DeliveryQueue, DeliveryWorker } from "@adrelay/queue";
+/** Makes every part of the worker and starts it. */
+import { groupByProvider, ProviderClient } from "@adrelay/provider";
 import {
   connectRedis,
   createLogger,
   createOpsApp,
   createRegistry,
+  describeProcess,
   type Environment,
   guardRedis,
   Lifecycle,
   openTracing,
   type RunnableService,
   reportDurability,
+  startHeartbeat,
   startHttpServer,
   type Tracing,
+  withDeadline,
 } from "@adrelay/service-kit";
+import { type Heartbeat, openStore } from "@adrelay/store";
 import type { Express } from "express";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
+import { startBackgroundJobs } from "./background-jobs.ts";
+import { CircuitBreakers } from "./circuit-breakers.ts";
+import { countJobs } from "./concurrency-limiter.ts";
 import type { WorkerConfig } from "./config.ts";
-import type { Gatekeeper } from "./gates/gatekeeper.ts";
-import { openGates } from "./gates/open-gates.ts";
-import { makeDeliver } from "./jobs/deliver/deliver.ts";
-import { makeFinish } from "./jobs/deliver/finish-attempt.ts";
-import { Insistence } from "./jobs/deliver/insistence.ts";
-import { startJobs } from "./jobs/start-jobs.ts";
-import { startPulse } from "./pulse.ts";
-import { createWorkerMetrics } from "./worker-metrics.ts";
+import { makeAttempt } from "./make-attempt.ts";
+import { reportAttempt } from "./report-attempt.ts";
+import { createCircuitMetrics, createWorkerMetrics, type WorkerMetrics } from "./worker-metrics.ts";
 
-/** Makes every part of the worker and starts it. */
+const FIRST_RELEASE_TIMEOUT_MS = 1000;
+
 export async function compose(config: WorkerConfig, env: Environment): Promise<RunnableService> {
   const { settings } = config;
   const log = createLogger("worker", settings.LOG_LEVEL);
@@ -37,22 +39,23 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
   lifecycle.onStopLast("traces", () => tracing.stop());
   const base = { config, log, lifecycle, tracing, registry: createRegistry() };
   const adapters = await openAdapters(base);
-  const gates = openGates(config, { ...base, ...adapters });
-  const worker = makeWorker(base, adapters, gates);
-  const pulse = startPulse(base, adapters.redis);
-  const opsServer = await startHttpServer(
-    makeOpsApp(base, { ...adapters, worker, pulse, gatekeeper: gates.gatekeeper }),
-    {
-      name: "the worker's ops listener",
-      host: settings.WORKER_OPS_HOST,
-      port: settings.WORKER_OPS_PORT,
-    },
-  );
-  // Last, so that it can be seen how the stop goes.
+  const breakers = openBreakers(base, adapters);
+  const heartbeat = adapters.store.heartbeat({
+    identity: { role: "worker", ...describeProcess() },
+    registry: base.registry,
+  });
+  startHeartbeat(heartbeat, lifecycle);
+  const metrics = createWorkerMetrics(base.registry);
+  const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, breakers, heartbeat }), {
+    name: "the worker's ops listener",
+    host: settings.WORKER_OPS_HOST,
+    port: settings.WORKER_OPS_PORT,
+  });
+  // It stops last, so that the stop can be watched.
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
-  await gates.lookFirst();
-  worker.start();
-  startJobs({ settings, log, lifecycle, ...adapters, release: gates.release });
+  await learnFirst(breakers, log);
+  startDeliveries(base, { ...adapters, breakers, metrics });
+  startBackgroundJobs({ settings, log, lifecycle, maintenance: adapters.store.maintenance, breakers });
   const listening = { ops_port: opsServer.port };
   return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS, listening };
 }
@@ -73,87 +76,86 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
   lifecycle.onStop("redis", () => redis.disconnect());
   const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
   reportDurability(registry, guard);
-  const workerRedis = connectRedis(settings.REDIS_URL, "worker", log);
-  lifecycle.onStop("redis of the queue", () => workerRedis.disconnect());
-  const ledgerOptions = { redis, recordRetentionMs: settings.RECORD_RETENTION };
-  const ledger = new Ledger(ledgerOptions);
-  const deadLetters = new DeadLetters(ledgerOptions);
-  const replays = new Replays(ledgerOptions);
-  const queue = new DeliveryQueue({ redis });
-  lifecycle.onStop("queue", () => queue.close());
+  const waitingRedis = connectRedis(settings.REDIS_URL, "worker", log);
+  lifecycle.onStop("redis of the queue", () => waitingRedis.disconnect());
+  const store = openStore({
+    redis,
+    waitingRedis,
+    recordRetentionMs: settings.RECORD_RETENTION,
+    circuitRules: {
+      probeIntervalMs: settings.BREAKER_PROBE_INTERVAL_MS,
+      recoveryRatePerSecond: settings.RECOVERY_RATE_PER_SECOND,
+    },
+    log,
+    isStopping: () => lifecycle.isStopping,
+  });
+  lifecycle.onStop("queue", () => store.close());
   const provider = new ProviderClient();
   lifecycle.onStop("provider", () => provider.close());
-  return { redis, guard, workerRedis, ledger, deadLetters, replays, queue, provider };
+  return { redis, guard, store, provider };
 }
 
-function makeWorker(
-  { config: { settings }, log, lifecycle, tracing, registry }: Base,
-  { workerRedis, provider }: Adapters,
-  { gatekeeper, places }: ReturnType<typeof openGates>,
-): DeliveryWorker {
-  // An outcome that is known must be booked, however long Redis takes: this connection waits for it.
-  const ledgerOptions = { redis: workerRedis, recordRetentionMs: settings.RECORD_RETENTION };
-  const insistence = new Insistence({ log, isStopping: () => lifecycle.isStopping });
-  const booking = { metrics: createWorkerMetrics(registry), log, insistence };
-  const onError = (err: unknown, id: string | undefined) => {
-    if (id === undefined) {
-      // The queue's own troubles with Redis, several a second while it is away: the connection logs that.
-      log.debug({ event: "queue_error", err });
-    } else {
-      log.warn({ event: "attempt_failed", ad_response_id: id, err });
-    }
-  };
-  const worker = new DeliveryWorker({
-    redis: workerRedis,
-    concurrency: places,
+function openBreakers({ config, log, registry }: Base, { store }: Adapters): CircuitBreakers {
+  const groups = groupByProvider(config.publishers);
+  return new CircuitBreakers({
+    circuits: store.circuits,
+    groups,
+    attemptsMax: config.settings.WORKER_CONCURRENCY,
+    metrics: createCircuitMetrics(
+      registry,
+      groups.map(({ name }) => name),
+    ),
+    log,
+  });
+}
+
+/** The first attempt must know what other workers have learned. Bounded: Redis may be away. */
+async function learnFirst(breakers: CircuitBreakers, log: Logger): Promise<void> {
+  const learned = breakers.retryNow().catch((err: unknown) => log.warn({ event: "release_failed", err }));
+  await withDeadline(learned, FIRST_RELEASE_TIMEOUT_MS);
+}
+
+function startDeliveries(
+  { config: { settings, publishers }, log, lifecycle, tracing }: Base,
+  {
+    store,
+    provider,
+    breakers,
+    metrics,
+  }: Adapters & { readonly breakers: CircuitBreakers; readonly metrics: WorkerMetrics },
+): void {
+  store.deliveries.start({
+    concurrency: countJobs(settings.WORKER_CONCURRENCY, groupByProvider(publishers).length),
     attemptTimeoutMs: settings.DELIVERY_TIMEOUT_MS,
-    handle: makeDeliver({
-      ...booking,
-      ledger: new Ledger(ledgerOptions),
+    attempt: makeAttempt({
       provider,
-      gatekeeper,
+      breakers,
+      metrics,
       tracing,
+      log,
       timeoutMs: settings.DELIVERY_TIMEOUT_MS,
       scheduleMs: settings.RETRY_SCHEDULE,
       ageMaxMs: settings.DELIVERY_MAX_AGE,
       random: Math.random,
     }),
-    finishWith: (completion) =>
-      makeFinish({ ...booking, finisher: new Finisher({ ...ledgerOptions, completion }), onError }),
-    onError,
-    onUnreadable: (jobId) => log.error({ event: "job_unreadable", job_id: jobId }),
+    onSettled: (settled) => reportAttempt({ metrics, log }, settled),
   });
-  lifecycle.onStop("deliveries", () => {
-    // Without Redis no attempt can be booked, and closing would wait for it: what runs is delivered again.
-    return workerRedis.status === "ready" ? worker.close() : undefined;
-  });
-  return worker;
+  lifecycle.onStop("deliveries", () => store.deliveries.stop());
 }
 
 function makeOpsApp(
   { config: { publishers }, log, lifecycle, registry }: Base,
-  {
-    redis,
-    guard,
-    ledger,
-    queue,
-    worker,
-    pulse,
-    gatekeeper,
-  }: Adapters & { readonly worker: DeliveryWorker; readonly pulse: Pulse; readonly gatekeeper: Gatekeeper },
+  parts: Adapters & { readonly breakers: CircuitBreakers; readonly heartbeat: Heartbeat },
 ): Express {
+  const { redis, guard, store, breakers, heartbeat } = parts;
+  const publisherIds = publishers.map(({ id }) => id);
   return createOpsApp({
-    collect: () =>
-      collectWithLedger(registry, {
-        ledger,
-        publishers: publishers.map(({ id }) => id),
-        queueDepths: () => queue.counts(),
-      }),
+    collect: () => store.collectMetrics(registry, publisherIds),
     checks: [
       { name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable },
-      { name: "consuming", check: () => Promise.resolve(worker.isConsuming) },
+      { name: "consuming", check: () => Promise.resolve(store.deliveries.isConsuming) },
     ],
-    warnings: () => ({ ...pulse.warnings(), ...gatekeeper.warnings() }),
+    warnings: () => ({ ...heartbeat.warnings(), ...breakers.warnings() }),
     isStopping: () => lifecycle.isStopping,
     log,
   });

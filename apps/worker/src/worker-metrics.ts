@@ -1,21 +1,28 @@
+/** The worker's own metrics. Those of the ledger are the same on every replica (packages/store/src/metrics). */
+import { CIRCUIT_REASONS } from "@adrelay/core";
 import { createHistogramWithExemplars } from "@adrelay/service-kit";
-import { Counter, Histogram, type Registry } from "prom-client";
+import type { CircuitState, Settlement } from "@adrelay/store";
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
-/** This process' own metrics; those of the ledger are the same on every replica. */
 export interface WorkerMetrics {
   /** outcome: deliver, refuse, retry, die. */
   readonly attempts: Counter<"outcome">;
-  /** operation: acknowledge. outcome: the provider's status class, or why there was no answer. */
+  /** operation: acknowledge. outcome: the class of the provider's status, or why there was no answer. */
   readonly providerDuration: Histogram<"operation" | "outcome">;
   /** From acceptance, or replay, to delivery. */
   readonly lag: Histogram;
+}
+
+/** The label of an outcome in `adrelay_delivery_attempts_total`. An ambiguous attempt is repeated, so it counts as a retry. */
+export function attemptLabelOf({ event }: Settlement): "deliver" | "refuse" | "retry" | "die" {
+  return event === "ambiguous" ? "retry" : event;
 }
 
 export function createWorkerMetrics(registry: Registry): WorkerMetrics {
   const registers = [registry];
   const attempts = new Counter({
     name: "adrelay_delivery_attempts_total",
-    help: "Attempts at delivery by this process, by what came of them: deliver, refuse, retry, die.",
+    help: "Attempts at delivery by this process, by outcome: deliver, refuse, retry, die.",
     labelNames: ["outcome"],
     registers,
   });
@@ -37,4 +44,36 @@ export function createWorkerMetrics(registry: Registry): WorkerMetrics {
       buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 30, 120, 600, 3600, 14_400, 86_400, 259_200],
     }),
   };
+}
+
+/** The circuit breakers as this process saw them last. */
+export interface CircuitMetrics {
+  show(provider: string, state: CircuitState): void;
+}
+
+/** provider: the configured accounts, each by the id of one of its publishers. reason: outage, auth, throttled. */
+export function createCircuitMetrics(registry: Registry, providers: readonly string[]): CircuitMetrics {
+  const registers = [registry];
+  const open = new Gauge({
+    name: "adrelay_provider_circuit_open",
+    help: "1 while only probes go to the provider, by reason: outage, auth (it refuses our key), throttled.",
+    labelNames: ["provider", "reason"],
+    registers,
+  });
+  const parked = new Gauge({
+    name: "adrelay_provider_waiting_acknowledgments",
+    help: "Queued acknowledgments that are parked until their provider takes attempts again.",
+    labelNames: ["provider"],
+    registers,
+  });
+  const show: CircuitMetrics["show"] = (provider, state) => {
+    for (const reason of CIRCUIT_REASONS) {
+      open.set({ provider, reason }, state.phase === "open" && state.reason === reason ? 1 : 0);
+    }
+    parked.set({ provider }, state.parked);
+  };
+  for (const provider of providers) {
+    show(provider, { phase: "closed", reason: undefined, sinceMs: 0, nextProbeAtMs: 0, parked: 0 });
+  }
+  return { show };
 }

@@ -1,14 +1,11 @@
-/**
- * A worker with a backlog: how often it asks the ledger, and that a job which is out of order is judged by the ledger's own
- * script all the same.
- */
+/** A worker with a backlog: how often it asks the ledger, and that the ledger's script still judges jobs that are out of order. */
 import { connect } from "node:net";
 import { createInterface } from "node:readline";
-import { type AdResponseId, publisherIdSchema } from "@adrelay/contract";
+import type { AdResponseId } from "@adrelay/contract";
 import { eventually } from "@adrelay/testkit";
 import { afterEach, expect, test } from "vitest";
-import { loadScript } from "../../../packages/ledger/src/scripts.ts";
-import { newJob, openWorkerFixture } from "./worker-fixture.ts";
+import { ScriptLibrary } from "../../../packages/store/src/redis/scripts.ts";
+import { openWorkerFixture } from "./worker-fixture.ts";
 
 const stops: (() => unknown)[] = [];
 
@@ -19,21 +16,21 @@ afterEach(async () => {
 });
 
 async function setup() {
-  const { server, queue, startWorker, ...parts } = await openWorkerFixture((stop) => stops.push(stop));
+  const { server, store, startWorker, ...parts } = await openWorkerFixture((stop) => stops.push(stop));
   const begun = await watchBegins(server.port);
   const work = async () => {
     const worker = await startWorker(1);
-    await eventually(async () => expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0 }));
+    await eventually(async () => expect(await store.queueDepths()).toMatchObject({ waiting: 0, active: 0 }));
     return worker;
   };
-  return { ...parts, queue, work, begun };
+  return { ...parts, work, begun };
 }
 
-/** The calls of begin.lua as MONITOR tells them, on a bare socket: ioredis mixes its first lines up with answers. */
+/** The calls of delivery/begin.lua as MONITOR shows them, on a bare socket: ioredis confuses its first lines with replies. */
 async function watchBegins(port: number): Promise<readonly string[]> {
-  const { sha, source } = loadScript("begin");
+  const { sha, source } = new ScriptLibrary().load("delivery/begin");
   const title = source.slice(0, source.indexOf("\n"));
-  // A connection's first call sends the source.
+  // The first call on a connection sends the source.
   const starts = [`"evalsha" "${sha}"`, `"eval" "${title}`];
   const calls: string[] = [];
   const socket = connect(port, "127.0.0.1");
@@ -54,12 +51,12 @@ function isBegun(begun: readonly string[], id: AdResponseId): boolean {
   return begun.some((call) => call.includes(id.replaceAll("-", "")));
 }
 
-test("with a backlog only the first attempt asks the ledger how it stands", async () => {
-  const { ledger, provider, take, work, begun } = await setup();
-  const ids = await Promise.all(Array.from({ length: 60 }, () => take()));
+test("with a backlog only the first attempt asks the ledger", async () => {
+  const { find, provider, accept, work, begun } = await setup();
+  const ids = await Promise.all(Array.from({ length: 60 }, () => accept()));
   const worker = await work();
   expect(provider.posts).toHaveLength(ids.length);
-  const states = await Promise.all(ids.map(async (id) => (await ledger.find(id))?.state));
+  const states = await Promise.all(ids.map(async (id) => (await find(id))?.state));
   expect(new Set(states)).toEqual(new Set(["delivered"]));
   expect(ids.filter((id) => isBegun(begun, id))).toEqual(ids.slice(0, 1));
   // A line is written once its job has ended, and then comes through a pipe.
@@ -69,18 +66,20 @@ test("with a backlog only the first attempt asks the ledger how it stands", asyn
 });
 
 test("a fetched job that is out of order is judged by the ledger's script", async () => {
-  const { ledger, queue, provider, take, work, begun } = await setup();
-  await Promise.all(Array.from({ length: 20 }, () => take()));
-  const ended = await take();
-  await ledger.settle(delivery(ended));
-  const unbooked = newJob();
-  await queue.enqueue(unbooked, "hash");
-  const theirs = await take({ publisher: publisherIdSchema.parse("theirs") });
-  await take();
+  const { redis, find, provider, accept, work, begun } = await setup();
+  await Promise.all(Array.from({ length: 20 }, () => accept()));
+  const entryKey = (id: AdResponseId) => `{adrelay:0}:e:${id.replaceAll("-", "")}`;
+  const ended = await accept();
+  await redis.hset(entryKey(ended), "s", "delivered");
+  const unbooked = await accept();
+  await redis.del(entryKey(unbooked));
+  const theirs = await accept();
+  await redis.hset(entryKey(theirs), "p", "theirs");
+  await accept();
   const worker = await work();
-  expect([ended, unbooked.adResponseId, theirs].map((id) => isBegun(begun, id))).toEqual([true, true, true]);
+  expect([ended, unbooked, theirs].map((id) => isBegun(begun, id))).toEqual([true, true, true]);
   expect(provider.posts).toHaveLength(22);
-  expect(await ledger.find(unbooked.adResponseId)).toMatchObject({ state: "delivered" });
+  expect(await find(unbooked)).toMatchObject({ state: "delivered" });
   await eventually(() => {
     expect(worker.logs.filter(({ event }) => event === "attempt_skipped")).toMatchObject([
       { ad_response_id: ended, why: "delivered" },
@@ -88,18 +87,3 @@ test("a fetched job that is out of order is judged by the ledger's script", asyn
     ]);
   });
 });
-
-function delivery(id: AdResponseId) {
-  return {
-    id,
-    event: "deliver",
-    label: "ok",
-    code: "ok",
-    providerAckId: undefined,
-    durationMs: 1,
-    attemptsBefore: 0,
-    delayMs: 0,
-    isCounted: true,
-    notify: undefined,
-  } as const;
-}

@@ -27,7 +27,7 @@ afterEach(async () => {
 
 /** `places`: how many attempts a worker makes at once. */
 async function setup(places = JOBS) {
-  const { server, redis, provider, queue, ledger, take, startWorker } = await openWorkerFixture(
+  const { server, redis, provider, store, find, accept, startWorker } = await openWorkerFixture(
     (stop) => stops.push(stop),
     ["--key-load-delay", String(LOAD_DELAY_US)],
   );
@@ -36,13 +36,13 @@ async function setup(places = JOBS) {
   stops.push(() => admin.disconnect());
   provider.onAcknowledge(() => ({ kind: "late", delayMs: PROVIDER_TAKES_MS, answer: acknowledged() }));
   const worker = await startWorker(places);
-  const ids = await Promise.all(Array.from({ length: JOBS }, () => take()));
+  const ids = await Promise.all(Array.from({ length: JOBS }, () => accept()));
   await eventually(() => expect(provider.posts).toHaveLength(places));
   const states = async () => {
-    const entries = await Promise.all(ids.map((id) => ledger.find(id)));
+    const entries = await Promise.all(ids.map((id) => find(id)));
     return new Set(entries.map((entry) => entry?.state));
   };
-  const counts = () => queue.counts();
+  const counts = () => store.queueDepths();
   return { server, admin, provider, worker, states, counts };
 }
 

@@ -1,18 +1,16 @@
-/** Guards against an acknowledgment that waits for its provider and that no worker looks for. */
+/** Guards against an acknowledgment that is parked and that no worker releases. */
 import { randomUUID } from "node:crypto";
-import { adAckIdSchema, adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
+import { publisherIdSchema } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
-import { ProviderGates } from "@adrelay/ledger";
-import { DeliveryQueue, DeliveryWorker } from "@adrelay/queue";
+import { openStore } from "@adrelay/store";
 import { eventually } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { pino } from "pino";
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createGateMetrics } from "../src/gates/gate-metrics.ts";
-import { Gatekeeper } from "../src/gates/gatekeeper.ts";
-import { makeRelease } from "../src/jobs/release/release.ts";
-import { finishesNone } from "./finishes-none.ts";
+import { CircuitBreakers } from "../src/circuit-breakers.ts";
+import { createCircuitMetrics } from "../src/worker-metrics.ts";
+import { newJob, TEXT_HASH } from "./worker-fixture.ts";
 
 const LONG_MS = 3_600_000;
 const publisher = publisherIdSchema.parse("beta");
@@ -31,42 +29,45 @@ afterAll(async () => {
 });
 
 function setup() {
-  const partition = randomUUID();
-  const queue = new DeliveryQueue({ redis, partition });
-  const gates = new ProviderGates({ redis, partition, probeIntervalMs: LONG_MS, recoveryRatePerSecond: 100 });
+  const store = openStore({
+    redis,
+    waitingRedis: redis,
+    recordRetentionMs: LONG_MS,
+    circuitRules: { probeIntervalMs: LONG_MS, recoveryRatePerSecond: 100 },
+    partition: randomUUID(),
+  });
   const groups = [{ name: "alpha", account, publishers: [publisherIdSchema.parse("alpha"), publisher] }];
-  const metrics = createGateMetrics(new Registry(), ["alpha"]);
-  const log = pino({ level: "silent" });
-  const gatekeeper = new Gatekeeper({ gates, groups, attemptsMax: 10, metrics, log });
-  return { partition, queue, gates, release: makeRelease({ gates, gatekeeper, groups, queue }) };
+  const breakers = new CircuitBreakers({
+    circuits: store.circuits,
+    groups,
+    attemptsMax: 10,
+    metrics: createCircuitMetrics(new Registry(), ["alpha"]),
+    log: pino({ level: "silent" }),
+  });
+  return { store, breakers };
 }
 
-test("what a worker left waiting under another name of its account is found by the others", async () => {
-  const { partition, queue, gates, release } = setup();
-  await release();
-  await release();
-  const id = adResponseIdSchema.parse(randomUUID());
-  const other = new DeliveryWorker({
-    redis,
-    partition,
+test("what a worker parked under another name of its account is found by the others", async () => {
+  const { store, breakers } = setup();
+  await breakers.release();
+  await breakers.release();
+  store.deliveries.start({
     concurrency: 1,
     attemptTimeoutMs: 1000,
-    handle: async () => {
-      const place = { kind: "by_time", dueAtMs: 1 } as const;
-      await gates.park({ account: "beta", member: { publisher, id }, place, notify: undefined });
-      return { kind: "again", delayMs: LONG_MS };
-    },
-    finishWith: finishesNone,
-    onError: () => {},
-    onUnreadable: () => {},
+    attempt: async () => ({
+      kind: "parked",
+      account: "beta",
+      place: { kind: "by_time", dueAtMs: 1 },
+      notify: undefined,
+    }),
+    onSettled: () => {},
   });
-  const adAckId = adAckIdSchema.parse(randomUUID());
-  await queue.enqueue({ v: 1, adResponseId: id, adAckId, publisher, body: "{}", requestId: "r" }, "hash");
-  other.start();
-  await eventually(async () => expect((await queue.counts()).delayed).toBe(1));
-  await other.close();
+  await store.acknowledgments.accept({ job: newJob({ publisher }), textHash: TEXT_HASH });
+  await eventually(async () => expect((await store.queueDepths()).delayed).toBe(1));
+  await store.deliveries.stop();
   await eventually(async () => {
-    await release();
-    expect(await queue.counts()).toMatchObject({ delayed: 0, waiting: 1 });
+    await breakers.release();
+    expect(await store.queueDepths()).toMatchObject({ delayed: 0, waiting: 1 });
   });
+  await store.close();
 });

@@ -1,15 +1,16 @@
-/** A worker with a provider and a Redis of its own. Its acknowledgments are taken and queued as a gateway does it. */
+/** A worker with a provider and a Redis of its own. Its acknowledgments are accepted as a gateway does it. */
 import { randomUUID } from "node:crypto";
 import { adAckIdSchema, adResponseIdSchema, type DeliveryJob, publisherIdSchema } from "@adrelay/contract";
 import { startTestRedis } from "@adrelay/dev-servers";
-import { Ledger, Taker } from "@adrelay/ledger";
-import { DeliveryQueue } from "@adrelay/queue";
+import { openStore } from "@adrelay/store";
 import { startApp, startScriptedProvider } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 
 const publisher = publisherIdSchema.parse("default");
 
-/** `onStop`: told of how to stop each part, in the order in which they were started. */
+export const TEXT_HASH = "hash";
+
+/** `onStop` is given the stop of each part, in the order in which they were started. */
 export async function openWorkerFixture(
   onStop: (stop: () => unknown) => void,
   redisArgs: readonly string[] = [],
@@ -21,35 +22,28 @@ export async function openWorkerFixture(
   onStop(() => redis.disconnect());
   const provider = await startScriptedProvider();
   onStop(() => provider.close());
-  const queue = new DeliveryQueue({ redis });
-  onStop(() => queue.close());
-  const ledger = new Ledger({ redis, recordRetentionMs: 60_000 });
-  const taker = new Taker({
-    redis,
-    insertion: queue.insertion(),
-    takesUnknown: true,
-    inTime: (call) => call,
-  });
-  const take = async (more: Partial<DeliveryJob> = {}) => {
+  const store = openStore({ redis, recordRetentionMs: 60_000 });
+  onStop(() => store.close());
+  const accept = async (more: Partial<DeliveryJob> = {}) => {
     const job = newJob(more);
-    const { adResponseId: id } = job;
-    await taker.take({ id, publisher, textHash: "hash", job: queue.jobToInsert(job) });
-    return id;
+    await store.acknowledgments.accept({ job, textHash: TEXT_HASH });
+    return job.adResponseId;
   };
-  /** `places`: how many attempts it makes at once. */
-  const startWorker = async (places: number) => {
+  const find = store.acknowledgments.find;
+  /** `concurrency`: how many attempts it makes at the same time. */
+  const startWorker = async (concurrency: number) => {
     const worker = await startApp("worker", {
       REDIS_URL: server.url,
       PROVIDER_URL: provider.url,
       PROVIDER_API_KEY: "key",
       API_KEYS: "key",
       WORKER_OPS_PORT: "0",
-      WORKER_CONCURRENCY: String(places),
+      WORKER_CONCURRENCY: String(concurrency),
     });
     onStop(() => worker.stop());
     return worker;
   };
-  return { server, redis, provider, queue, ledger, take, startWorker };
+  return { server, redis, provider, store, find, accept, startWorker };
 }
 
 export function newJob(more: Partial<DeliveryJob> = {}): DeliveryJob {

@@ -1,6 +1,6 @@
 /** The counters against the states, of every replica and for each publisher. */
 
-import type { LedgerEntry } from "@adrelay/ledger";
+import { acknowledgedOf, type LedgerEntry } from "@adrelay/store";
 import { type Samples, sumOf } from "@adrelay/testkit";
 import type { AdEvidence, Evidence } from "../evidence.ts";
 import { ACCOUNTS, type Account } from "../fault.ts";
@@ -42,19 +42,20 @@ function counterSums(samples: Samples, publisher: Account, ads: readonly AdEvide
   const filled = sumOf(samples, "adrelay_injections_recorded_total", { publisher, outcome: "ok" });
   const count = (has: (entry: LedgerEntry) => boolean) => countOf(publisher, ads, has);
   const inState = (state: LedgerEntry["state"]) => count((entry) => entry.state === state);
-  const isAccepted = ({ acceptedAtMs }: LedgerEntry) => acceptedAtMs !== undefined;
+  const isAccepted = (entry: LedgerEntry) => acknowledgedOf(entry) !== undefined;
+  const isLate = (entry: LedgerEntry) => acknowledgedOf(entry)?.isLate ?? false;
   return [
     // Only of an ad that ran is a deadline kept.
-    [`${publisher} filled`, filled, count((entry) => entry.deadlineAtMs !== undefined)],
+    [`${publisher} filled`, filled, count((entry) => entry.injection?.deadlineAtMs !== undefined)],
     [`${publisher} accepted`, total("accepted"), count(isAccepted)],
     [
       `${publisher} unknown`,
       total("unknown"),
-      count((entry) => isAccepted(entry) && entry.recordedAtMs === undefined),
+      count((entry) => isAccepted(entry) && entry.injection === undefined),
     ],
-    [`${publisher} late`, total("late"), count(({ isLate }) => isLate)],
+    [`${publisher} late`, total("late"), count(isLate)],
     // A late acknowledgment was missed before, and stays counted as such.
-    [`${publisher} missed`, total("missed"), inState("missed") + count(({ isLate }) => isLate)],
+    [`${publisher} missed`, total("missed"), inState("missed") + count(isLate)],
     [`${publisher} delivered`, total("delivered"), inState("delivered")],
     [`${publisher} refused`, total("refused"), inState("refused")],
   ];

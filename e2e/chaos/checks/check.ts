@@ -1,3 +1,4 @@
+import { acknowledgedOf } from "@adrelay/store";
 import type { AdEvidence } from "../evidence.ts";
 
 /** One thing that must hold at the end of a run. */
@@ -45,9 +46,9 @@ function describeAd({ account, sold, entry, posts, lane }: AdEvidence): string {
   return [
     `${account} ${lane?.origin ?? "answer lost"}`,
     `sold ${time(sold?.atMs)}`,
-    `recorded ${time(entry?.recordedAtMs)}`,
-    `accepted ${time(entry?.acceptedAtMs)}`,
-    `ended ${time(entry?.endedAtMs)}`,
+    `recorded ${time(entry?.injection?.recordedAtMs)}`,
+    `accepted ${time(entry && acknowledgedOf(entry)?.acceptedAtMs)}`,
+    `ended ${time(entry && "endedAtMs" in entry ? entry.endedAtMs : undefined)}`,
     `told ${[...(lane?.answers ?? [])].join("/")} in ${lane?.tries ?? 0} tries`,
     `posts ${posted.join(", ") || "none"}`,
   ].join(", ");

@@ -43,9 +43,9 @@ function endOf({ id, entry }: AdEvidence): string | undefined {
     case "refused":
       return opinion.kind === "refuses" ? undefined : "refused, though the provider refuses it not";
     case "dead":
-      return opinion.kind === "rejects" && entry.deadReason === `http_${opinion.status}`
+      return opinion.kind === "rejects" && entry.death.reason === `http_${opinion.status}`
         ? undefined
-        : `dead because of ${entry.deadReason ?? "nothing"}`;
+        : `dead because of ${entry.death.reason ?? "nothing"}`;
     default:
       return `accepted, and ${entry?.state ?? "unknown to the ledger"}`;
   }
@@ -82,7 +82,7 @@ function missedFault({ id, entry }: AdEvidence, untracked: ReadonlySet<string>):
 }
 
 const isUnknown = ({ entry, lane }: AdEvidence) =>
-  entry !== undefined && entry.recordedAtMs === undefined && lane?.origin !== "unknown";
+  entry !== undefined && entry.injection === undefined && lane?.origin !== "unknown";
 
 /** The ledger met it by its acknowledgment: only if its injection could not be booked. */
 function unknownFault({ id }: AdEvidence, untracked: ReadonlySet<string>): string | undefined {

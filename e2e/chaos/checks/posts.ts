@@ -5,10 +5,13 @@ import type { FaultSpan, Timeline } from "../timeline.ts";
 import { DELIVERY_TIMEOUT_MS } from "../world.ts";
 import { type Check, checkAds } from "./check.ts";
 
+const endedAtMsOf = ({ entry }: AdEvidence) =>
+  entry !== undefined && "endedAtMs" in entry ? entry.endedAtMs : undefined;
+
 const isPosted = ({ posts }: AdEvidence) => posts.length > 0;
 
 export function checkPosts({ ads }: Evidence, timeline: Timeline): readonly Check[] {
-  const isEnded = ({ entry, posts }: AdEvidence) => entry?.endedAtMs !== undefined && posts.length > 0;
+  const isEnded = (ad: AdEvidence) => endedAtMsOf(ad) !== undefined && ad.posts.length > 0;
   return [
     checkAds("the provider took each once at most", ads, isPosted, ({ posts }) => {
       const times = posts.filter(({ verdict }) => verdict === "taken").length;
@@ -77,8 +80,9 @@ const CLOCK_TOLERANCE_MS = 5;
  * job was taken from it or whose answers got lost: between the attempt that ended it and the late one such a
  * fault must have run, and the late one must come within an attempt's own time, the faults' time left out.
  */
-function latePostFault({ entry, posts }: AdEvidence, timeline: Timeline): string | undefined {
-  const endedAtMs = entry?.endedAtMs ?? 0;
+function latePostFault(ad: AdEvidence, timeline: Timeline): string | undefined {
+  const { posts } = ad;
+  const endedAtMs = endedAtMsOf(ad) ?? 0;
   const late = posts.filter((post) => post.atMs > endedAtMs + CLOCK_TOLERANCE_MS);
   const firstAtMs = posts[0]?.atMs ?? 0;
   return late

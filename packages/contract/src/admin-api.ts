@@ -135,7 +135,7 @@ export const acknowledgmentPageSchema = z.object({
 
 const attemptViewSchema = z.object({
   at: time,
-  outcome: z.enum(["deliver", "refuse", "retry", "die"]),
+  outcome: z.enum(["deliver", "refuse", "retry", "ambiguous", "die"]),
   code: z.string(),
   duration_ms: z.number(),
 });

@@ -2,7 +2,7 @@
 import { z } from "zod";
 
 /** Whether the same request can succeed if it is sent again. `after` means: once the Retry-After time has passed. */
-export type Retryable = "yes" | "no" | "after";
+type Retryable = "yes" | "no" | "after";
 
 /** What the catalogue says about one error code. `title` is for callers and contains nothing of the request. */
 export interface ErrorDefinition {

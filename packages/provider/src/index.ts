@@ -1,5 +1,4 @@
-/** How ad services are called: the HTTP client, the publishers and their provider accounts, and what shows a failure. */
-export { type BreakerTrip, FailureDetector } from "./failure-detector.ts";
+/** How ad services are called: the HTTP client, the publishers and their provider accounts. */
 export {
   type AcknowledgeCall,
   type ProviderCall,

@@ -1,6 +1,6 @@
 /** Each inside of ioredis that src/ioredis/ reaches into. A failure here says what an upgrade of ioredis has changed. */
 import { readFileSync } from "node:fs";
-import { startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { Command, Redis } from "ioredis";
 import installed from "ioredis/package.json" with { type: "json" };
 import { pino } from "pino";

@@ -1,6 +1,7 @@
 /** The long-lived parts keep the contract of start and stop. */
 import { createConnection } from "node:net";
-import { eventually, pause, startTestRedis, type TestRedis } from "@adrelay/testkit";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
+import { eventually, pause } from "@adrelay/testkit";
 import { startStopSuite } from "@adrelay/testkit/start-stop-suite";
 import express from "express";
 import { pino } from "pino";

@@ -22,7 +22,7 @@ export const COUNTERS = [
   "reserved_micros",
 ] as const;
 type CounterName = (typeof COUNTERS)[number];
-export type Counters = Readonly<Record<CounterName, number>>;
+type Counters = Readonly<Record<CounterName, number>>;
 
 export const GROUPINGS = ["ad", "advertiser", "publisher", "day"] as const;
 export type Grouping = (typeof GROUPINGS)[number];

@@ -1,0 +1,255 @@
+/**
+ * Accepts an acknowledgment, then waits for its outcome as long as the caller wants.
+ *
+ * 1. The store queues and books it in one step (invariant 2), within a second, answer included. Until the store has
+ *    answered, nothing is promised: any failure before that is `queue_unavailable`, even if the job may be stored. A repeat
+ *    meets the same job (invariant 1).
+ * 2. The worker sends the outcome on this process' own channel. A message can be lost, so the ledger is asked at the end.
+ */
+import {
+  type AdAckId,
+  type AdResponseId,
+  DELIVERY_JOB_VERSION,
+  type DeliveryJob,
+  type ErrorCode,
+  formatTraceparent,
+  type OutcomeNotice,
+  type PublisherId,
+  type TraceContext,
+  type Verdict,
+} from "@adrelay/contract";
+import { OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
+import type { AcceptResult, LedgerEntry, Store } from "@adrelay/store";
+import type { Logger } from "pino";
+import { textHashOf } from "./fingerprints.ts";
+import type { OutcomeWait, OutcomeWaiters } from "./outcome-waiters.ts";
+
+export interface AcknowledgeDeps {
+  readonly acknowledgments: Pick<Store["acknowledgments"], "accept" | "find">;
+  readonly waiters: OutcomeWaiters;
+  readonly log: Logger;
+  readonly tracing: Tracing;
+  /** Whether Redis may be trusted with an acknowledgment now. */
+  isDurable(): boolean;
+  /** Called for each one that was not accepted before. */
+  onAccepted(acceptance: Acceptance): void;
+}
+
+export interface Acceptance {
+  readonly publisher: PublisherId;
+  readonly acceptedAtMs: number;
+  /** When its injection was recorded; undefined if the ledger knows of none. */
+  readonly recordedAtMs: number | undefined;
+}
+
+export interface AcknowledgeInput {
+  readonly publisher: PublisherId;
+  readonly id: AdResponseId;
+  readonly ackId: AdAckId;
+  readonly text: string;
+  /** The caller's body as text, unchanged. */
+  readonly body: string;
+  readonly requestId: string;
+  /** The trace of the request; attempts link to it. */
+  readonly trace: TraceContext | undefined;
+  readonly waitMs: number;
+}
+
+/** What a caller is told about its acknowledgment. */
+export type AcknowledgeOutcome =
+  /** Accepted, and not delivered yet. */
+  | { readonly kind: "open" }
+  | { readonly kind: "delivered"; readonly verdict: Verdict; readonly providerAckId: string | undefined }
+  | { readonly kind: "error"; readonly code: ErrorCode };
+
+export type Acknowledge = (input: AcknowledgeInput) => Promise<AcknowledgeOutcome>;
+
+/** Leaves time for the answer within the second that callers are promised. */
+const ACCEPT_TIMEOUT_MS = 850;
+const LAST_QUESTION_TIMEOUT_MS = 250;
+
+export function makeAcknowledge(deps: AcknowledgeDeps): Acknowledge {
+  return async (input) => {
+    // Begins before the job is queued, so that no message is missed.
+    const wait = input.waitMs > 0 ? deps.waiters.wait(input.id) : undefined;
+    try {
+      const accepted = await traceAccept(deps, input, wait?.channel);
+      switch (accepted.kind) {
+        case "refused":
+          return { kind: "error", code: accepted.code };
+        case "repeat":
+          return outcomeOfEntry(accepted.entry);
+        case "accepted":
+          return wait === undefined ? { kind: "open" } : await awaitOutcome(deps, input, wait);
+        default:
+          return accepted satisfies never;
+      }
+    } finally {
+      wait?.end();
+    }
+  };
+}
+
+type Accepted =
+  | { readonly kind: "accepted" }
+  | { readonly kind: "repeat"; readonly entry: LedgerEntry }
+  | {
+      readonly kind: "refused";
+      readonly code:
+        | "unknown_ad_response"
+        | "other_publisher"
+        | "not_acknowledgeable"
+        | "acknowledgment_conflict"
+        | "queue_unavailable";
+    };
+
+const UNAVAILABLE: Accepted = { kind: "refused", code: "queue_unavailable" };
+
+async function traceAccept(
+  deps: AcknowledgeDeps,
+  input: AcknowledgeInput,
+  replyTo: string | undefined,
+): Promise<Accepted> {
+  const span = deps.tracing.startSpan({ name: "intake", kind: "internal", parent: input.trace });
+  const accepted = deps.isDurable() ? await accept(deps, input, replyTo) : UNAVAILABLE;
+  span.set({ "adrelay.outcome": accepted.kind === "refused" ? accepted.code : accepted.kind });
+  span.end({ isFault: accepted === UNAVAILABLE });
+  return accepted;
+}
+
+class AcceptOverdueError extends Error {
+  override readonly name = "AcceptOverdueError";
+  override readonly message = "Redis did not answer in time";
+}
+
+async function accept(
+  { acknowledgments, log, onAccepted }: AcknowledgeDeps,
+  input: AcknowledgeInput,
+  replyTo: string | undefined,
+): Promise<Accepted> {
+  const { id, publisher, text, requestId } = input;
+  try {
+    const request = { job: jobOf(input, replyTo), textHash: textHashOf(publisher, text) };
+    const result = await withDeadline(acknowledgments.accept(request), ACCEPT_TIMEOUT_MS);
+    if (result === OVERDUE) {
+      throw new AcceptOverdueError();
+    }
+    if ("acceptedAtMs" in result) {
+      onAccepted({ publisher, acceptedAtMs: result.acceptedAtMs, recordedAtMs: result.recordedAtMs });
+    }
+    return acceptedOf(result);
+  } catch (err) {
+    log.warn({ event: "intake_failed", request_id: requestId, ad_response_id: id, err });
+    return UNAVAILABLE;
+  }
+}
+
+function jobOf(
+  { id, ackId, publisher, body, requestId, trace }: AcknowledgeInput,
+  replyTo: string | undefined,
+): DeliveryJob {
+  return {
+    v: DELIVERY_JOB_VERSION,
+    adResponseId: id,
+    adAckId: ackId,
+    publisher,
+    body,
+    requestId,
+    ...(replyTo === undefined ? {} : { replyTo }),
+    ...(trace === undefined ? {} : { traceparent: formatTraceparent(trace) }),
+  };
+}
+
+function acceptedOf(result: AcceptResult): Accepted {
+  switch (result.kind) {
+    case "accepted":
+    case "accepted_late":
+    case "accepted_unknown":
+      return { kind: "accepted" };
+    case "repeat":
+      return result;
+    case "unknown":
+      return { kind: "refused", code: "unknown_ad_response" };
+    case "conflict":
+      return { kind: "refused", code: "acknowledgment_conflict" };
+    case "not_acknowledgeable":
+    case "other_publisher":
+      return { kind: "refused", code: result.kind };
+    // The queue took the job and doesn't hold it: it isn't BullMQ as we know it.
+    case "payload_missing":
+      return UNAVAILABLE;
+    default:
+      return result satisfies never;
+  }
+}
+
+async function awaitOutcome(
+  { acknowledgments }: AcknowledgeDeps,
+  { id, waitMs }: AcknowledgeInput,
+  wait: OutcomeWait,
+): Promise<AcknowledgeOutcome> {
+  const untilMs = performance.now() + waitMs;
+  for (;;) {
+    const notice = await wait.next(untilMs - performance.now());
+    if (notice === undefined) {
+      break;
+    }
+    const outcome = outcomeOfNotice(notice, untilMs - performance.now());
+    if (outcome !== undefined) {
+      return outcome;
+    }
+  }
+  const entry = await withDeadline(
+    acknowledgments.find(id).catch(() => undefined),
+    LAST_QUESTION_TIMEOUT_MS,
+  );
+  return entry === undefined || entry === OVERDUE ? { kind: "open" } : outcomeOfEntry(entry);
+}
+
+/** A provider's 409 need not say the verdict. The acknowledgment arrived, so the caller is told ok. */
+const VERDICT_UNTOLD: Verdict = "ok";
+
+/** What a repeat of a known acknowledgment is told. */
+function outcomeOfEntry(entry: LedgerEntry): AcknowledgeOutcome {
+  switch (entry.state) {
+    case "delivered":
+      return {
+        kind: "delivered",
+        verdict: entry.verdict ?? VERDICT_UNTOLD,
+        providerAckId: entry.providerAckId,
+      };
+    case "refused":
+    case "discarded":
+    case "expired":
+    case "unacknowledgeable":
+    case "abandoned":
+      return { kind: "error", code: "not_acknowledgeable" };
+    case "queued":
+    case "dead":
+    case "awaiting":
+    case "missed":
+      return { kind: "open" };
+    default:
+      return entry satisfies never;
+  }
+}
+
+/** What the caller is told after a message of the worker; undefined if the caller had better wait on. */
+function outcomeOfNotice(notice: OutcomeNotice, leftMs: number): AcknowledgeOutcome | undefined {
+  switch (notice.event) {
+    case "deliver":
+      return {
+        kind: "delivered",
+        verdict: notice.verdict ?? VERDICT_UNTOLD,
+        providerAckId: notice.providerAckId,
+      };
+    case "refuse":
+      return { kind: "error", code: "not_acknowledgeable" };
+    case "die":
+      return notice.code === "http_404" ? { kind: "error", code: "unknown_ad_response" } : { kind: "open" };
+    case "retry":
+      return notice.delayMs < leftMs ? undefined : { kind: "open" };
+    default:
+      return notice.event satisfies never;
+  }
+}

@@ -1,0 +1,141 @@
+import {
+  type AcknowledgmentRequest,
+  type AcknowledgmentResponse,
+  type AdAckId,
+  duplicateKeys,
+  type FieldFault,
+  faultsOf,
+  parseAcknowledgmentRequest,
+} from "@adrelay/contract";
+import {
+  addToRequestLog,
+  headerOf,
+  type JsonObject,
+  requestIdOf,
+  requestSpanOf,
+  sendJson,
+  sendProblem,
+} from "@adrelay/service-kit";
+import type { Response } from "express";
+import { CALLER_TIMEOUT_MAX_MS } from "../config.ts";
+import type { JsonCall } from "../endpoint.ts";
+import { sendUnavailable } from "../store-answers.ts";
+import type { Acknowledge, AcknowledgeOutcome } from "./acknowledge.ts";
+import { ackIdOf } from "./fingerprints.ts";
+
+const PROVIDER_ACK_ID_HEADER = "X-Adrelay-Provider-Ack-Id";
+
+export interface AcknowledgeRoute {
+  readonly acknowledge: Acknowledge;
+  readonly defaultWaitMs: number;
+}
+
+/** POST /api/ad-injection/acknowledge/ */
+export function makeAcknowledgeHandler(route: AcknowledgeRoute): (call: JsonCall) => Promise<void> {
+  return async ({ publisher, request, response, text, value }) => {
+    const parsed = parseAcknowledgment(text, value);
+    if (parsed.kind === "faulty") {
+      sendProblem(response, "validation_failed", { errors: parsed.faults });
+      return;
+    }
+    const { ad_response_id: id, llm_response } = parsed.body;
+    addToRequestLog(response, { ad_response_id: id });
+    const { waitMs, applied } = parsePrefer(headerOf(request, "prefer"), route.defaultWaitMs);
+    if (applied !== undefined) {
+      response.setHeader("Preference-Applied", applied);
+    }
+    const requestId = requestIdOf(response);
+    const ackId = ackIdOf(id);
+    const outcome = await route.acknowledge({
+      publisher: publisher.id,
+      id,
+      ackId,
+      text: llm_response,
+      body: text,
+      requestId,
+      trace: requestSpanOf(response).context,
+      waitMs,
+    });
+    sendOutcome(response, ackId, outcome);
+  };
+}
+
+type Parsed =
+  | { readonly kind: "ok"; readonly body: AcknowledgmentRequest }
+  | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
+
+/** Checks only what the relay itself needs. Each member must be there once, because parsers differ in which one they take. */
+function parseAcknowledgment(text: string, value: JsonObject): Parsed {
+  const parsed = parseAcknowledgmentRequest(value);
+  if (!parsed.success) {
+    return { kind: "faulty", faults: faultsOf(parsed.error) };
+  }
+  const repeated = duplicateKeys(text, ["ad_response_id", "llm_response"]);
+  return repeated.length > 0
+    ? { kind: "faulty", faults: repeated.map((path) => ({ path, message: "must not be repeated" })) }
+    : { kind: "ok", body: parsed.data };
+}
+
+function sendOutcome(response: Response, ackId: AdAckId, outcome: AcknowledgeOutcome): void {
+  switch (outcome.kind) {
+    case "delivered":
+      addToRequestLog(response, { outcome: outcome.verdict });
+      if (outcome.providerAckId !== undefined) {
+        response.set(PROVIDER_ACK_ID_HEADER, outcome.providerAckId);
+      }
+      sendJson(response, 200, JSON.stringify(answerOf(ackId, outcome.verdict)));
+      return;
+    case "open":
+      addToRequestLog(response, { outcome: "recoverable_error" });
+      sendJson(response, 201, JSON.stringify(answerOf(ackId, "recoverable_error")));
+      return;
+    case "error":
+      addToRequestLog(response, { outcome: outcome.code });
+      if (outcome.code === "queue_unavailable") {
+        sendUnavailable(response);
+      } else {
+        sendProblem(response, outcome.code);
+      }
+      return;
+    default:
+      outcome satisfies never;
+  }
+}
+
+function answerOf(ackId: AdAckId, status: AcknowledgmentResponse["status"]): AcknowledgmentResponse {
+  return { ad_ack_id: ackId, status, success: status !== "recoverable_error" };
+}
+
+/** How long a caller wants to wait for the outcome, and the confirmation of that (RFC 7240). */
+interface Preference {
+  readonly waitMs: number;
+  /** Value of Preference-Applied; undefined if the caller sent no preference that we know. */
+  readonly applied: string | undefined;
+}
+
+const NO_WAIT = { waitMs: 0, applied: "respond-async" } as const;
+
+/**
+ * Reads `Prefer: respond-async` and `Prefer: wait=SECONDS` (whole seconds, as RFC 7240 has it). The first
+ * of each counts. respond-async without a wait means no wait; together with a wait, the wait counts.
+ */
+function parsePrefer(header: string | undefined, defaultWaitMs: number): Preference {
+  if (header === undefined) {
+    return { waitMs: defaultWaitMs, applied: undefined };
+  }
+  if (header === NO_WAIT.applied) {
+    return NO_WAIT;
+  }
+  const preferences = header
+    .toLowerCase()
+    .split(",")
+    .map((part) => part.split(";")[0]?.trim() ?? "");
+  const wait = preferences
+    .map((part) => /^wait\s*=\s*"?(\d{1,9})"?$/.exec(part)?.[1])
+    .find((found) => found !== undefined);
+  if (wait !== undefined) {
+    const waitMs = Math.min(Number(wait) * 1000, CALLER_TIMEOUT_MAX_MS);
+    return { waitMs, applied: `wait=${waitMs / 1000}` };
+  }
+  return preferences.includes(NO_WAIT.applied) ? NO_WAIT : { waitMs: defaultWaitMs, applied: undefined };
+}

@@ -1,0 +1,104 @@
+/** What an operator does with one dead letter: put it back on the queue, or end it for good. */
+import { type AdResponseId, DISCARD_REASON_CHARS_MAX } from "@adrelay/contract";
+import { OVERDUE, type ReadBody, sendProblem } from "@adrelay/service-kit";
+import type { Store } from "@adrelay/store";
+import type { RequestHandler, Response } from "express";
+import type { Logger } from "pino";
+import { z } from "zod";
+import { operatorOf } from "../auth.ts";
+import { readJson } from "../endpoint.ts";
+import { askStore, parseIdInPath, sendUnavailable } from "../store-answers.ts";
+import { parseForm } from "./forms.ts";
+
+export interface LeaveDeadDeps {
+  readonly acknowledgments: Pick<Store["acknowledgments"], "find">;
+  readonly deadLetters: Store["deadLetters"];
+  readonly log: Logger;
+}
+
+/** POST /admin/v1/acknowledgments/{ad_response_id}/replay */
+export function makeReplayHandler(deps: LeaveDeadDeps): RequestHandler {
+  return async (request, response) => {
+    const id = parseIdInPath(request, response);
+    if (id === undefined) {
+      return;
+    }
+    const by = operatorOf(response);
+    if (await leaveDead(deps, { response, id, verb: "replayed" }, deps.deadLetters.replay(id, by))) {
+      response.json({ ad_response_id: id, state: "queued" });
+    }
+  };
+}
+
+const discardSchema = z.strictObject({
+  reason: z
+    .string()
+    .trim()
+    .min(1, "must not be empty")
+    .max(DISCARD_REASON_CHARS_MAX, `must have at most ${DISCARD_REASON_CHARS_MAX} characters`),
+});
+
+/** POST /admin/v1/acknowledgments/{ad_response_id}/discard. The reason is only written to the audit. */
+export function makeDiscardHandler(deps: LeaveDeadDeps, readBody: ReadBody): RequestHandler {
+  return async (request, response) => {
+    const id = parseIdInPath(request, response);
+    const body = id === undefined ? undefined : await readJson(readBody, request, response);
+    const form = body === undefined ? undefined : parseForm(discardSchema, body.value, response);
+    if (id === undefined || form === undefined) {
+      return;
+    }
+    const by = operatorOf(response);
+    const discarded = deps.deadLetters.discard(id, by, form.reason);
+    if (await leaveDead(deps, { response, id, verb: "discarded" }, discarded)) {
+      response.json({ ad_response_id: id, state: "discarded" });
+    }
+  };
+}
+
+interface Order {
+  readonly response: Response;
+  readonly id: AdResponseId;
+  readonly verb: "replayed" | "discarded";
+}
+
+/** True once the letter has left the dead letters, and the queue has followed; false if a refusal was sent. */
+async function leaveDead(
+  { acknowledgments, log }: LeaveDeadDeps,
+  { response, id, verb }: Order,
+  leaving: ReturnType<Store["deadLetters"]["replay"]>,
+): Promise<boolean> {
+  const result = await askStore(leaving);
+  if (result === OVERDUE) {
+    sendUnavailable(response);
+    return false;
+  }
+  switch (result.kind) {
+    case "booked":
+      if (verb === "replayed") {
+        log.info({ event: "replayed", ad_response_id: id, by: operatorOf(response) });
+      } else {
+        log.info({ event: "discarded", ad_response_id: id, by: operatorOf(response) });
+      }
+      await result.followed;
+      return true;
+    case "unknown":
+      sendProblem(response, "unknown_ad_response");
+      return false;
+    case "not_dead":
+      sendProblem(response, "not_dead", { detail: await whyNotDead(acknowledgments, id, verb) });
+      return false;
+    default:
+      return result satisfies never;
+  }
+}
+
+async function whyNotDead(
+  acknowledgments: LeaveDeadDeps["acknowledgments"],
+  id: AdResponseId,
+  verb: Order["verb"],
+): Promise<string> {
+  const entry = await acknowledgments.find(id).catch(() => undefined);
+  return entry?.state === "refused"
+    ? `The provider refused it with 406: a refused acknowledgment is never ${verb}.`
+    : `Only dead letters can be ${verb}; this acknowledgment is ${entry?.state ?? "in another state"}.`;
+}

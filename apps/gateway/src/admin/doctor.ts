@@ -1,0 +1,62 @@
+/**
+ * GET /admin/v1/doctor: checks everything that the relay needs, all at the same time, each check bounded. No answer contains
+ * a secret: neither keys, nor anything of an address of Redis or a provider but its host, port and path.
+ */
+import type { DoctorCheck, DoctorReport } from "@adrelay/contract";
+import { OVERDUE, withDeadline } from "@adrelay/service-kit";
+import type { Heartbeat, Store } from "@adrelay/store";
+import type { Redis } from "ioredis";
+import type { Logger } from "pino";
+import {
+  checkDataLoss,
+  checkLedger,
+  checkProcesses,
+  checkProviders,
+  checkRedis,
+  type ProviderCheckDeps,
+} from "./doctor-checks.ts";
+
+export interface DoctorDeps extends ProviderCheckDeps {
+  readonly redis: Redis;
+  readonly store: Pick<Store, "snapshot">;
+  readonly heartbeat: Pick<Heartbeat, "loadProcesses" | "loadLoss">;
+  readonly log: Logger;
+}
+
+export type Doctor = () => Promise<DoctorReport>;
+
+/** A group of checks. */
+interface CheckGroup {
+  /** Names the check that fails if the group itself fails. */
+  readonly name: string;
+  run(): Promise<readonly DoctorCheck[]>;
+}
+
+/** A provider has this long to answer; a group may take a little longer. */
+const PROVIDER_TIMEOUT_MS = 2500;
+const GROUP_TIMEOUT_MS = 3000;
+
+export function makeDoctor(deps: DoctorDeps): Doctor {
+  const groups: readonly CheckGroup[] = [
+    { name: "redis", run: () => checkRedis(deps.redis) },
+    { name: "processes", run: () => checkProcesses(deps.heartbeat) },
+    { name: "data_loss", run: () => checkDataLoss(deps.heartbeat) },
+    { name: "books", run: () => checkLedger(deps.store) },
+    { name: "providers", run: () => checkProviders(deps, PROVIDER_TIMEOUT_MS) },
+  ];
+  return async () => {
+    const checks = (await Promise.all(groups.map((group) => runGroup(group, deps.log)))).flat();
+    return { at: new Date().toISOString(), checks };
+  };
+}
+
+async function runGroup({ name, run }: CheckGroup, log: Logger): Promise<readonly DoctorCheck[]> {
+  const failed = (detail: string) => [{ name, status: "fail", detail } as const];
+  try {
+    const found = await withDeadline(run(), GROUP_TIMEOUT_MS);
+    return found === OVERDUE ? failed(`no answer within ${GROUP_TIMEOUT_MS} ms`) : found;
+  } catch (err) {
+    log.warn({ event: "doctor_look_failed", look: name, err });
+    return failed("could not be checked; if Redis answers, the gateway's log says why");
+  }
+}

@@ -1,0 +1,114 @@
+/** Ad responses as operators see them: one of them, or a page of one state. */
+import { type AcknowledgmentDetail, type AcknowledgmentView, LISTED_STATES } from "@adrelay/contract";
+import { DEAD_REASON_TEXTS, DEAD_REASONS } from "@adrelay/core";
+import { OVERDUE, sendProblem } from "@adrelay/service-kit";
+import { acknowledgedOf, type LedgerEntry, lastCodeOf, type Store } from "@adrelay/store";
+import type { RequestHandler } from "express";
+import { z } from "zod";
+import { ackIdOf } from "../acknowledge/fingerprints.ts";
+import { askStore, isoTime, parseIdInPath, sendUnavailable } from "../store-answers.ts";
+import {
+  EMPTY_SPAN,
+  entryCursor,
+  entryCursorSchema,
+  FILTER_FIELDS,
+  isSpan,
+  limitSchema,
+  parseForm,
+} from "./forms.ts";
+
+const querySchema = z
+  .strictObject({
+    ...FILTER_FIELDS,
+    state: z.enum(LISTED_STATES).default("dead"),
+    limit: limitSchema,
+    cursor: entryCursorSchema.optional(),
+  })
+  .refine(isSpan, EMPTY_SPAN)
+  .refine(({ state, reason }) => reason === undefined || state === "dead", {
+    path: ["reason"],
+    error: "only dead letters have a reason",
+  });
+
+/** GET /admin/v1/acknowledgments: one page of a state, newest first. */
+export function makeListHandler(acknowledgments: Pick<Store["acknowledgments"], "page">): RequestHandler {
+  return async (request, response) => {
+    const query = parseForm(querySchema, request.query, response);
+    if (query === undefined) {
+      return;
+    }
+    const { state, publisher, reason, since, until, limit, cursor } = query;
+    const question = { state, publisher, reason, sinceMs: since, untilMs: until, limit, after: cursor };
+    const page = await askStore(acknowledgments.page(question));
+    if (page === OVERDUE) {
+      sendUnavailable(response);
+      return;
+    }
+    response.json({
+      acknowledgments: page.entries.map(entryView),
+      next_cursor: page.next === undefined ? null : entryCursor(page.next),
+    });
+  };
+}
+
+/** GET /admin/v1/acknowledgments/{ad_response_id} */
+export function makeShowHandler(acknowledgments: Pick<Store["acknowledgments"], "find">): RequestHandler {
+  return async (request, response) => {
+    const id = parseIdInPath(request, response);
+    if (id === undefined) {
+      return;
+    }
+    const entry = await askStore(acknowledgments.find(id));
+    if (entry === OVERDUE) {
+      sendUnavailable(response);
+    } else if (entry === undefined) {
+      sendProblem(response, "unknown_ad_response");
+    } else {
+      response.json(entryViewWithAttempts(entry));
+    }
+  };
+}
+
+/** One ad response: everything except what a user wrote. Null for what is missing. */
+function entryView(entry: LedgerEntry): AcknowledgmentView {
+  const acknowledged = acknowledgedOf(entry);
+  const death = "death" in entry ? entry.death : undefined;
+  const reason = death?.reason ?? null;
+  return {
+    ad_response_id: entry.id,
+    ad_ack_id: acknowledged === undefined ? null : ackIdOf(entry.id),
+    publisher: entry.publisher,
+    state: entry.state,
+    status: entry.state === "delivered" ? (entry.verdict ?? null) : null,
+    reason,
+    reason_text: reasonText(reason),
+    last_code: lastCodeOf(entry) ?? null,
+    provider_error: death?.providerError ?? null,
+    size_bytes: death?.sizeBytes ?? null,
+    recorded_at: isoTime(entry.injection?.recordedAtMs),
+    deadline_at: isoTime(entry.injection?.deadlineAtMs),
+    accepted_at: isoTime(acknowledged?.acceptedAtMs),
+    queued_at: isoTime(acknowledged?.queuedAtMs),
+    next_attempt_at: isoTime(entry.state === "queued" ? entry.nextAttemptAtMs : undefined),
+    ended_at: isoTime("endedAtMs" in entry ? entry.endedAtMs : undefined),
+    late: acknowledged?.isLate ?? false,
+    attempts: acknowledged?.attempts ?? 0,
+    failed_attempts: acknowledged?.failedAttempts ?? 0,
+    provider_ack_id: entry.state === "delivered" ? (entry.providerAckId ?? null) : null,
+  };
+}
+
+/** With its latest attempts, oldest first. */
+function entryViewWithAttempts(entry: LedgerEntry): AcknowledgmentDetail {
+  const attempts = acknowledgedOf(entry)?.attemptLog ?? [];
+  const log = attempts.map(({ atMs, outcome, code, durationMs }) => {
+    return { at: isoTime(atMs), outcome, code, duration_ms: durationMs };
+  });
+  return { ...entryView(entry), attempt_log: log };
+}
+
+/** A reason of a newer version has no text here. */
+function reasonText(reason: string | null): string | null {
+  const known = DEAD_REASONS.find((candidate) => candidate === reason);
+  return known === undefined ? null : DEAD_REASON_TEXTS[known];
+}

@@ -1,0 +1,163 @@
+/** The whole relay on one page, and the audit. */
+import type {
+  AuditView,
+  DataLossView,
+  ProcessView,
+  ProviderView,
+  StateCounts,
+  Stats,
+} from "@adrelay/contract";
+import { groupByProvider, type ProviderGroup, type Publisher } from "@adrelay/provider";
+import { ADRELAY_VERSION, OVERDUE } from "@adrelay/service-kit";
+import type {
+  AuditEntry,
+  CircuitState,
+  DataLoss,
+  Heartbeat,
+  LabelledCount,
+  RelayProcess,
+  Store,
+} from "@adrelay/store";
+import type { RequestHandler } from "express";
+import { z } from "zod";
+import { askStore, isoTime, sendUnavailable } from "../store-answers.ts";
+import { auditCursor, auditCursorSchema, limitSchema, parseForm } from "./forms.ts";
+
+export interface StatsDeps {
+  readonly store: Pick<Store, "snapshot" | "queueDepths" | "circuits">;
+  readonly heartbeat: Pick<Heartbeat, "loadProcesses" | "loadLoss">;
+  readonly publishers: readonly Publisher[];
+}
+
+/** GET /admin/v1/stats */
+export function makeStatsHandler(deps: StatsDeps): RequestHandler {
+  return async (_request, response) => {
+    const stats = await askStore(gatherStats(deps));
+    if (stats === OVERDUE) {
+      sendUnavailable(response);
+    } else {
+      response.json(stats);
+    }
+  };
+}
+
+async function gatherStats({ store, heartbeat, publishers }: StatsDeps): Promise<Stats> {
+  const groups = groupByProvider(publishers);
+  const [snapshot, depths, circuits, processes, loss] = await Promise.all([
+    store.snapshot(),
+    store.queueDepths(),
+    Promise.all(groups.map(async (group) => ({ group, state: await store.circuits.load(group) }))),
+    heartbeat.loadProcesses(),
+    heartbeat.loadLoss(),
+  ]);
+  const states = sumByState(snapshot.states);
+  const secondsIf = (some: number, ageMs: number) => (some > 0 ? ageMs / 1000 : null);
+  return {
+    at: isoTime(snapshot.nowMs),
+    version: ADRELAY_VERSION,
+    states,
+    publishers: byPublisher(snapshot.states),
+    overdue: snapshot.overdue,
+    oldest_queued_age_seconds: secondsIf(states.queued, snapshot.oldestQueuedAgeMs),
+    oldest_dead_letter_age_seconds: secondsIf(states.dead, snapshot.oldestDeadAgeMs),
+    queue: depths,
+    dead_letters: snapshot.deadLetters.map(({ publisher, label: reason, value: count }) => {
+      return { publisher, reason, count };
+    }),
+    providers: circuits.map(({ group, state }) => viewOfProvider(group, state)),
+    processes: processes.map(viewOfProcess),
+    data_loss: viewOfLoss(loss),
+  };
+}
+
+const NO_COUNTS = {
+  awaiting: 0,
+  queued: 0,
+  delivered: 0,
+  refused: 0,
+  dead: 0,
+  missed: 0,
+  discarded: 0,
+  expired: 0,
+} as const satisfies StateCounts;
+
+function sumByState(counts: readonly LabelledCount[]): StateCounts {
+  const sum: StateCounts = { ...NO_COUNTS };
+  for (const { label, value } of counts) {
+    if (isCounted(label)) {
+      sum[label] += value;
+    }
+  }
+  return sum;
+}
+
+function byPublisher(counts: readonly LabelledCount[]): Record<string, StateCounts> {
+  const groups = Map.groupBy(counts, ({ publisher }) => publisher);
+  return Object.fromEntries([...groups].map(([publisher, own]) => [publisher, sumByState(own)]));
+}
+
+function isCounted(label: string): label is keyof StateCounts {
+  return Object.hasOwn(NO_COUNTS, label);
+}
+
+function viewOfProvider({ name, publishers }: ProviderGroup, state: CircuitState): ProviderView {
+  const { phase, reason, sinceMs, nextProbeAtMs, parked } = state;
+  return {
+    provider: name,
+    publishers: [...publishers],
+    circuit: phase,
+    reason: phase === "closed" ? null : (reason ?? null),
+    since: sinceMs === 0 ? null : isoTime(sinceMs),
+    next_probe_at: phase === "open" ? isoTime(nextProbeAtMs) : null,
+    parked,
+  };
+}
+
+function viewOfProcess(one: RelayProcess): ProcessView {
+  return {
+    role: one.role,
+    host: one.host,
+    pid: one.pid,
+    version: one.version,
+    started_at: isoTime(one.startedAtMs),
+    seen_at: isoTime(one.seenAtMs),
+    clock_skew_ms: one.clockSkewMs,
+  };
+}
+
+/** The latest loss of data; null if there is none. */
+function viewOfLoss(loss: DataLoss | undefined): DataLossView | null {
+  return loss === undefined ? null : { at: isoTime(loss.atMs), detail: loss.detail };
+}
+
+const auditQuerySchema = z.strictObject({ limit: limitSchema, cursor: auditCursorSchema.optional() });
+
+/** GET /admin/v1/audit: who did what, newest first. */
+export function makeAuditHandler(audit: Store["audit"]): RequestHandler {
+  return async (request, response) => {
+    const query = parseForm(auditQuerySchema, request.query, response);
+    if (query === undefined) {
+      return;
+    }
+    const page = await askStore(audit.page(query.limit, query.cursor));
+    if (page === OVERDUE) {
+      sendUnavailable(response);
+      return;
+    }
+    response.json({
+      entries: page.entries.map(auditView),
+      next_cursor: page.next === undefined ? null : auditCursor(page.next),
+    });
+  };
+}
+
+function auditView({ atMs, by, action, adResponseId, replayId, details }: AuditEntry): AuditView {
+  return {
+    at: isoTime(atMs),
+    by,
+    action,
+    ad_response_id: adResponseId ?? null,
+    replay_id: replayId ?? null,
+    details,
+  };
+}

@@ -1,0 +1,92 @@
+/** Who may call: publishers by their keys, operators by their tokens. */
+import { timingSafeEqual } from "node:crypto";
+import type { FieldFault } from "@adrelay/contract";
+import { digestKey, type Publisher } from "@adrelay/provider";
+import { headerOf, sendProblem } from "@adrelay/service-kit";
+import type { Request, RequestHandler, Response } from "express";
+import { z } from "zod";
+
+/** The publisher who sent a request; undefined for a missing or wrong key. */
+export type Authenticate = (request: Request) => Publisher | undefined;
+
+/**
+ * Keys are compared as SHA-256 digests, each in constant time and all of them on every request. So the time reveals nothing
+ * about how close a guess is.
+ *
+ * @param headers names of the headers in which a key is looked for, in order
+ */
+export function makeAuthenticate(publishers: readonly Publisher[], headers: readonly string[]): Authenticate {
+  const names = headers.map((name) => name.toLowerCase());
+  return (request) => {
+    const key = names
+      .map((name) => headerOf(request, name))
+      .find((value) => value !== undefined && value !== "");
+    if (key === undefined) {
+      return undefined;
+    }
+    const digest = digestKey(key);
+    return publishers.filter(({ keyDigests }) => hasDigest(keyDigests, digest))[0];
+  };
+}
+
+function hasDigest(known: readonly Buffer[], digest: Buffer): boolean {
+  return known.filter((candidate) => timingSafeEqual(candidate, digest)).length > 0;
+}
+
+/** A user of the admin API, by the name that the audit shows. */
+export interface Operator {
+  readonly name: string;
+  readonly token: string;
+}
+
+/** The name of the operator who has ADMIN_TOKEN. */
+const SINGLE_OPERATOR = "admin";
+
+/** `name:token`, as it is written in a setting. */
+export const operatorSchema = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,32}:\S+$/, "must be name:token, the name of 1 to 32 letters, digits, _ or -")
+  .transform((text): Operator => {
+    const at = text.indexOf(":");
+    return { name: text.slice(0, at), token: text.slice(at + 1) };
+  });
+
+/** All operators that the settings name. */
+export function operatorsOf(single: string | undefined, named: readonly Operator[]): Operator[] {
+  return single === undefined ? [...named] : [{ name: SINGLE_OPERATOR, token: single }, ...named];
+}
+
+/** Names and tokens must be distinct, so that a token identifies an operator. */
+export function operatorFaults(operators: readonly Operator[]): FieldFault[] {
+  const isDistinct = (values: readonly string[]) => new Set(values).size === values.length;
+  const faults: FieldFault[] = [];
+  if (!isDistinct(operators.map(({ name }) => name))) {
+    const message = `names must be distinct; ${SINGLE_OPERATOR} is the name of ADMIN_TOKEN`;
+    faults.push({ path: "ADMIN_TOKENS", message });
+  }
+  if (!isDistinct(operators.map(({ token }) => token))) {
+    faults.push({ path: "ADMIN_TOKENS", message: "tokens must be distinct, and other than ADMIN_TOKEN" });
+  }
+  return faults;
+}
+
+/** Lets only operators pass. Each token is compared in constant time, and all of them on every request. */
+export function requireOperator(operators: readonly Operator[]): RequestHandler {
+  const known = operators.map(({ name, token }) => ({ name, digest: digestKey(token) }));
+  return (request, response, next) => {
+    const given = digestKey(/^Bearer (.+)$/i.exec(request.get("Authorization") ?? "")?.[1] ?? "");
+    const operator = known.filter(({ digest }) => timingSafeEqual(digest, given))[0];
+    if (operator === undefined) {
+      response.set("WWW-Authenticate", "Bearer");
+      sendProblem(response, "unauthenticated", { detail: "send Authorization: Bearer with an admin token" });
+      return;
+    }
+    response.locals["operator"] = operator.name;
+    next();
+  };
+}
+
+/** The name of the operator whom `requireOperator` let pass. */
+export function operatorOf(response: Response): string {
+  return String(response.locals["operator"]);
+}

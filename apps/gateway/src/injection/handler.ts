@@ -1,0 +1,107 @@
+import type { ErrorCode } from "@adrelay/contract";
+import type { FallbackReason } from "@adrelay/core";
+import {
+  addToRequestLog,
+  headerOf,
+  requestIdOf,
+  requestSpanOf,
+  sendJson,
+  sendProblem,
+} from "@adrelay/service-kit";
+import type { Response } from "express";
+import { CALLER_TIMEOUT_MAX_MS } from "../config.ts";
+import type { JsonCall } from "../endpoint.ts";
+import type { InjectionAnswer, StartInjection } from "./start-injection.ts";
+import type { Caller } from "./waits.ts";
+
+const TIMEOUT_HEADER = "X-Adrelay-Timeout-Ms";
+const FALLBACK_HEADER = "X-Adrelay-Fallback";
+const LOWER_CASE_TIMEOUT_HEADER = TIMEOUT_HEADER.toLowerCase();
+
+export interface StartInjectionRoute {
+  readonly startInjection: StartInjection;
+  readonly defaultTimeoutMs: number;
+  readonly fallbackAs: "no_fill" | "error";
+}
+
+/** POST /api/ad-injection/start/ */
+export function makeStartInjectionHandler(route: StartInjectionRoute): (call: JsonCall) => Promise<void> {
+  return async ({ publisher, request, response, bytes }) => {
+    const timeoutMs = parseTimeoutHeader(
+      headerOf(request, LOWER_CASE_TIMEOUT_HEADER),
+      route.defaultTimeoutMs,
+    );
+    if (timeoutMs === undefined) {
+      const errors = [
+        { path: TIMEOUT_HEADER, message: "must be a whole number of milliseconds from 1 to 30000" },
+      ];
+      sendProblem(response, "validation_failed", { errors });
+      return;
+    }
+    const answer = await route.startInjection({
+      publisher,
+      body: bytes,
+      requestId: requestIdOf(response),
+      trace: requestSpanOf(response).context,
+      timeoutMs,
+      caller: callerOf(response),
+    });
+    sendAnswer(route, response, answer);
+  };
+}
+
+function sendAnswer({ fallbackAs }: StartInjectionRoute, response: Response, answer: InjectionAnswer): void {
+  switch (answer.kind) {
+    case "pass_through":
+      addToRequestLog(response, { outcome: answer.outcome });
+      sendJson(response, answer.status, answer.raw.bytes, mediaTypeOf(answer.raw.contentType));
+      return;
+    case "fallback":
+      addToRequestLog(response, { outcome: `fallback_${answer.reason}` });
+      response.set(FALLBACK_HEADER, answer.reason);
+      if (fallbackAs === "error") {
+        sendProblem(response, fallbackError(answer.reason));
+      } else {
+        sendJson(response, 202, JSON.stringify(answer.fallback.body));
+      }
+      return;
+    case "caller_gone":
+      addToRequestLog(response, { outcome: "caller_gone" });
+      return;
+    default:
+      answer satisfies never;
+  }
+}
+
+/** The provider's media type if it is valid. What passes through is JSON, whatever a provider calls it. */
+function mediaTypeOf(contentType: string | undefined): string {
+  return contentType !== undefined && /^[\w.+-]+\/[\w.+-]+\s*(;.*)?$/.test(contentType)
+    ? contentType
+    : "application/json";
+}
+
+/** Gone if the connection closes before the answer is out. */
+function callerOf(response: Response): Caller {
+  const caller: { isGone: boolean; onGone: Caller["onGone"] } = { isGone: false, onGone: undefined };
+  response.on("close", () => {
+    if (!response.writableFinished) {
+      caller.isGone = true;
+      caller.onGone?.();
+    }
+  });
+  return caller;
+}
+
+/** The time limit that a caller set for an injection; undefined if the header isn't a whole number in range. */
+function parseTimeoutHeader(header: string | undefined, fallbackMs: number): number | undefined {
+  if (header === undefined) {
+    return fallbackMs;
+  }
+  const timeoutMs = /^\d{1,9}$/.test(header.trim()) ? Number(header) : 0;
+  return timeoutMs >= 1 && timeoutMs <= CALLER_TIMEOUT_MAX_MS ? timeoutMs : undefined;
+}
+
+/** The error in place of a fallback, with INJECTION_FALLBACK=error. */
+function fallbackError(reason: FallbackReason): ErrorCode {
+  return reason === "timeout" ? "provider_timeout" : "provider_unavailable";
+}

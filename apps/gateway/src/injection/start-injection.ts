@@ -1,0 +1,234 @@
+/**
+ * Passes an injection through, within the caller's time limit whatever the provider and Redis do (invariant 8), and records
+ * the answer before it goes out.
+ *
+ * After a time-out, or once the caller has hung up, the call to the provider runs on for a bounded time. A 200 that nobody
+ * gets any more is an ad that was sold, and is recorded as abandoned.
+ */
+import { randomUUID } from "node:crypto";
+import {
+  type AdResponseId,
+  adResponseIdSchema,
+  type EnhancementResponse,
+  type TraceContext,
+  traceHeadersOf,
+} from "@adrelay/contract";
+import { classifyInjection, type FallbackReason, type InjectionVerdict, outcomeLabelOf } from "@adrelay/core";
+import type { ProviderClient, Publisher, RawReply, RunningCall } from "@adrelay/provider";
+import { OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
+import type { InjectionRecord, Store } from "@adrelay/store";
+import type { Logger } from "pino";
+import type { GatewayMetrics } from "../gateway-metrics.ts";
+import { type Caller, GIVEN_UP, type PendingWork, Waits } from "./waits.ts";
+
+export interface StartInjectionDeps {
+  readonly injections: Store["injections"];
+  readonly provider: ProviderClient;
+  readonly metrics: GatewayMetrics;
+  readonly log: Logger;
+  readonly tracing: Tracing;
+  readonly pending: PendingWork;
+  /** Fires during a stop. Callers that still wait then get a fallback. */
+  readonly drainSignal: AbortSignal;
+  readonly ackDeadlineMs: number;
+}
+
+interface InjectionInput {
+  readonly publisher: Publisher;
+  readonly body: Buffer;
+  readonly requestId: string;
+  /** The trace of its request. */
+  readonly trace: TraceContext | undefined;
+  readonly timeoutMs: number;
+  readonly caller: Caller;
+}
+
+export type InjectionAnswer =
+  | {
+      readonly kind: "pass_through";
+      readonly outcome: string;
+      readonly raw: RawReply;
+      readonly status: number;
+    }
+  | { readonly kind: "fallback"; readonly reason: FallbackReason; readonly fallback: Fallback }
+  | { readonly kind: "caller_gone" };
+
+/** How long the store may hold up an answer. */
+const RECORD_TIMEOUT_MS = 250;
+/** How long the store has at least, when the provider has used up the caller's time. */
+const RECORD_TIMEOUT_MIN_MS = 25;
+/** How long the relay waits for the provider after the caller's time is up. */
+const LATE_ANSWER_MS = 30_000;
+
+/** How many such calls there may be: a provider that hangs must not pile them up. */
+const LATE_ANSWERS_MAX = 64;
+
+export type StartInjection = (input: InjectionInput) => Promise<InjectionAnswer>;
+
+export function makeStartInjection(deps: StartInjectionDeps): StartInjection {
+  const late = new Set<RunningCall>();
+  const waits = new Waits(deps.drainSignal);
+  return async (input) => {
+    const startedAtMs = performance.now();
+    const call = callProvider(deps, input);
+    const first = await waits.untilGivenUp(call.reply, input.timeoutMs, input.caller);
+    if (first === GIVEN_UP) {
+      listenLate(deps, input, { call, late });
+      return input.caller.isGone
+        ? { kind: "caller_gone" }
+        : fallBack(deps, input, { reason: "timeout", startedAtMs });
+    }
+    const verdict = classifyInjection(first.reply);
+    if (verdict.kind === "fallback") {
+      return fallBack(deps, input, { reason: verdict.reason, startedAtMs });
+    }
+    return passThrough(deps, input, { raw: first, verdict, startedAtMs });
+  };
+}
+
+/**
+ * Waits for the provider's answer after its caller was given a fallback. A request that has not gone out is cancelled: no ad
+ * may be sold that nobody can get.
+ */
+function listenLate(
+  deps: StartInjectionDeps,
+  input: InjectionInput,
+  { call, late }: { call: RunningCall; late: Set<RunningCall> },
+): void {
+  if (!call.wasSent()) {
+    call.giveUp();
+    return;
+  }
+  const [oldest] = late;
+  if (late.size >= LATE_ANSWERS_MAX && oldest !== undefined) {
+    oldest.giveUp();
+    late.delete(oldest);
+  }
+  late.add(call);
+  deps.pending.add(
+    call.reply.then((raw) => {
+      late.delete(call);
+      return recordAbandoned(deps, input, raw);
+    }),
+  );
+}
+
+function callProvider(
+  { provider, metrics, tracing }: StartInjectionDeps,
+  input: InjectionInput,
+): RunningCall {
+  const startedAtMs = performance.now();
+  const span = tracing.startSpan({ name: "provider start_injection", kind: "client", parent: input.trace });
+  const call = provider.startInjection({
+    account: input.publisher.account,
+    body: input.body,
+    requestId: input.requestId,
+    traceHeaders: traceHeadersOf(span.context),
+    timeoutMs: input.timeoutMs + LATE_ANSWER_MS,
+  });
+  const reply = call.reply.then((raw) => {
+    const outcome = outcomeLabelOf(raw.reply);
+    span.set({ "adrelay.outcome": outcome });
+    span.end({ isFault: raw.reply.kind === "failed" || raw.reply.status >= 500 });
+    const seconds = (performance.now() - startedAtMs) / 1000;
+    metrics.providerDuration.observe({ operation: "start_injection", outcome }, seconds);
+    return raw;
+  });
+  return { ...call, reply };
+}
+
+async function passThrough(
+  deps: StartInjectionDeps,
+  input: InjectionInput,
+  answer: { raw: RawReply; verdict: Exclude<InjectionVerdict, { kind: "fallback" }>; startedAtMs: number },
+): Promise<InjectionAnswer> {
+  const { raw, verdict } = answer;
+  const status = raw.reply.kind === "answered" ? raw.reply.status : 0;
+  if (verdict.kind === "callers_fault") {
+    deps.metrics.injections.inc({ publisher: input.publisher.id, outcome: "callers_fault" });
+    return { kind: "pass_through", outcome: "callers_fault", raw, status };
+  }
+  if (input.caller.isGone) {
+    await recordAbandoned(deps, input, raw);
+    return { kind: "caller_gone" };
+  }
+  const { adResponseId: id, outcome } = verdict;
+  await record(deps, input, { id, outcome, timeoutMs: recordTimeoutMs(input, answer.startedAtMs) });
+  return { kind: "pass_through", outcome, raw, status };
+}
+
+async function fallBack(
+  deps: StartInjectionDeps,
+  input: InjectionInput,
+  { reason, startedAtMs }: { reason: FallbackReason; startedAtMs: number },
+): Promise<InjectionAnswer> {
+  const fallback = makeFallback(performance.now() - startedAtMs);
+  const timeoutMs = recordTimeoutMs(input, startedAtMs);
+  await record(deps, input, { id: fallback.adResponseId, outcome: "fallback", timeoutMs });
+  return { kind: "fallback", reason, fallback };
+}
+
+/** Records the provider's answer after its caller was given a fallback, or has hung up. */
+async function recordAbandoned(
+  deps: StartInjectionDeps,
+  input: InjectionInput,
+  raw: RawReply,
+): Promise<void> {
+  const verdict = classifyInjection(raw.reply);
+  if (verdict.kind === "enhancement" && verdict.outcome === "ok") {
+    const { adResponseId: id } = verdict;
+    await record(deps, input, { id, outcome: "abandoned", timeoutMs: RECORD_TIMEOUT_MS });
+  }
+}
+
+/** Records an answer. If the store is away or slow, that is counted, and holds nothing up. */
+async function record(
+  { injections, metrics, log, ackDeadlineMs }: StartInjectionDeps,
+  { publisher, requestId }: InjectionInput,
+  { id, outcome, timeoutMs }: Pick<InjectionRecord, "id" | "outcome"> & { timeoutMs: number },
+): Promise<void> {
+  metrics.injections.inc({ publisher: publisher.id, outcome });
+  const base = { id, publisher: publisher.id };
+  const written = injections.record(
+    outcome === "ok" ? { ...base, outcome, deadlineMs: ackDeadlineMs } : { ...base, outcome },
+  );
+  const result = await withDeadline(
+    written.catch((err: unknown) => ({ err })),
+    timeoutMs,
+  );
+  if (result === OVERDUE || typeof result === "object") {
+    metrics.untracked.inc();
+    log.warn({
+      event: "injection_untracked",
+      request_id: requestId,
+      ad_response_id: id,
+      outcome,
+      err: result === OVERDUE ? "the store was too slow" : result.err,
+    });
+  }
+}
+
+function recordTimeoutMs({ timeoutMs }: InjectionInput, startedAtMs: number): number {
+  const leftMs = timeoutMs - (performance.now() - startedAtMs);
+  return Math.min(RECORD_TIMEOUT_MS, Math.max(leftMs, RECORD_TIMEOUT_MIN_MS));
+}
+
+/** The relay's own answer, in the service's form: no ad. The chat goes on with the user's prompt. */
+interface Fallback {
+  readonly adResponseId: AdResponseId;
+  readonly body: EnhancementResponse;
+}
+
+function makeFallback(elapsedMs: number): Fallback {
+  const adResponseId = adResponseIdSchema.parse(randomUUID());
+  const body = {
+    ad_request_id: randomUUID(),
+    ad_response_id: adResponseId,
+    status: "no_fill",
+    success: false,
+    execution_time_ms: Math.round(elapsedMs * 1000) / 1000,
+    enhanced_prompt: null,
+    product_name: null,
+  } as const;
+  return { adResponseId, body };
+}

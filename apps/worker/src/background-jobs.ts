@@ -1,0 +1,86 @@
+import { type Lifecycle, Periodic } from "@adrelay/service-kit";
+import type { Store } from "@adrelay/store";
+import type { Logger } from "pino";
+import type { CircuitBreakers } from "./circuit-breakers.ts";
+import type { WorkerSettings } from "./config.ts";
+
+interface BackgroundParts {
+  readonly settings: WorkerSettings;
+  readonly log: Logger;
+  readonly lifecycle: Lifecycle;
+  readonly maintenance: Store["maintenance"];
+  readonly breakers: Pick<CircuitBreakers, "release">;
+}
+
+const RELEASE_INTERVAL_MS = 100;
+const RECONCILE_INTERVAL_MS = 1000;
+const OVERDUE_INTERVAL_MS = 1000;
+/** The pause after a round of bulk replays in which one ran, and after one in which none did. */
+const REPLAY_BUSY_PAUSE_MS = 100;
+const REPLAY_IDLE_PAUSE_MS = 1000;
+const LOG_AGAIN_MS = 30_000;
+
+/** Starts what a worker does besides deliveries. Each job is safe to run in many workers at the same time. */
+export function startBackgroundJobs(parts: BackgroundParts): void {
+  const { settings, log, lifecycle, maintenance, breakers } = parts;
+  const jobs: readonly BackgroundJob[] = [
+    {
+      name: "sweep",
+      task: () => maintenance.sweep(settings.DEAD_LETTER_RETENTION),
+      intervalMs: settings.SWEEP_INTERVAL_MS,
+      onFailure: (err) => log.warn({ event: "sweep_failed", err }),
+    },
+    {
+      name: "replay",
+      task: async () => ((await maintenance.runReplays()) ? REPLAY_BUSY_PAUSE_MS : REPLAY_IDLE_PAUSE_MS),
+      intervalMs: REPLAY_IDLE_PAUSE_MS,
+      onFailure: (err) => log.warn({ event: "replay_failed", err }),
+    },
+    {
+      name: "reconcile",
+      task: () => maintenance.reconcile(),
+      intervalMs: RECONCILE_INTERVAL_MS,
+      onFailure: (err) => log.warn({ event: "reconcile_failed", err }),
+    },
+    {
+      name: "overdue",
+      task: () => maintenance.promoteOverdue(),
+      intervalMs: OVERDUE_INTERVAL_MS,
+      onFailure: (err) => log.warn({ event: "overdue_failed", err }),
+    },
+    {
+      name: "release",
+      task: () => breakers.release(),
+      intervalMs: RELEASE_INTERVAL_MS,
+      onFailure: (err) => log.warn({ event: "release_failed", err }),
+    },
+  ];
+  for (const job of jobs) {
+    start(lifecycle, job);
+  }
+}
+
+interface BackgroundJob {
+  readonly name: string;
+  /** A number is the pause until the next run, in milliseconds. */
+  task(): Promise<unknown>;
+  readonly intervalMs: number;
+  onFailure(error: unknown): void;
+}
+
+function start(lifecycle: Lifecycle, { name, task, intervalMs, onFailure }: BackgroundJob): void {
+  const periodic = new Periodic(task, intervalMs, atMostEvery(LOG_AGAIN_MS, onFailure));
+  lifecycle.onStop(name, () => periodic.stop());
+  periodic.start();
+}
+
+/** Calls `log` for a repeating failure at most once per interval. */
+function atMostEvery(intervalMs: number, log: (error: unknown) => void): (error: unknown) => void {
+  let loggedAtMs = Number.NEGATIVE_INFINITY;
+  return (error) => {
+    if (performance.now() - loggedAtMs > intervalMs) {
+      loggedAtMs = performance.now();
+      log(error);
+    }
+  };
+}

@@ -1,0 +1,221 @@
+/**
+ * Decides for each attempt whether it may be made now, and learns from its outcome.
+ *
+ * The circuit breakers are in Redis, shared by all workers. This process keeps a copy of their phases that is at most one
+ * release old, so that an attempt at a healthy provider asks Redis nothing more.
+ *
+ * 1. A slot comes first: an attempt that is granted is made at once.
+ * 2. An attempt that is under way when its breaker opens is booked and counted like any other.
+ */
+import type { PublisherId } from "@adrelay/contract";
+import type { CircuitPhase, ProviderHealth } from "@adrelay/core";
+import type { ProviderGroup } from "@adrelay/provider";
+import type { CircuitMember, CircuitReport, Store } from "@adrelay/store";
+import type { Logger } from "pino";
+import { ConcurrencyLimiter, type FreeSlot } from "./concurrency-limiter.ts";
+import { FailureDetector } from "./failure-detector.ts";
+import type { CircuitMetrics } from "./worker-metrics.ts";
+
+export interface CircuitBreakersOptions {
+  readonly circuits: Store["circuits"];
+  /** The provider accounts. */
+  readonly groups: readonly ProviderGroup[];
+  /** Most attempts at one provider account at the same time. */
+  readonly attemptsMax: number;
+  readonly metrics: CircuitMetrics;
+  readonly log: Logger;
+}
+
+export type Admission =
+  /** `isProbe`: the attempt is made to learn about the provider, so its failure doesn't count for the acknowledgment. */
+  | { readonly kind: "granted"; readonly isProbe: boolean; readonly free: FreeSlot }
+  | { readonly kind: "wait"; readonly why: "circuit" | "slots" };
+
+interface Account {
+  readonly group: ProviderGroup;
+  readonly limiter: ConcurrencyLimiter;
+  readonly detector: FailureDetector;
+  phase: CircuitPhase;
+}
+
+/** Every so many releases cover all accounts: with the pause in between, some seconds. */
+const RELEASES_PER_FULL_ONE = 50;
+
+export class CircuitBreakers {
+  readonly #options: CircuitBreakersOptions;
+  readonly #accounts: readonly Account[];
+  readonly #byPublisher = new Map<PublisherId, Account>();
+  #busyBefore: ReadonlySet<string>;
+  #releases = 0;
+
+  constructor(options: CircuitBreakersOptions) {
+    this.#options = options;
+    this.#accounts = options.groups.map((group) => ({
+      group,
+      limiter: new ConcurrencyLimiter(options.attemptsMax),
+      detector: new FailureDetector(),
+      phase: "closed",
+    }));
+    for (const account of this.#accounts) {
+      for (const publisher of account.group.publishers) {
+        this.#byPublisher.set(publisher, account);
+      }
+    }
+    this.#busyBefore = new Set(options.groups.map(({ name }) => name));
+  }
+
+  /** The provider account of a publisher; undefined if the publisher isn't configured any more. */
+  groupOf(publisher: PublisherId): ProviderGroup | undefined {
+    return this.#byPublisher.get(publisher)?.group;
+  }
+
+  /** Whether this attempt may be made now. */
+  async admit(member: CircuitMember): Promise<Admission> {
+    const account = this.#accountOf(member.publisher);
+    const free = await account.limiter.take();
+    if (free === undefined) {
+      return { kind: "wait", why: "slots" };
+    }
+    if (account.phase === "closed") {
+      return { kind: "granted", isProbe: false, free };
+    }
+    const admission = await this.#claim(account, member, free).catch((error: unknown) => {
+      free();
+      throw error;
+    });
+    if (admission.kind === "wait") {
+      free();
+    }
+    return admission;
+  }
+
+  /** Learns what an attempt says about its provider; resolves with the phase of the breaker after that. */
+  async learn(publisher: PublisherId, health: ProviderHealth, isProbe: boolean): Promise<CircuitPhase> {
+    const account = this.#accountOf(publisher);
+    if (isProbe) {
+      await this.#report(account, reportOfProbe(health));
+    } else if (account.phase !== "open") {
+      const trip = account.detector.observe(health);
+      if (trip !== undefined) {
+        await this.#report(account, { kind: "trip", ...trip });
+      }
+    }
+    return account.phase;
+  }
+
+  /**
+   * Releases parked acknowledgments that may go out now. Accounts that were busy at the last release are asked about once
+   * more, so that this process learns that they aren't busy any more. The first release, and one every few seconds, covers all
+   * accounts: a worker with other settings may name an account differently, and park acknowledgments under that name.
+   */
+  async release(): Promise<void> {
+    const { circuits, metrics } = this.#options;
+    const busy = await circuits.busy();
+    this.#releases += 1;
+    const isFull = this.#releases % RELEASES_PER_FULL_ONE === 0;
+    for (const account of this.#accounts) {
+      const { group, limiter } = account;
+      if (isFull || busy.has(group.name) || this.#busyBefore.has(group.name)) {
+        const release = await circuits.release(group, limiter.room);
+        this.#enter(account, release.phase);
+        metrics.show(group.name, release);
+        await circuits.bringBack(group, release);
+      }
+    }
+    this.#busyBefore = busy;
+  }
+
+  /** Makes probes due, then releases: this process may have better settings than the one that opened a breaker. */
+  async retryNow(): Promise<void> {
+    for (const account of this.#accounts) {
+      await this.#report(account, { kind: "probe_now" });
+    }
+    await this.release();
+  }
+
+  /** What a person should know about the providers, for `/readyz`. This process can still do its work. */
+  warnings(): Record<string, string> {
+    const open = this.#accounts.filter(({ phase }) => phase === "open");
+    return Object.fromEntries(
+      open.map(({ group }) => [
+        `provider_${group.name}`,
+        "its circuit breaker is open: only probes are made",
+      ]),
+    );
+  }
+
+  async #claim(account: Account, member: CircuitMember, free: FreeSlot): Promise<Admission> {
+    const { code, phase } = await this.#options.circuits.claim(account.group.name, member);
+    this.#enter(account, phase);
+    switch (code) {
+      case "closed":
+      case "granted":
+        return { kind: "granted", isProbe: false, free };
+      case "probe":
+        return { kind: "granted", isProbe: true, free };
+      case "not_now":
+        return { kind: "wait", why: "circuit" };
+      default:
+        return code satisfies never;
+    }
+  }
+
+  async #report(account: Account, report: CircuitReport): Promise<void> {
+    const { before, after } = await this.#options.circuits.report(account.group.name, report);
+    this.#enter(account, after);
+    if (before !== after) {
+      const reason = "reason" in report ? report.reason : undefined;
+      this.#logMove(after, { provider: account.group.name, reason });
+    }
+  }
+
+  #logMove(
+    phase: CircuitPhase,
+    fields: { readonly provider: string; readonly reason: string | undefined },
+  ): void {
+    const { log } = this.#options;
+    switch (phase) {
+      case "open":
+        log.error({ event: "circuit_open", ...fields });
+        return;
+      case "recovering":
+        log.info({ event: "circuit_recovering", ...fields });
+        return;
+      case "closed":
+        log.info({ event: "circuit_closed", ...fields });
+        return;
+      default:
+        phase satisfies never;
+    }
+  }
+
+  #enter(account: Account, phase: CircuitPhase): void {
+    if (account.phase !== phase) {
+      account.phase = phase;
+      account.detector.reset();
+    }
+  }
+
+  #accountOf(publisher: PublisherId): Account {
+    const account = this.#byPublisher.get(publisher);
+    if (account === undefined) {
+      throw new TypeError(`publisher ${publisher} has no provider here`);
+    }
+    return account;
+  }
+}
+
+function reportOfProbe(health: ProviderHealth): CircuitReport {
+  switch (health.kind) {
+    case "healthy":
+      return { kind: "probe_succeeded" };
+    case "throttled":
+      return { kind: "probe_failed", reason: "throttled", holdMs: health.holdMs };
+    case "failing":
+      return { kind: "probe_failed", reason: "outage", holdMs: health.holdMs };
+    case "refusing":
+      return { kind: "probe_failed", reason: "auth", holdMs: 0 };
+    default:
+      return health satisfies never;
+  }
+}

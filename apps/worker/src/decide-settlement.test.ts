@@ -1,0 +1,84 @@
+import { adAckIdSchema, adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
+import { classifyDelivery, type ProviderReply } from "@adrelay/core";
+import { expect, test } from "vitest";
+import { type ClassifiedAttempt, decideSettlement } from "./decide-settlement.ts";
+
+const SECOND_MS = 1000;
+const AGE_MAX_MS = 60 * SECOND_MS;
+const RULES = { scheduleMs: [5 * SECOND_MS], ageMaxMs: AGE_MAX_MS, random: () => 0.5 };
+const ID = adResponseIdSchema.parse("6f2c8b0e-3b52-4e0e-9a39-0d6a3a1b7c11");
+const NOW_MS = 1_000_000;
+
+const answered = (status: number, retryAfter?: string): ProviderReply => {
+  return { kind: "answered", status, body: undefined, retryAfter };
+};
+
+function decide(
+  reply: ProviderReply,
+  { ageMs = 0, ...more }: Partial<ClassifiedAttempt> & { readonly ageMs?: number } = {},
+) {
+  const job = {
+    v: 1,
+    adResponseId: ID,
+    adAckId: adAckIdSchema.parse(ID),
+    publisher: publisherIdSchema.parse("default"),
+    body: "{}",
+    requestId: "r",
+  } as const;
+  const entry = { queuedAtMs: NOW_MS - ageMs, nextAttemptAtMs: undefined, attempts: 0, failedAttempts: 0 };
+  return decideSettlement(RULES, {
+    due: { job, entry, nowMs: NOW_MS },
+    outcome: classifyDelivery(reply, NOW_MS),
+    providerError: undefined,
+    durationMs: 0,
+    isProbe: false,
+    parkAt: undefined,
+    ...more,
+  });
+}
+
+const AWAY = { parkAt: "acme" } as const;
+const PARKED = { kind: "parked", account: "acme" } as const;
+const TOO_OLD = { ageMs: 2 * AGE_MAX_MS } as const;
+
+test("an attempt that fails as its provider goes away waits by its schedule", () => {
+  const afterDelay = (delayMs: number) => ({
+    event: "retry",
+    next: { kind: "after_delay", delayMs },
+    isCounted: true,
+  });
+  expect(decide(answered(503), AWAY)).toMatchObject(afterDelay(5 * SECOND_MS));
+  expect(decide(answered(429, "20"), AWAY)).toMatchObject(afterDelay(20 * SECOND_MS));
+});
+
+test("a refused key says nothing about the acknowledgment, which is parked", () => {
+  expect(decide(answered(401), AWAY)).toMatchObject({ event: "retry", next: PARKED });
+  expect(decide(answered(403), AWAY)).toMatchObject({ event: "retry", next: PARKED });
+  expect(decide(answered(403))).toMatchObject({ event: "retry", next: { kind: "after_delay" } });
+});
+
+test("no acknowledgment dies of its age while its provider is away", () => {
+  expect(decide(answered(503), { ...AWAY, ...TOO_OLD })).toMatchObject({ event: "retry", next: PARKED });
+  expect(decide(answered(503), TOO_OLD)).toMatchObject({ event: "die", reason: "exhausted" });
+});
+
+test("a probe that fails after another one succeeded costs its acknowledgment nothing", () => {
+  expect(decide(answered(503), { ...AWAY, ...TOO_OLD, isProbe: true })).toMatchObject({
+    event: "retry",
+    next: PARKED,
+    isCounted: false,
+  });
+});
+
+test("an attempt whose fate is unknown is ambiguous, and is repeated on schedule", () => {
+  const timeout = { kind: "failed", stage: "after_send", code: "timeout" } as const;
+  expect(decide(timeout)).toMatchObject({
+    event: "ambiguous",
+    code: "timeout",
+    next: { kind: "after_delay", delayMs: 5 * SECOND_MS },
+    isCounted: true,
+  });
+  expect(decide({ ...timeout, stage: "before_send" })).toMatchObject({ event: "retry", code: "timeout" });
+  expect(decide(timeout, { ...AWAY, ...TOO_OLD })).toMatchObject({ event: "ambiguous", next: PARKED });
+  expect(decide(timeout, TOO_OLD)).toMatchObject({ event: "die", reason: "exhausted", code: "timeout" });
+});

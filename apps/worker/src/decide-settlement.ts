@@ -1,0 +1,143 @@
+/** What the outcome of an attempt means for its acknowledgment: what is booked, and what a waiting gateway is told. */
+import type { DeliveryJob, OutcomeNotice } from "@adrelay/contract";
+import { type DeliveryOutcome, planRetry } from "@adrelay/core";
+import { type DueAttempt, type Notification, PARKED_MAX_MS, type Settlement } from "@adrelay/store";
+
+export interface RetryRules {
+  readonly scheduleMs: readonly number[];
+  readonly ageMaxMs: number;
+  /** Uniform in [0, 1). */
+  random(): number;
+}
+
+/** An attempt that was made, and its outcome. */
+export interface ClassifiedAttempt {
+  readonly due: DueAttempt;
+  readonly outcome: DeliveryOutcome;
+  /** The provider's own code for what went wrong, if it sent one. */
+  readonly providerError: string | undefined;
+  readonly durationMs: number;
+  /** It was made to learn about the provider: its failure costs the acknowledgment nothing. */
+  readonly isProbe: boolean;
+  /** The provider account, if its circuit breaker is open by now, or if this was a probe of it. */
+  readonly parkAt: string | undefined;
+}
+
+export function decideSettlement(rules: RetryRules, attempt: ClassifiedAttempt): Settlement {
+  const { due, outcome, providerError, durationMs } = attempt;
+  const { job, entry } = due;
+  const shared = {
+    id: job.adResponseId,
+    code: outcome.code,
+    durationMs,
+    attemptsBefore: entry.attempts,
+  };
+  switch (outcome.kind) {
+    case "delivered": {
+      const { verdict, providerAckId, code } = outcome;
+      const notify = notificationFor(job, {
+        event: "deliver",
+        code,
+        delayMs: 0,
+        ...(verdict === undefined ? {} : { verdict }),
+        ...(providerAckId === undefined ? {} : { providerAckId }),
+      });
+      return { ...shared, event: "deliver", verdict: verdict ?? "unknown", providerAckId, notify };
+    }
+    case "refused":
+      return { ...shared, event: "refuse", notify: notify(job, "refuse", outcome.code) };
+    case "dead":
+      return { ...shared, ...deathOf(job, providerError, outcome), reason: outcome.reason };
+    case "retry":
+    case "ambiguous":
+      return { ...shared, ...decideRetry(rules, attempt, outcome) };
+    default:
+      return outcome satisfies never;
+  }
+}
+
+type RepeatedOutcome = Extract<DeliveryOutcome, { kind: "retry" | "ambiguous" }>;
+type Decided =
+  | Omit<
+      Extract<Settlement, { event: "retry" | "ambiguous" }>,
+      "id" | "code" | "durationMs" | "attemptsBefore"
+    >
+  | Omit<Extract<Settlement, { event: "die" }>, "id" | "code" | "durationMs" | "attemptsBefore">;
+
+/**
+ * A failed attempt waits by its schedule even if its provider is away: the fault may be the acknowledgment's own, and then it
+ * must neither come again at once nor go before others. It is parked if it was a probe, if the key is refused, or if it would
+ * die of an outage.
+ */
+function decideRetry(rules: RetryRules, attempt: ClassifiedAttempt, outcome: RepeatedOutcome): Decided {
+  const { due, providerError, isProbe, parkAt } = attempt;
+  const { job } = due;
+  const plan = planOf(rules, attempt, outcome);
+  const isBlameless = (outcome.kind === "retry" && outcome.pace === "slow") || plan.kind === "dead";
+  if (parkAt !== undefined && (isProbe || isBlameless)) {
+    return {
+      event: outcome.kind,
+      next: { kind: "parked", account: parkAt },
+      isCounted: !isProbe,
+      // Nobody can say how long a provider stays away.
+      notify: notify(job, "retry", outcome.code, PARKED_MAX_MS),
+    };
+  }
+  if (plan.kind === "dead") {
+    return { ...deathOf(job, providerError, outcome), reason: plan.reason };
+  }
+  const { delayMs } = plan;
+  return {
+    event: outcome.kind,
+    next: { kind: "after_delay", delayMs },
+    isCounted: true,
+    notify: notify(job, "retry", outcome.code, delayMs),
+  };
+}
+
+function planOf(
+  { scheduleMs, ageMaxMs, random }: RetryRules,
+  { due: { entry, nowMs }, durationMs }: ClassifiedAttempt,
+  outcome: RepeatedOutcome,
+) {
+  return planRetry({
+    scheduleMs,
+    failedAttempts: entry.failedAttempts + 1,
+    ageMs: nowMs + durationMs - (entry.queuedAtMs ?? nowMs),
+    ageMaxMs,
+    pace: outcome.kind === "retry" ? outcome.pace : "scheduled",
+    retryAfterMs: outcome.kind === "retry" ? outcome.retryAfterMs : undefined,
+    random: random(),
+  });
+}
+
+/** What operators are shown of a dead letter besides its reason. */
+function deathOf(job: DeliveryJob, providerError: string | undefined, { code }: DeliveryOutcome) {
+  return {
+    event: "die",
+    sizeBytes: Buffer.byteLength(job.body),
+    providerError,
+    notify: notify(job, "die", code),
+  } as const;
+}
+
+function notify(
+  job: DeliveryJob,
+  event: OutcomeNotice["event"],
+  code: string,
+  delayMs = 0,
+): Notification | undefined {
+  return notificationFor(job, { event, code, delayMs });
+}
+
+/** The message for the gateway that waits; undefined if none does. */
+export function notificationFor(
+  { adResponseId, publisher, replyTo }: DeliveryJob,
+  outcome: Omit<OutcomeNotice, "adResponseId" | "publisher">,
+): Notification | undefined {
+  if (replyTo === undefined) {
+    return undefined;
+  }
+  const notice: OutcomeNotice = { adResponseId, publisher, ...outcome };
+  return { channel: replyTo, message: JSON.stringify(notice) };
+}

@@ -1,0 +1,172 @@
+/**
+ * One attempt at delivering an acknowledgment: ask the circuit breaker, post, classify, decide. The store began it, books the
+ * outcome and ends the job (packages/store/src/delivery).
+ *
+ * 1. While its provider is known to be away, or takes no more attempts now, an acknowledgment is parked: no attempt is made,
+ *    booked or counted.
+ * 2. If booking the outcome fails, the attempt is made again, and the provider knows it by its idempotency key (invariant 4).
+ */
+import { type DeliveryJob, parseTraceContext, traceHeadersOf } from "@adrelay/contract";
+import {
+  classifyDelivery,
+  type DeliveryOutcome,
+  judgeProvider,
+  outcomeLabelOf,
+  type ProviderReply,
+  publicErrorOf,
+} from "@adrelay/core";
+import type { ProviderAccount, ProviderClient } from "@adrelay/provider";
+import type { Span, Tracing } from "@adrelay/service-kit";
+import { type AttemptResult, type DueAttempt, PARKED_MAX_MS, type Settlement } from "@adrelay/store";
+import type { Logger } from "pino";
+import type { Admission, CircuitBreakers } from "./circuit-breakers.ts";
+import { decideSettlement, notificationFor, type RetryRules } from "./decide-settlement.ts";
+import type { WorkerMetrics } from "./worker-metrics.ts";
+
+export interface AttemptDeps extends RetryRules {
+  readonly provider: Pick<ProviderClient, "acknowledge">;
+  readonly breakers: CircuitBreakers;
+  readonly metrics: WorkerMetrics;
+  readonly tracing: Tracing;
+  readonly log: Logger;
+  readonly timeoutMs: number;
+}
+
+/** Makes attempts for `deliveries.start`. */
+export function makeAttempt(deps: AttemptDeps): (due: DueAttempt) => Promise<AttemptResult> {
+  return async (due) => {
+    const { job } = due;
+    const group = deps.breakers.groupOf(job.publisher);
+    if (group === undefined) {
+      return settle(deps, { due, span: startAttemptSpan(deps.tracing, job), isProbe: false }, UNCONFIGURED);
+    }
+    const admission = await deps.breakers.admit({ publisher: job.publisher, id: job.adResponseId });
+    if (admission.kind === "wait") {
+      return park(deps, due, { account: group.name, why: admission.why });
+    }
+    const span = startAttemptSpan(deps.tracing, job);
+    const attempt = { due, span, isProbe: admission.isProbe, account: group.name };
+    try {
+      const call = await post(deps, attempt, group.account).finally(admission.free);
+      return await settle(deps, attempt, call);
+    } catch (error) {
+      span.end();
+      throw error;
+    }
+  };
+}
+
+interface StartedAttempt {
+  readonly due: DueAttempt;
+  readonly span: Span;
+  readonly isProbe: boolean;
+  /** The name of the provider account; undefined if the publisher has none. */
+  readonly account?: string;
+}
+
+interface Call {
+  readonly reply: ProviderReply;
+  readonly durationMs: number;
+}
+
+/** Counts as a refused key: the fault is in the settings, and the acknowledgment waits until they are corrected. */
+const UNCONFIGURED: Call = {
+  reply: { kind: "answered", status: 401, body: undefined, retryAfter: undefined },
+  durationMs: 0,
+};
+
+function park(
+  { log }: AttemptDeps,
+  { job, entry, nowMs }: DueAttempt,
+  { account, why }: { readonly account: string } & Pick<Extract<Admission, { kind: "wait" }>, "why">,
+): AttemptResult {
+  const { adResponseId, publisher } = job;
+  log.debug({ event: "attempt_waits", why, ad_response_id: adResponseId, publisher });
+  // A waiting gateway hears that there will be no outcome soon. A busy slot may be free soon, so it hears nothing then.
+  const notice = { event: "retry", code: "circuit_open", delayMs: PARKED_MAX_MS } as const;
+  return {
+    kind: "parked",
+    account,
+    place: { kind: "by_time", dueAtMs: entry.nextAttemptAtMs ?? entry.queuedAtMs ?? nowMs },
+    notify: why === "circuit" ? notificationFor(job, notice) : undefined,
+  };
+}
+
+async function post(
+  { provider, metrics, tracing, timeoutMs }: AttemptDeps,
+  { due: { job }, span: { context } }: StartedAttempt,
+  account: ProviderAccount,
+): Promise<Call> {
+  const { body, requestId, adAckId } = job;
+  const startedAtMs = performance.now();
+  const span = tracing.startSpan({ name: "provider acknowledge", kind: "client", parent: context });
+  const traceHeaders = traceHeadersOf(span.context);
+  const reply = await provider.acknowledge({ account, body, requestId, traceHeaders, adAckId, timeoutMs });
+  const durationMs = performance.now() - startedAtMs;
+  const outcome = outcomeLabelOf(reply);
+  metrics.providerDuration.observe({ operation: "acknowledge", outcome }, durationMs / 1000);
+  span.set({ "adrelay.outcome": outcome });
+  span.end({ isFault: reply.kind === "failed" || reply.status >= 500 });
+  return { reply, durationMs };
+}
+
+async function settle(
+  deps: AttemptDeps,
+  { due, span, isProbe, account }: StartedAttempt,
+  { reply, durationMs }: Call,
+): Promise<AttemptResult> {
+  const outcome = classifyDelivery(reply, Date.now());
+  const isAway = account !== undefined && (await isProviderAway(deps, due, { outcome, isProbe }));
+  const settlement = decideSettlement(deps, {
+    due,
+    outcome,
+    providerError: publicErrorOf(reply),
+    durationMs,
+    isProbe,
+    parkAt: isAway || isProbe ? account : undefined,
+  });
+  endAttemptSpan(span, due, { settlement, isProbe });
+  const trace = { own: span.context?.traceId, recorded: span.recordedTraceId };
+  return { kind: "made", settlement, isProbe, trace };
+}
+
+/** Reports what the attempt says about its provider. The attempt is booked in any case. */
+async function isProviderAway(
+  { breakers, log }: AttemptDeps,
+  { job: { publisher } }: DueAttempt,
+  { outcome, isProbe }: { readonly outcome: DeliveryOutcome; readonly isProbe: boolean },
+): Promise<boolean> {
+  try {
+    return (await breakers.learn(publisher, judgeProvider(outcome), isProbe)) === "open";
+  } catch (err) {
+    log.warn({ event: "circuit_not_told", publisher, err });
+    return isProbe;
+  }
+}
+
+/** Each attempt is a trace of its own: retries go on for days, and the request's trace has ended long before. */
+function startAttemptSpan(tracing: Tracing, { traceparent }: DeliveryJob): Span {
+  return tracing.startSpan({
+    name: "delivery attempt",
+    kind: "consumer",
+    follows: parseTraceContext(traceparent),
+  });
+}
+
+function endAttemptSpan(
+  span: Span,
+  { job, entry }: DueAttempt,
+  { settlement, isProbe }: { readonly settlement: Settlement; readonly isProbe: boolean },
+): void {
+  const { event, code } = settlement;
+  span.set({
+    "adrelay.outcome": event,
+    "adrelay.code": code,
+    "adrelay.attempt": entry.attempts + 1,
+    "adrelay.probe": isProbe,
+    "adrelay.publisher": job.publisher,
+    "adrelay.ad_response_id": job.adResponseId,
+    "adrelay.request_id": job.requestId,
+  });
+  span.end({ isFault: event !== "deliver" && event !== "refuse" });
+}

@@ -1,0 +1,181 @@
+/**
+ * Lua by which our scripts add and complete BullMQ's jobs, so that the ledger and the queue change in one step. It is
+ * BullMQ's own script that does it. BullMQ is also asked, once, for the keys and arguments that it would pass.
+ * test/bullmq-insertion.test.ts and test/bullmq-worker.test.ts compare what is left in Redis with what BullMQ leaves.
+ */
+import { DELIVERY_JOB_VERSION } from "@adrelay/contract";
+import { type IRedisTransaction, Job, type JobsOptions, type Queue } from "bullmq";
+import { z } from "zod";
+import { asFunction, loadShippedScript, luaText } from "./shipped-scripts.ts";
+
+/** What a script needs in order to add jobs. */
+export interface QueueJobScript {
+  /**
+   * Lua that defines `queueJob(keys, prefix, id, name, data, timestamp)`. It adds the job unless there is one with this
+   * id. Returns the name of the job that the queue then holds. Raises what Redis raises.
+   */
+  readonly lua: string;
+  /** `keys`: all in the queue's partition. */
+  readonly keys: readonly string[];
+  /** `prefix`: with a job's id it makes the key of the job's payload. */
+  readonly jobPrefix: string;
+}
+
+/** What a script needs in order to complete jobs. */
+export interface CompleteJobScript {
+  /**
+   * Lua that defines
+   * - `completeJob(keys, prefix, id, token, fetchNext, timestamp)`, which completes a job, and fetches another one if
+   *   `fetchNext` is `1`. Returns what BullMQ's script returns; raises what Redis raises. It writes to `keys`.
+   * - `fetchedJob(reply)`, which returns the ad response and the text's fingerprint of the job in such a reply. It returns
+   *   no ad response if there is no job, or if its data aren't written as this version writes them.
+   */
+  readonly lua: string;
+  readonly keys: readonly string[];
+  readonly jobPrefix: string;
+}
+
+/** A job that has run, and the lock under which it ran. */
+export interface JobToComplete {
+  readonly id: string;
+  readonly token: string;
+  readonly fetchNext: boolean;
+}
+
+/** `Prefetched`: the entry of the job that was fetched. */
+export interface CompletedJob<Prefetched> {
+  /** What `completeJob` returned, or the error that it raised. */
+  readonly reply: unknown;
+  /** Undefined if no job was fetched, or if the ledger must be asked about it. */
+  readonly prefetched: Prefetched | undefined;
+}
+
+/** This BullMQ adds jobs in another way than the relay knows. */
+export class JobScriptError extends Error {
+  override readonly name = "JobScriptError";
+}
+
+const QUEUE_JOB_KEY_COUNT = 9;
+/** Keys, packed arguments, data, packed options. */
+const addCommandSchema = z.object({
+  name: z.string().startsWith("addStandardJob:"),
+  args: z.array(z.unknown()).length(QUEUE_JOB_KEY_COUNT + 3),
+});
+const keysSchema = z.array(z.string());
+const packedSchema = z.instanceof(Uint8Array);
+
+/**
+ * Asks BullMQ how it adds a job with these options. Nothing is sent to Redis.
+ *
+ * @throws {JobScriptError} if BullMQ adds such jobs in a way that isn't known
+ */
+export function learnQueueJob(queue: Queue, options: JobsOptions): QueueJobScript {
+  try {
+    const addStandardJob = loadShippedScript("addStandardJob", QUEUE_JOB_KEY_COUNT);
+    const { args } = addCommandSchema.parse(recordAddCommand(queue, options));
+    const lua = queueJobLua(addStandardJob, packedSchema.parse(args.at(-1)));
+    return { lua, keys: keysSchema.parse(args.slice(0, QUEUE_JOB_KEY_COUNT)), jobPrefix: queue.toKey("") };
+  } catch (cause) {
+    throw new JobScriptError("this version of BullMQ adds jobs in a way that the relay doesn't know", {
+      cause,
+    });
+  }
+}
+
+/** The command that BullMQ would send. */
+function recordAddCommand(queue: Queue, options: JobsOptions): unknown {
+  const recorded: { command: unknown } = { command: undefined };
+  const recorder = {
+    runCommand: (name: string, args: unknown[]) => {
+      recorded.command = { name, args };
+    },
+  };
+  // Adding a job calls no other method of a transaction.
+  const added = new Job(queue, "name", {}, { ...options }, "id").addJob(
+    recorder as unknown as IRedisTransaction,
+  );
+  added.catch(() => {});
+  return recorded.command;
+}
+
+const ADD_FUNCTIONS = { from: "\n-- Includes", to: "\nif parentKey ~= nil then" };
+
+function queueJobLua(addStandardJob: string, packedOptions: Uint8Array): string {
+  return `local addStandardJob = ${asFunction(addStandardJob, ADD_FUNCTIONS)}
+local jobOptions = cmsgpack.unpack(${luaText(packedOptions)})
+local function queueJob(keys, prefix, id, name, data, timestamp)
+  addStandardJob(keys, {{prefix, id, name, timestamp}, data, jobOptions})
+  return redis.call('HGET', prefix .. id, 'name')
+end
+`;
+}
+
+const COMPLETE_KEY_COUNT = 14;
+/** Where BullMQ's script has the job's key among its keys, and what differs by job among its arguments. */
+const JOB_KEY_AT = 12;
+const ARGS_AT = { jobId: 1, timestamp: 2, fetchNext: 6, options: 8 } as const;
+
+/** Throws if this BullMQ completes jobs by another script, or by one that takes another number of keys. */
+export function loadCompleteScript(): string {
+  return loadShippedScript("moveToFinished", COMPLETE_KEY_COUNT);
+}
+
+/**
+ * Other jobs' arguments differ by the job, the token of its lock and whether a next job is wanted, because all jobs that
+ * are completed here are removed and have no result.
+ *
+ * @param command keys and arguments as BullMQ makes them for one of the jobs
+ */
+export function makeCompleteJob(
+  completeScript: string,
+  command: readonly unknown[],
+  jobPrefix: string,
+): CompleteJobScript {
+  const differing: readonly number[] = [ARGS_AT.jobId, ARGS_AT.timestamp];
+  // All other arguments are the same for all jobs, so they are part of the script's text.
+  const args = command
+    .slice(COMPLETE_KEY_COUNT)
+    .map((value, at) => luaText(bytesOf(differing.includes(at + 1) ? "" : value)));
+  const lua = `local moveToFinished = ${asFunction(completeScript, COMPLETE_FUNCTIONS)}
+local completeArgs = {${args.join(", ")}}
+local completeOptions = cmsgpack.unpack(completeArgs[${ARGS_AT.options}])
+completeArgs[${ARGS_AT.options}] = completeOptions
+local function completeJob(keys, prefix, id, token, fetchNext, timestamp)
+  keys[${JOB_KEY_AT}] = prefix .. id
+  completeOptions['token'] = token
+  completeArgs[${ARGS_AT.jobId}], completeArgs[${ARGS_AT.timestamp}] = id, timestamp
+  completeArgs[${ARGS_AT.fetchNext}] = fetchNext
+  return moveToFinished(keys, completeArgs)
+end
+${FETCHED_JOB}`;
+  const keys = command
+    .slice(0, COMPLETE_KEY_COUNT)
+    .map(String)
+    .with(JOB_KEY_AT - 1, jobPrefix);
+  return { lua, keys, jobPrefix };
+}
+
+const COMPLETE_FUNCTIONS = { from: "", to: "\nlocal jobIdKey = KEYS[" };
+
+/** A reply's first member is the job's fields and values. A job's data begin with the version and the ad response. */
+const FETCHED_JOB = `local function fetchedJob(reply)
+  local fields = type(reply) == 'table' and reply[1]
+  if type(fields) ~= 'table' then
+    return
+  end
+  local id, name
+  for at = 1, #fields, 2 do
+    if fields[at] == 'data' then
+      id = string.match(fields[at + 1], '^{"v":${DELIVERY_JOB_VERSION},"adResponseId":"([%x-]+)"')
+    elseif fields[at] == 'name' then
+      name = fields[at + 1]
+    end
+  end
+  return id, name
+end
+`;
+
+/** An argument as it goes to Redis. */
+function bytesOf(value: unknown): Buffer {
+  return Buffer.isBuffer(value) ? value : Buffer.from(String(value ?? ""));
+}

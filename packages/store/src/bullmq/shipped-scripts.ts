@@ -1,0 +1,53 @@
+/** BullMQ's own scripts, as its package has them, to be run from within our scripts. Nothing of them is copied here. */
+import { createRequire } from "node:module";
+import { z } from "zod";
+
+/** The Lua text of a script. Throws if BullMQ ships none of this name, or one that takes another number of keys. */
+export function loadShippedScript(name: string, keyCount: number): string {
+  // BullMQ itself loads its scripts from this module. It exports them nowhere else.
+  const scripts: unknown = createRequire(import.meta.url)("bullmq/dist/cjs/scripts/index.js");
+  const script = z.object({ content: z.string(), keys: z.literal(keyCount) });
+  return script.parse(z.record(z.string(), z.unknown()).parse(scripts)[name]).content;
+}
+
+/** Bytes as a Lua string literal, quotes included. */
+export function luaText(bytes: Uint8Array): string {
+  return `'${[...bytes].map((byte) => `\\${String(byte).padStart(3, "0")}`).join("")}'`;
+}
+
+/** The part of a script that defines its own functions: from the first text up to the second. They read no KEYS or ARGV. */
+export interface OwnFunctions {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** How BullMQ's scripts write to the queue's stream of events, and trim it. */
+const EVENT_COMMAND = /\brcall\("(?:XADD|XTRIM)",/g;
+/** How they read the length to which it is trimmed. BullMQ's default is put in its place. */
+const EVENTS_MAX = /\brcall\("HGET", metaKey, "opts\.maxLenEvents"\)/g;
+
+/**
+ * A script as a Lua expression that is a function of KEYS and ARGV. Where BullMQ's script unpacks an argument from
+ * msgpack, a table may be handed over as it is. It writes no events: nobody here reads them.
+ *
+ * Its own functions are defined once for all jobs of a call. A script without the two texts stays whole.
+ */
+export function asFunction(shipped: string, { from, to }: OwnFunctions): string {
+  const script = shipped.replaceAll(EVENT_COMMAND, "writeNoEvent(").replaceAll(EVENTS_MAX, "10000");
+  const fromAt = script.indexOf(from);
+  const toAt = script.indexOf(to, fromAt);
+  const [start, end] = fromAt < 0 || toAt < 0 ? [0, 0] : [fromAt, toAt];
+  return `(function()
+local rcall = redis.call
+local function writeNoEvent() end
+local packed = cmsgpack
+local cmsgpack = setmetatable({unpack = function(argument)
+  return type(argument) == 'table' and argument or packed.unpack(argument)
+end}, {__index = packed})
+${script.slice(start, end)}
+return function(KEYS, ARGV)
+${script.slice(0, start)}
+${script.slice(end)}
+end
+end)()`;
+}

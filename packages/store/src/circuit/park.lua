@@ -1,0 +1,16 @@
+-- Parks an acknowledgment until its provider takes attempts again. If this entry is lost, its job comes back on its own
+-- when its delay in the queue ends.
+-- KEYS: 1-3 as in circuit/circuit.lua, 4 the parked acknowledgments of its publisher, 5 next attempts by time: the next
+--       attempt doesn't depend on time any more
+-- ARGV: 1 account, 2 id, 3 its place: milliseconds since 1970, the least first, or '' for the end,
+--       4 channel of a waiting gateway or '', 5 message for it
+-- Clock: Redis'.
+-- @include circuit/circuit
+local place = ARGV[3] == '' and clockMs() or ARGV[3]
+redis.call('ZADD', KEYS[4], place, ARGV[2])
+redis.call('ZREM', KEYS[5], ARGV[2])
+redis.call('SADD', busyKey, ARGV[1])
+if ARGV[4] ~= '' then
+  redis.call('PUBLISH', ARGV[4], ARGV[5])
+end
+return 1

@@ -1,0 +1,28 @@
+-- Moves a circuit breaker. The rules are those of `decideCircuit` in core; test/circuits.test.ts compares the two.
+-- KEYS: 1-3 as in circuit/circuit.lua
+-- ARGV: 1 account, 2 event (trip, probe_succeeded, probe_failed, probe_now), 3 reason, 4 wait until the next
+--       probe in ms (trip, probe_failed), or least time after the last one (probe_now)
+-- Clock: Redis'. `probe_now` moves nothing. It makes a probe due, because a worker with other settings has started.
+-- Workers that restart often don't probe more often. A pause that the provider asked for is kept.
+-- Returns {phase before, phase after}.
+-- @include circuit/circuit
+local account, event, reason, waitMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local now = clockMs()
+local before = phaseOf()
+local after = before
+if event == 'trip' and before ~= 'open' then
+  after = 'open'
+  enter(after, now, reason)
+  redis.call('HSET', circuitKey, 'next', now + waitMs)
+  redis.call('SADD', busyKey, account)
+elseif event == 'probe_failed' and before == 'open' then
+  redis.call('HSET', circuitKey, 'reason', reason, 'next', now + waitMs)
+elseif event == 'probe_succeeded' and before == 'open' then
+  after = 'recovering'
+  enter(after, now, redis.call('HGET', circuitKey, 'reason'))
+elseif event == 'probe_now' and before == 'open' and redis.call('HGET', circuitKey, 'reason') ~= 'throttled' then
+  local probed, due = unpack(redis.call('HMGET', circuitKey, 'probed', 'next'))
+  local soon = math.max(now, (tonumber(probed) or 0) + waitMs)
+  redis.call('HSET', circuitKey, 'next', math.min(soon, tonumber(due) or now))
+end
+return {before, after}

@@ -1,0 +1,10 @@
+-- Who did what, as a stream. The entry is written by the script that did it, so that neither exists without the other.
+-- `details` may contain an operator's words: they are shown to operators and never logged.
+local AUDIT_KEPT_MS = 400 * 24 * 60 * 60 * 1000
+
+-- entry: by, action, id (of an ad response, or nil), replay (of a bulk replay, or nil), details as JSON.
+local function audit(auditKey, now, entry)
+  redis.call('XADD', auditKey, 'MINID', '~', string.format('%.0f', now - AUDIT_KEPT_MS), '*',
+    'by', entry.by, 'action', entry.action, 'id', entry.id or '', 'replay', entry.replay or '',
+    'details', entry.details)
+end

@@ -1,0 +1,49 @@
+-- What an attempt leaves in its entry. The fields are written by one command, because each command is a record of its
+-- own in Redis' file.
+-- @include delivery/due
+
+-- An attempt is one line: time,code,duration,outcome. Only the latest ones are kept.
+local function logWith(log, attempts, kept, line)
+  if not log then
+    return line
+  elseif attempts < kept then
+    return log .. line
+  end
+  local _, lines = string.gsub(log, '\n', '')
+  return (lines < kept and log or string.gsub(log, '^[^\n]*\n', '', 1)) .. line
+end
+
+local function writeRetry(key, id, log, attempts, now, waitMs, failures)
+  local dueAt = now + waitMs
+  redis.call('HSET', key, 'l', log, 'n', attempts, 'w', dueAt)
+  if failures ~= '0' then
+    redis.call('HINCRBY', key, 'f', failures)
+  end
+  -- Without a wait, the acknowledgment is parked until its provider takes attempts again.
+  if tonumber(waitMs) > 0 then
+    redis.call('ZADD', dueKey, dueAt, id)
+  end
+end
+
+-- The time of the end is the time of the last attempt in the log: a field for it would make each entry larger.
+-- A full Redis lets a script write on after a first command that needs no memory. So PEXPIRE comes first: then a delivery
+-- can be booked, and its text leaves Redis.
+local function writeLastWord(key, log, attempts, to, label, ackId, retentionMs)
+  redis.call('PEXPIRE', key, retentionMs)
+  redis.call('HSET', key, 'l', log, 'n', attempts, 's', to, 'o', label, 'i', ackId)
+end
+
+-- Takes out a dead letter whose acknowledgment turns out to have arrived. The queue still keeps its text.
+local function leaveDeath(key, id, publisher, reason, now)
+  removeDead(id, publisher, reason)
+  redis.call('HDEL', key, 'x', 'y', 'e')
+  redis.call('ZADD', outboxKey, now, 'remove:' .. id)
+end
+
+-- Entries that ended leave the index of queued ones by one command.
+local ended = {}
+local function leaveQueued()
+  if #ended > 0 then
+    redis.call('ZREM', queuedKey, unpack(ended))
+  end
+end

@@ -1,0 +1,39 @@
+-- Begins attempts: reads their entries, and books acknowledgments that a gateway queued and couldn't book before it died
+-- (invariants 2 and 3).
+-- KEYS: the entries of all but the first from 8 on, then the queued payloads of all
+-- ARGV: 1 field of the payloads that holds a text's fingerprint, then for each its id, publisher and fingerprint
+-- Clock: Redis'. TTL: removed from a missed entry that is acknowledged after all.
+-- Returns a text for each, as delivery/entry-state.lua writes it. A code that refuses (reply-codes.ts) comes without
+-- the rest.
+-- @include redis/ledger
+-- @include redis/batch
+-- @include intake/acceptance
+-- @include delivery/entry-state
+-- Returns the code, and the entry before. Nothing is booked unless the queue really holds this text (invariant 1).
+local function beginOne(key, id, publisher, textHash, payload, now)
+  local entry = readEntry(key)
+  local code = judge(entry[1], entry[8], entry[9], publisher, textHash)
+  if code > 3 then
+    return code, entry
+  end
+  local queued = redis.call('HGET', payload, ARGV[1])
+  if queued ~= textHash then
+    return queued and 5 or 8
+  end
+  bookAccepted(key, id, publisher, textHash, code, now)
+  return code, entry
+end
+
+local now = clockMs()
+local nowText = string.format('%.0f', now)
+local items = (#ARGV - 1) / 3
+return eachOf(items, function(at)
+  local id, publisher, textHash = unpack(ARGV, 3 * at - 1, 3 * at + 1)
+  local code, entry = beginOne(entryKeyOf(at), id, publisher, textHash, KEYS[6 + items + at], now)
+  if code > 4 then
+    return tostring(code)
+  elseif code < 4 then
+    return code .. ',' .. nowText .. ',queued,,' .. nowText .. ',0,0,'
+  end
+  return writeEntry(entry, nowText)
+end)

@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+import type { StoreLog, StoreLogFields } from "../store-log.ts";
+import { BookingRetry } from "./booking-retry.ts";
+
+const REFUSAL = new Error("READONLY You can't write against a read only replica.");
+
+function setup({ isStopping = false, failures = [] as Error[] } = {}) {
+  const events: string[] = [];
+  const note = ({ event }: StoreLogFields) => events.push(event);
+  const log: StoreLog = { debug: note, info: note, warn: note, error: note };
+  const retry = new BookingRetry({ log, isStopping: () => isStopping });
+  let calls = 0;
+  const book = async () => {
+    const failure = failures[calls];
+    calls += 1;
+    if (failure !== undefined) {
+      throw failure;
+    }
+    return "taken";
+  };
+  return { retry, book, calls: () => calls, events };
+}
+
+test("a refused booking is repeated until it is taken, and logged once", async () => {
+  const { retry, book, calls, events } = setup({ failures: [REFUSAL, REFUSAL] });
+  expect(await retry.run(book)).toBe("taken");
+  expect(calls()).toBe(3);
+  expect(events).toEqual(["booking_refused", "booking_resumed"]);
+});
+
+test("a fault that waiting doesn't mend is raised immediately, also after a refusal", async () => {
+  const fault = new Error("ERR user_script:1: no such thing");
+  const first = setup({ failures: [fault] });
+  await expect(first.retry.run(first.book)).rejects.toBe(fault);
+  expect(first.calls()).toBe(1);
+  const second = setup({ failures: [REFUSAL, fault] });
+  await expect(second.retry.run(second.book)).rejects.toBe(fault);
+  expect(second.calls()).toBe(2);
+});
+
+test("a process that stops doesn't repeat a booking", async () => {
+  const { retry, book, calls } = setup({ isStopping: true, failures: [REFUSAL] });
+  await expect(retry.run(book)).rejects.toBe(REFUSAL);
+  expect(calls()).toBe(1);
+});

@@ -1,0 +1,46 @@
+-- Completes jobs: books the provider's last word on each one's attempt, if there is one, has BullMQ complete the job and
+-- fetch the next one, and reads the entry of the fetched job.
+-- 1. The ledger first, then the queue (invariant 3): if booking fails, the job isn't completed, and only that job gets
+--    the error.
+-- 2. A booking is returned even if the queue's step fails: its error is returned beside it.
+-- 3. An entry is returned only if all is in order: it is queued, with the text that the queue holds. delivery/begin.lua
+--    judges all other cases.
+-- KEYS: 8 to 21 the queue's own, in the order that `completeJob` reads
+-- ARGV: 1 and 2 as in delivery/settlement.lua, 3 prefix of entry keys, 4 prefix of job keys, 5 the worker's time in ms;
+--       then for each: job's id, token of its lock, 1 if another job is to be fetched, and the first eight of
+--       delivery/settle.lua, which are '' if there is nothing to book
+-- Clock: Redis' for the ledger, the worker's for the queue. TTL: an entry that ends here lives for the retention.
+-- Returns for each {reply of delivery/settle.lua or '', entry or '', reply of `completeJob` or its error}, or an error (1).
+-- An entry is its publisher, a comma, and the text that delivery/entry-state.lua writes.
+-- @include bullmq/complete-job
+-- @include redis/ledger
+-- @include redis/batch
+-- @include dead-letters/dead-index
+-- @include delivery/settlement
+-- @include delivery/entry-state
+local MEMBERS = 11
+local queueKeys = {unpack(KEYS, 8)}
+
+local function readFetched(completed)
+  local id, fingerprint = fetchedJob(completed)
+  if not id then
+    return ''
+  end
+  local entry = readEntry(ARGV[3] .. string.gsub(id, '-', ''))
+  if entry[1] ~= 'queued' or entry[9] ~= fingerprint then
+    return ''
+  end
+  return entry[8] .. ',' .. writeEntry(entry, nowText)
+end
+
+local replies = eachOf((#ARGV - 5) / MEMBERS, function(at)
+  local from = 6 + MEMBERS * (at - 1)
+  local jobId, token, fetchNext, id = unpack(ARGV, from, from + 3)
+  local booked = id == '' and '' or settle(ARGV[3] .. id, unpack(ARGV, from + 3, from + 10))
+  local completed = replyOf(pcall(completeJob, queueKeys, ARGV[4], jobId, token, fetchNext, ARGV[5]))
+  -- A job may be fetched by now. If its entry can't be read, the worker gets the job without it.
+  local isOk, entry = pcall(readFetched, completed)
+  return {booked, isOk and entry or '', completed}
+end)
+leaveQueued()
+return replies

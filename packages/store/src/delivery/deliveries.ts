@@ -1,0 +1,173 @@
+/**
+ * Deliveries of one worker: takes jobs off the queue, begins their attempts, has them made, and ends them.
+ *
+ * 1. The ledger is read at the start of every attempt, or at most a second before, in the step that fetched the job. In a
+ *    final state no attempt is made (invariant 3).
+ * 2. An attempt that comes before its time goes back to wait: its process died between the booking and the delay of the job.
+ * 3. A job that this version can't read waits for a worker that can: it may be of a newer version.
+ * 4. If making an attempt throws, the job is run again: a fault of ours ends no acknowledgment.
+ */
+import { type DeliveryJob, parseDeliveryJob } from "@adrelay/contract";
+import type { Redis } from "ioredis";
+import { type FetchedJob, QueueWorker } from "../bullmq/worker.ts";
+import type { Circuits } from "../circuit/circuits.ts";
+import type { StoreKeys } from "../redis/keys.ts";
+import type { ScriptLibrary, ScriptRunner } from "../redis/scripts.ts";
+import type { StoreLog } from "../store-log.ts";
+import { type AttemptStart, AttemptStarter, decideAttempt, type JobToBegin } from "./attempt-start.ts";
+import { BookingRetry } from "./booking-retry.ts";
+import {
+  type AttemptResult,
+  type DueAttempt,
+  JobCompleter,
+  type JobEnd,
+  type SettledAttempt,
+} from "./job-completer.ts";
+
+export interface DeliveryOptions {
+  /** How many jobs are held at the same time. */
+  readonly concurrency: number;
+  /** Bound of one attempt. The lock of a job outlives it by ten seconds. */
+  readonly attemptTimeoutMs: number;
+  /** Makes an attempt, or says that the acknowledgment must wait for its provider. */
+  attempt(due: DueAttempt): Promise<AttemptResult>;
+  /** Called once for each attempt, after its outcome was booked. */
+  onSettled(settled: SettledAttempt): void;
+}
+
+export interface DeliveryParts {
+  /** A connection that waits for Redis as long as it takes. BullMQ opens a second one like it to block on. */
+  readonly waiting: { readonly redis: Redis; readonly scripts: ScriptRunner } | undefined;
+  readonly library: ScriptLibrary;
+  readonly keys: StoreKeys;
+  readonly recordRetentionMs: number;
+  readonly circuits: Circuits;
+  readonly log: StoreLog;
+  isStopping(): boolean;
+}
+
+/** The store was opened without the connection that deliveries need. */
+class NoWaitingRedisError extends Error {
+  override readonly name = "NoWaitingRedisError";
+  override readonly message = "deliveries need `waitingRedis`: open the store with it";
+}
+
+const UNREADABLE_DELAY_MS = 60_000;
+
+export class Deliveries {
+  readonly #parts: DeliveryParts;
+  #worker: QueueWorker | undefined;
+  #isStopped = false;
+
+  constructor(parts: DeliveryParts) {
+    this.#parts = parts;
+  }
+
+  /** Begins to take jobs. Does nothing if it was started or stopped before. Throws a NoWaitingRedisError. */
+  start({ concurrency, attemptTimeoutMs, attempt, onSettled }: DeliveryOptions): void {
+    const { waiting, keys, log, isStopping } = this.#parts;
+    if (waiting === undefined) {
+      throw new NoWaitingRedisError();
+    }
+    if (this.#worker !== undefined || this.#isStopped) {
+      return;
+    }
+    const { redis, scripts } = waiting;
+    const starter = new AttemptStarter(scripts.run, keys);
+    const bookingRetry = new BookingRetry({ log, isStopping });
+    const completer = new JobCompleter({ ...this.#parts, scripts, bookingRetry, onSettled });
+    this.#worker = new QueueWorker({
+      redis,
+      queuePrefix: keys.queuePrefix,
+      concurrency,
+      attemptTimeoutMs,
+      run: (fetched) => this.#run(fetched, { starter, completer, attempt }),
+      complete: async (job, lastWord, script) => {
+        try {
+          return await completer.complete(job, lastWord, script);
+        } catch (error) {
+          this.#logFailure(lastWord?.settlement.id, error);
+          throw error;
+        }
+      },
+      // The queue's own troubles with Redis, several a second while it is away. The connection logs those at `warn`.
+      onError: (err) => log.debug({ event: "queue_error", err }),
+    });
+    this.#worker.start();
+  }
+
+  /** True while jobs are taken. */
+  get isConsuming(): boolean {
+    return this.#worker?.isConsuming ?? false;
+  }
+
+  /** Takes no more jobs and waits for the running attempts. It has no bound of its own: the caller needs one. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    // Without Redis no outcome can be booked, and the worker would wait for it: the running jobs are delivered again.
+    if (this.#parts.waiting?.redis.status === "ready") {
+      await this.#worker?.stop();
+    }
+  }
+
+  async #run(fetched: FetchedJob, { starter, completer, attempt }: RunParts): Promise<JobEnd> {
+    const job = parseDeliveryJob(fetched.data);
+    if (job === undefined) {
+      this.#parts.log.error({ event: "job_unreadable", job_id: fetched.id });
+      return { kind: "delayed", delayMs: UNREADABLE_DELAY_MS };
+    }
+    try {
+      const { textHash, payloadKey, prefetched } = fetched;
+      const toBegin: JobToBegin = { job, textHash, payloadKey, prefetched };
+      const start = decideAttempt(await starter.begin(toBegin));
+      if (start.kind !== "due") {
+        return this.#skip(job, start);
+      }
+      const due = { job, entry: start.entry, nowMs: start.nowMs };
+      return await completer.end(due, await attempt(due));
+    } catch (error) {
+      this.#logFailure(job.adResponseId, error);
+      throw error;
+    }
+  }
+
+  #skip(job: DeliveryJob, start: Exclude<AttemptStart, { kind: "due" }>): JobEnd {
+    const { why, end, outcome } = endOfSkipped(start);
+    this.#parts.log.info({
+      event: "attempt_skipped",
+      ad_response_id: job.adResponseId,
+      publisher: job.publisher,
+      request_id: job.requestId,
+      why,
+      outcome,
+    });
+    return end;
+  }
+
+  #logFailure(adResponseId: string | undefined, err: unknown): void {
+    this.#parts.log.warn({ event: "attempt_failed", ad_response_id: adResponseId, err });
+  }
+}
+
+interface RunParts extends Pick<DeliveryOptions, "attempt"> {
+  readonly starter: AttemptStarter;
+  readonly completer: JobCompleter;
+}
+
+/** `outcome` is the log line's word for the end of the job. */
+function endOfSkipped(start: Exclude<AttemptStart, { kind: "due" }>): {
+  readonly why: string;
+  readonly outcome: string;
+  readonly end: JobEnd;
+} {
+  switch (start.kind) {
+    case "early":
+      return { why: "early", outcome: "again", end: { kind: "delayed", delayMs: start.delayMs } };
+    case "dead":
+      return { why: "dead", outcome: "dead", end: { kind: "failed", reason: start.reason } };
+    case "ended":
+      return { why: start.why, outcome: "finished", end: { kind: "completed", lastWord: undefined } };
+    default:
+      return start satisfies never;
+  }
+}

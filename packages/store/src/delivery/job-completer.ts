@@ -1,0 +1,225 @@
+/**
+ * The end of one delivery, from the outcome of its attempt to the fate of its job. It reads from top to bottom:
+ *
+ * - `end` takes the outcome. A retry or a death is booked at once, by delivery/settle.lua; then the queue delays the job or
+ *   keeps it as a dead letter. A parked acknowledgment is parked, then its job is delayed.
+ * - The provider's last word is booked where its job is completed: BullMQ's worker calls `complete`, and delivery/complete.lua
+ *   books it, completes the job and fetches the next one, in one step of Redis.
+ *
+ * 1. The ledger first, then the queue (invariant 3). If a booking fails, the job isn't moved, and its attempt is made again.
+ * 2. A booking that Redis refuses is repeated until it is taken (booking-retry.ts). A repeat books nothing a second time.
+ * 3. Each attempt is reported once, after it was booked.
+ * 4. A dead process leaves a job that BullMQ finds stalled. Its next attempt finds the outcome in the ledger, or is made
+ *    again with the same idempotency key (invariant 4).
+ */
+import type { DeliveryJob } from "@adrelay/contract";
+import type { CompletedJob, CompleteJobScript, JobToComplete } from "../bullmq/job-scripts.ts";
+import type { Circuits } from "../circuit/circuits.ts";
+import { ATTEMPTS_KEPT } from "../entry.ts";
+import { Batcher } from "../redis/batcher.ts";
+import { memberOf, type StoreKeys } from "../redis/keys.ts";
+import { BOOKED_CODES, type BookedCode, decodeReply, listOf, readEach } from "../redis/reply-codes.ts";
+import type { ScriptLibrary, ScriptRunner } from "../redis/scripts.ts";
+import { type PrefetchedEntry, parsePrefetched, type QueuedEntry } from "./attempt-start.ts";
+import type { BookingRetry } from "./booking-retry.ts";
+import {
+  argsOfLastWord,
+  argsOfSettlement,
+  isLastWord,
+  type LastWord,
+  type Notification,
+  type OpenSettlement,
+  type ParkPlace,
+  type Settlement,
+} from "./settlement.ts";
+
+/** An attempt that is due. */
+export interface DueAttempt {
+  readonly job: DeliveryJob;
+  readonly entry: QueuedEntry;
+  /** Redis' time when the attempt began, in milliseconds since 1970. */
+  readonly nowMs: number;
+}
+
+/** The answer of whoever makes attempts. */
+export type AttemptResult =
+  | MadeAttempt
+  /** No attempt was made: the acknowledgment waits for its provider account. */
+  | {
+      readonly kind: "parked";
+      readonly account: string;
+      readonly place: ParkPlace;
+      readonly notify: Notification | undefined;
+    };
+
+/** An attempt was made, and this is its outcome. */
+interface MadeAttempt {
+  readonly kind: "made";
+  readonly settlement: Settlement;
+  /** It was made to learn about the provider, so its failure costs the acknowledgment nothing. */
+  readonly isProbe: boolean;
+  /** The trace of the attempt, for its report. `recorded`: the trace in which it is kept. */
+  readonly trace: { readonly own: string | undefined; readonly recorded: string | undefined };
+}
+
+/** An attempt whose outcome was booked, for its one log line and its metrics. */
+export interface SettledAttempt {
+  readonly due: DueAttempt;
+  readonly made: MadeAttempt;
+  readonly booked: BookedCode;
+}
+
+/** What the queue is to do with a job. */
+export type JobEnd =
+  /** The payload leaves Redis. `lastWord` is booked in the same step; undefined if no attempt was made. */
+  | { readonly kind: "completed"; readonly lastWord: LastAttempt | undefined }
+  | { readonly kind: "delayed"; readonly delayMs: number }
+  /** The payload is kept: it is a dead letter's. */
+  | { readonly kind: "failed"; readonly reason: string };
+
+/** An attempt on which the provider had the last word. */
+export interface LastAttempt {
+  readonly due: DueAttempt;
+  readonly made: MadeAttempt;
+  readonly settlement: LastWord;
+}
+
+export interface JobCompleterParts {
+  /** On a connection that waits for Redis as long as it takes: a known outcome must be booked. */
+  readonly scripts: ScriptRunner;
+  readonly library: ScriptLibrary;
+  readonly keys: StoreKeys;
+  readonly recordRetentionMs: number;
+  readonly circuits: Circuits;
+  readonly bookingRetry: BookingRetry;
+  onSettled(settled: SettledAttempt): void;
+}
+
+/** How long a parked job is delayed. Then it asks for itself whether its attempt may be made. */
+export const PARKED_MAX_MS = 600_000;
+/** A death that wasn't booked: it was booked before, or the letter was replayed meanwhile. The ledger is asked again. */
+const BEGIN_AGAIN_MS = 1000;
+/** Redis works on one call while the worker works on the replies of the other. */
+const COMPLETING_CALLS_MAX = 2;
+
+export class JobCompleter {
+  readonly #parts: JobCompleterParts;
+  readonly #settlements: Batcher<Settlement, BookedCode>;
+  #completions: Batcher<Completion, Completed> | undefined;
+
+  constructor(parts: JobCompleterParts) {
+    this.#parts = parts;
+    const { scripts, keys, recordRetentionMs } = parts;
+    this.#settlements = new Batcher(async (settlements) => {
+      const replies = await scripts.run("delivery/settle", {
+        keys: keys.forEntries(settlements.map(({ id }) => memberOf(id))),
+        args: [recordRetentionMs, ATTEMPTS_KEPT, ...settlements.flatMap(argsOfSettlement)],
+      });
+      return readEach(replies, (reply) => decodeReply(BOOKED_CODES, reply));
+    });
+  }
+
+  /** Takes the outcome of an attempt. Says what the queue is to do with the job. */
+  async end(due: DueAttempt, result: AttemptResult): Promise<JobEnd> {
+    if (result.kind === "parked") {
+      const { account, place, notify } = result;
+      return this.#park(due.job, { account, place, notify });
+    }
+    const { settlement } = result;
+    if (isLastWord(settlement)) {
+      return { kind: "completed", lastWord: { due, made: result, settlement } };
+    }
+    const booked = await this.#parts.bookingRetry.run(() => this.settle(settlement));
+    this.#parts.onSettled({ due, made: result, booked });
+    return this.#move(due.job, settlement, booked);
+  }
+
+  /** Books an outcome, without moving its job. */
+  settle(settlement: Settlement): Promise<BookedCode> {
+    return this.#settlements.submit(settlement);
+  }
+
+  #move(job: DeliveryJob, settlement: OpenSettlement, booked: BookedCode): Promise<JobEnd> | JobEnd {
+    if (settlement.event === "die") {
+      return booked === "booked"
+        ? { kind: "failed", reason: settlement.reason }
+        : { kind: "delayed", delayMs: BEGIN_AGAIN_MS };
+    }
+    const { next } = settlement;
+    return next.kind === "after_delay"
+      ? { kind: "delayed", delayMs: next.delayMs }
+      : // At the end of the line, so that one that always fails doesn't keep the breaker of its account open.
+        this.#park(job, { account: next.account, place: { kind: "last" }, notify: undefined });
+  }
+
+  /**
+   * Parks first, then delays the job. A crash in between leaves a job that stalls and is run again; the other way round
+   * would leave a job that nobody brings back.
+   */
+  async #park(job: DeliveryJob, parking: Pick<Parking, "account" | "place" | "notify">): Promise<JobEnd> {
+    const member = { publisher: job.publisher, id: job.adResponseId };
+    await this.#parts.circuits.park({ ...parking, member });
+    return { kind: "delayed", delayMs: PARKED_MAX_MS };
+  }
+
+  /**
+   * Books a last word, if there is one, completes the job and fetches the next one. Rejects if the booking failed: then
+   * the job isn't completed. BullMQ calls this again if the connection failed.
+   */
+  async complete(
+    job: JobToComplete,
+    lastWord: LastAttempt | undefined,
+    script: CompleteJobScript,
+  ): Promise<CompletedJob<PrefetchedEntry>> {
+    const completion = { job, settlement: lastWord?.settlement };
+    this.#completions ??= this.#openCompletions(script);
+    const completions = this.#completions;
+    const { booked, reply, prefetched } = await this.#parts.bookingRetry.run(() =>
+      completions.submit(completion),
+    );
+    if (lastWord !== undefined && booked !== undefined) {
+      this.#parts.onSettled({ due: lastWord.due, made: lastWord.made, booked });
+    }
+    return { reply, prefetched };
+  }
+
+  /** BullMQ's part of the script is known when the first job is completed. */
+  #openCompletions({ lua, keys: queueKeys, jobPrefix }: CompleteJobScript): Batcher<Completion, Completed> {
+    const { scripts, library, keys, recordRetentionMs } = this.#parts;
+    const script = library.compose("delivery/complete", { "bullmq/complete-job": lua });
+    const scriptKeys = [...keys.forEntry(""), ...queueKeys];
+    const shared = [recordRetentionMs, ATTEMPTS_KEPT, keys.entryPrefix, jobPrefix];
+    const completeAll = async (completions: readonly Completion[]) => {
+      const requestedAtMs = performance.now();
+      const args = [...shared, Date.now(), ...completions.flatMap(argsOfCompletion)];
+      const replies = await scripts.runScript(script, { keys: scriptKeys, args });
+      return readEach(replies, (reply) => readCompleted(reply, requestedAtMs));
+    };
+    return new Batcher(completeAll, { callsMax: COMPLETING_CALLS_MAX });
+  }
+}
+
+type Parking = Parameters<Circuits["park"]>[0];
+
+interface Completion {
+  readonly job: JobToComplete;
+  readonly settlement: LastWord | undefined;
+}
+
+interface Completed extends CompletedJob<PrefetchedEntry> {
+  /** Undefined if there was nothing to book. */
+  readonly booked: BookedCode | undefined;
+}
+
+function argsOfCompletion({ job: { id, token, fetchNext }, settlement }: Completion): (string | number)[] {
+  return [id, token, fetchNext ? 1 : 0, ...argsOfLastWord(settlement)];
+}
+
+function readCompleted(replied: unknown, requestedAtMs: number): Completed {
+  const [booked, entry, reply] = listOf(replied);
+  return {
+    booked: booked === "" ? undefined : decodeReply(BOOKED_CODES, booked),
+    reply,
+    prefetched: entry === "" ? undefined : parsePrefetched(String(entry), requestedAtMs),
+  };
+}

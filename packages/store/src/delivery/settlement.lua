@@ -1,0 +1,58 @@
+-- Books the outcome of an attempt (invariant 3: the ledger first, then the queue). A script that includes this calls
+-- `leaveQueued` at its end. Needs redis/batch.lua and dead-letters/dead-index.lua.
+-- ARGV: 1 retention in ms (deliver, refuse), 2 how many attempts are kept
+-- TTL: an entry that ends here lives for the retention.
+-- A retry or a death is booked only if no other attempt was booked meanwhile: a write that is sent again because its
+-- reply was lost counts once. A delivery or a refusal is the provider's last word and is always booked.
+-- The rules are those of `decideTransition` in core; test/ledger.test.ts compares the two in every state.
+-- @include delivery/attempt-log
+local ENDS = {deliver = 'delivered', refuse = 'refused', die = 'dead', retry = 'queued', ambiguous = 'queued'}
+local retentionMs, attemptsKept = ARGV[1], tonumber(ARGV[2])
+local now = clockMs()
+local nowText = string.format('%.0f', now)
+
+-- Returns 1 if booked, 0 if it was booked before, -1 if the state doesn't allow it. Arguments after `message` are for
+-- retries and deaths only; delivery/settle.lua lists them.
+local function settle(key, id, event, label, code, ackId, durationMs, channel, message, attemptsBefore, waitMs,
+    failures, size, providerError)
+  local to, isLastWord = ENDS[event], event == 'deliver' or event == 'refuse'
+  local state, publisher, log, attempts, reason, wait =
+    unpack(redis.call('HMGET', key, 's', 'p', 'l', 'n', 'x', 'w'))
+  if state ~= 'queued' and state == to then
+    return 0
+  elseif state ~= 'queued' and not (state == 'dead' and isLastWord) then
+    return -1
+  elseif not isLastWord and (attempts or '0') ~= attemptsBefore then
+    return 0
+  end
+
+  attempts = tonumber(attempts) or 0
+  log = logWith(log, attempts, attemptsKept, nowText .. ',' .. code .. ',' .. durationMs .. ',' .. event .. '\n')
+  -- For a retry or a death this may remove nothing. It lets a full Redis take the rest: see delivery/attempt-log.lua.
+  if wait or not isLastWord then
+    redis.call('ZREM', dueKey, id)
+  end
+  if to == 'queued' then
+    writeRetry(key, id, log, attempts + 1, now, waitMs, failures)
+  elseif event == 'die' then
+    redis.call('HSET', key, 'l', log, 'n', attempts + 1, 's', to, 'x', label, 'z', size, 'y', providerError)
+    addDead(id, publisher, label, now)
+  else
+    writeLastWord(key, log, attempts + 1, to, label, ackId, retentionMs)
+    if state == 'dead' then
+      leaveDeath(key, id, publisher, reason, now)
+    end
+  end
+  if to ~= 'queued' then
+    if wait then
+      redis.call('HDEL', key, 'w')
+    end
+    moveCount(publisher, state, to)
+    count(to, publisher, label)
+    ended[#ended + 1] = id
+  end
+  if channel ~= '' then
+    redis.call('PUBLISH', channel, message)
+  end
+  return 1
+end

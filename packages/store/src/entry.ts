@@ -1,0 +1,222 @@
+/** The ledger's record of one ad response, as it is read from Redis. */
+import {
+  type AdResponseId,
+  type PublisherId,
+  publisherIdSchema,
+  uuidOfHex,
+  type Verdict,
+  verdictSchema,
+} from "@adrelay/contract";
+import { ENTRY_STATES, type EntryState } from "@adrelay/core";
+import { z } from "zod";
+import { fieldsOf, StoreReplyError } from "./redis/reply-codes.ts";
+
+/** How many of the latest attempts an entry keeps. */
+export const ATTEMPTS_KEPT = 20;
+
+/** The record of one ad response. Times are milliseconds since 1970 by Redis' clock. */
+export type LedgerEntry = EntryBase &
+  (
+    | { readonly state: "awaiting" }
+    | { readonly state: "missed"; readonly endedAtMs: number | undefined }
+    | { readonly state: "unacknowledgeable" | "abandoned" }
+    | (Acknowledged & { readonly state: "queued"; readonly nextAttemptAtMs: number | undefined })
+    | (Acknowledged & {
+        readonly state: "delivered";
+        readonly endedAtMs: number | undefined;
+        /** Undefined after a 409 that didn't say how the first acknowledgment ended. */
+        readonly verdict: Verdict | undefined;
+        readonly providerAckId: string | undefined;
+      })
+    | (Acknowledged & { readonly state: "refused"; readonly endedAtMs: number | undefined })
+    | (Acknowledged & {
+        readonly state: "dead" | "discarded" | "expired";
+        readonly endedAtMs: number | undefined;
+        readonly death: Death;
+      })
+  );
+
+interface EntryBase {
+  readonly id: AdResponseId;
+  readonly publisher: PublisherId;
+  /** Undefined if the ledger knows of no injection. */
+  readonly injection: InjectionTimes | undefined;
+}
+
+interface InjectionTimes {
+  readonly recordedAtMs: number;
+  /** Undefined unless the ad ran. */
+  readonly deadlineAtMs: number | undefined;
+}
+
+/** What an entry holds from the acceptance of its acknowledgment on. */
+export interface Acknowledged {
+  readonly textHash: string | undefined;
+  readonly acceptedAtMs: number;
+  /** When it was last put on the queue: accepted, or replayed. */
+  readonly queuedAtMs: number;
+  /** All attempts, and those that failed since it was last put on the queue. */
+  readonly attempts: number;
+  readonly failedAttempts: number;
+  /** The latest attempts, oldest first. */
+  readonly attemptLog: readonly AttemptRecord[];
+  readonly isLate: boolean;
+}
+
+/** Why an acknowledgment is, or was, a dead letter. */
+interface Death {
+  readonly reason: string | undefined;
+  /** Bytes of the caller's body. */
+  readonly sizeBytes: number | undefined;
+  /** The provider's public error at the last death. */
+  readonly providerError: string | undefined;
+}
+
+const attemptOutcomeSchema = z.enum(["deliver", "refuse", "retry", "ambiguous", "die"]);
+/** `ambiguous`: the attempt failed, and the provider may have received it. */
+type AttemptOutcome = z.infer<typeof attemptOutcomeSchema>;
+
+/** One attempt at delivery. */
+interface AttemptRecord {
+  readonly atMs: number;
+  readonly code: string;
+  readonly durationMs: number;
+  readonly outcome: AttemptOutcome;
+}
+
+/** What an entry holds of its acknowledgment; undefined if none was accepted. */
+export function acknowledgedOf(entry: LedgerEntry): Acknowledged | undefined {
+  return "acceptedAtMs" in entry ? entry : undefined;
+}
+
+/** The code of an entry's last attempt; undefined if none was made. */
+export function lastCodeOf(entry: LedgerEntry): string | undefined {
+  return acknowledgedOf(entry)?.attemptLog.at(-1)?.code;
+}
+
+type StoredState = Exclude<EntryState, "absent">;
+
+const STATES: ReadonlyMap<unknown, StoredState> = new Map(
+  ENTRY_STATES.filter((state) => state !== "absent").map((state) => [state, state]),
+);
+
+/**
+ * Reads an entry from Redis' flat reply; undefined if there is none. Field names in Redis are short, because there is
+ * one hash for each ad response. The reading is by hand, because every acceptance and every attempt reads some: a schema
+ * takes several times as long. Throws a StoreReplyError for an entry that can't be read.
+ */
+export function parseEntry(id: AdResponseId, reply: unknown): LedgerEntry | undefined {
+  const stored = fieldsOf(reply);
+  return Object.keys(stored).length === 0 ? undefined : readEntry(id, stored);
+}
+
+type Stored = Readonly<Record<string, unknown>>;
+
+function readEntry(id: AdResponseId, stored: Stored): LedgerEntry {
+  const base = { id, publisher: publisherIdSchema.parse(stored["p"]), injection: readInjection(stored) };
+  const state = stateOf(stored["s"]);
+  switch (state) {
+    case "awaiting":
+    case "unacknowledgeable":
+    case "abandoned":
+      return { ...base, state };
+    case "missed":
+      return { ...base, state, endedAtMs: numberOf(stored["e"], "e") };
+    case "queued":
+      return { ...base, state, ...readAcknowledged(stored), nextAttemptAtMs: numberOf(stored["w"], "w") };
+    case "delivered":
+      return {
+        ...base,
+        state,
+        ...readEnded(stored),
+        verdict: stored["o"] === undefined ? undefined : verdictSchema.safeParse(stored["o"]).data,
+        providerAckId: ackIdOf(textOf(stored["i"], "i")),
+      };
+    case "refused":
+      return { ...base, state, ...readEnded(stored) };
+    case "dead":
+    case "discarded":
+    case "expired":
+      return { ...base, state, ...readEnded(stored), death: readDeath(stored) };
+    default:
+      return state satisfies never;
+  }
+}
+
+function readInjection(stored: Stored): InjectionTimes | undefined {
+  const [recordedAtMs, deadlineAtMs] = [numberOf(stored["r"], "r"), numberOf(stored["d"], "d")];
+  return recordedAtMs === undefined ? undefined : { recordedAtMs, deadlineAtMs };
+}
+
+function readAcknowledged(stored: Stored): Acknowledged {
+  const acceptedAtMs = numberOf(stored["a"], "a") ?? unreadable("a");
+  return {
+    textHash: textOf(stored["t"], "t"),
+    acceptedAtMs,
+    queuedAtMs: numberOf(stored["q"], "q") ?? acceptedAtMs,
+    attempts: numberOf(stored["n"], "n") ?? 0,
+    failedAttempts: numberOf(stored["f"], "f") ?? 0,
+    attemptLog: parseAttempts(textOf(stored["l"], "l")),
+    isLate: textOf(stored["L"], "L") !== undefined,
+  };
+}
+
+/** An attempt ends an entry at its own time, which is in the log. All else that ends one writes the time down. */
+function readEnded(stored: Stored): Acknowledged & { readonly endedAtMs: number | undefined } {
+  const acknowledged = readAcknowledged(stored);
+  return { ...acknowledged, endedAtMs: numberOf(stored["e"], "e") ?? acknowledged.attemptLog.at(-1)?.atMs };
+}
+
+function readDeath(stored: Stored): Death {
+  return {
+    reason: textOf(stored["x"], "x"),
+    sizeBytes: textOf(stored["z"], "z") === undefined ? undefined : numberOf(stored["z"], "z"),
+    providerError: textOf(stored["y"], "y"),
+  };
+}
+
+/** An id of 32 hex digits is a UUID that was stored without its dashes, to save memory. */
+function ackIdOf(stored: string | undefined): string | undefined {
+  return stored !== undefined && HEX_ID.test(stored) ? uuidOfHex(stored) : stored;
+}
+
+const HEX_ID = /^[0-9a-f]{32}$/;
+
+/** A stored state. Throws a StoreReplyError for anything else, as the next two functions do. */
+export function stateOf(value: unknown): StoredState {
+  return STATES.get(value) ?? unreadable("s");
+}
+
+/** A stored text. An empty one means none. */
+export function textOf(value: unknown, name: string): string | undefined {
+  if (value === undefined || value === "") {
+    return undefined;
+  }
+  return typeof value === "string" ? value : unreadable(name);
+}
+
+/** A stored number. */
+export function numberOf(value: unknown, name: string): number | undefined {
+  if (value === undefined) {
+    return undefined;
+  }
+  const number = Number(value);
+  return Number.isFinite(number) ? number : unreadable(name);
+}
+
+function unreadable(name: string): never {
+  throw new StoreReplyError(`field ${name} of an entry can't be read`);
+}
+
+function parseAttempts(log: string | undefined): AttemptRecord[] {
+  const lines = log?.split("\n").filter((line) => line !== "") ?? [];
+  return lines.map((line) => {
+    const [atMs, code, durationMs, outcome] = line.split(",");
+    return {
+      atMs: Number(atMs),
+      code: code ?? "",
+      durationMs: Number(durationMs),
+      outcome: attemptOutcomeSchema.parse(outcome),
+    };
+  });
+}

@@ -1,0 +1,125 @@
+/**
+ * Accepts acknowledgments: looks each one up, queues it and books it, in one step of Redis (intake/accept.lua).
+ *
+ * 1. All acknowledgments of one turn of the event loop go together, at most twelve in a call. If four calls are under way,
+ *    further acknowledgments are held for at most 2 ms (docs/adr/0031).
+ * 2. A rejected `accept` means that the fate is unknown: the acknowledgment may be queued and booked. A repeat then gets
+ *    its present state (invariant 1).
+ */
+import type { AdResponseId, DeliveryJob } from "@adrelay/contract";
+import type { QueueJobScript } from "../bullmq/job-scripts.ts";
+import { type LedgerEntry, parseEntry } from "../entry.ts";
+import { Batcher } from "../redis/batcher.ts";
+import { jobIdOf, memberOf, type StoreKeys } from "../redis/keys.ts";
+import {
+  ACCEPT_CODES,
+  type AcceptCode,
+  decodeReply,
+  readEach,
+  StoreReplyError,
+} from "../redis/reply-codes.ts";
+import type { ScriptLibrary, ScriptRunner } from "../redis/scripts.ts";
+
+/** An acknowledgment to be accepted. */
+export interface AcceptRequest {
+  /** What the worker delivers. It names the ad response and the publisher. */
+  readonly job: DeliveryJob;
+  /** Fingerprint of the acknowledgment's text: a repeat has the same one. */
+  readonly textHash: string;
+}
+
+export type AcceptResult =
+  | {
+      readonly kind: AcceptedKind;
+      readonly acceptedAtMs: number;
+      /** When its injection was recorded; undefined if the ledger knows of none. */
+      readonly recordedAtMs: number | undefined;
+    }
+  | { readonly kind: "repeat"; readonly entry: LedgerEntry }
+  /** Nothing was accepted. `payload_missing`: the queue took the job and doesn't hold it, which is a fault of ours. */
+  | { readonly kind: Exclude<AcceptCode, AcceptedKind | "repeat"> };
+type AcceptedKind = "accepted" | "accepted_late" | "accepted_unknown";
+
+export interface AcceptorParts {
+  readonly scripts: ScriptRunner;
+  readonly library: ScriptLibrary;
+  readonly keys: StoreKeys;
+  readonly queueJob: QueueJobScript;
+  /** Whether an id that the ledger doesn't know is accepted. */
+  readonly acceptsUnknown: boolean;
+}
+
+/** All texts of a call go in one write, so the call is bounded. */
+const CHARACTERS_MAX = 1_000_000;
+const CALLS_MAX = 4;
+
+interface Prepared {
+  readonly request: AcceptRequest;
+  readonly data: string;
+}
+
+export class Acceptor {
+  readonly #batcher: Batcher<Prepared, AcceptResult>;
+
+  constructor({ scripts, library, keys, queueJob, acceptsUnknown }: AcceptorParts) {
+    const script = library.compose("intake/accept", { "bullmq/queue-job": queueJob.lua });
+    const scriptKeys = [...keys.forEntry(""), ...queueJob.keys];
+    const shared = [keys.entryPrefix, queueJob.jobPrefix, acceptsUnknown ? 1 : 0];
+    const acceptAll = async (prepared: readonly Prepared[]) => {
+      const args = [...shared, ...prepared.flatMap(argsOf)];
+      const replies = await scripts.runScript(script, { keys: scriptKeys, args });
+      return readEach(replies, (reply, at) => readReply(reply, prepared[at]?.request.job.adResponseId));
+    };
+    this.#batcher = new Batcher(acceptAll, {
+      sizeOf: ({ data }) => data.length,
+      sizeMax: CHARACTERS_MAX,
+      callsMax: CALLS_MAX,
+    });
+  }
+
+  /** Accepts one acknowledgment, or says why not. */
+  accept(request: AcceptRequest): Promise<AcceptResult> {
+    return this.#batcher.submit({ request, data: JSON.stringify(request.job) });
+  }
+}
+
+function argsOf({ request: { job, textHash }, data }: Prepared): string[] {
+  const { adResponseId, publisher } = job;
+  return [memberOf(adResponseId), publisher, textHash, jobIdOf(adResponseId), data];
+}
+
+function readReply(reply: unknown, id: AdResponseId | undefined): AcceptResult {
+  if (Array.isArray(reply)) {
+    return { kind: "repeat", entry: entryOf(id, reply) };
+  }
+  const [code, acceptedAt, recordedAt] = String(reply).split(",");
+  const kind = decodeReply(ACCEPT_CODES, code);
+  switch (kind) {
+    case "accepted":
+    case "accepted_late":
+    case "accepted_unknown":
+      return {
+        kind,
+        acceptedAtMs: Number(acceptedAt),
+        recordedAtMs: recordedAt === "" ? undefined : Number(recordedAt),
+      };
+    case "repeat":
+      return { kind, entry: entryOf(id, []) };
+    case "conflict":
+    case "not_acknowledgeable":
+    case "other_publisher":
+    case "payload_missing":
+    case "unknown":
+      return { kind };
+    default:
+      return kind satisfies never;
+  }
+}
+
+function entryOf(id: AdResponseId | undefined, fields: readonly unknown[]): LedgerEntry {
+  const entry = id === undefined ? undefined : parseEntry(id, fields);
+  if (entry === undefined) {
+    throw new StoreReplyError("intake/accept.lua replied a repeat without its entry");
+  }
+  return entry;
+}

@@ -1,0 +1,36 @@
+-- How the ledger judges an acknowledgment, as a code of reply-codes.ts: 1 to 3 if it is to be booked. The rules are those
+-- of `decideIntake` in core; test/accept.test.ts compares the two in every state.
+local function judge(state, owner, knownHash, publisher, textHash)
+  if not state then
+    return 3
+  elseif owner ~= publisher then
+    return 7
+  elseif state == 'awaiting' then
+    return 1
+  elseif state == 'missed' then
+    return 2
+  elseif state == 'unacknowledgeable' or state == 'abandoned' then
+    return 6
+  end
+  return knownHash == textHash and 4 or 5
+end
+
+-- Books an acknowledgment that was judged 1 to 3 and that the queue holds. TTL: removed from a missed entry.
+local function bookAccepted(key, id, publisher, textHash, code, now)
+  -- Commands that need no memory come first: see delivery/attempt-log.lua.
+  if code == 2 then
+    redis.call('HDEL', key, 'e')
+    redis.call('PERSIST', key)
+    redis.call('HSET', key, 'L', '1')
+  elseif code == 1 then
+    redis.call('ZREM', awaitingKey, id)
+  end
+  -- The time of queueing is the time of acceptance, and no attempt has failed: these two fields are left out.
+  redis.call('HSET', key, 's', 'queued', 'p', publisher, 't', textHash, 'a', now, 'n', '0')
+  redis.call('ZADD', queuedKey, now, id)
+  moveCount(publisher, code == 1 and 'awaiting' or code == 2 and 'missed', 'queued')
+  count('accepted', publisher)
+  if code > 1 then
+    count(code == 2 and 'late' or 'unknown', publisher)
+  end
+end

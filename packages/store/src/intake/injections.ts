@@ -1,0 +1,65 @@
+/** Records the providers' answers to injections, many in one call of intake/record-injection.lua. */
+import type { AdResponseId, PublisherId } from "@adrelay/contract";
+import { Batcher } from "../redis/batcher.ts";
+import { memberOf, type StoreKeys } from "../redis/keys.ts";
+import { readEach } from "../redis/reply-codes.ts";
+import type { RunScript } from "../redis/scripts.ts";
+
+/** The outcomes of an injection, as they are recorded and counted. */
+export const RECORDED_OUTCOMES = ["ok", "rejected", "no_fill", "fallback", "abandoned"] as const;
+
+/** An injection's answer, as it is recorded. */
+export type InjectionRecord = { readonly id: AdResponseId; readonly publisher: PublisherId } & (
+  | {
+      readonly outcome: "ok";
+      /** Time until the acknowledgment counts as missed. */
+      readonly deadlineMs: number;
+    }
+  | { readonly outcome: Exclude<(typeof RECORDED_OUTCOMES)[number], "ok"> }
+);
+
+export interface InjectionRecorderParts {
+  readonly run: RunScript;
+  readonly keys: StoreKeys;
+  readonly recordRetentionMs: number;
+}
+
+export class InjectionRecorder {
+  readonly #batcher: Batcher<InjectionRecord, boolean>;
+
+  constructor({ run, keys, recordRetentionMs }: InjectionRecorderParts) {
+    this.#batcher = new Batcher(async (records) => {
+      const replies = await run("intake/record-injection", {
+        keys: keys.forEntries(records.map(({ id }) => memberOf(id))),
+        args: [recordRetentionMs, ...records.flatMap(argsOf)],
+      });
+      return readEach(replies, (reply) => reply === 1);
+    });
+  }
+
+  /** Records an injection's answer; false if the id was known before. Rejects if Redis doesn't take it. */
+  record(record: InjectionRecord): Promise<boolean> {
+    return this.#batcher.submit(record);
+  }
+}
+
+function argsOf(record: InjectionRecord): (string | number)[] {
+  const { id, publisher, outcome } = record;
+  const deadlineMs = outcome === "ok" ? record.deadlineMs : 0;
+  return [memberOf(id), publisher, stateAfter(outcome), outcome, deadlineMs];
+}
+
+function stateAfter(outcome: InjectionRecord["outcome"]): "awaiting" | "abandoned" | "unacknowledgeable" {
+  switch (outcome) {
+    case "ok":
+      return "awaiting";
+    case "abandoned":
+      return "abandoned";
+    case "rejected":
+    case "no_fill":
+    case "fallback":
+      return "unacknowledgeable";
+    default:
+      return outcome satisfies never;
+  }
+}

@@ -1,0 +1,31 @@
+-- Moves overdue entries, a bounded batch at a time: awaiting past its deadline to missed, dead past its retention to
+-- expired. Each entry moves once, however many workers sweep.
+-- ARGV: 1 event (miss, expire), 2 most ids, 3 retention of entries in ms, 4 prefix of entry keys,
+--       5 retention of dead letters in ms (expire)
+-- Clock: Redis'. TTL: an entry that ends here lives for the retention.
+-- Returns how many ids were looked at. If it is as many as asked for, there may be more.
+-- @include redis/ledger
+-- @include dead-letters/dead-index
+local event = ARGV[1]
+local now = clockMs()
+local from, to, index, due = 'awaiting', 'missed', awaitingKey, now
+if event == 'expire' then
+  from, to, index, due = 'dead', 'expired', deadKey, now - ARGV[5]
+end
+local ids = redis.call('ZRANGEBYSCORE', index, '-inf', due, 'LIMIT', 0, ARGV[2])
+for _, id in ipairs(ids) do
+  local key = ARGV[4] .. id
+  local state, publisher, reason = unpack(redis.call('HMGET', key, 's', 'p', 'x'))
+  redis.call('ZREM', index, id)
+  if state == from then
+    move(key, publisher, from, to)
+    count(to, publisher)
+    redis.call('HSET', key, 'e', now)
+    redis.call('PEXPIRE', key, ARGV[3])
+    if event == 'expire' then
+      removeDead(id, publisher, reason)
+      redis.call('ZADD', outboxKey, now, 'remove:' .. id)
+    end
+  end
+end
+return #ids

@@ -1,0 +1,177 @@
+/**
+ * The store: everything that the relay keeps in Redis. An accepted acknowledgment and its job are one transaction, and so
+ * are the outcome of an attempt and the end of its job.
+ *
+ * 1. Each transition is one script. It checks the state that it leaves, moves the entry, keeps the indexes and adds to the
+ *    counters. So the numbers are exact after a crash, and two workers never count twice.
+ * 2. A transition that already happened changes and counts nothing.
+ * 3. The clock is Redis' own. Skew between machines moves no deadline.
+ * 4. What a user wrote is only in the job's payload, and leaves Redis with it (invariant 6).
+ *
+ * Not guaranteed: that a rejected call had no effect. A connection can break after Redis has run a script.
+ */
+import type { AdResponseId, PublisherId } from "@adrelay/contract";
+import type { Redis } from "ioredis";
+import { Registry } from "prom-client";
+import { DeliveryQueue, type QueueDepths } from "./bullmq/queue.ts";
+import { type CircuitRules, Circuits } from "./circuit/circuits.ts";
+import { Audit, DeadLetters } from "./dead-letters/dead-letters.ts";
+import { type ListPage, type ListQuestion, loadEntry, loadPage } from "./dead-letters/listing.ts";
+import { Outbox } from "./dead-letters/outbox.ts";
+import { Replays } from "./dead-letters/replays.ts";
+import { Deliveries } from "./delivery/deliveries.ts";
+import type { LedgerEntry } from "./entry.ts";
+import { Heartbeat, type HeartbeatOptions } from "./heartbeat/heartbeat.ts";
+import { Acceptor, type AcceptRequest, type AcceptResult } from "./intake/accept.ts";
+import { InjectionRecorder } from "./intake/injections.ts";
+import { Reconciliation } from "./maintenance/reconcile.ts";
+import { Sweep } from "./maintenance/sweep.ts";
+import { renderLedgerMetrics } from "./metrics/ledger-metrics.ts";
+import { type LedgerSnapshot, parseSnapshot } from "./metrics/snapshot.ts";
+import { memberOf, storeKeys } from "./redis/keys.ts";
+import { ScriptLibrary, ScriptRunner } from "./redis/scripts.ts";
+import type { StoreLog } from "./store-log.ts";
+
+export interface StoreOptions {
+  /** Fails fast: callers wait for the answer. */
+  readonly redis: Redis;
+  /** Waits for Redis as long as it takes. Deliveries need it, and what their attempts report. */
+  readonly waitingRedis?: Redis;
+  /** How long the entry of an ad response is kept after its end. */
+  readonly recordRetentionMs: number;
+  /** Whether an acknowledgment of an unknown ad response is accepted; default `accept`. */
+  readonly unknownIds?: "accept" | "reject";
+  /** Rules of the circuit breakers; needed by workers only. */
+  readonly circuitRules?: CircuitRules;
+  readonly log?: StoreLog;
+  /** True while the process stops: long rounds and repeated bookings end. */
+  readonly isStopping?: () => boolean;
+  /** There is one partition now; tests use their own. */
+  readonly partition?: string;
+}
+
+export interface Store {
+  readonly acknowledgments: {
+    /** Accepts one acknowledgment, or says why not. A rejection means that its fate is unknown. */
+    accept(request: AcceptRequest): Promise<AcceptResult>;
+    /** One entry; undefined if the ledger doesn't know it, or has forgotten it. */
+    find(id: AdResponseId): Promise<LedgerEntry | undefined>;
+    /** One page of the entries in one state, newest first. */
+    page(question: ListQuestion): Promise<ListPage>;
+  };
+  readonly injections: Pick<InjectionRecorder, "record">;
+  readonly deliveries: Pick<Deliveries, "start" | "stop" | "isConsuming">;
+  readonly deadLetters: Pick<DeadLetters, "replay" | "discard">;
+  readonly replays: Pick<Replays, "start" | "count" | "cancel" | "find" | "latest">;
+  readonly audit: Pick<Audit, "page">;
+  readonly circuits: Pick<Circuits, "busy" | "load" | "release" | "bringBack" | "claim" | "report">;
+  /** What workers do again and again; each part is safe to run in many workers at the same time. */
+  readonly maintenance: {
+    /** Moves overdue entries to missed and expired, and does the outbox tasks that are due. */
+    sweep(deadLetterRetentionMs: number): Promise<void>;
+    /** Compares the next batch of queued entries with the queue, and repairs what differs. */
+    reconcile(): Promise<void>;
+    /** Brings back jobs whose attempt is overdue by Redis' clock. */
+    promoteOverdue(): Promise<void>;
+    /** Takes all running bulk replays further; true if there were any. */
+    runReplays(): Promise<boolean>;
+  };
+  /** The process' heartbeat. One for each process. */
+  heartbeat(options: HeartbeatOptions): Heartbeat;
+  /** All counts of the ledger at one moment. */
+  snapshot(): Promise<LedgerSnapshot>;
+  queueDepths(): Promise<QueueDepths>;
+  /** A process' own metrics with those of the ledger; without the latter while Redis can't be asked. */
+  collectMetrics(own: Registry, publishers: readonly PublisherId[]): Promise<Registry>;
+  /** Closes the queue. The connections belong to the caller. */
+  close(): Promise<void>;
+}
+
+const NO_LOG: StoreLog = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const DEFAULT_CIRCUIT_RULES: CircuitRules = { probeIntervalMs: 5000, recoveryRatePerSecond: 100 };
+
+/** Opens the store on the caller's connections. */
+export function openStore(options: StoreOptions): Store {
+  return assembleStore(makeParts(options));
+}
+
+/** The store from its parts; tests use the parts as well. */
+export function assembleStore(parts: StoreParts): Store {
+  const { redis, run, keys, queue, acceptor, circuits, outbox, replays } = parts;
+  const sweep = new Sweep(parts);
+  const reconciliation = new Reconciliation({ run, keys, queue, outbox });
+  const snapshot = async () =>
+    parseSnapshot(await run("metrics/snapshot", { keys: keys.forEntry(""), args: [] }));
+  return {
+    acknowledgments: {
+      accept: (request) => acceptor.accept(request),
+      find: (id) => loadEntry({ redis, keys }, memberOf(id)),
+      page: (question) => loadPage({ redis, run, keys }, question),
+    },
+    injections: new InjectionRecorder(parts),
+    deliveries: new Deliveries(parts),
+    deadLetters: new DeadLetters(parts),
+    replays,
+    audit: new Audit(redis, keys),
+    circuits,
+    maintenance: {
+      sweep: (deadLetterRetentionMs) => sweep.runRound(deadLetterRetentionMs),
+      reconcile: () => reconciliation.runRound(),
+      promoteOverdue: () => reconciliation.promoteOverdue(),
+      runReplays: () => replays.runRound(),
+    },
+    heartbeat: (heartbeatOptions) => new Heartbeat({ ...parts, ...heartbeatOptions }),
+    snapshot,
+    queueDepths: () => queue.depths(),
+    collectMetrics: async (own, publishers) => {
+      try {
+        const [counts, depths] = await Promise.all([snapshot(), queue.depths()]);
+        return Registry.merge([own, renderLedgerMetrics({ snapshot: counts, depths, publishers })]);
+      } catch {
+        return own;
+      }
+    },
+    close: () => queue.close(),
+  };
+}
+
+export type StoreParts = ReturnType<typeof makeParts>;
+
+/** What the store is assembled from. */
+export function makeParts({
+  redis,
+  waitingRedis,
+  recordRetentionMs,
+  unknownIds = "accept",
+  circuitRules = DEFAULT_CIRCUIT_RULES,
+  log = NO_LOG,
+  isStopping = () => false,
+  partition = "0",
+}: StoreOptions) {
+  const keys = storeKeys(partition);
+  const library = new ScriptLibrary();
+  const scripts = new ScriptRunner(redis, library);
+  const { run } = scripts;
+  const waitingScripts = waitingRedis === undefined ? undefined : new ScriptRunner(waitingRedis, library);
+  const queue = new DeliveryQueue({ redis, queuePrefix: keys.queuePrefix });
+  const outbox = new Outbox({ redis, run, keys, queue, log });
+  const shared = { redis, run, keys, library, scripts, queue, outbox, recordRetentionMs, log, isStopping };
+  return {
+    ...shared,
+    waiting: waitingScripts && waitingRedis && { redis: waitingRedis, scripts: waitingScripts },
+    acceptor: new Acceptor({
+      ...shared,
+      queueJob: queue.queueJobScript(),
+      acceptsUnknown: unknownIds === "accept",
+    }),
+    circuits: new Circuits({
+      redis,
+      run,
+      runPatiently: (waitingScripts ?? scripts).run,
+      keys,
+      queue,
+      rules: circuitRules,
+    }),
+    replays: new Replays(shared),
+  };
+}

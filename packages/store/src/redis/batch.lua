@@ -1,0 +1,30 @@
+-- Many ad responses in one script. Each is a step of its own. The first one's entry is KEYS[1]; the entries of the
+-- others follow the seven keys of redis/ledger.lua.
+local function entryKeyOf(at)
+  return at == 1 and entryKey or KEYS[6 + at]
+end
+
+-- What this call counts. It is written once, at the end: there are few publishers and many acknowledgments.
+local sums = {[gaugesKey] = {}, [totalsKey] = {}}
+add = function(key, field, by)
+  sums[key][field] = (sums[key][field] or 0) + by
+end
+
+-- The reply of a step that ran under `pcall`, or its error as a reply.
+local function replyOf(isOk, reply)
+  return (isOk or type(reply) == 'table') and reply or {err = reply}
+end
+
+-- Runs `step` for each of `items`. A step that fails replies with its error and disturbs no other.
+local function eachOf(items, step)
+  local replies = {}
+  for at = 1, items do
+    replies[at] = replyOf(pcall(step, at))
+  end
+  for key, fields in pairs(sums) do
+    for field, by in pairs(fields) do
+      redis.call('HINCRBY', key, field, by)
+    end
+  end
+  return replies
+end

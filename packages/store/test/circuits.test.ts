@@ -1,0 +1,216 @@
+/** Guards against a circuit breaker that forgets, doubles, hammers a provider that is down, or floods one that is back. */
+import { randomUUID } from "node:crypto";
+import { adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
+import {
+  CIRCUIT_EVENTS,
+  CIRCUIT_PHASES,
+  type CircuitEvent,
+  type CircuitPhase,
+  decideCircuit,
+} from "@adrelay/core";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
+import { eventually } from "@adrelay/testkit";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { CircuitMember } from "../src/index.ts";
+import { openTestStore } from "./store-fixture.ts";
+
+const PROBE_MS = 300;
+const RATE = 120;
+const ROOM = 50;
+
+let server: TestRedis;
+let redis: Redis;
+
+beforeAll(async () => {
+  server = await startTestRedis();
+  redis = new Redis(server.url);
+});
+afterAll(async () => {
+  redis.disconnect();
+  await server.dispose();
+});
+
+const publisher = (id: string) => publisherIdSchema.parse(id);
+const account = { name: "alpha", publishers: [publisher("alpha"), publisher("beta")] };
+
+function setup(rules: { probeIntervalMs?: number } = {}) {
+  const fixture = openTestStore(redis, {
+    circuitRules: { probeIntervalMs: PROBE_MS, recoveryRatePerSecond: RATE, ...rules },
+  });
+  const { circuits } = fixture.parts;
+  const member = (of = "alpha"): CircuitMember => ({
+    publisher: publisher(of),
+    id: adResponseIdSchema.parse(randomUUID()),
+  });
+  const parkAt = (one: CircuitMember, dueAtMs: number) =>
+    circuits.park({ account: "alpha", member: one, place: { kind: "by_time", dueAtMs }, notify: undefined });
+  const parkMany = async (count: number, of = "alpha") => {
+    const members = Array.from({ length: count }, () => member(of));
+    await Promise.all(members.map((one, at) => parkAt(one, at + 1)));
+    return members;
+  };
+  const trip = () => circuits.report("alpha", { kind: "trip", reason: "outage", holdMs: 0 });
+  const stateOf = () => circuits.load(account);
+  return { circuits, stateOf, key: fixture.key, member, parkAt, parkMany, trip };
+}
+type Fixture = ReturnType<typeof setup>;
+
+const STEPS: Record<CircuitEvent, (fixture: Fixture) => Promise<unknown>> = {
+  trip: ({ trip }) => trip(),
+  probe_succeeded: ({ circuits }) => circuits.report("alpha", { kind: "probe_succeeded" }),
+  probe_failed: ({ circuits }) =>
+    circuits.report("alpha", { kind: "probe_failed", reason: "outage", holdMs: 0 }),
+  drained: ({ circuits }) => circuits.release(account, ROOM),
+};
+const PATHS: Record<CircuitPhase, readonly CircuitEvent[]> = {
+  closed: [],
+  open: ["trip"],
+  recovering: ["trip", "probe_succeeded"],
+};
+
+test.each(CIRCUIT_PHASES.flatMap((phase) => CIRCUIT_EVENTS.map((event) => [phase, event] as const)))(
+  "a %s breaker moves at %s as the table says",
+  async (phase, event) => {
+    const fixture = setup();
+    for (const step of PATHS[phase]) {
+      await STEPS[step](fixture);
+    }
+    expect((await fixture.stateOf()).phase).toBe(phase);
+    await STEPS[event](fixture);
+    expect((await fixture.stateOf()).phase).toBe(decideCircuit(phase, event));
+  },
+);
+
+test("an open breaker releases one probe at a time, however many workers ask", async () => {
+  const { circuits, member, parkMany, trip } = setup();
+  await parkMany(30);
+  await trip();
+  expect((await circuits.release(account, ROOM)).released).toEqual([]);
+  const [probe] = await eventually(async () => {
+    const releases = await Promise.all(Array.from({ length: 20 }, () => circuits.release(account, ROOM)));
+    const released = releases.flatMap((release) => release.released);
+    expect(released).toHaveLength(1);
+    return released;
+  });
+  const claims = await Promise.all([1, 2, 3].map(() => circuits.claim("alpha", probe ?? member())));
+  expect(claims.map(({ code }) => code).sort()).toEqual(["not_now", "not_now", "probe"]);
+  expect((await circuits.release(account, ROOM)).released).toEqual([]);
+});
+
+test("probes of an open breaker keep their distance in Redis' time", async () => {
+  const { circuits, parkMany, stateOf, trip } = setup();
+  await parkMany(30);
+  await trip();
+  const { sinceMs } = await stateOf();
+  const probedAt: number[] = [sinceMs];
+  await eventually(async () => {
+    for (const one of (await circuits.release(account, ROOM)).released) {
+      expect((await circuits.claim("alpha", one)).code).toBe("probe");
+      probedAt.push((await stateOf()).nextProbeAtMs - PROBE_MS);
+    }
+    expect(probedAt).toHaveLength(5);
+  });
+  const gaps = probedAt.slice(1).map((at, index) => at - (probedAt[index] ?? 0));
+  expect(Math.min(...gaps)).toBeGreaterThanOrEqual(PROBE_MS);
+});
+
+test("a recovering breaker never grants more than its rate within a second", async () => {
+  const { circuits, parkMany, stateOf, trip } = setup();
+  await parkMany(400);
+  await trip();
+  await circuits.report("alpha", { kind: "probe_succeeded" });
+  const { sinceMs } = await stateOf();
+  const grants: number[] = [];
+  await eventually(async () => {
+    const { released } = await circuits.release(account, ROOM);
+    for (const one of released) {
+      if ((await circuits.claim("alpha", one)).code === "granted") {
+        grants.push(await redisTimeMs());
+      } else {
+        await circuits.park({ account: "alpha", member: one, place: { kind: "last" }, notify: undefined });
+      }
+    }
+    expect(await redisTimeMs()).toBeGreaterThan(sinceMs + 2500);
+  });
+  const peak = Math.max(
+    ...grants.map((from) => grants.filter((at) => at >= from && at < from + 1000).length),
+  );
+  expect(grants.length).toBeGreaterThan(10);
+  expect(peak).toBeLessThanOrEqual(RATE);
+});
+
+test("publishers of one account take turns, each in the order of its acknowledgments", async () => {
+  const { circuits, parkMany } = setup();
+  const ofAlpha = await parkMany(20, "alpha");
+  const ofBeta = await parkMany(3, "beta");
+  const { released, phase } = await circuits.release(account, 8);
+  expect(phase).toBe("closed");
+  expect(released).toEqual([
+    ofAlpha[0],
+    ofBeta[0],
+    ofAlpha[1],
+    ofBeta[1],
+    ofAlpha[2],
+    ofBeta[2],
+    ofAlpha[3],
+    ofAlpha[4],
+  ]);
+});
+
+test("an acknowledgment that was released to a dead worker is parked again at the front", async () => {
+  const { circuits, parkMany, key } = setup();
+  const [first] = await parkMany(3);
+  const { released } = await circuits.release(account, 1);
+  expect(released).toEqual([first]);
+  await redis.zadd(key("gate:alpha:released"), 1, `alpha|${first?.id.replaceAll("-", "")}`);
+  const again = await circuits.release(account, 1);
+  expect(again.released).toEqual([first]);
+  expect(again.parked).toBe(2);
+});
+
+test("a key that is refused again is probed a twelfth as often", async () => {
+  const { circuits, stateOf } = setup();
+  await circuits.report("alpha", { kind: "trip", reason: "auth", holdMs: 0 });
+  const tripped = await stateOf();
+  expect(tripped.nextProbeAtMs - tripped.sinceMs).toBe(PROBE_MS);
+  const beforeMs = await redisTimeMs();
+  await circuits.report("alpha", { kind: "probe_failed", reason: "auth", holdMs: 0 });
+  const { nextProbeAtMs, reason } = await stateOf();
+  expect(reason).toBe("auth");
+  expect(nextProbeAtMs - beforeMs).toBeGreaterThanOrEqual(PROBE_MS * 12 - 1);
+});
+
+test("a worker that starts makes a probe due immediately", async () => {
+  const { circuits, parkMany } = setup({ probeIntervalMs: 60_000 });
+  const [first] = await parkMany(1);
+  await circuits.report("alpha", { kind: "trip", reason: "auth", holdMs: 0 });
+  expect((await circuits.release(account, ROOM)).released).toEqual([]);
+  await circuits.report("alpha", { kind: "probe_now" });
+  expect((await circuits.release(account, ROOM)).released).toEqual([first]);
+});
+
+test("workers that start one after another don't probe more often", async () => {
+  const { circuits, member, parkMany } = setup({ probeIntervalMs: 60_000 });
+  const [first = member()] = await parkMany(2);
+  await circuits.report("alpha", { kind: "trip", reason: "outage", holdMs: 0 });
+  await circuits.report("alpha", { kind: "probe_now" });
+  expect((await circuits.release(account, ROOM)).released).toEqual([first]);
+  expect((await circuits.claim("alpha", first)).code).toBe("probe");
+  await circuits.report("alpha", { kind: "probe_now" });
+  expect((await circuits.release(account, ROOM)).released).toEqual([]);
+});
+
+test("a worker that starts doesn't shorten a pause that the provider asked for", async () => {
+  const { circuits, parkMany, stateOf } = setup();
+  await parkMany(1);
+  await circuits.report("alpha", { kind: "trip", reason: "throttled", holdMs: 60_000 });
+  const { nextProbeAtMs } = await stateOf();
+  await circuits.report("alpha", { kind: "probe_now" });
+  expect((await stateOf()).nextProbeAtMs).toBe(nextProbeAtMs);
+});
+
+async function redisTimeMs(): Promise<number> {
+  const [seconds, micros] = await redis.time();
+  return Number(seconds) * 1000 + Number(micros) / 1000;
+}

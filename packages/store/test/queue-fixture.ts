@@ -1,0 +1,61 @@
+import { type DeliveryJob, parseDeliveryJob } from "@adrelay/contract";
+import { Job, Queue } from "bullmq";
+import type { Redis } from "ioredis";
+import { JOB_OPTIONS } from "../src/bullmq/queue.ts";
+import { type FetchedJob, QueueWorker } from "../src/bullmq/worker.ts";
+import type { JobEnd } from "../src/delivery/job-completer.ts";
+import { jobIdOf, QUEUE_NAME } from "../src/redis/keys.ts";
+import { jobOf, newId, openTestStore } from "./store-fixture.ts";
+
+export type Handle = (job: DeliveryJob, fetched: FetchedJob) => Promise<JobEnd>;
+
+export const COMPLETED: JobEnd = { kind: "completed", lastWord: undefined };
+export const NO_JOBS = { waiting: 0, active: 0, delayed: 0, failed: 0 };
+
+/**
+ * A queue in a partition of its own, and workers for it.
+ *
+ * @param onStop is given what must be stopped after the test
+ */
+export function openTestQueue(redis: Redis, onStop: (stop: () => Promise<void>) => void) {
+  const fixture = openTestStore(redis);
+  const { parts, completer } = fixture;
+  const { queue, keys } = parts;
+  const { queuePrefix } = keys;
+  const bare = new Queue(QUEUE_NAME, { connection: redis, prefix: queuePrefix });
+  onStop(() => queue.close());
+  onStop(() => bare.close());
+  const errors: unknown[] = [];
+  const work = (handle: Handle, concurrency = 5) => {
+    const worker = new QueueWorker({
+      redis,
+      queuePrefix,
+      concurrency,
+      attemptTimeoutMs: 1000,
+      run: async (fetched) => {
+        try {
+          return await handle(parseDeliveryJob(fetched.data) ?? jobOf(newId()), fetched);
+        } catch (error) {
+          errors.push(error);
+          throw error;
+        }
+      },
+      complete: (job, lastWord, script) => completer.complete(job, lastWord, script),
+      onError: (error) => errors.push(error),
+    });
+    onStop(() => worker.stop());
+    worker.start();
+    return worker;
+  };
+  /** Adds a job as BullMQ itself does. `Queue.add` would store its id a second time, among the options. */
+  const enqueue = async (job: DeliveryJob, textHash: string) => {
+    await bare.waitUntilReady();
+    const added = new Job(bare, textHash, job, { ...JOB_OPTIONS }, jobIdOf(job.adResponseId));
+    await added.addJob(await bare.backend.client);
+  };
+  return { ...fixture, queue, bare, queuePrefix, enqueue, work, errors };
+}
+
+export function newJob(body = "{}"): DeliveryJob {
+  return { ...jobOf(newId()), body };
+}
