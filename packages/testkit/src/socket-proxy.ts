@@ -24,50 +24,21 @@ interface Link {
   lastDueMs: number;
 }
 
-function passFirst({ client, delayed, isSwallowed }: Link): void {
-  const bytes = delayed.shift();
-  if (bytes !== undefined && !isSwallowed && !client.destroyed) {
-    client.write(bytes);
-  }
+/** What all links of a proxy share. */
+interface Wire {
+  readonly links: Set<Link>;
+  targetPort: number;
+  replyDelayMs: number;
 }
 
+/** Starts a proxy to a port of 127.0.0.1. */
 export async function startSocketProxy(targetPort: number): Promise<SocketProxy> {
-  const links = new Set<Link>();
-  let target = targetPort;
-  let replyDelayMs = 0;
-  const proxy = createServer((client) => {
-    const server = connect(target, "127.0.0.1");
-    const link: Link = { client, server, isSwallowed: false, delayed: [], lastDueMs: 0 };
-    links.add(link);
-    client.on("data", (bytes) => {
-      if (!link.isSwallowed) {
-        link.server.write(bytes);
-      }
-    });
-    link.server.on("data", (bytes) => {
-      const nowMs = performance.now();
-      link.delayed.push(bytes);
-      link.lastDueMs = Math.max(link.lastDueMs, nowMs + replyDelayMs);
-      if (replyDelayMs > 0 || link.delayed.length > 1) {
-        setTimeout(passFirst, link.lastDueMs - nowMs, link);
-      } else {
-        passFirst(link);
-      }
-    });
-    const end = () => {
-      links.delete(link);
-      client.destroy();
-      link.server.destroy();
-    };
-    for (const socket of [client, link.server]) {
-      socket.on("error", end);
-      socket.on("close", end);
-    }
-  });
+  const wire: Wire = { links: new Set(), targetPort, replyDelayMs: 0 };
+  const proxy = createServer((client) => openLink(wire, client));
   await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
   const address = proxy.address();
   const cut = () => {
-    for (const { client, server } of links) {
+    for (const { client, server } of wire.links) {
       client.destroy();
       server.destroy();
     }
@@ -75,14 +46,14 @@ export async function startSocketProxy(targetPort: number): Promise<SocketProxy>
   return {
     port: typeof address === "object" && address !== null ? address.port : 0,
     setTarget: (port) => {
-      target = port;
+      wire.targetPort = port;
     },
     setReplyDelay: (delayMs) => {
-      replyDelayMs = delayMs;
+      wire.replyDelayMs = delayMs;
     },
     cut,
     swallow: () => {
-      for (const link of links) {
+      for (const link of wire.links) {
         link.isSwallowed = true;
       }
     },
@@ -92,4 +63,43 @@ export async function startSocketProxy(targetPort: number): Promise<SocketProxy>
         cut();
       }),
   };
+}
+
+function openLink(wire: Wire, client: Socket): void {
+  const server = connect(wire.targetPort, "127.0.0.1");
+  const link: Link = { client, server, isSwallowed: false, delayed: [], lastDueMs: 0 };
+  wire.links.add(link);
+  client.on("data", (bytes) => {
+    if (!link.isSwallowed) {
+      server.write(bytes);
+    }
+  });
+  server.on("data", (bytes) => passLater(link, bytes, wire.replyDelayMs));
+  const end = () => {
+    wire.links.delete(link);
+    client.destroy();
+    server.destroy();
+  };
+  for (const socket of [client, server]) {
+    socket.on("error", end);
+    socket.on("close", end);
+  }
+}
+
+function passLater(link: Link, bytes: Buffer, delayMs: number): void {
+  const nowMs = performance.now();
+  link.delayed.push(bytes);
+  link.lastDueMs = Math.max(link.lastDueMs, nowMs + delayMs);
+  if (delayMs > 0 || link.delayed.length > 1) {
+    setTimeout(passFirst, link.lastDueMs - nowMs, link);
+  } else {
+    passFirst(link);
+  }
+}
+
+function passFirst({ client, delayed, isSwallowed }: Link): void {
+  const bytes = delayed.shift();
+  if (bytes !== undefined && !isSwallowed && !client.destroyed) {
+    client.write(bytes);
+  }
 }
