@@ -1,4 +1,4 @@
-/** How our dashboards look in Grafana. */
+/** Makes Grafana's dashboards from the specs: their looks are the same for all. */
 import {
   BigValueColorMode,
   LegendDisplayMode,
@@ -29,7 +29,7 @@ export interface BuiltDashboard {
   readonly json: string;
 }
 
-/** Chosen at the top of each dashboard: no dashboard knows the uid of somebody's datasource. */
+/** Chosen at the top of each dashboard: the uid of a datasource differs between installations. */
 const DATASOURCE = { type: "prometheus", uid: "$datasource" };
 const TAG = "adrelay";
 /** Of 24 columns. */
@@ -62,7 +62,7 @@ export function buildDashboard(spec: DashboardSpec): BuiltDashboard {
   }
   for (const [at, panel] of spec.panels.entries()) {
     const built = panel.kind === "number" ? buildNumber(panel) : buildLines(panel);
-    // A panel's address: it stays as long as its place does.
+    // The id is part of a panel's address: it changes only if the panel moves.
     dashboard.withPanel(built.id(at + 1));
   }
   return { name: spec.name, json: `${JSON.stringify(dashboard.build(), null, 2)}\n` };
@@ -99,7 +99,7 @@ function buildLines(panel: PanelSpec): LinesBuilder {
     );
 }
 
-/** What both kinds of panel have. */
+/** Sets what both kinds of panel have in common. */
 function dress<Builder extends NumberBuilder | LinesBuilder>(builder: Builder, panel: PanelSpec): Builder {
   const { span, height } = SIZES[panel.kind];
   builder

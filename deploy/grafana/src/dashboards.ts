@@ -4,7 +4,7 @@ import { GATEWAY } from "./gateway.ts";
 import { MONEY } from "./money.ts";
 import { PUBLISHER } from "./publisher.ts";
 
-/** All dashboards as the files that Grafana reads. */
+/** All dashboards, as the files that Grafana reads. */
 export function buildDashboards(): readonly BuiltDashboard[] {
   return [MONEY, DELIVERY, GATEWAY, PUBLISHER].map(buildDashboard);
 }

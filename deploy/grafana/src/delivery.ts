@@ -9,21 +9,22 @@ const ACKNOWLEDGE = '{operation="acknowledge"}';
 export const DELIVERY: DashboardSpec = {
   name: "delivery",
   title: "Adrelay: Delivery",
-  description: "From the queue to the provider: attempts, circuits, what waits, and how old it is.",
+  description: "From the queue to the provider: attempts, circuits, waiting acknowledgments and their age.",
   hasPublisherChoice: false,
   panels: [
     {
       kind: "number",
-      title: "How old is the oldest on the queue?",
-      description: "Past half an hour: runbook oldest-queued-too-old. Past DELIVERY_MAX_AGE it dies.",
+      title: "How old is the oldest queued acknowledgment?",
+      description:
+        "Above half an hour: runbook oldest-queued-too-old. After DELIVERY_MAX_AGE it becomes a dead letter.",
       unit: "s",
       queries: [{ expr: "max(adrelay_oldest_queued_age_seconds)", legend: "oldest" }],
       alarmFrom: 1800,
     },
     {
       kind: "number",
-      title: "How many wait for their provider?",
-      description: "Its circuit is open. They go out by themselves once it is back; runbook circuit-open.",
+      title: "How many acknowledgments wait for their provider?",
+      description: "Its circuit is open. They go out automatically once it is back. Runbook circuit-open.",
       unit: "short",
       queries: [
         {
@@ -35,8 +36,8 @@ export const DELIVERY: DashboardSpec = {
     },
     {
       kind: "number",
-      title: "How many accounts refuse our key?",
-      description: "Nothing is delivered to them until the key is mended: runbook provider-refuses-key.",
+      title: "How many provider accounts refuse our key?",
+      description: "Nothing is delivered to them until the key is corrected. Runbook provider-refuses-key.",
       unit: "short",
       queries: [
         {
@@ -49,15 +50,16 @@ export const DELIVERY: DashboardSpec = {
     {
       kind: "number",
       title: "How many workers run?",
-      description: "0: nothing is delivered and no deadline swept. Runbook worker-absent.",
+      description: "0: nothing is delivered and no deadline is swept. Runbook worker-absent.",
       unit: "short",
       queries: [{ expr: orZero('sum(up{job="adrelay-worker"})'), legend: "workers" }],
       alarmBelow: 1,
     },
     {
       kind: "number",
-      title: "Is Redis there, and does it keep what it gets?",
-      description: "1: for every process. 0: some take no acknowledgments. Runbook redis-not-durable.",
+      title: "Is Redis reachable and durable for all?",
+      description:
+        "1: yes, for every process. 0: some processes accept no acknowledgments. Runbook redis-not-durable.",
       unit: "short",
       queries: [{ expr: "min(adrelay_redis_durable)", legend: "durable" }],
       alarmBelow: 1,
@@ -65,7 +67,7 @@ export const DELIVERY: DashboardSpec = {
     {
       kind: "number",
       title: "How often did Redis lose data?",
-      description: "Any: runbook redis-data-lost.",
+      description: "Above 0: runbook redis-data-lost.",
       unit: "short",
       queries: [
         { expr: orZero("max(increase(adrelay_redis_data_losses_total[$__range]))"), legend: "losses" },
@@ -76,7 +78,7 @@ export const DELIVERY: DashboardSpec = {
       kind: "lines",
       title: "How do attempts end?",
       description:
-        "`retry` growing while `deliver` stands still is an outage. `die`: see Why do acknowledgments die?",
+        "If `retry` grows while `deliver` doesn't, there is an outage. `die`: see Why do acknowledgments die?",
       unit: "reqps",
       queries: [{ expr: ratePerSecond(ATTEMPTS, "outcome"), legend: "{{outcome}}" }],
     },
@@ -84,7 +86,7 @@ export const DELIVERY: DashboardSpec = {
       kind: "lines",
       title: "Which circuits are open, and why?",
       description:
-        "outage, throttled: wait. auth: mend the key. The name is that of one of the account's publishers.",
+        "outage, throttled: wait. auth: correct the key. An account has the name of one of its publishers.",
       unit: "short",
       queries: [
         {
@@ -96,9 +98,9 @@ export const DELIVERY: DashboardSpec = {
     },
     {
       kind: "lines",
-      title: "Who waits for a provider?",
+      title: "How many acknowledgments wait for each provider?",
       description:
-        "Grows during an outage and empties after it at RECOVERY_RATE_PER_SECOND, doubling each minute.",
+        "Grows during an outage. Falls after it, at RECOVERY_RATE_PER_SECOND, which doubles each minute.",
       unit: "short",
       queries: [
         {
@@ -109,9 +111,9 @@ export const DELIVERY: DashboardSpec = {
     },
     {
       kind: "lines",
-      title: "Which share of attempts has to be made again?",
+      title: "What share of attempts has to be repeated?",
       description:
-        "Some is normal. Near all: an outage. A steady share: the provider answers some with errors; ask it.",
+        "A small share is normal. Nearly all: an outage. A steady share: the provider answers some with errors; ask it.",
       unit: "percentunit",
       queries: [
         {
@@ -124,17 +126,18 @@ export const DELIVERY: DashboardSpec = {
       kind: "lines",
       title: "How full is the queue?",
       description:
-        "delayed: waits for its next attempt. waiting growing: the workers don't keep up; add some.",
+        "delayed: jobs that wait for their next attempt. If waiting grows, the workers don't keep up: add some.",
       unit: "short",
       queries: [{ expr: orOneZero("max by (state) (adrelay_queue_jobs)"), legend: "{{state}}" }],
     },
     {
       kind: "lines",
-      title: "How old is the oldest?",
-      description: "A straight line up is one that nobody takes: `adrelay status`, then `adrelay lookup`.",
+      title: "How old are the oldest ones?",
+      description:
+        "A line that rises steadily is one acknowledgment that isn't delivered: `adrelay status`, then `adrelay lookup`.",
       unit: "s",
       queries: [
-        { expr: "max(adrelay_oldest_queued_age_seconds)", legend: "on the queue" },
+        { expr: "max(adrelay_oldest_queued_age_seconds)", legend: "queued" },
         { expr: "max(adrelay_oldest_dead_letter_age_seconds)", legend: "dead letter" },
       ],
     },
@@ -142,7 +145,7 @@ export const DELIVERY: DashboardSpec = {
       kind: "lines",
       title: "What does the provider answer to acknowledgments?",
       description:
-        "4xx: it finds a fault in them, see their reasons. 5xx, timeout, unreachable: it is in trouble.",
+        "4xx: it finds a fault in them; see the dead letters' reasons. 5xx, timeout, unreachable: it is in trouble.",
       unit: "reqps",
       queries: [
         { expr: ratePerSecond(`${PROVIDER_CALLS}_count${ACKNOWLEDGE}`, "outcome"), legend: "{{outcome}}" },
@@ -151,18 +154,19 @@ export const DELIVERY: DashboardSpec = {
     {
       kind: "lines",
       title: "How long does the provider take to answer?",
-      description: "Near DELIVERY_TIMEOUT_MS attempts fail. Slow but sound: raise WORKER_CONCURRENCY.",
+      description:
+        "Near DELIVERY_TIMEOUT_MS attempts fail. If it is slow but works, raise WORKER_CONCURRENCY.",
       unit: "s",
       queries: [
-        { expr: quantile(0.5, PROVIDER_CALLS, { selector: ACKNOWLEDGE }), legend: "half" },
+        { expr: quantile(0.5, PROVIDER_CALLS, { selector: ACKNOWLEDGE }), legend: "50 %" },
         { expr: quantile(0.99, PROVIDER_CALLS, { selector: ACKNOWLEDGE }), legend: "99 %" },
       ],
     },
     {
       kind: "lines",
-      title: "What becomes of dead letters?",
+      title: "What happens to dead letters?",
       description:
-        "Dead without replayed: nobody has looked. expired: lost for good after DEAD_LETTER_RETENTION.",
+        "Died but not replayed: nobody has acted yet. expired: finally lost after DEAD_LETTER_RETENTION.",
       unit: "cpm",
       queries: [
         { expr: ledgerPerMinute("adrelay_acknowledgments_dead_total"), legend: "died" },

@@ -1,43 +1,44 @@
 import type { DashboardSpec } from "./dashboard-spec.ts";
 import { ledgerIncrease, ledgerPerMinute, orOneZero, orZero, quantile } from "./promql.ts";
 
-/** The first place to look: every way in which an ad goes unpaid. */
+/** The first dashboard to look at: every way in which an ad goes unpaid. */
 export const MONEY: DashboardSpec = {
   name: "money",
   title: "Adrelay: Is money leaking?",
-  description: "Every way in which an ad goes unpaid. All zero is well; each panel says what to do.",
+  description:
+    "Every way in which an ad goes unpaid. All zeros are good; each panel says what to do otherwise.",
   hasPublisherChoice: false,
   panels: [
     {
       kind: "number",
       title: "How many ads were never acknowledged?",
-      description: "Their deadline passed. Find the publisher below, then runbook missed-ratio-high.",
+      description: "Their deadline passed. Find the publisher below, then see runbook missed-ratio-high.",
       unit: "short",
       queries: [{ expr: ledgerIncrease("adrelay_acknowledgments_missed_total"), legend: "missed" }],
       alarmFrom: 1,
     },
     {
       kind: "number",
-      title: "Which share of its ads does the worst publisher miss?",
+      title: "What share of its ads does the worst publisher miss?",
       description:
-        "Of the last hour's ads. Above 2 % a code path leaks, above 14 % something broke: runbooks missed-ratio-high, missed-burn.",
+        "Of the last hour's ads. Above 2 % a code path leaks; above 14 % something broke. Runbooks missed-ratio-high, missed-burn.",
       unit: "percentunit",
       queries: [{ expr: orZero("max(adrelay:ads_missed:ratio1h)"), legend: "worst" }],
       alarmFrom: 0.02,
     },
     {
       kind: "number",
-      title: "How many dead letters stand now?",
+      title: "How many dead letters are there now?",
       description: "Each is an unpaid ad until it is replayed: `adrelay status`, then `adrelay dead replay`.",
       unit: "short",
-      queries: [{ expr: orZero("sum(adrelay:dead_letters:sum)"), legend: "standing" }],
+      queries: [{ expr: orZero("sum(adrelay:dead_letters:sum)"), legend: "dead letters" }],
       alarmFrom: 1,
     },
     {
       kind: "number",
       title: "How many acknowledgments did the provider refuse?",
       description:
-        "A 406 is the provider's last word on an ad. If it grows, ask the provider what it objects to.",
+        "A 406 is the provider's final decision on an ad. If the number grows, ask the provider for the reason.",
       unit: "short",
       queries: [{ expr: ledgerIncrease("adrelay_acknowledgments_refused_total"), legend: "refused" }],
       alarmFrom: 1,
@@ -45,7 +46,7 @@ export const MONEY: DashboardSpec = {
     {
       kind: "number",
       title: "Are all ads accounted for?",
-      description: "0: each ad is in exactly one state. Anything else: runbook books-out-of-balance.",
+      description: "0: each ad is in exactly one state. Any other number: runbook books-out-of-balance.",
       unit: "short",
       queries: [{ expr: "max(abs(adrelay_books_imbalance))", legend: "off by" }],
       alarmFrom: 1,
@@ -54,16 +55,16 @@ export const MONEY: DashboardSpec = {
       kind: "number",
       title: "How many ads are overdue and not swept?",
       description:
-        "Above 0 for more than seconds: no worker sweeps, so missed ads don't show. Runbook worker-absent.",
+        "Above 0 for more than a few seconds: no worker sweeps, so missed ads don't show. Runbook worker-absent.",
       unit: "short",
       queries: [{ expr: "max(adrelay_acknowledgments_overdue)", legend: "overdue" }],
       alarmFrom: 100,
     },
     {
       kind: "lines",
-      title: "What becomes of acknowledgments?",
+      title: "What happens to acknowledgments?",
       description:
-        "Delivered should follow accepted. Every other line is money: find its panel on this page.",
+        "Delivered should follow accepted. Every other line is lost money: find its panel on this page.",
       unit: "cpm",
       queries: [
         { expr: ledgerPerMinute("adrelay_acknowledgments_accepted_total"), legend: "accepted" },
@@ -78,7 +79,7 @@ export const MONEY: DashboardSpec = {
       kind: "lines",
       title: "Which publisher misses its acknowledgments?",
       description:
-        "Share of the last hour's ads. One publisher: their release. All at once: look at our side first.",
+        "Share of the last hour's ads. One publisher: their release. All at the same time: look at our side first.",
       unit: "percentunit",
       queries: [{ expr: orOneZero("adrelay:ads_missed:ratio1h"), legend: "{{publisher}}" }],
       alarmFrom: 0.02,
@@ -87,7 +88,7 @@ export const MONEY: DashboardSpec = {
       kind: "lines",
       title: "Where are all ads now?",
       description:
-        "Awaiting grows with traffic and falls with its deadline; queued grows only while a provider is away.",
+        "Awaiting grows with traffic and falls when deadlines pass; queued grows only while a provider is down.",
       unit: "short",
       queries: [
         {
@@ -99,7 +100,7 @@ export const MONEY: DashboardSpec = {
     {
       kind: "lines",
       title: "Why do acknowledgments die?",
-      description: "docs/operations.md has a line for each reason. Mend the cause before you replay.",
+      description: "docs/operations.md explains each reason. Fix the cause before you replay.",
       unit: "short",
       queries: [
         {
@@ -112,20 +113,21 @@ export const MONEY: DashboardSpec = {
       kind: "lines",
       title: "How long does a publisher take to acknowledge an ad?",
       description:
-        "If the slowest get near ACK_DEADLINE_MS, raise it, or ads that were seen will count as missed.",
+        "If the slowest get near ACK_DEADLINE_MS, raise it. Otherwise ads that were seen will count as missed.",
       unit: "s",
       queries: [
-        { expr: quantile(0.5, "adrelay_acknowledgment_delay_seconds"), legend: "half" },
+        { expr: quantile(0.5, "adrelay_acknowledgment_delay_seconds"), legend: "50 %" },
         { expr: quantile(0.99, "adrelay_acknowledgment_delay_seconds"), legend: "99 %" },
       ],
     },
     {
       kind: "lines",
       title: "How long does an acknowledgment take to the provider?",
-      description: "From acceptance, or replay. Minutes mean retries or an open circuit: dashboard Delivery.",
+      description:
+        "From acceptance, or replay, to delivery. Minutes mean retries or an open circuit: see dashboard Delivery.",
       unit: "s",
       queries: [
-        { expr: quantile(0.5, "adrelay_acknowledgment_delivery_lag_seconds"), legend: "half" },
+        { expr: quantile(0.5, "adrelay_acknowledgment_delivery_lag_seconds"), legend: "50 %" },
         { expr: quantile(0.99, "adrelay_acknowledgment_delivery_lag_seconds"), legend: "99 %" },
       ],
     },
@@ -133,7 +135,7 @@ export const MONEY: DashboardSpec = {
       kind: "lines",
       title: "Which ads can't be paid from the start?",
       description:
-        "Abandoned: sold after the caller's time limit; raise it. Untracked: Redis was away; runbook redis-not-durable.",
+        "Abandoned: sold after the caller's time limit; raise the limit. Untracked: Redis was away; runbook redis-not-durable.",
       unit: "cpm",
       queries: [
         {
@@ -148,9 +150,9 @@ export const MONEY: DashboardSpec = {
     },
     {
       kind: "lines",
-      title: "How many acknowledgments are of ads that nobody knows?",
+      title: "How many acknowledgments have an unknown id?",
       description:
-        "The relay never saw the injection: after a loss of data, after untracked ones, or ids made up by a caller.",
+        "The relay has no record of the injection: data was lost, the injection was untracked, or a caller made up the id.",
       unit: "cpm",
       queries: [{ expr: ledgerPerMinute("adrelay_acknowledgments_unknown_total"), legend: "unknown" }],
     },

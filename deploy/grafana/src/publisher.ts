@@ -3,17 +3,16 @@ import { ledgerIncrease, ledgerPerMinute, orOneZero, orZero, quantile } from "./
 
 const CHOSEN = '{publisher=~"$publisher"}';
 
-/** What one publisher's ads come to. */
+/** The ads of one publisher, or of several. */
 export const PUBLISHER: DashboardSpec = {
   name: "publisher",
   title: "Adrelay: Publisher",
-  description:
-    "What the ads of the chosen publishers come to: to find out whose code path leaks, and to tell them.",
+  description: "The outcome of the chosen publishers' ads: find out whose code path leaks, and inform them.",
   hasPublisherChoice: true,
   panels: [
     {
       kind: "number",
-      title: "Which share of its ads is missed, last hour?",
+      title: "What share of its ads was missed, last hour?",
       description: "Above 2 %: runbook missed-ratio-high. Above 14 %: missed-burn.",
       unit: "percentunit",
       queries: [{ expr: orZero(`max(adrelay:ads_missed:ratio1h${CHOSEN})`), legend: "missed" }],
@@ -30,23 +29,24 @@ export const PUBLISHER: DashboardSpec = {
     {
       kind: "number",
       title: "How many acknowledgments came too late?",
-      description: "Delivered all the same. Many: have it send earlier, or raise ACK_DEADLINE_MS.",
+      description:
+        "They are delivered all the same. If there are many: ask for earlier ones, or raise ACK_DEADLINE_MS.",
       unit: "short",
       queries: [{ expr: ledgerIncrease("adrelay_acknowledgments_late_total", CHOSEN), legend: "late" }],
       alarmFrom: 1,
     },
     {
       kind: "number",
-      title: "How many of its dead letters stand now?",
-      description: "`adrelay dead list --publisher ID`, then replay once the cause is mended.",
+      title: "How many dead letters does it have now?",
+      description: "`adrelay dead list --publisher ID`; replay once the cause is fixed.",
       unit: "short",
-      queries: [{ expr: orZero(`sum(adrelay:dead_letters:sum${CHOSEN})`), legend: "standing" }],
+      queries: [{ expr: orZero(`sum(adrelay:dead_letters:sum${CHOSEN})`), legend: "dead letters" }],
       alarmFrom: 1,
     },
     {
       kind: "number",
       title: "How many ads await their acknowledgment?",
-      description: "More than it can answer within the deadline: soon they are missed.",
+      description: "If it is more than the publisher acknowledges within the deadline, some will be missed.",
       unit: "short",
       queries: [
         {
@@ -60,7 +60,7 @@ export const PUBLISHER: DashboardSpec = {
     {
       kind: "number",
       title: "How many acknowledgments were delivered?",
-      description: "What it can be paid for.",
+      description: "The ads that the publisher can be paid for.",
       unit: "short",
       queries: [
         { expr: ledgerIncrease("adrelay_acknowledgments_delivered_total", CHOSEN), legend: "delivered" },
@@ -68,9 +68,9 @@ export const PUBLISHER: DashboardSpec = {
     },
     {
       kind: "lines",
-      title: "What comes of its injections?",
+      title: "What is the outcome of its injections?",
       description:
-        "ok is an ad. fallback, abandoned: the provider failed or was too slow for its time limit.",
+        "ok: an ad. fallback, abandoned: the provider failed, or was too slow for the caller's time limit.",
       unit: "cpm",
       queries: [
         {
@@ -83,8 +83,8 @@ export const PUBLISHER: DashboardSpec = {
     },
     {
       kind: "lines",
-      title: "What becomes of its acknowledgments?",
-      description: "accepted should follow its ads, delivered should follow accepted.",
+      title: "What happens to its acknowledgments?",
+      description: "accepted should follow its ads; delivered should follow accepted.",
       unit: "cpm",
       queries: [
         { expr: ledgerPerMinute("adrelay_acknowledgments_accepted_total", CHOSEN), legend: "accepted" },
@@ -97,8 +97,9 @@ export const PUBLISHER: DashboardSpec = {
     },
     {
       kind: "lines",
-      title: "Does it miss more than it did?",
-      description: "The last five minutes against the last hour. A step is a release; tell it when.",
+      title: "Does it miss more than before?",
+      description:
+        "The last five minutes against the last hour. A step is a release: give the publisher the time.",
       unit: "percentunit",
       queries: [
         { expr: orOneZero(`adrelay:ads_missed:ratio5m${CHOSEN}`), legend: "{{publisher}}, 5 minutes" },
@@ -109,12 +110,12 @@ export const PUBLISHER: DashboardSpec = {
     {
       kind: "lines",
       title: "How long does it take to acknowledge?",
-      description: "Near ACK_DEADLINE_MS its ads are about to be missed.",
+      description: "If it gets near ACK_DEADLINE_MS, its ads are about to be missed.",
       unit: "s",
       queries: [
         {
           expr: quantile(0.5, "adrelay_acknowledgment_delay_seconds", { selector: CHOSEN }),
-          legend: "half",
+          legend: "50 %",
         },
         {
           expr: quantile(0.99, "adrelay_acknowledgment_delay_seconds", { selector: CHOSEN }),
@@ -125,7 +126,7 @@ export const PUBLISHER: DashboardSpec = {
     {
       kind: "lines",
       title: "Where are its ads now?",
-      description: "missed and dead are unpaid, awaiting and queued may still be paid.",
+      description: "missed and dead are unpaid; awaiting and queued may still be paid.",
       unit: "short",
       queries: [
         {
@@ -137,7 +138,7 @@ export const PUBLISHER: DashboardSpec = {
     {
       kind: "lines",
       title: "Why do its acknowledgments die?",
-      description: "docs/operations.md has a line for each reason.",
+      description: "docs/operations.md explains each reason.",
       unit: "short",
       queries: [
         {
