@@ -9,7 +9,8 @@ const ACKNOWLEDGE = '{operation="acknowledge"}';
 export const DELIVERY: DashboardSpec = {
   name: "delivery",
   title: "Adrelay: Delivery",
-  description: "From the queue to the provider: attempts, circuits, waiting acknowledgments and their age.",
+  description:
+    "From the queue to the provider: attempts, circuit breakers, waiting acknowledgments and their age.",
   hasPublisherChoice: false,
   panels: [
     {
@@ -24,7 +25,8 @@ export const DELIVERY: DashboardSpec = {
     {
       kind: "number",
       title: "How many acknowledgments wait for their provider?",
-      description: "Its circuit is open. They go out automatically once it is back. Runbook circuit-open.",
+      description:
+        "Its circuit breaker is open. They go out automatically once it is back. Runbook circuit-open.",
       unit: "short",
       queries: [
         {
@@ -84,7 +86,7 @@ export const DELIVERY: DashboardSpec = {
     },
     {
       kind: "lines",
-      title: "Which circuits are open, and why?",
+      title: "Which circuit breakers are open, and why?",
       description:
         "outage, throttled: wait. auth: correct the key. An account has the name of one of its publishers.",
       unit: "short",

@@ -124,7 +124,7 @@ export const MONEY: DashboardSpec = {
       kind: "lines",
       title: "How long does an acknowledgment take to the provider?",
       description:
-        "From acceptance, or replay, to delivery. Minutes mean retries or an open circuit: see dashboard Delivery.",
+        "From acceptance, or replay, to delivery. Minutes mean retries or an open circuit breaker: see dashboard Delivery.",
       unit: "s",
       queries: [
         { expr: quantile(0.5, "adrelay_acknowledgment_delivery_lag_seconds"), legend: "50 %" },
