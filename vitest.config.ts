@@ -21,6 +21,7 @@ export default defineConfig({
             "packages/*/src/**/*.test.ts",
             "apps/*/src/**/*.test.ts",
             "scripts/**/*.test.ts",
+            "ad-model/**/*.test.ts",
             "bench/**/*.test.ts",
           ],
           maxWorkers,

@@ -25,6 +25,7 @@ const FORBIDDEN = [
   ["apps/gateway", "@adrelay/dev-servers"],
   ["apps/gateway", "@adrelay/app-worker"],
   ["apps/worker", "bullmq"],
+  ["apps/ad-server", "../../../../ad-model/fitting/fit-model.ts"],
   ["apps/cli", "@adrelay/service-kit"],
   ["apps/gateway/test", "../../../e2e/chaos/index.ts"],
   ["bench", "../scripts/long-run.ts"],

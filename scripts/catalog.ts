@@ -1,7 +1,7 @@
 /** `npm run catalog -- lint`: checks a catalogue of ads, in the folder where npm was called. */
 import { runLint } from "../apps/ad-server/src/catalog/lint-command.ts";
 import { FLOOR_CPM_MICROS_SETTING, SHIPPED_CATALOG_FILE } from "../apps/ad-server/src/config.ts";
-import { loadShippedModel } from "../apps/ad-server/src/prompt-model/shipped-model.ts";
+import { loadShippedModel } from "../apps/ad-server/src/prompt-model/prompt-model.ts";
 
 const EXIT_UNUSABLE = 2;
 

@@ -9,11 +9,10 @@ import type { AdServerConfig } from "./config.ts";
 import { loadPromptRules } from "./injection/decide-injection.ts";
 import type { AdServerMetrics } from "./metrics.ts";
 import type { PromptModel } from "./prompt-model/prompt-model.ts";
-import type { EmbedRefusal } from "./relevance/embedding/embedder.ts";
-import { EmbeddingMetrics } from "./relevance/embedding/embedding-metrics.ts";
+import type { EmbedRefusal } from "./relevance/embedding/embedding-pool.ts";
+import { EmbeddingMetrics, openEmbedder } from "./relevance/embedding/embedding-pool.ts";
 import { EmbeddingRelevance } from "./relevance/embedding/embedding-relevance.ts";
 import type { EmbeddingOptions } from "./relevance/embedding/embedding-settings.ts";
-import { openEmbedder } from "./relevance/embedding/open-embedder.ts";
 import { LexicalRelevance } from "./relevance/lexical-relevance.ts";
 import type { Relevance } from "./relevance/relevance.ts";
 

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { eventually } from "@adrelay/testkit";
 import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
-import { EmbeddingModelError } from "../src/relevance/embedding/embedder.ts";
 import { EmbeddingPool, WAITING_MAX } from "../src/relevance/embedding/embedding-pool.ts";
+import { EmbeddingModelError } from "../src/relevance/embedding/model-files.ts";
 import {
   type EmbedderOptions,
   loadSentenceEmbedder,

@@ -5,10 +5,8 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, expect, test } from "vitest";
 import { type Ad, adSchema } from "../src/catalog/ad.ts";
-import type { Embedder, EmbedResult } from "../src/relevance/embedding/embedder.ts";
-import { EmbeddingPool } from "../src/relevance/embedding/embedding-pool.ts";
-import { EmbeddingRelevance } from "../src/relevance/embedding/embedding-relevance.ts";
-import { REFERENCE_TEXTS } from "../src/relevance/embedding/reference-texts.ts";
+import { type Embedder, EmbeddingPool, type EmbedResult } from "../src/relevance/embedding/embedding-pool.ts";
+import { EmbeddingRelevance, REFERENCE_TEXTS } from "../src/relevance/embedding/embedding-relevance.ts";
 import type { Question } from "../src/relevance/relevance.ts";
 import { makeFolder, writeTinyModel } from "./tiny-embedding-model.ts";
 

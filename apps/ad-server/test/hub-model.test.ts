@@ -4,8 +4,7 @@ import { createServer, type RequestListener } from "node:http";
 import { join } from "node:path";
 import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
-import { downloadFile } from "../src/relevance/embedding/hub-download.ts";
-import { fetchHubModel, parseHubModel } from "../src/relevance/embedding/hub-model.ts";
+import { downloadFile, fetchHubModel, parseHubModel } from "../src/relevance/embedding/model-files.ts";
 import { loadSentenceEmbedder } from "../src/relevance/embedding/sentence-embedder.ts";
 import { makeFolder, writeTinyModel } from "./tiny-embedding-model.ts";
 

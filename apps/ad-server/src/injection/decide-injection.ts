@@ -1,7 +1,7 @@
 import type { InjectionRequest } from "@adrelay/contract";
 import { holdAuction, type Offer } from "../money/auction.ts";
 import type { PromptModel } from "../prompt-model/prompt-model.ts";
-import { loadShippedModel } from "../prompt-model/shipped-model.ts";
+import { loadShippedModel } from "../prompt-model/prompt-model.ts";
 import type { Relevance } from "../relevance/relevance.ts";
 import { type DetectLanguage, loadLanguageDetector } from "./prompt-language.ts";
 import { loadShippedSafety, type PromptSafety } from "./prompt-safety.ts";

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { loadShippedModel } from "../prompt-model/shipped-model.ts";
+import { loadShippedModel } from "../prompt-model/prompt-model.ts";
 import { loadShippedSafety, loadTopics, PromptSafety } from "./prompt-safety.ts";
 
 const model = loadShippedModel();

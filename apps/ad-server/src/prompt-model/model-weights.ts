@@ -1,18 +1,28 @@
-import { gunzipSync, gzipSync } from "node:zlib";
+import { gunzipSync } from "node:zlib";
 import { z } from "zod";
 
-/** What fitting finds, as it is kept. Weights of one class stand `classes.length` apart. */
+/*
+ * The classes of the model, which are the labels of the prompts that it was fitted to:
+ * - the id of a category: the prompt has a need that ads of this category serve
+ * - `other_need`: it wants to buy or hire something else
+ * - `none`: there is nothing to sell
+ * - `reject:<topic>`: an ad would be wrong
+ */
+export const NONE = "none";
+export const OTHER_NEED = "other_need";
+export const REJECT_PREFIX = "reject:";
+
+/** The fitted weights. Each row has one weight a class, in the order of `classes`. */
 export interface ModelWeights {
-  /** See prompt-classes.ts. */
   readonly classes: readonly string[];
-  /** SHA-256 of the prompts that it was fitted to, in hexadecimal. */
+  /** SHA-256 of the prompts that the model was fitted to, in hexadecimal. */
   readonly fittedTo: string;
   /** Hashes of the sparse features that have weights. */
   readonly features: Uint32Array;
-  /** Row by row in the order of `features`, in units of the class's scale. */
+  /** One row a feature, in the order of `features`, in units of the class's scale. */
   readonly sparse: Int8Array;
   readonly scales: Float32Array;
-  /** Row by dimension of the meaning. */
+  /** One row a dimension of the meaning. */
   readonly dense: Float32Array;
   readonly bias: Float32Array;
 }
@@ -24,25 +34,18 @@ const headerSchema = z.strictObject({
   dimensions: z.int().min(1),
 });
 
-/** The file of a model: a line of JSON (see headerSchema), then the arrays in the order below, all gzipped. */
-export function encodeModel(weights: ModelWeights): Buffer {
-  const { classes, fittedTo, features, dense, sparse, scales, bias } = weights;
-  const header = { classes, fittedTo, features: features.length, dimensions: dense.length / classes.length };
-  const arrays = [features, scales, dense, bias, sparse].map(
-    (array) => new Uint8Array(array.buffer, array.byteOffset, array.byteLength),
-  );
-  return gzipSync(Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), ...arrays]), { level: 9 });
-}
-
-/** Throws on a file of another form, which is a bug. */
+/**
+ * Reads the file of a model. It is gzipped: a line of JSON (see headerSchema), then `features`, `scales`, `dense`,
+ * `bias` and `sparse`, little-endian. Throws on a file of another form, which is a bug.
+ */
 export function decodeModel(file: Buffer): ModelWeights {
   const bytes = gunzipSync(file);
   const headerEnd = bytes.indexOf("\n");
   const header = headerSchema.parse(JSON.parse(bytes.toString("utf8", 0, headerEnd)));
   const classCount = header.classes.length;
   let offset = headerEnd + 1;
-  // Copied, for the arrays must start at a multiple of their element's size.
-  const take = (byteCount: number): ArrayBuffer => {
+  // Copied, because an array must start at a multiple of its element's size.
+  const next = (byteCount: number): ArrayBuffer => {
     const part = new Uint8Array(byteCount);
     part.set(bytes.subarray(offset, offset + byteCount));
     offset += byteCount;
@@ -51,10 +54,10 @@ export function decodeModel(file: Buffer): ModelWeights {
   return {
     classes: header.classes,
     fittedTo: header.fittedTo,
-    features: new Uint32Array(take(header.features * 4)),
-    scales: new Float32Array(take(classCount * 4)),
-    dense: new Float32Array(take(header.dimensions * classCount * 4)),
-    bias: new Float32Array(take(classCount * 4)),
-    sparse: new Int8Array(take(header.features * classCount)),
+    features: new Uint32Array(next(header.features * 4)),
+    scales: new Float32Array(next(classCount * 4)),
+    dense: new Float32Array(next(header.dimensions * classCount * 4)),
+    bias: new Float32Array(next(classCount * 4)),
+    sparse: new Int8Array(next(header.features * classCount)),
   };
 }

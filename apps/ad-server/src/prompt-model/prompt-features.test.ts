@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { featuresOf } from "./prompt-features.ts";
+import { WORD_VECTORS_FILE } from "./prompt-model.ts";
 import { dictionaryWords, foldSpelling, readableText, wordsOfPrompt } from "./prompt-text.ts";
-import { WORD_VECTORS_FILE } from "./shipped-model.ts";
 import { dotProduct, loadWordVectors } from "./word-vectors.ts";
 
 const vectors = loadWordVectors(WORD_VECTORS_FILE);

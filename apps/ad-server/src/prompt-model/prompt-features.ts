@@ -3,21 +3,21 @@ import type { WordVectors } from "./word-vectors.ts";
 
 /** What the model sees of a prompt. */
 export interface PromptFeatures {
-  /** Weight by hash of the feature's name: words, pairs of words, pieces of words, marks. */
+  /** Features are words, pairs of words, pieces of words, and marks. The key is the hash of the feature's name. */
   readonly sparse: ReadonlyMap<number, number>;
   /** Direction of the prompt's meaning, of length 1; see WordVectors. */
   readonly meaning: Float32Array;
 }
 
-/** Each kind counts as a whole by this weight, however many of its features a prompt has. */
+/** All features of one kind together have this weight, however many of them a prompt has. */
 const KIND_WEIGHTS = { word: 1, pair: 0.7, piece: 0.8 } as const;
 type FeatureKind = keyof typeof KIND_WEIGHTS;
-/** The meaning as a whole, beside the kinds. */
+/** The weight of the meaning, beside those of the kinds. */
 export const MEANING_WEIGHT = 4;
-/** Length of the pieces of words; in scripts without blanks, of the pieces of runs. */
+/** Lengths of the pieces of words, and of the pieces of runs in scripts that write no blanks. */
 const PIECE_CHARS = 4;
 const UNSPACED_PIECE_CHARS = [3, 4] as const;
-/** Upper ends of the classes of length, in different words. */
+/** Upper ends of the classes of length; the length of a prompt is its number of different words. */
 const LENGTH_CLASSES = [3, 8, 20, 60] as const;
 
 type Counts = Record<FeatureKind, Map<string, number>>;
@@ -64,7 +64,7 @@ function countUnspaced(chars: readonly string[], counts: Counts): void {
   }
 }
 
-/** By code units: the letters that take two of them aren't in words that come in many prompts. */
+/** Cuts by UTF-16 code units: letters that need two of them are in no word that many prompts have. */
 function piecesOfWord(word: string): string[] {
   const pieces: string[] = [];
   for (let start = 0; start + PIECE_CHARS <= word.length; start += 1) {
@@ -79,7 +79,7 @@ function piecesOf(chars: readonly string[], length: number): string[] {
   );
 }
 
-/** Marks are spelt as no word can be. */
+/** Properties of the whole prompt. Their names begin with a star, which no word can have. */
 function marksOf(prompt: string, wordCount: number): string[] {
   const lengthClass = LENGTH_CLASSES.find((max) => wordCount <= max) ?? "long";
   return [
@@ -107,7 +107,10 @@ function weigh(counts: Counts): ReadonlyMap<number, number> {
   return weights;
 }
 
-/** FNV-1a over UTF-16 code units with a last mix: 32 bits, stable for ever because the model's file holds them. */
+/**
+ * FNV-1a over UTF-16 code units, mixed once more at the end; 32 bits. The file of the model holds these hashes, so the
+ * function must never change.
+ */
 function hashOf(name: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < name.length; index += 1) {

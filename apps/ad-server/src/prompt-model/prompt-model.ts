@@ -1,24 +1,30 @@
 import { readFileSync } from "node:fs";
-import { decodeModel, type ModelWeights } from "./model-weights.ts";
-import { NONE, OTHER_NEED, REJECT_PREFIX } from "./prompt-classes.ts";
+import { fileURLToPath } from "node:url";
+import { decodeModel, type ModelWeights, NONE, OTHER_NEED, REJECT_PREFIX } from "./model-weights.ts";
 import { featuresOf, MEANING_WEIGHT, type PromptFeatures } from "./prompt-features.ts";
-import type { WordVectors } from "./word-vectors.ts";
+import { loadWordVectors, type WordVectors } from "./word-vectors.ts";
+
+const fileOf = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+
+/** The files that are shipped with the ad server. */
+export const WORD_VECTORS_FILE = fileOf("model/word-vectors.bin.gz");
+export const PROMPT_MODEL_FILE = fileOf("model/prompt-model.bin.gz");
 
 /** What a prompt seems to be about. The probabilities of all classes add up to 1. */
 export interface PromptReading {
-  /** By category: that the prompt has a need which the category serves. */
+  /** By category, the probability that the prompt has a need which the category serves. */
   readonly needs: ReadonlyMap<string, number>;
-  /** That it wants to buy something that no known category sells. */
+  /** The probability that it wants to buy something that no known category sells. */
   readonly otherNeed: number;
-  /** That there is nothing to sell. */
+  /** The probability that there is nothing to sell. */
   readonly none: number;
-  /** By topic: that an ad would be wrong. */
+  /** By topic, the probability that an ad would be wrong. */
   readonly topics: ReadonlyMap<string, number>;
   /** Direction of its meaning, of length 1, for comparison with other texts. */
   readonly meaning: Float32Array;
 }
 
-/** A linear model of what prompts are about, fitted to labelled ones (see fit-model.ts). */
+/** A linear model of what prompts are about. It was fitted to labelled prompts; the folder ad-model does that. */
 export class PromptModel {
   readonly vectors: WordVectors;
   readonly #weights: ModelWeights;
@@ -30,12 +36,12 @@ export class PromptModel {
     this.#rows = new Map(Array.from(weights.features, (feature, row) => [feature, row]));
   }
 
-  /** Categories that the model knows needs of. */
+  /** Categories whose needs the model knows. */
   get categories(): readonly string[] {
     return this.#weights.classes.filter(isCategory);
   }
 
-  /** SHA-256 of the prompts that it was fitted to, in hexadecimal. */
+  /** SHA-256 of the prompts that the model was fitted to, in hexadecimal. */
   get fittedTo(): string {
     return this.#weights.fittedTo;
   }
@@ -75,9 +81,9 @@ export class PromptModel {
   }
 }
 
-/** Reads the model of a file. */
-export function loadPromptModel(file: string, vectors: WordVectors): PromptModel {
-  return new PromptModel(decodeModel(readFileSync(file)), vectors);
+/** Loads the model that is shipped with the ad server. */
+export function loadShippedModel(): PromptModel {
+  return new PromptModel(decodeModel(readFileSync(PROMPT_MODEL_FILE)), loadWordVectors(WORD_VECTORS_FILE));
 }
 
 function isCategory(name: string): boolean {
@@ -90,6 +96,7 @@ function addRow(sums: Float32Array, rows: Int8Array | Float32Array, start: numbe
   }
 }
 
+/** Turns scores into probabilities that add up to 1. */
 export function softmax(scores: Float32Array): Float32Array {
   const highest = scores.reduce((max, score) => Math.max(max, score), Number.NEGATIVE_INFINITY);
   const powers = scores.map((score) => Math.exp(score - highest));

@@ -1,19 +1,20 @@
-/** Long prompts are read by their beginning and their end, so that the work stays bounded. */
+/** Of a long prompt only the beginning and the end are read, so that the work is bounded. */
 const READ_CHARS_HEAD = 1200;
 const READ_CHARS_TAIL = 600;
 
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}'\u30fc]*/gu;
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\u30fc]/u;
-/** French glues its little words to the next one: l'hiver, d'occasion, qu'on. */
+/** French joins short words to the next word: l'hiver, d'occasion, qu'on. */
 const ELISION = /^(?:[cdjlmnst]|qu)'(?=.{2})/u;
 
-/** A run of letters as the prompt has it. `unspaced` ones are of scripts that put no blanks between words. */
+/** A run of letters of a prompt. */
 export interface PromptWord {
   readonly text: string;
+  /** The run is in a script that puts no blanks between words, so it can hold several words. */
   readonly unspaced: boolean;
 }
 
-/** The part of a prompt that is read, in one spelling. */
+/** The part of a prompt that is read, with its spelling folded. */
 export function readableText(prompt: string): string {
   const part =
     prompt.length <= READ_CHARS_HEAD + READ_CHARS_TAIL
@@ -22,7 +23,7 @@ export function readableText(prompt: string): string {
   return foldSpelling(part);
 }
 
-/** One spelling for what keyboards spell in many ways: width, case, accents of Latin letters, apostrophes. */
+/** Gives variants of a word the same spelling: differences of width, case, Latin accents and apostrophes go. */
 export function foldSpelling(text: string): string {
   return text
     .normalize("NFKC")
@@ -43,14 +44,14 @@ export function wordsOfPrompt(folded: string): PromptWord[] {
   });
 }
 
-/** Without the apostrophes and endings that no dictionary has. */
+/** Removes the apostrophes and endings that no dictionary has. */
 function bareWord(run: string): string {
   return run.replace(/'+$/u, "").replace(ELISION, "").replace(/'s$/u, "");
 }
 
 const segmenter = new Intl.Segmenter("ja", { granularity: "word" });
 
-/** Words as a dictionary has them: runs without blanks are cut by the runtime's segmenter. */
+/** Words as a dictionary has them: Node's segmenter cuts the runs that have no blanks between words. */
 export function dictionaryWords(words: readonly PromptWord[]): string[] {
   return words.flatMap(({ text, unspaced }) =>
     unspaced ? Array.from(segmenter.segment(text), ({ segment }) => segment) : [text],

@@ -1,38 +1,51 @@
 import { readFileSync } from "node:fs";
+import { gunzipSync } from "node:zlib";
 import { z } from "zod";
 
-/** Commoner words than this (occurrences per million are its inverse) say little of what a prompt is about. */
+/** A word of this rank counts half; a commoner word counts less, because it says little of what a prompt is about. */
 const RANK_HALF = 150;
-/** An unknown word is read as its longest known beginning and end: compounds, inflections. */
+/** An unknown word is read as its longest known beginning and its longest known end, if they have so many characters. */
 const PART_CHARS_MIN = 4;
+/** A code is one byte. */
+const CENTROIDS = 256;
 
 const headerSchema = z.strictObject({
+  /** Of a vector: a whole number of parts. */
   dimensions: z.int().min(1),
+  partDimensions: z.int().min(1),
   words: z.int().min(1),
   /** Bytes of the list of words that follows the header's line. */
   wordBytes: z.int().min(1),
 });
 
 /**
- * Directions of meaning of words in seven languages, so that words of like meaning lie close, also across
- * languages. The file: a line of JSON (see headerSchema), the words separated by line breaks and each with its
- * rank behind a tab (the commoner, the lower), then `dimensions` signed bytes a word.
+ * Directions of meaning of words in seven languages. Words of similar meaning lie close together, also across
+ * languages. The vectors are product-quantised: each part of a vector is one of 256 typical values (centroids),
+ * and a word keeps one byte a part, the number of its centroid.
+ *
+ * The file is gzipped: a line of JSON (see headerSchema); the words, separated by line breaks, each with a tab and
+ * its rank (the lower, the commoner); part by part the 256 centroids, `partDimensions` signed bytes each; word by
+ * word the codes, one byte a part. The folder ad-model makes the file.
  */
 export class WordVectors {
   readonly dimensions: number;
+  readonly #partDimensions: number;
   readonly #rows = new Map<string, number>();
   readonly #weights: Float32Array;
-  readonly #components: Int8Array;
-  /** Length of the longest word: no part of an unknown one is longer. */
+  readonly #centroids: Int8Array;
+  readonly #codes: Uint8Array;
+  /** No part of an unknown word is longer than the longest word. */
   #longestChars = 0;
 
   /** Throws on a file of another form, which is a bug. */
-  constructor(bytes: Buffer) {
+  constructor(file: Buffer) {
+    const bytes = gunzipSync(file);
     const headerEnd = bytes.indexOf("\n");
     const header = headerSchema.parse(JSON.parse(bytes.toString("utf8", 0, headerEnd)));
     const wordsEnd = headerEnd + 1 + header.wordBytes;
     const lines = bytes.toString("utf8", headerEnd + 1, wordsEnd).split("\n");
     this.dimensions = header.dimensions;
+    this.#partDimensions = header.partDimensions;
     this.#weights = new Float32Array(lines.length);
     lines.forEach((line, row) => {
       const [word = "", rank = ""] = line.split("\t");
@@ -40,15 +53,12 @@ export class WordVectors {
       this.#longestChars = Math.max(this.#longestChars, word.length);
       this.#weights[row] = Number(rank) / (Number(rank) + RANK_HALF);
     });
-    this.#components = new Int8Array(
-      bytes.buffer,
-      bytes.byteOffset + wordsEnd,
-      header.words * header.dimensions,
-    );
+    this.#centroids = new Int8Array(bytes.buffer, bytes.byteOffset + wordsEnd, CENTROIDS * this.dimensions);
+    this.#codes = bytes.subarray(wordsEnd + this.#centroids.length);
   }
 
   /**
-   * The mean direction of words, rare ones counting more; length 1, or 0 if none is known.
+   * The mean direction of words; rare words count more. Its length is 1, or 0 if no word is known.
    *
    * @param words as `dictionaryWords` gives them
    */
@@ -65,10 +75,14 @@ export class WordVectors {
   }
 
   #addTo(sum: Float32Array, row: number, weight: number): void {
-    const components = this.#components;
-    const start = row * this.dimensions;
-    for (let dimension = 0; dimension < sum.length; dimension += 1) {
-      sum[dimension] = (sum[dimension] ?? 0) + weight * (components[start + dimension] ?? 0);
+    const size = this.#partDimensions;
+    const parts = this.dimensions / size;
+    for (let part = 0; part < parts; part += 1) {
+      const centroid = (part * CENTROIDS + (this.#codes[row * parts + part] ?? 0)) * size;
+      for (let at = 0; at < size; at += 1) {
+        const dimension = part * size + at;
+        sum[dimension] = (sum[dimension] ?? 0) + weight * (this.#centroids[centroid + at] ?? 0);
+      }
     }
   }
 
@@ -98,7 +112,7 @@ export function loadWordVectors(file: string): WordVectors {
   return new WordVectors(readFileSync(file));
 }
 
-/** The same direction with length 1; no direction stays none. */
+/** The same direction with length 1; a vector of length 0 stays as it is. */
 export function normalised(vector: Float32Array): Float32Array {
   const length = Math.sqrt(dotProduct(vector, vector));
   return length === 0 ? vector : vector.map((value) => value / length);

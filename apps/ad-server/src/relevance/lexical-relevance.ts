@@ -15,7 +15,7 @@ import {
 } from "./relevance.ts";
 import { TermReader } from "./terms.ts";
 
-/** Chosen on testdata/prompts-heldout.jsonl; see docs/adr/0018. */
+/** Chosen on ad-model/testdata/prompts-heldout.jsonl; see docs/adr/0018. */
 const LEXICAL_THRESHOLDS: NeedThresholds = {
   needMin: 0.4,
   shareMin: { en: 0.35, other: 0.4 },

@@ -1,22 +1,40 @@
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { OVERDUE, withDeadline } from "@adrelay/service-kit";
 import type { Logger } from "pino";
 import { Piscina } from "piscina";
-import { type Embedder, EmbeddingModelError, type EmbedResult } from "./embedder.ts";
-import type { ThreadAnswer, ThreadTask } from "./embedding-thread.ts";
-import type { EmbedderOptions } from "./sentence-embedder.ts";
-import type { TextRole } from "./text-prefixes.ts";
+import { Counter, type Registry } from "prom-client";
+import type { EmbeddingOptions } from "./embedding-settings.ts";
+import { EmbeddingModelError, fetchHubModel, type TextRole } from "./model-files.ts";
+import type { EmbedderOptions, ThreadAnswer, ThreadTask } from "./sentence-embedder.ts";
 
-const THREAD_FILE = fileURLToPath(new URL("./embedding-thread.ts", import.meta.url));
-/** So many texts may wait; at the tens of milliseconds that one takes, more would be overdue anyway. */
+/** Why a text has no vector: too many texts are waiting, the text took too long, or the thread failed. */
+const EMBED_REFUSALS = ["busy", "overdue", "failed"] as const;
+export type EmbedRefusal = (typeof EMBED_REFUSALS)[number];
+
+export type EmbedResult =
+  | { readonly kind: "vector"; readonly vector: Float32Array }
+  | { readonly kind: "refused"; readonly reason: EmbedRefusal };
+
+/** Turns texts into directions of meaning. */
+export interface Embedder {
+  /** Only vectors with the same id can be compared. */
+  readonly modelId: string;
+  readonly dimensions: number;
+  /** Never rejects. */
+  embed(text: string, role: TextRole, timeoutMs: number): Promise<EmbedResult>;
+}
+
+const THREAD_FILE = fileURLToPath(new URL("./sentence-embedder.ts", import.meta.url));
+/** At most so many texts wait. Each takes tens of milliseconds, so further texts would be overdue anyway. */
 export const WAITING_MAX = 32;
 
 type Pool = Piscina<ThreadTask, ThreadAnswer>;
 
 /**
- * An embedder in a thread of its own, one text at a time, with a bounded queue. A text whose time is up while it
- * waits is not run; one that is running by then is, and its vector is dropped. A thread that dies fails the text
- * that it had and is replaced.
+ * An embedder in a thread of its own. It embeds one text at a time and has a bounded queue. A text whose time is up
+ * while it waits is not run; if its time is up while it runs, its vector is dropped. If the thread dies, the text that
+ * it was running fails and a new thread takes its place.
  */
 export class EmbeddingPool implements Embedder {
   readonly modelId: string;
@@ -41,10 +59,10 @@ export class EmbeddingPool implements Embedder {
       minThreads: 1,
       maxThreads: 1,
       maxQueue: WAITING_MAX,
-      // Inference has threads of its own that want to be heard: the thread must not sleep on a lock.
+      // ONNX Runtime has threads of its own that send messages to this thread, so it must not sleep on a lock.
       atomics: "disabled",
     });
-    // Of a thread that dies between two texts; without a listener the process would end.
+    // Emitted when a thread dies between two texts. Without a listener the process would exit.
     pool.on("error", (err) => log.warn({ event: "embedding_failed", err }));
     const answer = await pool.run({ kind: "load" });
     if (answer.kind !== "loaded") {
@@ -55,7 +73,7 @@ export class EmbeddingPool implements Embedder {
   }
 
   async embed(text: string, role: TextRole, timeoutMs: number): Promise<EmbedResult> {
-    // A pool that was destroyed would start a thread again.
+    // A destroyed pool would start a new thread.
     if (this.#isStopped) {
       return { kind: "refused", reason: "failed" };
     }
@@ -73,7 +91,7 @@ export class EmbeddingPool implements Embedder {
     }
   }
 
-  /** Ends the thread; texts that wait are refused. */
+  /** Stops the thread. Texts that wait are refused. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#pool.destroy();
@@ -85,4 +103,37 @@ function resultOf(answer: ThreadAnswer | typeof OVERDUE): EmbedResult {
     return { kind: "refused", reason: "overdue" };
   }
   return answer.kind === "vector" ? answer : { kind: "refused", reason: "failed" };
+}
+
+/** Loads the model of the settings, from its folder or from the hub. Throws an EmbeddingModelError if it can't. */
+export async function openEmbedder(options: EmbeddingOptions, log: Logger): Promise<EmbeddingPool> {
+  const { source, hubUrl, cacheFolder, prefixes, tokensMax, threads } = options;
+  const folder =
+    typeof source === "string"
+      ? source
+      : await fetchHubModel(source, { hubUrl, folder: join(cacheFolder, "models"), log });
+  const embedder = await EmbeddingPool.open({ folder, prefixes, tokensMax, threads }, log);
+  log.info({ event: "embedding_model_loaded", folder, dimensions: embedder.dimensions });
+  return embedder;
+}
+
+/** `adserver_embeddings_refused_total{reason}` of this process: prompts that got no ad because they have no vector. */
+export class EmbeddingMetrics {
+  readonly #refused: Counter<"reason">;
+
+  constructor(registry: Registry) {
+    this.#refused = new Counter({
+      name: "adserver_embeddings_refused_total",
+      help: "Prompts that got no ad for want of a vector, by reason (busy, overdue, failed).",
+      labelNames: ["reason"],
+      registers: [registry],
+    });
+    for (const reason of EMBED_REFUSALS) {
+      this.#refused.inc({ reason }, 0);
+    }
+  }
+
+  refused(reason: EmbedRefusal): void {
+    this.#refused.inc({ reason });
+  }
 }

@@ -1,51 +1,49 @@
 import type { Ad } from "../../catalog/ad.ts";
 import type { PromptReading } from "../../prompt-model/prompt-model.ts";
 import { type Question, type Relevance, type ScoredAd, wishShare } from "../relevance.ts";
-import { DirectionTable } from "./direction-table.ts";
-import type { Embedder, EmbedRefusal } from "./embedder.ts";
-import { REFERENCE_TEXTS } from "./reference-texts.ts";
+import type { Embedder, EmbedRefusal } from "./embedding-pool.ts";
 import { loadTextVectors, type VectorCache } from "./text-vectors.ts";
 
-/** Chosen on testdata/prompts-heldout.jsonl. Closeness is in standard deviations: it compares between models. */
+/** Chosen on ad-model/testdata/prompts-heldout.jsonl. Closeness is in standard deviations, to suit every model. */
 const EMBEDDING_THRESHOLDS = {
-  /** Share of wishes to buy among these and none. */
+  /** Least probability that the prompt wishes to buy something, compared with having nothing to sell. */
   wishMin: 0.4,
-  /** Share of the ad's category among all wishes; for one that the model doesn't know, of wishes for others. */
+  /** Least share of the ad's category in all wishes. A category that the model doesn't know has the share of other needs. */
   shareMin: 0.2,
-  /** With the prompt model's word for the category the ad need not stand out as far as without it. */
+  /** An ad of a category that the prompt model knows need not stand out as much. */
   closenessMin: { known: 1.5, unknown: 2.5 },
-  /** An ad that is much farther from the prompt than the best is no substitute for it. */
+  /** Least closeness compared with the best ad: an ad that is much less close is no substitute for it. */
   ofBestMin: 0.7,
-  /** From here on an ad is as relevant as can be. */
+  /** At this closeness an ad has the full relevance of 1. */
   closenessFull: 6,
 } as const;
 
-/** Of fewer ads the mean says little; then what is sold in general is the background. */
+/** The mean of fewer ads says little. Then REFERENCE_TEXTS are part of the background. */
 const BACKGROUND_ADS_MIN = 30;
 
 export interface EmbeddingRelevanceOptions {
   readonly cache: VectorCache;
-  /** Categories that the prompt model knows needs of. */
+  /** Categories whose needs the prompt model knows. */
   readonly knownCategories: readonly string[];
   /** Languages that the embedding model was made for, ISO 639-1. */
   readonly languages: readonly string[];
   /** Ranks prompts in other languages. */
   readonly otherLanguages: Relevance;
-  /** A prompt is given up after that; then there is no ad. */
+  /** A prompt that has no vector after this time gets no ad. */
   readonly timeoutMs: number;
   readonly onRefused: (reason: EmbedRefusal) => void;
 }
 
 interface IndexedAds {
   readonly ads: readonly Ad[];
-  /** The ads in their order, and behind them what joins the background. */
+  /** Directions of the ads in their order, followed by those of the reference texts. */
   readonly background: DirectionTable;
 }
 
 /**
- * Relevance by sentence embeddings. The prompt model says whether there is a wish to buy, and which categories
- * can't be meant; of the other ads those are relevant that are much closer to the prompt than ads are on average.
- * Not guaranteed: that a catalogue of one kind of thing only has ads that stand out.
+ * Relevance by sentence embeddings. The prompt model decides whether there is a wish to buy, and which categories can't
+ * be meant. Of the other ads, an ad is relevant if it is much closer to the prompt than ads are on average. Not
+ * guaranteed: if a catalogue has only one kind of product, perhaps no ad stands out.
  */
 export class EmbeddingRelevance implements Relevance {
   readonly #indexed: IndexedAds;
@@ -102,7 +100,7 @@ export class EmbeddingRelevance implements Relevance {
       .map(({ ad, closeness }) => ({ ad, score: Math.min(1, closeness / closenessFull) }));
   }
 
-  /** How far an ad of a category must stand out; none does where the category can't be meant. */
+  /** How far an ad of a category must stand out; infinitely far if the category can't be meant. */
   #closenessMins({ needs, otherNeed }: PromptReading): (category: string) => number {
     const wishes = [...needs.values()].reduce((sum, probability) => sum + probability, otherNeed);
     const { shareMin, closenessMin } = EMBEDDING_THRESHOLDS;
@@ -126,3 +124,78 @@ function spreadOf(values: Float32Array) {
   const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length;
   return { mean, deviation: Math.sqrt(variance) };
 }
+
+/** Directions, row by row in one array, because a prompt is compared with thousands of them. */
+class DirectionTable {
+  readonly #rows: Float32Array;
+  readonly #dimensions: number;
+
+  constructor(directions: readonly Float32Array[], dimensions: number) {
+    this.#dimensions = dimensions;
+    this.#rows = new Float32Array(directions.length * dimensions);
+    for (const [row, direction] of directions.entries()) {
+      this.#rows.set(direction, row * dimensions);
+    }
+  }
+
+  /** The cosine between a direction and each row, in the order of the rows. */
+  cosines(direction: Float32Array): Float32Array {
+    const cosines = new Float32Array(this.#rows.length / this.#dimensions);
+    for (let row = 0; row < cosines.length; row += 1) {
+      let sum = 0;
+      const start = row * this.#dimensions;
+      for (let dimension = 0; dimension < this.#dimensions; dimension += 1) {
+        sum += (this.#rows[start + dimension] ?? 0) * (direction[dimension] ?? 0);
+      }
+      cosines[row] = sum;
+    }
+    return cosines;
+  }
+}
+
+/**
+ * Products of all kinds, written like ads. The closeness of a prompt to these texts shows how close any ad would be to it
+ * by chance. So even a catalogue of three ads has a background to stand out from.
+ */
+export const REFERENCE_TEXTS = [
+  "Comfortable shoes for every day. footwear, shoes",
+  "Warm jackets and coats for cold weather. clothing, outerwear",
+  "A tent and a backpack for trips outdoors. camping, outdoors",
+  "Dinner ingredients delivered with recipes. food, cooking",
+  "Freshly roasted coffee beans by mail. coffee, drinks",
+  "A website for a small shop, made in an hour. web, software",
+  "Accounting for small firms. bookkeeping, invoices",
+  "Language lessons with a teacher online. learning, languages",
+  "Tutoring in mathematics for pupils. school, exams",
+  "Flights at low prices. travel, airline",
+  "Hotel rooms in the middle of the city. travel, accommodation",
+  "Cars for rent by the day. car hire, travel",
+  "Insurance for your home and what is in it. insurance",
+  "A bank account without fees. banking, money",
+  "A loan at a fixed rate. credit, finance",
+  "A phone with a good camera. electronics, mobile",
+  "A quiet laptop for work and study. computer, electronics",
+  "Headphones that keep noise out. audio, music",
+  "A guitar for those who start. music, instrument",
+  "A lamp for the desk. furniture, home",
+  "A firm mattress for good sleep. bed, bedroom",
+  "Paint and tools for the walls at home. renovation, tools",
+  "Seeds and soil for the garden. plants, gardening",
+  "Food for dogs and cats. pets, animals",
+  "Toys for small children. kids, family",
+  "Cream for dry skin. beauty, cosmetics",
+  "Vitamins for every day. health, supplements",
+  "A gym with classes in the evening. fitness, sport",
+  "A bicycle for the way to work. cycling, commuting",
+  "Winter tyres, mounted while you wait. car, workshop",
+  "A lawyer for contracts. legal advice, documents",
+  "A job board for engineers. career, hiring",
+  "A dating app for people who mean it. dating, relationships",
+  "A novel for the weekend. books, reading",
+  "Films and series at home. streaming, television",
+  "A video game for two players. gaming, console",
+  "Tickets for concerts and the theatre. events, culture",
+  "Solar panels for the roof. energy, electricity",
+  "A moving firm that packs for you. removal, transport",
+  "Photos of your wedding. photography, celebration",
+] as const;

@@ -7,10 +7,9 @@ import {
   textType,
 } from "@adrelay/service-kit";
 import { z } from "zod";
-import { parseHubModel } from "./hub-model.ts";
-import { PREFIX_MODES } from "./text-prefixes.ts";
+import { PREFIX_MODES, parseHubModel } from "./model-files.ts";
 
-/** How ads are found: by the fitted model and the words of ads, or by a sentence-embedding model as well. */
+/** `lexical` finds ads by the fitted model and the words of ads; `embedding` also uses a sentence-embedding model. */
 const RELEVANCE_ENGINES = ["lexical", "embedding"] as const;
 
 const TIMEOUT_MS_MAX = 30_000;
@@ -27,7 +26,7 @@ const hubModelType = z.string().transform((text, context) => {
   return model;
 });
 
-/** The hub sends what the process then runs: only over TLS, or from this machine. */
+/** The process runs what the hub sends, so the hub must use TLS or be on this machine. */
 const hubUrlType = z
   .url({ protocol: /^https?$/, error: "must be a URL" })
   .refine((url) => /^https:|^http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$)/.test(url), "must be https");
@@ -74,7 +73,7 @@ export const EMBEDDING_SETTINGS = {
 
 export type EmbeddingSettings = Readonly<z.infer<z.ZodObject<typeof EMBEDDING_SETTINGS>>>;
 
-/** For `superRefine` of the app's settings. */
+/** Checks settings against each other, for `superRefine` of the app's settings. */
 export function checkEmbeddingSettings(
   settings: Pick<EmbeddingSettings, "RELEVANCE" | "EMBEDDING_MODEL_DIR" | "EMBEDDING_MODEL">,
   addIssue: (issue: { path: string[]; message: string }) => void,
@@ -91,7 +90,7 @@ export function checkEmbeddingSettings(
   }
 }
 
-/** What the app is started with; absent where relevance is lexical. */
+/** The options that the app starts the embedding model with; undefined if relevance is lexical. */
 export function embeddingOptionsOf(settings: EmbeddingSettings) {
   const { EMBEDDING_MODEL_DIR: folder, EMBEDDING_MODEL: hubModel } = settings;
   const source = folder === undefined ? hubModel : folder;

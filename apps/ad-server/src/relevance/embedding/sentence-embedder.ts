@@ -2,21 +2,22 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { Tokenizer } from "@huggingface/tokenizers";
 import { env, InferenceSession, Tensor } from "onnxruntime-web";
+import { workerData } from "piscina";
 import { normalised } from "../../prompt-model/word-vectors.ts";
-import { findModelFiles, type ModelFiles } from "./model-files.ts";
-import { TextEncoder } from "./text-encoder.ts";
-import { choosePrefixes, type PrefixMode, type TextPrefixes, type TextRole } from "./text-prefixes.ts";
+import {
+  choosePrefixes,
+  findModelFiles,
+  type ModelFiles,
+  type PrefixMode,
+  type TextPrefixes,
+  type TextRole,
+} from "./model-files.ts";
 
-/**
- * A sentence-embedding model run here: tokens, one inference, the mean over tokens, length 1. Texts are run one
- * by one, so that none is padded to another's length, and the result of a text doesn't depend on its neighbours.
- * Inference holds the thread that it runs on: see embedding-pool.ts for the thread of its own.
- */
 export interface EmbedderOptions {
-  /** Holds the files of model-files.ts. */
+  /** Holds the files that model-files.ts names. */
   readonly folder: string;
   readonly prefixes: PrefixMode;
-  /** Longer texts are cut. */
+  /** A longer text is cut. */
   readonly tokensMax: number;
   /** Threads of one inference. */
   readonly threads: number;
@@ -26,18 +27,24 @@ export type EmbedderResult =
   | { readonly kind: "ok"; readonly embedder: SentenceEmbedder }
   | { readonly kind: "faulty"; readonly fault: string };
 
-/** The runtime's number for errors and worse. */
+/** ONNX Runtime's log level for errors and fatal errors. */
 const LOG_ERRORS = 3;
 
-/** What models are fed; each takes some of them. */
+/** The possible inputs of a model. Each model has some of them. */
 const INPUTS: Readonly<Record<string, bigint | "ids">> = {
   input_ids: "ids",
   attention_mask: 1n,
   token_type_ids: 0n,
 };
 
+/**
+ * A sentence-embedding model that runs in this thread. A text is cut into tokens, one inference gives a state for each
+ * token, and the mean of the states, scaled to length 1, is the vector. Texts run one by one, so that no text is padded
+ * to the length of another and the vector of a text does not depend on other texts. Inference blocks the thread for
+ * tens of milliseconds; EmbeddingPool therefore runs it in a thread of its own.
+ */
 export class SentenceEmbedder {
-  /** The same for the same files and options: vectors with the same id compare. */
+  /** Equal for equal files and options. Only vectors with the same id can be compared. */
   readonly modelId: string;
   readonly dimensions: number;
   readonly #session: InferenceSession;
@@ -65,7 +72,7 @@ export class SentenceEmbedder {
   }
 }
 
-/** Loads a model and tries it on one word; a folder that can't be used is a fault that names the file. */
+/** Loads a model and tries it on one word. If the folder can't be used, the fault names the file. */
 export async function loadSentenceEmbedder(options: EmbedderOptions): Promise<EmbedderResult> {
   const found = findModelFiles(options.folder);
   if (found.kind === "faulty") {
@@ -81,7 +88,7 @@ export async function loadSentenceEmbedder(options: EmbedderOptions): Promise<Em
     env.wasm.numThreads = options.threads;
     const session = await InferenceSession.create(readFileSync(files.weights), {
       executionProviders: ["wasm"],
-      // Warnings would go to standard error past the log, and say nothing that an operator could mend.
+      // Warnings would bypass the log and go to standard error, and an operator can do nothing about them.
       logSeverityLevel: LOG_ERRORS,
     });
     const tokens = encoder.encode("a");
@@ -115,7 +122,7 @@ function parseJson(file: string): object | undefined {
   return typeof value === "object" && value !== null ? value : undefined;
 }
 
-/** The states of all tokens, one after the other. Throws where the model is none of the kind. */
+/** The states of all tokens, one after the other. Throws if this is no sentence-embedding model. */
 async function runModel(session: InferenceSession, ids: readonly number[]): Promise<Float32Array> {
   const feeds = session.inputNames.map((name) => {
     const value = INPUTS[name];
@@ -152,4 +159,85 @@ function fingerprint({ weights, tokenizer }: ModelFiles, settings: object): stri
 function faultOf(file: string, error: unknown) {
   const reason = error instanceof Error ? error.message : String(error);
   return { kind: "faulty", fault: `${file} can't be used: ${reason}` } as const;
+}
+
+/** The part of a tokenizer that is used here. TypeScript can't find the package's own types with `nodenext`. */
+interface Tokens {
+  encode(text: string, options?: { add_special_tokens: boolean }): { readonly ids: readonly number[] };
+}
+
+/** Upper bound of the mean length of a token. A text is cut by it first, so that the tokenizer never reads a long one. */
+const CHARS_PER_TOKEN_MAX = 16;
+
+/**
+ * Turns a text into at most `tokensMax` token ids, including the tokens that the model wants before and after a text,
+ * such as [CLS] and [SEP]. A text that is cut still has these.
+ */
+class TextEncoder {
+  readonly #tokenizer: Tokens;
+  readonly #frame: { readonly before: readonly number[]; readonly after: readonly number[] };
+  readonly #bareTokensMax: number;
+  readonly #charsMax: number;
+
+  constructor(tokenizer: Tokens, tokensMax: number) {
+    this.#tokenizer = tokenizer;
+    this.#frame = frameOf(tokenizer);
+    this.#bareTokensMax = Math.max(tokensMax - this.#frame.before.length - this.#frame.after.length, 1);
+    this.#charsMax = tokensMax * CHARS_PER_TOKEN_MAX;
+  }
+
+  encode(text: string): number[] {
+    // An unpaired surrogate makes some tokenizers throw.
+    const read = text.slice(0, this.#charsMax).toWellFormed();
+    const bare = this.#tokenizer.encode(read, { add_special_tokens: false }).ids;
+    return [...this.#frame.before, ...bare.slice(0, this.#bareTokensMax), ...this.#frame.after];
+  }
+}
+
+function frameOf(tokenizer: Tokens) {
+  const bare = tokenizer.encode("a", { add_special_tokens: false }).ids;
+  const framed = tokenizer.encode("a").ids;
+  const start = framed.findIndex((_, at) => bare.every((id, offset) => framed[at + offset] === id));
+  return start < 0
+    ? { before: [], after: [] }
+    : { before: framed.slice(0, start), after: framed.slice(start + bare.length) };
+}
+
+export type ThreadTask =
+  | { readonly kind: "load" }
+  | {
+      readonly kind: "embed";
+      readonly text: string;
+      readonly role: TextRole;
+      /** After this time nobody waits for the answer; milliseconds since 1970. */
+      readonly notAfterMs: number;
+    };
+
+export type ThreadAnswer =
+  | { readonly kind: "loaded"; readonly modelId: string; readonly dimensions: number }
+  | { readonly kind: "vector"; readonly vector: Float32Array }
+  | { readonly kind: "overdue" }
+  | { readonly kind: "faulty"; readonly fault: string };
+
+/** One model a thread. It is loaded by the first task, so a thread that replaces a dead one loads it again. */
+let loading: Promise<EmbedderResult> | undefined;
+
+/** The entry point of the thread: EmbeddingPool calls it by its name. `workerData` holds the EmbedderOptions. */
+export async function runTask(task: ThreadTask): Promise<ThreadAnswer> {
+  loading ??= loadSentenceEmbedder(workerData);
+  const loaded = await loading;
+  if (loaded.kind === "faulty") {
+    return loaded;
+  }
+  const { embedder } = loaded;
+  switch (task.kind) {
+    case "load":
+      return { kind: "loaded", modelId: embedder.modelId, dimensions: embedder.dimensions };
+    case "embed":
+      return Date.now() > task.notAfterMs
+        ? { kind: "overdue" }
+        : { kind: "vector", vector: await embedder.embed(task.text, task.role) };
+    default:
+      return task satisfies never;
+  }
 }

@@ -1,22 +1,21 @@
-import { fileURLToPath } from "node:url";
-import type { Ad } from "../catalog/ad.ts";
-import { loadCatalog } from "../catalog/load-catalog.ts";
-import { SHIPPED_CATALOG_FILE } from "../config.ts";
-import { type DecisionRules, loadPromptRules, type PromptRules } from "../injection/decide-injection.ts";
-import { fitModel } from "../prompt-model/fit-model.ts";
-import { PromptModel } from "../prompt-model/prompt-model.ts";
-import { TRAINING_FOLDER, WORD_VECTORS_FILE } from "../prompt-model/shipped-model.ts";
-import { loadTrainingPrompts } from "../prompt-model/training-prompts.ts";
-import { loadWordVectors } from "../prompt-model/word-vectors.ts";
-import { LexicalRelevance } from "../relevance/lexical-relevance.ts";
+import { injectionRequestSchema } from "@adrelay/contract";
+import type { Ad } from "../../apps/ad-server/src/catalog/ad.ts";
+import { loadCatalog } from "../../apps/ad-server/src/catalog/load-catalog.ts";
+import { SHIPPED_CATALOG_FILE } from "../../apps/ad-server/src/config.ts";
+import {
+  type DecisionRules,
+  decideInjection,
+  loadPromptRules,
+  type PromptRules,
+} from "../../apps/ad-server/src/injection/decide-injection.ts";
+import { NONE, OTHER_NEED, REJECT_PREFIX } from "../../apps/ad-server/src/prompt-model/model-weights.ts";
+import { PromptModel, WORD_VECTORS_FILE } from "../../apps/ad-server/src/prompt-model/prompt-model.ts";
+import { loadWordVectors } from "../../apps/ad-server/src/prompt-model/word-vectors.ts";
+import { LexicalRelevance } from "../../apps/ad-server/src/relevance/lexical-relevance.ts";
+import { fitModel } from "../fitting/fit-model.ts";
+import { type LabelledPrompt, loadTrainingPrompts, TRAINING_FOLDER } from "../fitting/training-prompts.ts";
 import { describeFigures, describeWrong, figuresOf } from "./evaluation-report.ts";
-import { expectedOf, judgePrompt } from "./judge-prompts.ts";
 import type { Judged, LabelledOutcome } from "./labelled-outcomes.ts";
-
-const testdata = (name: string) => fileURLToPath(new URL(`../../testdata/${name}`, import.meta.url));
-
-/** Labelled prompts that no model was fitted to. */
-export const SHIPPED_SETS = [testdata("prompts-dev.jsonl"), testdata("prompts-heldout.jsonl")] as const;
 
 type Print = (line: string) => void;
 
@@ -34,7 +33,10 @@ export async function evaluateLines({
   report(await judgeAll(lines, rules, nowMs), print);
 }
 
-/** Fits the model to all but one part of its training prompts, judges that part, in turn for each, and prints the sum. */
+/**
+ * Cross-validates the model on its training prompts: for each part of them, fits a model to all other parts and judges
+ * this part by it. Prints the figures of all parts together.
+ */
 export async function evaluateFolds(folds: number, print: Print): Promise<void> {
   const { prompts, sha256 } = loadTrainingPrompts(TRAINING_FOLDER);
   const vectors = loadWordVectors(WORD_VECTORS_FILE);
@@ -52,6 +54,44 @@ export async function evaluateFolds(folds: number, print: Print): Promise<void> 
     print(`part ${fold + 1} of ${folds} judged`);
   }
   report(judged, print, { withWrong: false });
+}
+
+/** What the ad server decides for a labelled prompt. Of the ads in the auction, the most relevant one counts. */
+export async function judgePrompt(
+  expected: LabelledOutcome,
+  rules: DecisionRules,
+  nowMs: number,
+): Promise<Judged> {
+  const { prompt, country, age, gender } = expected;
+  const request = injectionRequestSchema.parse({
+    prompt,
+    request_context: { session_id: "evaluation", user_agent: "evaluation", user_ip: "192.0.2.1" },
+    optional_context: { country, age, gender },
+  });
+  const decision = await decideInjection(request, rules, nowMs);
+  switch (decision.outcome) {
+    case "rejected":
+      return { expected, outcome: "reject", detail: decision.topic };
+    case "no_fill":
+      return { expected, outcome: "no_fill", detail: "" };
+    case "auction":
+      return { expected, outcome: "fill", detail: decision.offers[0].ad.category };
+    default:
+      return decision satisfies never;
+  }
+}
+
+/** A training prompt with the outcome that its label asks for. */
+function expectedOf({ language, classes, prompt }: LabelledPrompt, id: string): LabelledOutcome {
+  const isReject = classes.some((name) => name.startsWith(REJECT_PREFIX));
+  const isFill = !isReject && !classes.some((name) => name === NONE || name === OTHER_NEED);
+  return {
+    id,
+    prompt,
+    language,
+    expect: isReject ? "reject" : isFill ? "fill" : "no_fill",
+    categories: isFill ? [...classes] : [],
+  };
 }
 
 function shippedAds(): readonly Ad[] {

@@ -1,17 +1,17 @@
 import { EVALUATED_OUTCOMES, type EvaluatedOutcome, isRight, type Judged } from "./labelled-outcomes.ts";
 
-/** Figures over a set of judged lines; shares from 0 to 1, NaN where there is nothing to share. */
+/** Figures of a set of judged lines. Shares are from 0 to 1, or NaN if they are shares of nothing. */
 export interface Figures {
   readonly lines: number;
-  /** Share of lines with the outcome that was expected, whatever the category. */
+  /** The share of lines with the expected outcome, whatever the category. */
   readonly accuracy: number;
-  /** Of the fills, the share whose ad is of an expected category: a fill where none was expected is wrong. */
+  /** The share of fills whose ad has an expected category. A fill that was not expected is wrong. */
   readonly categoryPrecision: number;
   readonly fills: number;
-  /** Of the prompts beside which an ad is wrong, the share that was rejected. */
+  /** The share of prompts that were rejected, among those where a reject is expected. */
   readonly rejectRecall: number;
   readonly rejects: number;
-  /** Lines by expected and by actual outcome. */
+  /** Numbers of lines by expected and then by actual outcome. */
   readonly confusion: Readonly<Record<EvaluatedOutcome, Readonly<Record<EvaluatedOutcome, number>>>>;
 }
 
@@ -36,7 +36,7 @@ export function figuresOf(judged: readonly Judged[]): Figures {
   };
 }
 
-/** Figures and confusion table for people to read. */
+/** The figures and the confusion table as text. */
 export function describeFigures(title: string, figures: Figures): string {
   const { lines, accuracy, categoryPrecision, fills, rejectRecall, rejects, confusion } = figures;
   const row = (cells: readonly (string | number)[]) =>
@@ -51,7 +51,7 @@ export function describeFigures(title: string, figures: Figures): string {
   ].join("\n");
 }
 
-/** Every line that came out wrong, one a line. */
+/** One line of text for each prompt that was judged wrongly. */
 export function describeWrong(judged: readonly Judged[]): string[] {
   return judged
     .filter((line) => !isRight(line))

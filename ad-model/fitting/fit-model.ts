@@ -1,34 +1,39 @@
-import type { ModelWeights } from "./model-weights.ts";
-import type { LabelledPrompt } from "./prompt-classes.ts";
-import { featuresOf, MEANING_WEIGHT, type PromptFeatures } from "./prompt-features.ts";
-import { softmax } from "./prompt-model.ts";
-import type { WordVectors } from "./word-vectors.ts";
+import { gzipSync } from "node:zlib";
+import type { ModelWeights } from "../../apps/ad-server/src/prompt-model/model-weights.ts";
+import {
+  featuresOf,
+  MEANING_WEIGHT,
+  type PromptFeatures,
+} from "../../apps/ad-server/src/prompt-model/prompt-features.ts";
+import { softmax } from "../../apps/ad-server/src/prompt-model/prompt-model.ts";
+import type { WordVectors } from "../../apps/ad-server/src/prompt-model/word-vectors.ts";
+import type { LabelledPrompt } from "./training-prompts.ts";
 
-/**
- * Fits a multinomial logistic regression by AdaGrad, one prompt at a time, and averages the weights over the
- * later rounds. The same prompts in the same order give the same model.
- */
 export interface FitOptions {
   readonly rounds: number;
   readonly learningRate: number;
-  /** Pull of every weight towards 0. */
+  /** Pulls every weight towards 0. */
   readonly decay: number;
-  /** A sparse feature needs to be in so many prompts. */
+  /** A sparse feature gets a weight only if so many prompts have it. */
   readonly promptsMin: number;
 }
 export const FIT_OPTIONS: FitOptions = { rounds: 14, learningRate: 0.3, decay: 1e-4, promptsMin: 2 };
 
-/** Steps below this are no steps: most of the classes have nothing to do with most of the prompts. */
+/** Smaller gradients are skipped to save time: most classes have nothing to do with most prompts. */
 const GRADIENT_MIN = 1e-7;
 const SQUARES_START = 1e-6;
 
 interface Example {
-  /** Rows of the weights and their factors: sparse features first, then the dimensions of the meaning. */
+  /** Rows of the weights with their factors: first the sparse features, then the dimensions of the meaning. */
   readonly rows: Uint32Array;
   readonly values: Float32Array;
   readonly target: Float32Array;
 }
 
+/**
+ * Fits a multinomial logistic regression with AdaGrad, one prompt at a time, and averages the weights over the second
+ * half of the rounds. The same prompts in the same order give the same model.
+ */
 export function fitModel(
   prompts: readonly LabelledPrompt[],
   {
@@ -50,6 +55,16 @@ export function fitModel(
   const sparse = weights.subarray(0, features.length * classes.length);
   const dense = weights.slice(features.length * classes.length);
   return { classes, fittedTo, features, dense, bias, ...quantise(sparse, classes.length) };
+}
+
+/** The file of a model, as decodeModel in the ad server reads it. */
+export function encodeModel(weights: ModelWeights): Buffer {
+  const { classes, fittedTo, features, dense, sparse, scales, bias } = weights;
+  const header = { classes, fittedTo, features: features.length, dimensions: dense.length / classes.length };
+  const arrays = [features, scales, dense, bias, sparse].map(
+    (array) => new Uint8Array(array.buffer, array.byteOffset, array.byteLength),
+  );
+  return gzipSync(Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), ...arrays]), { level: 9 });
 }
 
 function frequentFeatures(read: readonly PromptFeatures[], promptsMin: number): Uint32Array {
@@ -164,7 +179,7 @@ function addShare(sum: Float32Array, part: Float32Array, share: number): void {
   }
 }
 
-/** Whole numbers in units of each class's scale: a hundredth of the largest weight changes no decision. */
+/** Rounds weights to bytes in units of each class's scale, which is a 127th of its largest weight. */
 function quantise(weights: Float32Array, classCount: number) {
   const scales = new Float32Array(classCount);
   weights.forEach((weight, at) => {
@@ -176,7 +191,7 @@ function quantise(weights: Float32Array, classCount: number) {
   };
 }
 
-/** The same permutations in every run. */
+/** Shuffles the numbers below `length`, with the same permutations in every run. */
 class Shuffler {
   readonly #order: number[];
   #state = 1;

@@ -1,11 +1,15 @@
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { FIT_OPTIONS, fitModel } from "./fit-model.ts";
-import { decodeModel, encodeModel } from "./model-weights.ts";
-import { parseLabelledPrompts } from "./prompt-classes.ts";
-import { PromptModel } from "./prompt-model.ts";
-import { loadShippedModel, TRAINING_FOLDER, WORD_VECTORS_FILE } from "./shipped-model.ts";
-import { loadTrainingPrompts } from "./training-prompts.ts";
-import { loadWordVectors } from "./word-vectors.ts";
+import { decodeModel } from "../../apps/ad-server/src/prompt-model/model-weights.ts";
+import {
+  loadShippedModel,
+  PromptModel,
+  WORD_VECTORS_FILE,
+} from "../../apps/ad-server/src/prompt-model/prompt-model.ts";
+import { loadWordVectors } from "../../apps/ad-server/src/prompt-model/word-vectors.ts";
+import { parseLabelledOutcomes, SHIPPED_SETS } from "../evaluation/labelled-outcomes.ts";
+import { encodeModel, FIT_OPTIONS, fitModel } from "./fit-model.ts";
+import { loadTrainingPrompts, parseLabelledPrompts, TRAINING_FOLDER } from "./training-prompts.ts";
 
 const vectors = loadWordVectors(WORD_VECTORS_FILE);
 
@@ -28,10 +32,7 @@ test("the shipped model was fitted to the training prompts as they are", () => {
   expect(loadShippedModel().fittedTo).toBe(loadTrainingPrompts(TRAINING_FOLDER).sha256);
 });
 
-test("no labelled prompt of the evaluation stands among the training prompts", async () => {
-  const { readFileSync } = await import("node:fs");
-  const { SHIPPED_SETS } = await import("../evaluation/evaluate.ts");
-  const { parseLabelledOutcomes } = await import("../evaluation/labelled-outcomes.ts");
+test("no labelled prompt of the evaluation is a training prompt", () => {
   const trained = new Set(
     loadTrainingPrompts(TRAINING_FOLDER).prompts.map(({ prompt }) => prompt.trim().toLowerCase()),
   );
@@ -41,7 +42,7 @@ test("no labelled prompt of the evaluation stands among the training prompts", a
   expect(leaked).toEqual([]);
 });
 
-test("a fitted model finds the class of what it was fitted to, also after its file was written and read", () => {
+test("a fitted model finds the classes of its own prompts, after its file was written and read", () => {
   const weights = fitModel(FEW_PROMPTS, {
     vectors,
     fittedTo: "few",
@@ -58,8 +59,8 @@ test("a fitted model finds the class of what it was fitted to, also after its fi
 });
 
 test("the same prompts give the same model", () => {
-  const fit = () => encodeModel(fitModel(FEW_PROMPTS, { vectors, fittedTo: "few" }));
-  expect(fit().equals(fit())).toBe(true);
+  const encodeFitted = () => encodeModel(fitModel(FEW_PROMPTS, { vectors, fittedTo: "few" }));
+  expect(encodeFitted().equals(encodeFitted())).toBe(true);
 });
 
 test.each(["en\thiking-gear", "en\thiking-gear\ta\tb", "\thiking-gear\ta", "en\t\ta"])(

