@@ -26,14 +26,13 @@ import { makeAcknowledgeHandler } from "./acknowledge/handler.ts";
 import { OutcomeWaiters } from "./acknowledge/outcome-waiters.ts";
 import { makeDoctor } from "./admin/doctor.ts";
 import { createAdminRouter } from "./admin/router.ts";
-import { makeAuthenticate } from "./auth.ts";
 import type { GatewayConfig } from "./config.ts";
 import { createGatewayMetrics } from "./gateway-metrics.ts";
 import { makeStartInjectionHandler } from "./injection/handler.ts";
 import { makeStartInjection } from "./injection/start-injection.ts";
 import { PendingWork } from "./injection/waits.ts";
 import { makeLookUpHandler } from "./look-up.ts";
-import { createPublicApp } from "./public-app.ts";
+import { createPublicApp, makeAuthenticate } from "./public-app.ts";
 
 /** The share of a stop's time after which injections that still run get a fallback. */
 const DRAIN_SHARE = 0.4;

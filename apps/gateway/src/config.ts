@@ -13,7 +13,7 @@ import {
   textType,
 } from "@adrelay/service-kit";
 import { z } from "zod";
-import { type Operator, operatorFaults, operatorSchema, operatorsOf } from "./auth.ts";
+import { type Operator, operatorFaults, operatorSchema, operatorsOf } from "./admin/operators.ts";
 
 /** The longest wait that a caller may ask for, of an injection and of an acknowledgment. */
 export const CALLER_TIMEOUT_MAX_MS = 30_000;

@@ -1,7 +1,7 @@
 import { addToRequestLog, OVERDUE, sendProblem } from "@adrelay/service-kit";
 import { acknowledgedOf, type LedgerEntry, lastCodeOf, type Store } from "@adrelay/store";
-import { ackIdOf } from "./acknowledge/fingerprints.ts";
-import type { Call } from "./endpoint.ts";
+import { ackIdOf } from "./acknowledge/acknowledge.ts";
+import type { Call } from "./public-app.ts";
 import { askStore, isoTime, parseIdInPath, sendUnavailable } from "./store-answers.ts";
 
 /** GET /api/ad-injection/acknowledgments/{ad_response_id}/ */

@@ -1,21 +1,49 @@
+/** The public listener: what all of its operations do first (key, media type, body), and how each request is reported. */
+import { timingSafeEqual } from "node:crypto";
 import { ACKNOWLEDGE_PATH, ACKNOWLEDGMENTS_PATH, INJECTION_PATH } from "@adrelay/contract";
+import { digestKey, type Publisher } from "@adrelay/provider";
 import {
+  addToRequestLog,
   answerErrors,
   createApp,
   exemplarOf,
   type FinishedRequest,
+  headerOf,
+  type JsonBody,
   methodNotAllowed,
   notFound,
+  type ReadBody,
   type RequestLogFields,
+  readJson,
   requestContextOf,
   requestSpanOf,
   type Span,
+  sendProblem,
   type Tracing,
 } from "@adrelay/service-kit";
-import type { Express } from "express";
+import type { Express, Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
-import { type Call, type EndpointDeps, type JsonCall, makeEndpoint, makeJsonEndpoint } from "./endpoint.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
+
+/** Names of operations in metrics and log lines; everything else is `other`. */
+type OperationName = "start_injection" | "acknowledge" | "look_up";
+
+/** A call with a valid key. */
+export interface Call {
+  readonly publisher: Publisher;
+  readonly request: Request;
+  readonly response: Response;
+}
+
+/** A call with a valid key whose body is a JSON object. */
+export interface JsonCall extends Call, JsonBody {}
+
+interface EndpointDeps {
+  readonly authenticate: Authenticate;
+  /** Where a key may be sent, for the answer to a call without one. */
+  readonly keyHeaders: readonly string[];
+  readonly readBody: ReadBody;
+}
 
 export interface PublicAppDeps extends EndpointDeps {
   readonly startInjection: (call: JsonCall) => Promise<void>;
@@ -44,6 +72,77 @@ export function createPublicApp(deps: PublicAppDeps): Express {
   app.use(notFound);
   app.use(answerErrors(deps.log));
   return app;
+}
+
+/** An operation without a body: the key, then the handler. */
+function makeEndpoint(
+  deps: EndpointDeps,
+  name: OperationName,
+  handle: (call: Call) => Promise<void>,
+): RequestHandler {
+  return async (request, response) => {
+    const publisher = admit(deps, name, { request, response });
+    if (publisher !== undefined) {
+      await handle({ publisher, request, response });
+    }
+  };
+}
+
+/** An operation with a JSON body: the key and the media type before the body is read, then the handler. */
+function makeJsonEndpoint(
+  deps: EndpointDeps,
+  name: OperationName,
+  handle: (call: JsonCall) => Promise<void>,
+): RequestHandler {
+  return makeEndpoint(deps, name, async ({ publisher, request, response }) => {
+    const body = await readJson(deps.readBody, request, response);
+    if (body !== undefined) {
+      const { bytes, text, value } = body;
+      await handle({ publisher, request, response, bytes, text, value });
+    }
+  });
+}
+
+function admit(
+  { authenticate, keyHeaders }: EndpointDeps,
+  operation: OperationName,
+  { request, response }: { request: Request; response: Response },
+): Publisher | undefined {
+  addToRequestLog(response, { operation });
+  const publisher = authenticate(request);
+  if (publisher === undefined) {
+    sendProblem(response, "unauthenticated", { detail: `send a valid key in ${keyHeaders.join(" or ")}` });
+    return undefined;
+  }
+  addToRequestLog(response, { publisher: publisher.id });
+  return publisher;
+}
+
+/** The publisher who sent a request; undefined for a missing or wrong key. */
+export type Authenticate = (request: Request) => Publisher | undefined;
+
+/**
+ * Keys are compared as SHA-256 digests, each in constant time and all of them on every request. So the time reveals nothing
+ * about how close a guess is.
+ *
+ * @param headers names of the headers in which a key is looked for, in order
+ */
+export function makeAuthenticate(publishers: readonly Publisher[], headers: readonly string[]): Authenticate {
+  const names = headers.map((name) => name.toLowerCase());
+  return (request) => {
+    const key = names
+      .map((name) => headerOf(request, name))
+      .find((value) => value !== undefined && value !== "");
+    if (key === undefined) {
+      return undefined;
+    }
+    const digest = digestKey(key);
+    return publishers.filter(({ keyDigests }) => hasDigest(keyDigests, digest))[0];
+  };
+}
+
+function hasDigest(known: readonly Buffer[], digest: Buffer): boolean {
+  return known.filter((candidate) => timingSafeEqual(candidate, digest)).length > 0;
 }
 
 /** The one line, the one observation and the span of a request. */

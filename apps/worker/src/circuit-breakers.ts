@@ -8,12 +8,12 @@
  * 2. An attempt that is under way when its breaker opens is booked and counted like any other.
  */
 import type { PublisherId } from "@adrelay/contract";
-import type { CircuitPhase, ProviderHealth } from "@adrelay/core";
+import type { CircuitPhase, CircuitReason, ProviderHealth } from "@adrelay/core";
 import type { ProviderGroup } from "@adrelay/provider";
 import type { CircuitMember, CircuitReport, Store } from "@adrelay/store";
+import { CircuitState, ConsecutiveBreaker, CountBreaker } from "cockatiel";
 import type { Logger } from "pino";
 import { ConcurrencyLimiter, type FreeSlot } from "./concurrency-limiter.ts";
-import { FailureDetector } from "./failure-detector.ts";
 import type { CircuitMetrics } from "./worker-metrics.ts";
 
 export interface CircuitBreakersOptions {
@@ -218,4 +218,60 @@ function reportOfProbe(health: ProviderHealth): CircuitReport {
     default:
       return health satisfies never;
   }
+}
+
+/** The circuit breaker must open: why, and for how long at least. */
+interface BreakerTrip {
+  readonly reason: CircuitReason;
+  readonly holdMs: number;
+}
+
+/** In an outage nearly all calls fail. A provider that fails only some calls is still worth calling. */
+const OUTAGE_SHARE = 0.8;
+const OUTAGE_WINDOW_CALLS = 20;
+const OUTAGE_CALLS_MIN = 5;
+/** How many refusals with 403 in a row open the breaker. A single one may be about its acknowledgment only. */
+const AUTH_REFUSALS = 3;
+
+/**
+ * Watches how one provider account answers this process, and says when the account's circuit breaker must open. The
+ * breaker itself is shared by all processes and is in Redis.
+ */
+export class FailureDetector {
+  #outage = makeOutageBreaker();
+  readonly #auth = new ConsecutiveBreaker(AUTH_REFUSALS);
+
+  /** Records what an attempt shows about the provider. Returns a trip if the breaker must open now. */
+  observe(health: ProviderHealth): BreakerTrip | undefined {
+    switch (health.kind) {
+      case "healthy":
+        this.#outage.success(CircuitState.Closed);
+        this.#auth.success();
+        return undefined;
+      case "throttled":
+        return { reason: "throttled", holdMs: health.holdMs };
+      case "failing":
+        return this.#outage.failure(CircuitState.Closed)
+          ? { reason: "outage", holdMs: health.holdMs }
+          : undefined;
+      case "refusing":
+        return this.#auth.failure() || health.isCertain ? { reason: "auth", holdMs: 0 } : undefined;
+      default:
+        return health satisfies never;
+    }
+  }
+
+  /** Forgets what it has seen. To be called when the breaker has changed its state: earlier failures no longer count. */
+  reset(): void {
+    this.#outage = makeOutageBreaker();
+    this.#auth.success();
+  }
+}
+
+function makeOutageBreaker(): CountBreaker {
+  return new CountBreaker({
+    threshold: OUTAGE_SHARE,
+    size: OUTAGE_WINDOW_CALLS,
+    minimumNumberOfCalls: OUTAGE_CALLS_MIN,
+  });
 }

@@ -26,8 +26,12 @@ import { CircuitBreakers } from "./circuit-breakers.ts";
 import { countJobs } from "./concurrency-limiter.ts";
 import type { WorkerConfig } from "./config.ts";
 import { makeAttempt } from "./make-attempt.ts";
-import { reportAttempt } from "./report-attempt.ts";
-import { createCircuitMetrics, createWorkerMetrics, type WorkerMetrics } from "./worker-metrics.ts";
+import {
+  createCircuitMetrics,
+  createWorkerMetrics,
+  reportAttempt,
+  type WorkerMetrics,
+} from "./worker-metrics.ts";
 
 const FIRST_RELEASE_TIMEOUT_MS = 1000;
 

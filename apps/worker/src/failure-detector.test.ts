@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { FailureDetector } from "./failure-detector.ts";
+import { FailureDetector } from "./circuit-breakers.ts";
 
 const healthy = { kind: "healthy" } as const;
 const failing = { kind: "failing", holdMs: 0 } as const;

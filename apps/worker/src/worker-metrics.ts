@@ -1,7 +1,12 @@
-/** The worker's own metrics. Those of the ledger are the same on every replica (packages/store/src/metrics). */
+/**
+ * The worker's own metrics, and the one log line of each attempt. The ledger's metrics are the same on every replica
+ * (packages/store/src/metrics).
+ */
+import { parseTraceContext } from "@adrelay/contract";
 import { CIRCUIT_REASONS } from "@adrelay/core";
 import { createHistogramWithExemplars } from "@adrelay/service-kit";
-import type { CircuitState, Settlement } from "@adrelay/store";
+import type { CircuitState, SettledAttempt, Settlement } from "@adrelay/store";
+import type { Logger } from "pino";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
 export interface WorkerMetrics {
@@ -14,7 +19,7 @@ export interface WorkerMetrics {
 }
 
 /** The label of an outcome in `adrelay_delivery_attempts_total`. An ambiguous attempt is repeated, so it counts as a retry. */
-export function attemptLabelOf({ event }: Settlement): "deliver" | "refuse" | "retry" | "die" {
+function attemptLabelOf({ event }: Settlement): "deliver" | "refuse" | "retry" | "die" {
   return event === "ambiguous" ? "retry" : event;
 }
 
@@ -44,6 +49,68 @@ export function createWorkerMetrics(registry: Registry): WorkerMetrics {
       buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 30, 120, 600, 3600, 14_400, 86_400, 259_200],
     }),
   };
+}
+
+export interface ReportDeps {
+  readonly metrics: WorkerMetrics;
+  readonly log: Logger;
+}
+
+/** Writes the one log line of an attempt, and its metrics, once it was booked. */
+export function reportAttempt({ log, metrics }: ReportDeps, { due, made, booked }: SettledAttempt): void {
+  const { settlement, isProbe, trace } = made;
+  const { event, code, durationMs } = settlement;
+  const { job, entry, nowMs } = due;
+  metrics.attempts.inc({ outcome: attemptLabelOf(settlement) });
+  if (event === "deliver" && booked === "booked" && entry.queuedAtMs !== undefined) {
+    const value = (nowMs + durationMs - entry.queuedAtMs) / 1000;
+    const exemplarLabels = trace.recorded === undefined ? {} : { trace_id: trace.recorded };
+    metrics.lag.observe({ value, exemplarLabels });
+  }
+  const requestTraceId = parseTraceContext(job.traceparent)?.traceId;
+  const isLastWord = event === "deliver" || event === "refuse";
+  log[isLastWord ? "info" : "warn"]({
+    event: "attempt",
+    outcome: event,
+    code,
+    label: labelOf(settlement),
+    booked,
+    ad_response_id: job.adResponseId,
+    ad_ack_id: job.adAckId,
+    publisher: job.publisher,
+    request_id: job.requestId,
+    trace_id: requestTraceId,
+    // Only if it isn't the request's.
+    attempt_trace_id: trace.own === requestTraceId ? undefined : trace.own,
+    attempt: entry.attempts + 1,
+    probe: isProbe,
+    duration_ms: Math.round(durationMs),
+    next_attempt_ms: nextAttemptMs(settlement),
+  });
+}
+
+/** The verdict of a delivery, the reason of a death. */
+function labelOf(settlement: Settlement): string {
+  switch (settlement.event) {
+    case "deliver":
+      return settlement.verdict;
+    case "die":
+      return settlement.reason;
+    case "refuse":
+    case "retry":
+    case "ambiguous":
+      return "";
+    default:
+      return settlement satisfies never;
+  }
+}
+
+/** 0 for a parked acknowledgment: its next attempt doesn't depend on time. */
+function nextAttemptMs(settlement: Settlement): number | undefined {
+  if (settlement.event !== "retry" && settlement.event !== "ambiguous") {
+    return undefined;
+  }
+  return settlement.next.kind === "after_delay" ? settlement.next.delayMs : 0;
 }
 
 /** The circuit breakers as this process saw them last. */

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { duplicateKeys, outermostKeys } from "./duplicate-keys.ts";
+import { duplicateKeys, keyPaths } from "./acknowledgment.ts";
 
-test("outermostKeys finds the same keys as JSON.parse", () => {
+test("keyPaths finds the same keys as JSON.parse", () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string({ unit: "binary" }), fc.jsonValue()), (object) => {
       const json = JSON.stringify(object, null, 1);
-      expect(outermostKeys(json)).toEqual(Object.keys(JSON.parse(json)));
+      expect(keyPaths(json, 1)).toEqual(Object.keys(JSON.parse(json)));
     }),
   );
 });

@@ -5,6 +5,7 @@ export {
   acknowledgmentRequestSchema,
   DELIVERY_JOB_VERSION,
   type DeliveryJob,
+  duplicateKeys,
   type OutcomeNotice,
   outcomeNoticeSchema,
   parseAcknowledgmentRequest,
@@ -46,7 +47,6 @@ export {
   type Stats,
   statsSchema,
 } from "./admin-api.ts";
-export { duplicateKeys } from "./duplicate-keys.ts";
 export {
   ACKNOWLEDGE_PATH,
   ACKNOWLEDGMENTS_PATH,

@@ -173,3 +173,36 @@ export function parseRetryAfterMs(header: string | undefined, nowMs: number): nu
   const atMs = HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(atMs) ? undefined : Math.min(Math.max(atMs - nowMs, 0), RETRY_AFTER_MAX_MS);
 }
+
+/** What one attempt says about its provider, as opposed to its acknowledgment. */
+export type ProviderHealth =
+  | { readonly kind: "healthy" }
+  /** A single failure proves nothing; many do. */
+  | { readonly kind: "failing"; readonly holdMs: number }
+  /** `isCertain`: 401 is about the key (RFC 9110, section 15.5.2); 403 may be about this acknowledgment only. */
+  | { readonly kind: "refusing"; readonly isCertain: boolean }
+  /** The provider asked for a pause. */
+  | { readonly kind: "throttled"; readonly holdMs: number };
+
+/** The longest time for which one answer can pause a whole account. Its own acknowledgment may wait longer. */
+export const HOLD_MAX_MS = 300_000;
+
+/**
+ * Judges the provider by one attempt. An answer about the acknowledgment (delivered, refused, 4xx,
+ * recoverable_error) shows that the provider works.
+ */
+export function judgeProvider(outcome: DeliveryOutcome): ProviderHealth {
+  if (outcome.kind === "ambiguous") {
+    return { kind: "failing", holdMs: 0 };
+  }
+  if (outcome.kind !== "retry" || outcome.code === "recoverable_error") {
+    return { kind: "healthy" };
+  }
+  const holdMs = Math.min(outcome.retryAfterMs ?? 0, HOLD_MAX_MS);
+  if (outcome.pace === "slow") {
+    return { kind: "refusing", isCertain: outcome.code === "http_401" };
+  }
+  return outcome.code === "http_429" && holdMs > 0
+    ? { kind: "throttled", holdMs }
+    : { kind: "failing", holdMs };
+}

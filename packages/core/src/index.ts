@@ -7,9 +7,6 @@ export {
   type CircuitPhase,
   type CircuitReason,
   decideCircuit,
-  HOLD_MAX_MS,
-  judgeProvider,
-  type ProviderHealth,
 } from "./circuit-breaker.ts";
 export {
   type AttemptCode,
@@ -19,7 +16,10 @@ export {
   DEAD_REASONS,
   type DeadReason,
   type DeliveryOutcome,
+  HOLD_MAX_MS,
+  judgeProvider,
   outcomeLabelOf,
+  type ProviderHealth,
   type ProviderReply,
   parseRetryAfterMs,
   publicErrorOf,

@@ -1,12 +1,116 @@
 /** A listener and its Express app: what every HTTP service of ours does for each request. */
+import { randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { Socket } from "node:net";
-import express, { type Express, type Request, type Response } from "express";
-import { answerClientError } from "./express/hand-written-io.ts";
+import type { Duplex } from "node:stream";
+import {
+  makeProblem,
+  PROBLEM_CONTENT_TYPE,
+  parseTraceContext,
+  REQUEST_ID_HEADER,
+  TRACEPARENT_HEADER,
+  TRACESTATE_HEADER,
+} from "@adrelay/contract";
+import express, {
+  type Express as ExpressApp,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from "express";
 import { messageClassesOf } from "./express/message-classes.ts";
 import { CannotStartError } from "./lifecycle.ts";
-import { openRequestContext } from "./request-context.ts";
-import { NO_TRACING, type Tracing } from "./tracing.ts";
+import { NO_SPAN, NO_TRACING, type Span, type Tracing } from "./tracing.ts";
+
+/** Fields of a request's one log line. No user's text may be in them (invariant 6). */
+export type RequestLogFields = Readonly<Record<string, string | number>>;
+
+/**
+ * What is kept of a request until its log line is written. It is kept on the response, because a map beside the responses
+ * would be work for the garbage collector.
+ */
+export interface RequestContext {
+  /** Empty until the request has been given one. */
+  readonly requestId: string;
+  readonly span: Span;
+  readonly logFields: RequestLogFields;
+}
+
+interface MutableContext extends RequestContext {
+  requestId: string;
+  span: Span;
+  readonly logFields: Record<string, string | number>;
+}
+
+declare global {
+  namespace Express {
+    interface Response {
+      requestContext?: MutableContext;
+    }
+  }
+}
+
+/** The context of the request that this response answers. */
+export function requestContextOf(response: Response): RequestContext {
+  return contextOf(response);
+}
+
+/** The id of the request that this response answers; empty if it has none. */
+export function requestIdOf(response: Response): string {
+  return contextOf(response).requestId;
+}
+
+/** The span of the request that this response answers; one that records nothing if none was opened. */
+export function requestSpanOf(response: Response): Span {
+  return contextOf(response).span;
+}
+
+/** Adds fields to the one log line of a request. */
+export function addToRequestLog(response: Response, fields: RequestLogFields): void {
+  Object.assign(contextOf(response).logFields, fields);
+}
+
+/** Gives a request its id, and its span within the trace that its caller names. The caller of this ends the span. */
+function openRequestContext(request: Request, response: Response, tracing: Tracing): RequestContext {
+  const context = contextOf(response);
+  giveRequestId(request, response);
+  context.span = tracing.startSpan({
+    name: request.method,
+    kind: "server",
+    parent: parseTraceContext(headerOf(request, TRACEPARENT_HEADER), headerOf(request, TRACESTATE_HEADER)),
+    attributes: { "http.request.method": request.method },
+  });
+  return context;
+}
+
+/** Gives each request an id, for an app without spans and request logs. */
+export const assignRequestId: RequestHandler = (request, response, next) => {
+  giveRequestId(request, response);
+  next();
+};
+
+const ID_HEADER = REQUEST_ID_HEADER.toLowerCase();
+const PLAIN_ID = /^[\w.:-]{1,128}$/;
+
+/** Takes the caller's id if it is a plain one, else makes one. Every answer carries it. An id that was given stays. */
+function giveRequestId(request: Request, response: Response): void {
+  const context = contextOf(response);
+  if (context.requestId === "") {
+    const given = headerOf(request, ID_HEADER);
+    context.requestId = given !== undefined && PLAIN_ID.test(given) ? given : randomUUID();
+    response.setHeader(REQUEST_ID_HEADER, context.requestId);
+  }
+}
+
+function contextOf(response: Response): MutableContext {
+  response.requestContext ??= { requestId: "", span: NO_SPAN, logFields: {} };
+  return response.requestContext;
+}
+
+/** A header's first value. The name must be in lower case; Express' own `get` converts it at each call. */
+export function headerOf({ headers }: Request, name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === "object" ? value[0] : value;
+}
 
 /** What is known of a request once its answer is sent or its caller has hung up. */
 export interface FinishedRequest {
@@ -27,7 +131,7 @@ const CALLER_GONE_STATUS = 499;
 export function createApp(
   onFinished: (finished: FinishedRequest) => void,
   tracing: Tracing = NO_TRACING,
-): Express {
+): ExpressApp {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -77,7 +181,7 @@ export class HttpServer {
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
 
-  constructor(app: Express, options: ListenOptions) {
+  constructor(app: ExpressApp, options: ListenOptions) {
     this.#options = options;
     this.#server = createServer(
       {
@@ -157,8 +261,26 @@ export class HttpServer {
   }
 }
 
+/**
+ * Answers what Node's parser refused as HTTP; without this, Node would close the connection without a body.
+ *
+ * @param isBusy whether a request of this connection is being answered: the caller would mistake ours for that answer
+ */
+function answerClientError(error: NodeJS.ErrnoException, socket: Duplex, isBusy: boolean): void {
+  if (error.code === "ECONNRESET" || !socket.writable || isBusy) {
+    socket.destroy();
+    return;
+  }
+  const id = randomUUID();
+  const body = JSON.stringify(makeProblem("bad_request", id));
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\nContent-Type: ${PROBLEM_CONTENT_TYPE}\r\n${REQUEST_ID_HEADER}: ${id}\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
 /** Makes an HTTP server and starts it. Rejects with a CannotStartError that says where it can't listen and why. */
-export async function startHttpServer(app: Express, options: ListenOptions): Promise<HttpServer> {
+export async function startHttpServer(app: ExpressApp, options: ListenOptions): Promise<HttpServer> {
   const server = new HttpServer(app, options);
   await server.start();
   return server;

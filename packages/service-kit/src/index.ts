@@ -3,26 +3,34 @@
  * nothing about ads. `main.ts` is an entry point of its own.
  */
 export { OVERDUE, startDeadline, withDeadline } from "./deadline.ts";
-export { sendJson } from "./express/hand-written-io.ts";
-export {
-  createApp,
-  type FinishedRequest,
-  HttpServer,
-  type ListenOptions,
-  startHttpServer,
-} from "./http-server.ts";
 export {
   answerErrors,
-  type BodyResult,
+  type JsonBody,
   type JsonObject,
   makeReadBody,
   methodNotAllowed,
   notFound,
   parseJsonObject,
   type ReadBody,
+  readJson,
   refusedMediaType,
+  sendJson,
   sendProblem,
-} from "./json-http.ts";
+} from "./express/json-http.ts";
+export {
+  addToRequestLog,
+  createApp,
+  type FinishedRequest,
+  HttpServer,
+  headerOf,
+  type ListenOptions,
+  type RequestContext,
+  type RequestLogFields,
+  requestContextOf,
+  requestIdOf,
+  requestSpanOf,
+  startHttpServer,
+} from "./http-server.ts";
 export {
   CannotStartError,
   type Heartbeat,
@@ -32,7 +40,7 @@ export {
   startHeartbeat,
 } from "./lifecycle.ts";
 export { createLogger, LOG_LEVELS, type LogLevel } from "./logger.ts";
-export { createHistogramWithExemplars, createRegistry, exemplarOf } from "./metrics.ts";
+export { createHistogramWithExemplars, createRegistry } from "./metrics.ts";
 export { createOpsApp, type OpsOptions, type ReadinessCheck } from "./ops-app.ts";
 export { connectRedis, type RedisRole } from "./redis.ts";
 export {
@@ -43,15 +51,6 @@ export {
   type RedisInfo,
   reportDurability,
 } from "./redis-durability.ts";
-export {
-  addToRequestLog,
-  headerOf,
-  type RequestContext,
-  type RequestLogFields,
-  requestContextOf,
-  requestIdOf,
-  requestSpanOf,
-} from "./request-context.ts";
 export { ADRELAY_VERSION, describeProcess, type RunnableService } from "./service.ts";
 export {
   COMMON_SETTINGS,
@@ -70,6 +69,7 @@ export {
   textType,
 } from "./settings.ts";
 export {
+  exemplarOf,
   NO_TRACING,
   openTracing,
   type Span,

@@ -1,7 +1,7 @@
 import { Counter, Registry } from "prom-client";
 import { expect, test } from "vitest";
-import { createHistogramWithExemplars, exemplarOf, renderMetrics } from "./metrics.ts";
-import { NO_TRACING, type Span } from "./tracing.ts";
+import { createHistogramWithExemplars, renderMetrics } from "./metrics.ts";
+import { exemplarOf, NO_TRACING, type Span } from "./tracing.ts";
 
 const OPEN_METRICS = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3";
 const TRACE = "0af7651916cd43dd8448eb211c80319c";

@@ -6,7 +6,6 @@ import {
   type OpenMetricsContentType,
   Registry,
 } from "prom-client";
-import type { Span } from "./tracing.ts";
 
 /** Makes the metrics registry of a process, with Node's default metrics in it. */
 export function createRegistry(): Registry {
@@ -49,9 +48,4 @@ export async function renderMetrics(registry: Registry, accept = ""): Promise<Re
 /** Writing OpenMetrics removes `_total` from a counter's name permanently. So a copy is written, not the counter itself. */
 function shadowOf(metric: Metric | undefined): Metric {
   return Object.create(metric ?? null);
-}
-
-/** The exemplar labels that lead from a sample to its trace; empty if the trace is not recorded. */
-export function exemplarOf({ recordedTraceId }: Span): Record<string, string> {
-  return recordedTraceId === undefined ? {} : { trace_id: recordedTraceId };
 }

@@ -3,9 +3,9 @@ import express, { type Express, type RequestHandler, type Router } from "express
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { OVERDUE, withDeadline } from "./deadline.ts";
-import { answerErrors, notFound } from "./json-http.ts";
+import { answerErrors, notFound } from "./express/json-http.ts";
+import { assignRequestId } from "./http-server.ts";
 import { renderMetrics } from "./metrics.ts";
-import { assignRequestId } from "./request-context.ts";
 
 /** A dependency that `/readyz` names. Its check resolves to true if the dependency can be used. */
 export interface ReadinessCheck {

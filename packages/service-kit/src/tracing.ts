@@ -52,6 +52,11 @@ function passingSpan(context: TraceContext | undefined): Span {
   return context === undefined ? NO_SPAN : { ...NO_SPAN, context };
 }
 
+/** The exemplar labels that lead from a sample to its trace; empty if the trace is not recorded. */
+export function exemplarOf({ recordedTraceId }: Span): Record<string, string> {
+  return recordedTraceId === undefined ? {} : { trace_id: recordedTraceId };
+}
+
 export interface TracingOptions {
   /** The `service.name` of the spans, unless OTEL_SERVICE_NAME sets another. */
   readonly service: string;

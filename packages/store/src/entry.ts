@@ -7,9 +7,8 @@ import {
   type Verdict,
   verdictSchema,
 } from "@adrelay/contract";
-import { ENTRY_STATES, type EntryState } from "@adrelay/core";
 import { z } from "zod";
-import { fieldsOf, StoreReplyError } from "./redis/reply-codes.ts";
+import { fieldsOf, numberOf, stateOf, textOf, unreadable } from "./redis/scripts.ts";
 
 /** How many of the latest attempts an entry keeps. */
 export const ATTEMPTS_KEPT = 20;
@@ -94,12 +93,6 @@ export function lastCodeOf(entry: LedgerEntry): string | undefined {
   return acknowledgedOf(entry)?.attemptLog.at(-1)?.code;
 }
 
-type StoredState = Exclude<EntryState, "absent">;
-
-const STATES: ReadonlyMap<unknown, StoredState> = new Map(
-  ENTRY_STATES.filter((state) => state !== "absent").map((state) => [state, state]),
-);
-
 /**
  * Reads an entry from Redis' flat reply; undefined if there is none. Field names in Redis are short, because there is
  * one hash for each ad response. The reading is by hand, because every acceptance and every attempt reads some: a schema
@@ -181,32 +174,6 @@ function ackIdOf(stored: string | undefined): string | undefined {
 }
 
 const HEX_ID = /^[0-9a-f]{32}$/;
-
-/** A stored state. Throws a StoreReplyError for anything else, as the next two functions do. */
-export function stateOf(value: unknown): StoredState {
-  return STATES.get(value) ?? unreadable("s");
-}
-
-/** A stored text. An empty one means none. */
-export function textOf(value: unknown, name: string): string | undefined {
-  if (value === undefined || value === "") {
-    return undefined;
-  }
-  return typeof value === "string" ? value : unreadable(name);
-}
-
-/** A stored number. */
-export function numberOf(value: unknown, name: string): number | undefined {
-  if (value === undefined) {
-    return undefined;
-  }
-  const number = Number(value);
-  return Number.isFinite(number) ? number : unreadable(name);
-}
-
-function unreadable(name: string): never {
-  throw new StoreReplyError(`field ${name} of an entry can't be read`);
-}
 
 function parseAttempts(log: string | undefined): AttemptRecord[] {
   const lines = log?.split("\n").filter((line) => line !== "") ?? [];

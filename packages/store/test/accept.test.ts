@@ -6,7 +6,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { acknowledgedOf } from "../src/index.ts";
 import type { AcceptRequest, AcceptResult } from "../src/intake/accept.ts";
-import { StoreRefusalError } from "../src/redis/reply-codes.ts";
+import { StoreRefusalError } from "../src/redis/scripts.ts";
 import { jobOf, newId, newIdIn, openTestStore, publisher, type StoreFixture } from "./store-fixture.ts";
 
 const theirs = publisherIdSchema.parse("theirs");

@@ -9,8 +9,7 @@ import {
 import type { EntryEvent, EntryState } from "@adrelay/core";
 import type { Redis } from "ioredis";
 import { AttemptStarter } from "../src/delivery/attempt-start.ts";
-import { BookingRetry } from "../src/delivery/booking-retry.ts";
-import { JobCompleter, type SettledAttempt } from "../src/delivery/job-completer.ts";
+import { BookingRetry, JobCompleter, type SettledAttempt } from "../src/delivery/job-completer.ts";
 import type { Settlement } from "../src/delivery/settlement.ts";
 import { Sweep } from "../src/maintenance/sweep.ts";
 import { assembleStore, makeParts, type StoreOptions } from "../src/open-store.ts";

@@ -18,10 +18,10 @@ import {
 } from "@adrelay/service-kit";
 import type { Response } from "express";
 import { CALLER_TIMEOUT_MAX_MS } from "../config.ts";
-import type { JsonCall } from "../endpoint.ts";
+import type { JsonCall } from "../public-app.ts";
 import { sendUnavailable } from "../store-answers.ts";
 import type { Acknowledge, AcknowledgeOutcome } from "./acknowledge.ts";
-import { ackIdOf } from "./fingerprints.ts";
+import { ackIdOf } from "./acknowledge.ts";
 
 const PROVIDER_ACK_ID_HEADER = "X-Adrelay-Provider-Ack-Id";
 

@@ -1,14 +1,13 @@
 /** Bulk replays: many dead letters, put back by the workers. */
 import { REPLAY_RATE_DEFAULT, REPLAY_RATE_MAX, type ReplayView } from "@adrelay/contract";
-import { OVERDUE, type ReadBody, sendProblem } from "@adrelay/service-kit";
+import { OVERDUE, type ReadBody, readJson, sendProblem } from "@adrelay/service-kit";
 import type { BulkReplay, DeadFilter, Store } from "@adrelay/store";
 import type { RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { operatorOf } from "../auth.ts";
-import { readJson } from "../endpoint.ts";
 import { askStore, isoTime, sendUnavailable } from "../store-answers.ts";
 import { EMPTY_SPAN, FILTER_FIELDS, isSpan, parseForm, refuseRepeats } from "./forms.ts";
+import { operatorOf } from "./operators.ts";
 
 export interface BulkReplayDeps {
   readonly replays: Store["replays"];

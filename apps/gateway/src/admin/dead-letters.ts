@@ -1,14 +1,13 @@
 /** What an operator does with one dead letter: put it back on the queue, or end it for good. */
 import { type AdResponseId, DISCARD_REASON_CHARS_MAX } from "@adrelay/contract";
-import { OVERDUE, type ReadBody, sendProblem } from "@adrelay/service-kit";
+import { OVERDUE, type ReadBody, readJson, sendProblem } from "@adrelay/service-kit";
 import type { Store } from "@adrelay/store";
 import type { RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { operatorOf } from "../auth.ts";
-import { readJson } from "../endpoint.ts";
 import { askStore, parseIdInPath, sendUnavailable } from "../store-answers.ts";
 import { parseForm } from "./forms.ts";
+import { operatorOf } from "./operators.ts";
 
 export interface LeaveDeadDeps {
   readonly acknowledgments: Pick<Store["acknowledgments"], "find">;

@@ -1,11 +1,10 @@
 /** What operators send: query parameters, filters, places in a list. */
 import { duplicateKeys, faultsOf, PAGE_ROWS_MAX, publisherIdSchema } from "@adrelay/contract";
 import { DEAD_REASONS } from "@adrelay/core";
-import { sendProblem } from "@adrelay/service-kit";
+import { type JsonBody, sendProblem } from "@adrelay/service-kit";
 import { AUDIT_PLACE, type ListPlace } from "@adrelay/store";
 import type { Response } from "express";
 import { z } from "zod";
-import type { JsonBody } from "../endpoint.ts";
 
 const timeSchema = z.iso
   .datetime({ offset: true, error: "must be a time in ISO 8601, such as 2026-01-31T12:00:00Z" })

@@ -1,7 +1,6 @@
 import { makeReadBody, methodNotAllowed } from "@adrelay/service-kit";
 import type { Store } from "@adrelay/store";
 import { type RequestHandler, Router } from "express";
-import { type Operator, requireOperator } from "../auth.ts";
 import {
   type BulkReplayDeps,
   makeCancelReplayHandler,
@@ -12,6 +11,7 @@ import {
 import { type LeaveDeadDeps, makeDiscardHandler, makeReplayHandler } from "./dead-letters.ts";
 import type { Doctor } from "./doctor.ts";
 import { makeListHandler, makeShowHandler } from "./entries.ts";
+import { type Operator, requireOperator } from "./operators.ts";
 import { makeAuditHandler, makeStatsHandler, type StatsDeps } from "./stats.ts";
 
 export interface AdminDeps extends LeaveDeadDeps, BulkReplayDeps, StatsDeps {

@@ -10,7 +10,7 @@ import {
 } from "@adrelay/service-kit";
 import type { Response } from "express";
 import { CALLER_TIMEOUT_MAX_MS } from "../config.ts";
-import type { JsonCall } from "../endpoint.ts";
+import type { JsonCall } from "../public-app.ts";
 import type { InjectionAnswer, StartInjection } from "./start-injection.ts";
 import type { Caller } from "./waits.ts";
 

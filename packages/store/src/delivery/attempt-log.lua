@@ -1,6 +1,5 @@
 -- What an attempt leaves in its entry. The fields are written by one command, because each command is a record of its
 -- own in Redis' file.
--- @include delivery/due
 
 -- An attempt is one line: time,code,duration,outcome. Only the latest ones are kept.
 local function logWith(log, attempts, kept, line)

@@ -1,11 +1,18 @@
 /** The start of an attempt: what the ledger says of the acknowledgment, and whether an attempt is due. */
 import type { DeliveryJob, PublisherId } from "@adrelay/contract";
 import type { EntryState } from "@adrelay/core";
-import { numberOf, stateOf, textOf } from "../entry.ts";
 import { Batcher } from "../redis/batcher.ts";
 import { FINGERPRINT_FIELD, memberOf, type StoreKeys } from "../redis/keys.ts";
-import { ACCEPT_CODES, type AcceptCode, decodeReply, readEach } from "../redis/reply-codes.ts";
-import type { RunScript } from "../redis/scripts.ts";
+import {
+  ACCEPT_CODES,
+  type AcceptCode,
+  decodeReply,
+  numberOf,
+  type RunScript,
+  readEach,
+  stateOf,
+  textOf,
+} from "../redis/scripts.ts";
 
 /** A queued entry, as an attempt needs it. */
 export interface QueuedEntry {
@@ -115,7 +122,7 @@ export class AttemptStarter {
   }
 }
 
-/** Reads the text that delivery/entry-state.lua writes. Throws a StoreReplyError for any other. */
+/** Reads the text that `writeEntry` in redis/ledger.lua writes. Throws a StoreReplyError for any other. */
 function parseBegun(reply: unknown): BeginResult {
   const [code, now, ...fields] = String(reply).split(",");
   const kind = decodeReply(ACCEPT_CODES, code);

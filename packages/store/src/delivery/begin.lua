@@ -3,12 +3,11 @@
 -- KEYS: the entries of all but the first from 8 on, then the queued payloads of all
 -- ARGV: 1 field of the payloads that holds a text's fingerprint, then for each its id, publisher and fingerprint
 -- Clock: Redis'. TTL: removed from a missed entry that is acknowledged after all.
--- Returns a text for each, as delivery/entry-state.lua writes it. A code that refuses (reply-codes.ts) comes without
+-- Returns a text for each, as `writeEntry` in redis/ledger.lua writes it. A code that refuses (redis/scripts.ts) comes without
 -- the rest.
 -- @include redis/ledger
 -- @include redis/batch
 -- @include intake/acceptance
--- @include delivery/entry-state
 -- Returns the code, and the entry before. Nothing is booked unless the queue really holds this text (invariant 1).
 local function beginOne(key, id, publisher, textHash, payload, now)
   local entry = readEntry(key)

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { StoreLog, StoreLogFields } from "../store-log.ts";
-import { BookingRetry } from "./booking-retry.ts";
+import { BookingRetry } from "./job-completer.ts";
 
 const REFUSAL = new Error("READONLY You can't write against a read only replica.");
 

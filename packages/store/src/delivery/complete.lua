@@ -11,13 +11,12 @@
 --       delivery/settle.lua, which are '' if there is nothing to book
 -- Clock: Redis' for the ledger, the worker's for the queue. TTL: an entry that ends here lives for the retention.
 -- Returns for each {reply of delivery/settle.lua or '', entry or '', reply of `completeJob` or its error}, or an error (1).
--- An entry is its publisher, a comma, and the text that delivery/entry-state.lua writes.
+-- An entry is its publisher, a comma, and the text that `writeEntry` in redis/ledger.lua writes.
 -- @include bullmq/complete-job
 -- @include redis/ledger
 -- @include redis/batch
 -- @include dead-letters/dead-index
 -- @include delivery/settlement
--- @include delivery/entry-state
 local MEMBERS = 11
 local queueKeys = {unpack(KEYS, 8)}
 

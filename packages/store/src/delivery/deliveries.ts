@@ -15,9 +15,9 @@ import type { StoreKeys } from "../redis/keys.ts";
 import type { ScriptLibrary, ScriptRunner } from "../redis/scripts.ts";
 import type { StoreLog } from "../store-log.ts";
 import { type AttemptStart, AttemptStarter, decideAttempt, type JobToBegin } from "./attempt-start.ts";
-import { BookingRetry } from "./booking-retry.ts";
 import {
   type AttemptResult,
+  BookingRetry,
   type DueAttempt,
   JobCompleter,
   type JobEnd,

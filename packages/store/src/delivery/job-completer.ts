@@ -7,21 +7,30 @@
  *   books it, completes the job and fetches the next one, in one step of Redis.
  *
  * 1. The ledger first, then the queue (invariant 3). If a booking fails, the job isn't moved, and its attempt is made again.
- * 2. A booking that Redis refuses is repeated until it is taken (booking-retry.ts). A repeat books nothing a second time.
+ * 2. A booking that Redis refuses is repeated until it is taken (`BookingRetry`). A repeat books nothing a second time.
  * 3. Each attempt is reported once, after it was booked.
  * 4. A dead process leaves a job that BullMQ finds stalled. Its next attempt finds the outcome in the ledger, or is made
  *    again with the same idempotency key (invariant 4).
  */
+import { setTimeout as wait } from "node:timers/promises";
 import type { DeliveryJob } from "@adrelay/contract";
+import { redisErrorKind } from "@adrelay/core";
 import type { CompletedJob, CompleteJobScript, JobToComplete } from "../bullmq/job-scripts.ts";
 import type { Circuits } from "../circuit/circuits.ts";
 import { ATTEMPTS_KEPT } from "../entry.ts";
 import { Batcher } from "../redis/batcher.ts";
 import { memberOf, type StoreKeys } from "../redis/keys.ts";
-import { BOOKED_CODES, type BookedCode, decodeReply, listOf, readEach } from "../redis/reply-codes.ts";
-import type { ScriptLibrary, ScriptRunner } from "../redis/scripts.ts";
+import {
+  BOOKED_CODES,
+  type BookedCode,
+  decodeReply,
+  listOf,
+  readEach,
+  type ScriptLibrary,
+  type ScriptRunner,
+} from "../redis/scripts.ts";
+import type { StoreLog } from "../store-log.ts";
 import { type PrefetchedEntry, parsePrefetched, type QueuedEntry } from "./attempt-start.ts";
-import type { BookingRetry } from "./booking-retry.ts";
 import {
   argsOfLastWord,
   argsOfSettlement,
@@ -222,4 +231,63 @@ function readCompleted(replied: unknown, requestedAtMs: number): Completed {
     reply,
     prefetched: entry === "" ? undefined : parsePrefetched(String(entry), requestedAtMs),
   };
+}
+
+interface BookingRetryOptions {
+  readonly log: StoreLog;
+  /** A process that stops doesn't book again: its jobs stall, and another worker runs them. */
+  isStopping(): boolean;
+}
+
+const RETRY_AFTER_MS = 250;
+
+/**
+ * While Redis refuses writes (it is a replica, a save failed, replicas are missing), the outcomes of attempts wait here and
+ * are booked again and again. If their jobs were given up, the attempts would be made a second time. The waiting jobs keep
+ * their slots, and Redis hands out no other jobs meanwhile, so no attempt is made that can't be booked.
+ */
+export class BookingRetry {
+  readonly #options: BookingRetryOptions;
+  #isRefused = false;
+
+  constructor(options: BookingRetryOptions) {
+    this.#options = options;
+  }
+
+  /** Books until Redis takes it. Rejects with any error but a refusal, and with the refusal at a stop. */
+  async run<T>(book: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        const reply = await book();
+        this.#logTaken();
+        return reply;
+      } catch (error) {
+        if (!isRefusal(error) || this.#options.isStopping()) {
+          throw error;
+        }
+        this.#logRefusal(error);
+        await wait(RETRY_AFTER_MS);
+      }
+    }
+  }
+
+  #logRefusal(err: unknown): void {
+    if (!this.#isRefused) {
+      this.#options.log.warn({ event: "booking_refused", err });
+    }
+    this.#isRefused = true;
+  }
+
+  #logTaken(): void {
+    if (this.#isRefused) {
+      this.#options.log.info({ event: "booking_resumed" });
+    }
+    this.#isRefused = false;
+  }
+}
+
+/** Whether Redis may take the same command later. */
+function isRefusal(error: unknown): boolean {
+  const kind = redisErrorKind(error);
+  return kind === "refuses_writes" || kind === "no_permission";
 }

@@ -8,7 +8,7 @@
 --       then for each: id, publisher, fingerprint of the text, job's id, job's data
 -- Clock: Redis', one reading for all. TTL: removed from a missed entry that is acknowledged after all.
 -- Returns for each one of: the text `code,now in ms,time of the injection or nothing` if it was accepted; the text `code`
--- of a refusal; the fields and values of the entry of a repeat; an error (3). Codes are in reply-codes.ts.
+-- of a refusal; the fields and values of the entry of a repeat; an error (3). Codes are in redis/scripts.ts.
 -- @include bullmq/queue-job
 -- @include redis/ledger
 -- @include redis/batch

@@ -1,4 +1,4 @@
--- How the ledger judges an acknowledgment, as a code of reply-codes.ts: 1 to 3 if it is to be booked. The rules are those
+-- How the ledger judges an acknowledgment, as a code of redis/scripts.ts: 1 to 3 if it is to be booked. The rules are those
 -- of `decideIntake` in core; test/accept.test.ts compares the two in every state.
 local function judge(state, owner, knownHash, publisher, textHash)
   if not state then

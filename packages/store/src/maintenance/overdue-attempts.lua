@@ -3,7 +3,6 @@
 -- Clock: Redis'. TTL: none.
 -- Returns the ids.
 -- @include redis/ledger
--- @include delivery/due
 local now = clockMs()
 local overdue = {}
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', dueKey, '-inf', now - ARGV[2], 'LIMIT', 0, ARGV[1])) do

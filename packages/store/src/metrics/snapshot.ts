@@ -1,6 +1,6 @@
 import { publisherIdSchema } from "@adrelay/contract";
 import { z } from "zod";
-import { fieldsOf } from "../redis/reply-codes.ts";
+import { fieldsOf } from "../redis/scripts.ts";
 
 /** One counter's value, by publisher and by one label. */
 export interface LabelledCount {

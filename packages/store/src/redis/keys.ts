@@ -30,7 +30,7 @@ export interface StoreKeys {
   readonly runningReplays: string;
   /** Set: accounts whose circuit breaker isn't closed, or that have parked acknowledgments. */
   readonly busyCircuits: string;
-  /** Sorted set: ids by the time of their next attempt; see delivery/due.lua. */
+  /** Sorted set: ids by the time of their next attempt; see redis/ledger.lua. */
   readonly due: string;
   /** Hash: a running process' id to its record. */
   readonly processes: string;

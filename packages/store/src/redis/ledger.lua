@@ -7,6 +7,10 @@ local gaugesKey = KEYS[5]   -- hash: publisher|state to the number of entries th
 local totalsKey = KEYS[6]   -- hash: counter|publisher|label to its value
 local outboxKey = KEYS[7]   -- zset: tasks that are still to be done on the queue, by the time when each is due
 
+-- Next attempts by Redis' clock. The queue delays a job by its worker's clock. If that clock was ahead, the attempt is
+-- overdue by this one, and a worker brings the job back (maintenance/overdue-attempts.lua).
+local dueKey = queuedKey .. ':due' -- zset: id by the time of its next attempt
+
 -- @include redis/clock
 
 -- Adds to a gauge or a total. redis/batch.lua puts another function here, which sums up before it writes.
@@ -29,4 +33,18 @@ end
 local function move(key, publisher, from, to)
   moveCount(publisher, from, to)
   redis.call('HSET', key, 's', to)
+end
+
+-- What a worker needs to know of an entry before it makes an attempt.
+
+-- State, queued, accepted, next attempt, attempts, failed attempts, reason of death, publisher, fingerprint of its text.
+local function readEntry(key)
+  return redis.call('HMGET', key, 's', 'q', 'a', 'w', 'n', 'f', 'x', 'p', 't')
+end
+
+-- As a text: `4,now,state,next attempt,queued,attempts,failed attempts,reason of death`, times in ms, '' for what is
+-- missing. A nested list would take longer to write than all the rest. 4 is the code of a repeat.
+local function writeEntry(entry, nowText)
+  return '4,' .. nowText .. ',' .. entry[1] .. ',' .. (entry[4] or '') .. ',' .. (entry[2] or entry[3] or '') .. ','
+    .. (entry[5] or '0') .. ',' .. (entry[6] or '0') .. ',' .. (entry[7] or '')
 end

@@ -1,6 +1,7 @@
+/** Runs Lua scripts and reads their replies. No other file sees the number of a reply code. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { redisErrorKind } from "@adrelay/core";
+import { ENTRY_STATES, type EntryState, redisErrorKind } from "@adrelay/core";
 import type { Redis } from "ioredis";
 
 /** A script with its includes, and the SHA-1 by which Redis knows it. */
@@ -86,4 +87,117 @@ export class ScriptRunner {
       throw error;
     }
   }
+}
+
+export const ACCEPT_CODES = {
+  1: "accepted",
+  2: "accepted_late",
+  3: "accepted_unknown",
+  4: "repeat",
+  5: "conflict",
+  6: "not_acknowledgeable",
+  7: "other_publisher",
+  8: "payload_missing",
+  9: "unknown",
+} as const;
+export type AcceptCode = (typeof ACCEPT_CODES)[keyof typeof ACCEPT_CODES];
+
+/** `same`: it was booked before, so nothing changed. `illegal`: the entry's state doesn't allow it. */
+export const BOOKED_CODES = { 1: "booked", 0: "same", "-1": "illegal" } as const;
+export type BookedCode = (typeof BOOKED_CODES)[keyof typeof BOOKED_CODES];
+
+export const LEAVE_DEAD_CODES = { 1: "booked", 0: "unknown", "-1": "not_dead" } as const;
+export type LeaveDeadCode = (typeof LEAVE_DEAD_CODES)[keyof typeof LEAVE_DEAD_CODES];
+
+export const CLAIM_CODES = { 0: "not_now", 1: "closed", 2: "probe", 3: "granted" } as const;
+export type ClaimCode = (typeof CLAIM_CODES)[keyof typeof CLAIM_CODES];
+
+export const CANCEL_CODES = { 1: "cancelled", 0: "unknown", "-1": "ended" } as const;
+export type CancelCode = (typeof CANCEL_CODES)[keyof typeof CANCEL_CODES];
+
+/** A script replied something that it never replies: this code and the scripts don't belong together. */
+export class StoreReplyError extends Error {
+  override readonly name = "StoreReplyError";
+}
+
+/**
+ * Redis refused a command within a script, for example because it is full or a replica. Commands before it took effect.
+ * The message is Redis' own, so that `redisErrorKind` can classify it.
+ */
+export class StoreRefusalError extends Error {
+  override readonly name = "StoreRefusalError";
+}
+
+/** The meaning of a reply code. Throws a StoreReplyError for a code that the table lacks. */
+export function decodeReply<T extends Record<string, string>>(codes: T, reply: unknown): T[keyof T] {
+  const code = String(reply);
+  if (Object.hasOwn(codes, code)) {
+    // The check above shows that it is one of the table's own names.
+    return codes[code as keyof T];
+  }
+  throw new StoreReplyError(`a script replied ${code}`);
+}
+
+/** A reply that must be a list. */
+export function listOf(reply: unknown): readonly unknown[] {
+  if (!Array.isArray(reply)) {
+    throw new StoreReplyError("a script replied no list");
+  }
+  return reply;
+}
+
+/** Reads a list of replies, each of which may be an error. One that can't be read spoils no other. */
+export function readEach<T>(replies: unknown, read: (reply: unknown, at: number) => T): (T | Error)[] {
+  return listOf(replies).map((reply, at) => {
+    try {
+      return reply instanceof Error ? new StoreRefusalError(reply.message) : read(reply, at);
+    } catch (error) {
+      return error instanceof Error ? error : new StoreReplyError(String(error));
+    }
+  });
+}
+
+/** Turns [field, value, field, value …] into an object. */
+export function fieldsOf(reply: unknown): Record<string, unknown> {
+  if (!Array.isArray(reply)) {
+    throw new StoreReplyError("a script replied no list of fields");
+  }
+  const fields: Record<string, unknown> = {};
+  for (let at = 0; at + 1 < reply.length; at += 2) {
+    fields[String(reply[at])] = reply[at + 1];
+  }
+  return fields;
+}
+
+type StoredState = Exclude<EntryState, "absent">;
+
+const STATES: ReadonlyMap<unknown, StoredState> = new Map(
+  ENTRY_STATES.filter((state) => state !== "absent").map((state) => [state, state]),
+);
+
+/** A stored state. Throws a StoreReplyError for anything else, as the next two functions do. */
+export function stateOf(value: unknown): StoredState {
+  return STATES.get(value) ?? unreadable("s");
+}
+
+/** A stored text. An empty one means none. */
+export function textOf(value: unknown, name: string): string | undefined {
+  if (value === undefined || value === "") {
+    return undefined;
+  }
+  return typeof value === "string" ? value : unreadable(name);
+}
+
+/** A stored number. */
+export function numberOf(value: unknown, name: string): number | undefined {
+  if (value === undefined) {
+    return undefined;
+  }
+  const number = Number(value);
+  return Number.isFinite(number) ? number : unreadable(name);
+}
+
+/** Throws a StoreReplyError that names a field. */
+export function unreadable(name: string): never {
+  throw new StoreReplyError(`field ${name} of an entry can't be read`);
 }

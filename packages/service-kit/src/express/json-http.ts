@@ -10,15 +10,14 @@ import { parse as parseContentType } from "content-type";
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from "express";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { isPlainBody, readPlainBody } from "./express/hand-written-io.ts";
-import { requestIdOf } from "./request-context.ts";
+import { headerOf, requestIdOf } from "../http-server.ts";
 
 /** A JSON object whose members are not checked yet. */
 export type JsonObject = Record<string, unknown>;
 
 /** A body as JSON, or the code and text of the answer that refuses it. */
-export type BodyResult =
-  | { readonly kind: "ok"; readonly bytes: Buffer; readonly text: string; readonly value: JsonObject }
+type BodyResult =
+  | ({ readonly kind: "ok" } & JsonBody)
   | { readonly kind: "refused"; readonly code: ErrorCode; readonly detail: string };
 
 /** Reads a request's whole body, decompressed, so that `parseJsonObject` finds it. */
@@ -38,6 +37,38 @@ export function makeReadBody(bytesMax: number): ReadBody {
             error === undefined ? resolve() : reject(error),
           );
         });
+}
+
+/** The caller hung up before the end of its body. `answerErrors` reads `status`. */
+class BodyCutOffError extends Error {
+  override readonly name = "BodyCutOffError";
+  readonly status = 400;
+}
+
+/** Whether a body is sent uncompressed and announces a length within the limit, as almost all bodies do. */
+function isPlainBody({ headers }: Request, bytesMax: number): boolean {
+  return headers["content-encoding"] === undefined && Number(headers["content-length"]) <= bytesMax;
+}
+
+/**
+ * Reads a plain body into `request.body`. Node's parser ends such a body exactly at its announced length, so the only
+ * thing that can go wrong is that the caller hangs up.
+ */
+function readPlainBody(request: Request): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const [only] = chunks;
+      request.body = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
+      resolve();
+    });
+    request.on("close", () => {
+      if (request.body === undefined) {
+        reject(new BodyCutOffError());
+      }
+    });
+  });
 }
 
 /** Says why a Content-Type is refused, before the body is read; undefined if it declares JSON in UTF-8. */
@@ -78,6 +109,42 @@ export function parseJsonObject(request: Request): BodyResult {
 
 function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A request's body that is a JSON object: as bytes, as text, and parsed. */
+export interface JsonBody {
+  readonly bytes: Buffer;
+  readonly text: string;
+  readonly value: JsonObject;
+}
+
+/** Reads a JSON body, after a check of its media type; undefined if a refusal was sent. */
+export async function readJson(
+  readBody: ReadBody,
+  request: Request,
+  response: Response,
+): Promise<JsonBody | undefined> {
+  const refusedType = refusedMediaType(headerOf(request, "content-type"));
+  if (refusedType !== undefined) {
+    sendProblem(response, "unsupported_media_type", { detail: refusedType });
+    return undefined;
+  }
+  await readBody(request, response);
+  const body = parseJsonObject(request);
+  if (body.kind === "refused") {
+    sendProblem(response, body.code, { detail: body.detail });
+    return undefined;
+  }
+  return body;
+}
+
+const JSON_TYPE = "application/json; charset=utf-8";
+
+/** Sends a JSON text. Express' methods would look up settings for escapes, ETags and freshness, which we don't use. */
+export function sendJson(response: Response, status: number, text: string | Buffer, type = JSON_TYPE): void {
+  response.statusCode = status;
+  response.setHeader("Content-Type", type);
+  response.end(text);
 }
 
 /** Sends an error of the catalogue as problem+json. */

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { HOLD_MAX_MS, judgeProvider } from "./circuit-breaker.ts";
-import { classifyDelivery } from "./delivery.ts";
+import { classifyDelivery, HOLD_MAX_MS, judgeProvider } from "./delivery.ts";
 
 const judge = (status: number, retryAfter?: string, body?: unknown) =>
   judgeProvider(classifyDelivery({ kind: "answered", status, body, retryAfter }, 0));

@@ -1,0 +1,76 @@
+/** The public names of contract, core and store are made of the words of docs/glossary.md, and of general ones. */
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+const ROOT = fileURLToPath(new URL("../", import.meta.url));
+
+/** Words that say what kind of thing a name is, or that every reader of HTTP and Redis knows. */
+const GENERAL = `
+  age ages answer asn at base by bytes cancel catalogue chars check checks code codes content count counted counts create
+  date dead decide default delay delivering detail details doctor drop due duplicate each end ended error event events
+  expand factor fault faults field fields filled filter format found from gender genders header health hex http id ids
+  in index interval is job key keys kind known label labelled last late latest letter level limit list listed load log
+  lower case make max member metrics min ms name names no note of on open options order other outcomes over page parse
+  part path per phase phases place plan policy process processes public query question question rate read reading
+  readiness reason reasons redis reply reports request response result results role row rows schema seconds send share
+  since size slow state states stats status store table text texts time times to total trace traceparent tracestate type
+  types unfilled unknown url user uuid value verdicts version view wait with wrapping
+`
+  .trim()
+  .split(/\s+/);
+
+/** The words of the glossary's first column, and their plurals. */
+function glossaryWords(): Set<string> {
+  const rows = readFileSync(`${ROOT}docs/glossary.md`, "utf8")
+    .split("\n")
+    .filter((line) => line.startsWith("| "));
+  const words = rows.flatMap((row) => (row.split("|")[1] ?? "").toLowerCase().match(/[a-z]+/g) ?? []);
+  return new Set(words);
+}
+
+/** The names that a package's index exports. */
+function exportsOf(name: string): string[] {
+  const index = readFileSync(`${ROOT}packages/${name}/src/index.ts`, "utf8");
+  return [...index.matchAll(/export (?:type )?\{([^}]*)\}/g)]
+    .flatMap(([, list = ""]) => list.split(","))
+    .map((item) => item.trim().replace(/^type /, ""))
+    .filter((item) => item !== "");
+}
+
+/** `ACK_WAIT_MS` and `openStore` as single words, in lower case. */
+function wordsOf(name: string): string[] {
+  return name
+    .replaceAll("_", " ")
+    .replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .toLowerCase()
+    .split(" ");
+}
+
+/** A word in the forms in which names use it. */
+function stemsOf(word: string): string[] {
+  return [word, word.replace(/s$/, ""), word.replace(/ies$/, "y"), word.replace(/(ed|ing|r|d)$/, "")];
+}
+
+const known = new Set([...glossaryWords(), ...GENERAL]);
+
+test.each(["contract", "core", "store"])(
+  "every public name of %s is made of the glossary's words",
+  (name) => {
+    const names = exportsOf(name);
+    expect(names.length).toBeGreaterThan(10);
+    const strange = names.flatMap((one) =>
+      wordsOf(one)
+        .filter((word) => !stemsOf(word).some((stem) => known.has(stem)))
+        .map((word) => `${one}: ${word}`),
+    );
+    expect(strange).toEqual([]);
+  },
+);
+
+test.each(["Taker", "gateState", "PulseOptions", "standingOf", "Insistence"])(
+  "a name with a private word, such as %s, is found",
+  (name) => {
+    expect(wordsOf(name).filter((word) => !stemsOf(word).some((stem) => known.has(stem)))).not.toEqual([]);
+  },
+);
