@@ -29,8 +29,7 @@ import { createAdminRouter } from "./admin/router.ts";
 import type { GatewayConfig } from "./config.ts";
 import { createGatewayMetrics } from "./gateway-metrics.ts";
 import { makeStartInjectionHandler } from "./injection/handler.ts";
-import { makeStartInjection } from "./injection/start-injection.ts";
-import { PendingWork } from "./injection/waits.ts";
+import { makeStartInjection, PendingWork } from "./injection/start-injection.ts";
 import { makeLookUpHandler } from "./look-up.ts";
 import { createPublicApp, makeAuthenticate } from "./public-app.ts";
 
@@ -133,7 +132,7 @@ function makePublicApp({ config, log, tracing, registry, drain }: Base, adapters
     waiters,
     log,
     tracing,
-    isDurable: () => guard.isDurable,
+    durability: guard,
     onAccepted: metrics.observeAccepted,
   });
   return createPublicApp({

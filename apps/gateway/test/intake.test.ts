@@ -56,7 +56,7 @@ function acknowledgeWith(acknowledgments: AcknowledgeDeps["acknowledgments"], on
     waiters,
     log,
     tracing: NO_TRACING,
-    isDurable: () => true,
+    durability: { isDurable: true },
     onAccepted,
   });
 }

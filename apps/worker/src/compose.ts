@@ -29,7 +29,7 @@ import { makeAttempt } from "./make-attempt.ts";
 import {
   createCircuitMetrics,
   createWorkerMetrics,
-  reportAttempt,
+  makeReportAttempt,
   type WorkerMetrics,
 } from "./worker-metrics.ts";
 
@@ -142,7 +142,7 @@ function startDeliveries(
       ageMaxMs: settings.DELIVERY_MAX_AGE,
       random: Math.random,
     }),
-    onSettled: (settled) => reportAttempt({ metrics, log }, settled),
+    onSettled: makeReportAttempt({ metrics, log }),
   });
   lifecycle.onStop("deliveries", () => store.deliveries.stop());
 }

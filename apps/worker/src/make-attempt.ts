@@ -11,11 +11,10 @@ import {
   classifyDelivery,
   type DeliveryOutcome,
   judgeProvider,
-  outcomeLabelOf,
   type ProviderReply,
   publicErrorOf,
 } from "@adrelay/core";
-import type { ProviderAccount, ProviderClient } from "@adrelay/provider";
+import { outcomeLabelOf, type ProviderAccount, type ProviderClient } from "@adrelay/provider";
 import type { Span, Tracing } from "@adrelay/service-kit";
 import { type AttemptResult, type DueAttempt, PARKED_MAX_MS, type Settlement } from "@adrelay/store";
 import type { Logger } from "pino";

@@ -56,8 +56,12 @@ export interface ReportDeps {
   readonly log: Logger;
 }
 
-/** Writes the one log line of an attempt, and its metrics, once it was booked. */
-export function reportAttempt({ log, metrics }: ReportDeps, { due, made, booked }: SettledAttempt): void {
+/** Makes the function that writes the one log line of an attempt, and its metrics, once it was booked. */
+export function makeReportAttempt(deps: ReportDeps): (settled: SettledAttempt) => void {
+  return (settled) => reportAttempt(deps, settled);
+}
+
+function reportAttempt({ log, metrics }: ReportDeps, { due, made, booked }: SettledAttempt): void {
   const { settlement, isProbe, trace } = made;
   const { event, code, durationMs } = settlement;
   const { job, entry, nowMs } = due;

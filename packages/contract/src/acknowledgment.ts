@@ -9,9 +9,9 @@ import {
   adResponseIdSchema,
   isLowerCaseUuid,
   isPublisherId,
+  jobTraceparentSchema,
   publisherIdSchema,
 } from "./ids-and-paths.ts";
-import { jobTraceparentSchema } from "./trace-context.ts";
 
 /** Body of an acknowledgment. The text may be empty, and unknown fields are allowed. */
 export const acknowledgmentRequestSchema = z.looseObject({

@@ -56,14 +56,20 @@ export {
   adAckIdSchema,
   adResponseIdSchema,
   baseUrlSchema,
+  formatTraceparent,
   headerKeySchema,
   headerNameSchema,
   IDEMPOTENCY_KEY_HEADER,
   INJECTION_PATH,
   isLowerCaseUuid,
   type PublisherId,
+  parseTraceContext,
   publisherIdSchema,
   REQUEST_ID_HEADER,
+  TRACEPARENT_HEADER,
+  TRACESTATE_HEADER,
+  type TraceContext,
+  traceHeadersOf,
   uuidOfHex,
 } from "./ids-and-paths.ts";
 export {
@@ -90,11 +96,3 @@ export {
   type ProblemDetails,
   problemSchema,
 } from "./problem.ts";
-export {
-  formatTraceparent,
-  parseTraceContext,
-  TRACEPARENT_HEADER,
-  TRACESTATE_HEADER,
-  type TraceContext,
-  traceHeadersOf,
-} from "./trace-context.ts";

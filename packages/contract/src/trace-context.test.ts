@@ -4,7 +4,7 @@ import {
   jobTraceparentSchema,
   parseTraceContext,
   traceHeadersOf,
-} from "./trace-context.ts";
+} from "./ids-and-paths.ts";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const SPAN = "b7ad6b7169203331";

@@ -21,11 +21,6 @@ export type ProviderReply =
 /** Why there is no complete answer. The codes are stable: they are shown to operators and stored with attempts. */
 export type CallFailure = "timeout" | "unreachable" | "connection_lost" | "answer_too_large";
 
-/** The metric label of a reply: the class of its status (`2xx`), or why there is no answer. */
-export function outcomeLabelOf(reply: ProviderReply): string {
-  return reply.kind === "answered" ? `${Math.floor(reply.status / 100)}xx` : reply.code;
-}
-
 /** What a reply to an acknowledgment means for it (the table in docs/architecture.md). */
 export type DeliveryOutcome =
   | {

@@ -18,7 +18,6 @@ export {
   type DeliveryOutcome,
   HOLD_MAX_MS,
   judgeProvider,
-  outcomeLabelOf,
   type ProviderHealth,
   type ProviderReply,
   parseRetryAfterMs,

@@ -1,6 +1,7 @@
 /** How ad services are called: the HTTP client, the publishers and their provider accounts. */
 export {
   type AcknowledgeCall,
+  outcomeLabelOf,
   type ProviderCall,
   ProviderClient,
   type RawReply,

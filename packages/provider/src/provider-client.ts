@@ -53,6 +53,11 @@ export interface RawReply {
   readonly contentType: string | undefined;
 }
 
+/** The metric label of a reply: the class of its status (`2xx`), or why there is no answer. */
+export function outcomeLabelOf(reply: ProviderReply): string {
+  return reply.kind === "answered" ? `${Math.floor(reply.status / 100)}xx` : reply.code;
+}
+
 const CONNECT_TIMEOUT_MS = 5000;
 /** Shorter than servers usually allow, so that no request is sent on a connection that the server is closing. */
 const KEEP_ALIVE_MS = 4000;

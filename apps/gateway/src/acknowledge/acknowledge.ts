@@ -20,7 +20,7 @@ import {
   uuidOfHex,
   type Verdict,
 } from "@adrelay/contract";
-import { OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
+import { type DurabilityGuard, OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
 import type { AcceptResult, LedgerEntry, Store } from "@adrelay/store";
 import type { Logger } from "pino";
 import type { OutcomeWait, OutcomeWaiters } from "./outcome-waiters.ts";
@@ -31,7 +31,7 @@ export interface AcknowledgeDeps {
   readonly log: Logger;
   readonly tracing: Tracing;
   /** Whether Redis may be trusted with an acknowledgment now. */
-  isDurable(): boolean;
+  readonly durability: Pick<DurabilityGuard, "isDurable">;
   /** Called for each one that was not accepted before. */
   onAccepted(acceptance: Acceptance): void;
 }
@@ -112,7 +112,7 @@ async function traceAccept(
   replyTo: string | undefined,
 ): Promise<Accepted> {
   const span = deps.tracing.startSpan({ name: "intake", kind: "internal", parent: input.trace });
-  const accepted = deps.isDurable() ? await accept(deps, input, replyTo) : UNAVAILABLE;
+  const accepted = deps.durability.isDurable ? await accept(deps, input, replyTo) : UNAVAILABLE;
   span.set({ "adrelay.outcome": accepted.kind === "refused" ? accepted.code : accepted.kind });
   span.end({ isFault: accepted === UNAVAILABLE });
   return accepted;

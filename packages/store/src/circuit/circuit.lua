@@ -2,7 +2,12 @@
 local circuitKey = KEYS[1]     -- hash: phase, reason, since, time of the next probe (next) and the last one (probed), tokens, at (of the tokens)
 local releasedKey = KEYS[2] -- zset: publisher|id that was released and not yet claimed, by the end of its lease
 local busyKey = KEYS[3]     -- set: accounts whose breaker isn't closed, or that have parked acknowledgments
--- @include redis/clock
+
+-- By Redis' own clock, as in redis/ledger.lua.
+local function clockMs()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
 
 local function phaseOf()
   return redis.call('HGET', circuitKey, 'phase') or 'closed'

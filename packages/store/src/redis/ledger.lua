@@ -11,7 +11,14 @@ local outboxKey = KEYS[7]   -- zset: tasks that are still to be done on the queu
 -- overdue by this one, and a worker brings the job back (maintenance/overdue-attempts.lua).
 local dueKey = queuedKey .. ':due' -- zset: id by the time of its next attempt
 
--- @include redis/clock
+-- The ledger's clock is Redis' own, so that skew between machines moves no deadline. In µs, and in ms.
+local function clockUs()
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+local function clockMs()
+  return math.floor(clockUs() / 1000)
+end
 
 -- Adds to a gauge or a total. redis/batch.lua puts another function here, which sums up before it writes.
 local add = function(key, field, by)
