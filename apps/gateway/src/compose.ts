@@ -11,9 +11,9 @@ import {
   Lifecycle,
   makeReadBody,
   openTracing,
+  PeriodicHeartbeat,
   type RunnableService,
   reportDurability,
-  startHeartbeat,
   startHttpServer,
   type Tracing,
 } from "@adrelay/service-kit";
@@ -51,7 +51,7 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     identity: { role: "gateway", ...describeProcess() },
     registry: base.registry,
   });
-  startHeartbeat(heartbeat, lifecycle);
+  await lifecycle.start("heartbeat", new PeriodicHeartbeat(heartbeat));
   const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, heartbeat }), {
     name: "the gateway's ops listener",
     host: settings.GATEWAY_OPS_HOST,

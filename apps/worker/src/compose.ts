@@ -10,9 +10,9 @@ import {
   guardRedis,
   Lifecycle,
   openTracing,
+  PeriodicHeartbeat,
   type RunnableService,
   reportDurability,
-  startHeartbeat,
   startHttpServer,
   type Tracing,
   withDeadline,
@@ -44,7 +44,7 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
     identity: { role: "worker", ...describeProcess() },
     registry: base.registry,
   });
-  startHeartbeat(heartbeat, lifecycle);
+  await lifecycle.start("heartbeat", new PeriodicHeartbeat(heartbeat));
   const metrics = createWorkerMetrics(base.registry);
   const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, breakers, heartbeat }), {
     name: "the worker's ops listener",

@@ -28,8 +28,8 @@ export {
   type Heartbeat,
   Lifecycle,
   Periodic,
+  PeriodicHeartbeat,
   type StopStep,
-  startHeartbeat,
 } from "./lifecycle.ts";
 export { createLogger, LOG_LEVELS, type LogLevel } from "./logger.ts";
 export { createHistogramWithExemplars, createRegistry, exemplarOf } from "./metrics.ts";
