@@ -100,9 +100,9 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
     log,
     isStopping: () => lifecycle.isStopping,
   });
-  lifecycle.onStop("queue", () => store.close());
+  lifecycle.onStop("queue", () => store.stop());
   const provider = new ProviderClient();
-  lifecycle.onStop("provider", () => provider.close());
+  lifecycle.onStop("provider", () => provider.stop());
   const pending = new PendingWork((err) => log.error({ event: "background_work_failed", err }));
   lifecycle.onStop("late answers", () => pending.settled());
   const waiters = new OutcomeWaiters(subscriber);

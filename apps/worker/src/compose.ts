@@ -89,9 +89,9 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
     log,
     isStopping: () => lifecycle.isStopping,
   });
-  lifecycle.onStop("queue", () => store.close());
+  lifecycle.onStop("queue", () => store.stop());
   const provider = new ProviderClient();
-  lifecycle.onStop("provider", () => provider.close());
+  lifecycle.onStop("provider", () => provider.stop());
   return { redis, guard, store, provider };
 }
 
