@@ -104,7 +104,7 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
   const provider = new ProviderClient();
   lifecycle.onStop("provider", () => provider.stop());
   const pending = new PendingWork((err) => log.error({ event: "background_work_failed", err }));
-  lifecycle.onStop("late answers", () => pending.settled());
+  lifecycle.onStop("late answers", () => pending.stop());
   const waiters = new OutcomeWaiters(subscriber);
   // Redis may be away now; ioredis subscribes as soon as it is there.
   waiters.start().catch((err: unknown) => log.warn({ event: "subscribe_failed", err }));

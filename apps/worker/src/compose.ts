@@ -55,7 +55,7 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
   await learnFirst(breakers, log);
   startDeliveries(base, { ...adapters, breakers, metrics });
-  startBackgroundJobs({ settings, log, lifecycle, maintenance: adapters.store.maintenance, breakers });
+  await startBackgroundJobs({ settings, log, lifecycle, maintenance: adapters.store.maintenance, breakers });
   const listening = { ops_port: opsServer.port };
   return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS, listening };
 }
