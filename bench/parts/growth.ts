@@ -96,7 +96,7 @@ async function deliver(bench: Bench, provider: Served, redis: BenchRedis): Promi
 async function drain(bench: Bench, provider: Served, redis: BenchRedis): Promise<number> {
   const store = openStore({ redis: redis.client, recordRetentionMs: 1 });
   const { waiting } = await store.queueDepths();
-  await store.close();
+  await store.stop();
   const startWorkerOf = () => startWorker(bench, { redisUrl: redis.url, providerUrl: provider.origin });
   const delivering = { provider, from: 1, to: waiting, startWorker: startWorkerOf };
   const { count, ratePerSecond } = await timeDeliveries(delivering, {});

@@ -51,37 +51,24 @@ interface WatchParts extends CatalogParts {
   readonly catalog: CurrentCatalog;
 }
 
-/** Starts to reload the catalogue when its file changes or on SIGHUP. */
+/** Starts to reload the catalogue when its file changes, or on SIGHUP. */
 export async function watchCatalog({ config, catalog, metrics, log, lifecycle }: WatchParts): Promise<void> {
   const catalogMetrics = new CatalogMetrics(metrics.registry);
   catalogMetrics.inForce(catalog.now);
-  const watch = await CatalogWatch.start({
+  const watch = new CatalogWatch({
     file: config.catalogFile,
     intervalMs: config.catalogReloadIntervalMs,
     current: catalog,
     log,
+    // In a terminal SIGHUP means that the terminal closed, so the process must end.
+    reloadsOnHangUp: !process.stdout.isTTY,
     read: loadCatalogOnThread,
     onOutcome: (outcome) => {
       catalogMetrics.count(outcome);
       catalogMetrics.inForce(catalog.now);
     },
   });
-  lifecycle.onStop("catalog watch", () => watch.stop());
-  const ignoreHangUps = onHangUp(() => watch.reload());
-  lifecycle.onStop("hang-up", ignoreHangUps);
-}
-
-/**
- * SIGHUP reloads, as with other servers. In a terminal it still ends the process, since it means that the terminal
- * closed.
- */
-function onHangUp(reload: () => Promise<void>): () => void {
-  if (process.stdout.isTTY) {
-    return () => {};
-  }
-  const handle = () => void reload();
-  process.on("SIGHUP", handle);
-  return () => void process.off("SIGHUP", handle);
+  await lifecycle.start("catalog watch", watch);
 }
 
 /** Makes the relevance engine for each catalogue that is loaded. */

@@ -28,8 +28,6 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
 
   const redisStore = new RedisStore(redis, durability);
   const store = new ResponseStore(redisStore, config.ackWindowMs);
-  const sweep = sweepReservations(store, log);
-  lifecycle.onStop("reservations", () => sweep.stop());
   const metrics = new AdServerMetrics(store);
   const catalog = await openCatalog({ config, metrics, log, lifecycle });
   const faults = new FaultInjector(new FaultPlan(config.faultRules));
@@ -54,7 +52,7 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
   });
 
   await watchCatalog({ config, catalog, metrics, log, lifecycle });
-  sweep.start();
+  await lifecycle.start("reservations", sweepReservations(store, log));
   const server = await startHttpServer(app, { name: "the ad server", host: config.host, port: config.port });
   lifecycle.onStop("http", (signal) => server.stop(signal));
   lifecycle.onStop("faults", () => faults.stop());

@@ -11,9 +11,9 @@ import {
   Lifecycle,
   makeReadBody,
   openTracing,
+  PeriodicHeartbeat,
   type RunnableService,
   reportDurability,
-  startHeartbeat,
   startHttpServer,
   type Tracing,
 } from "@adrelay/service-kit";
@@ -49,7 +49,7 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     identity: { role: "gateway", ...describeProcess() },
     registry: base.registry,
   });
-  startHeartbeat(heartbeat, lifecycle);
+  await lifecycle.start("heartbeat", new PeriodicHeartbeat(heartbeat));
   const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, heartbeat }), {
     name: "the gateway's ops listener",
     host: settings.GATEWAY_OPS_HOST,
@@ -98,11 +98,11 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
     log,
     isStopping: () => lifecycle.isStopping,
   });
-  lifecycle.onStop("queue", () => store.close());
+  lifecycle.onStop("queue", () => store.stop());
   const provider = new ProviderClient();
-  lifecycle.onStop("provider", () => provider.close());
+  lifecycle.onStop("provider", () => provider.stop());
   const pending = new PendingWork((err) => log.error({ event: "background_work_failed", err }));
-  lifecycle.onStop("late answers", () => pending.settled());
+  lifecycle.onStop("late answers", () => pending.stop());
   const waiters = new OutcomeWaiters(subscriber);
   // Redis may be away now; ioredis subscribes as soon as it is there.
   waiters.start().catch((err: unknown) => log.warn({ event: "subscribe_failed", err }));

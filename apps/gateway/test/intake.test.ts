@@ -28,7 +28,7 @@ beforeAll(async () => {
   store = openStore({ redis, recordRetentionMs: 60_000 });
 });
 afterAll(async () => {
-  await store.close();
+  await store.stop();
   redis.disconnect();
   await server.dispose();
 });

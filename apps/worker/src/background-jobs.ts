@@ -5,7 +5,7 @@ import type { CircuitBreakers } from "./circuit-breakers.ts";
 import type { WorkerSettings } from "./config.ts";
 
 interface BackgroundParts {
-  readonly settings: WorkerSettings;
+  readonly settings: Pick<WorkerSettings, "SWEEP_INTERVAL_MS" | "DEAD_LETTER_RETENTION">;
   readonly log: Logger;
   readonly lifecycle: Lifecycle;
   readonly maintenance: Store["maintenance"];
@@ -21,7 +21,7 @@ const REPLAY_IDLE_PAUSE_MS = 1000;
 const LOG_AGAIN_MS = 30_000;
 
 /** Starts what a worker does besides deliveries. Each job is safe to run in many workers at the same time. */
-export function startBackgroundJobs(parts: BackgroundParts): void {
+export async function startBackgroundJobs(parts: BackgroundParts): Promise<void> {
   const { settings, log, lifecycle, maintenance, breakers } = parts;
   const jobs: readonly BackgroundJob[] = [
     {
@@ -55,8 +55,8 @@ export function startBackgroundJobs(parts: BackgroundParts): void {
       onFailure: (err) => log.warn({ event: "release_failed", err }),
     },
   ];
-  for (const job of jobs) {
-    start(lifecycle, job);
+  for (const { name, task, intervalMs, onFailure } of jobs) {
+    await lifecycle.start(name, new Periodic(task, intervalMs, atMostEvery(LOG_AGAIN_MS, onFailure)));
   }
 }
 
@@ -66,12 +66,6 @@ interface BackgroundJob {
   task(): Promise<unknown>;
   readonly intervalMs: number;
   onFailure(error: unknown): void;
-}
-
-function start(lifecycle: Lifecycle, { name, task, intervalMs, onFailure }: BackgroundJob): void {
-  const periodic = new Periodic(task, intervalMs, atMostEvery(LOG_AGAIN_MS, onFailure));
-  lifecycle.onStop(name, () => periodic.stop());
-  periodic.start();
 }
 
 /** Calls `log` for a repeating failure at most once per interval. */

@@ -10,9 +10,9 @@ import {
   guardRedis,
   Lifecycle,
   openTracing,
+  PeriodicHeartbeat,
   type RunnableService,
   reportDurability,
-  startHeartbeat,
   startHttpServer,
   type Tracing,
   withDeadline,
@@ -48,7 +48,7 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
     identity: { role: "worker", ...describeProcess() },
     registry: base.registry,
   });
-  startHeartbeat(heartbeat, lifecycle);
+  await lifecycle.start("heartbeat", new PeriodicHeartbeat(heartbeat));
   const metrics = createWorkerMetrics(base.registry);
   const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, breakers, heartbeat }), {
     name: "the worker's ops listener",
@@ -59,7 +59,7 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
   await learnFirst(breakers, log);
   startDeliveries(base, { ...adapters, breakers, metrics });
-  startBackgroundJobs({ settings, log, lifecycle, maintenance: adapters.store.maintenance, breakers });
+  await startBackgroundJobs({ settings, log, lifecycle, maintenance: adapters.store.maintenance, breakers });
   const listening = { ops_port: opsServer.port };
   return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS, listening };
 }
@@ -93,9 +93,9 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
     log,
     isStopping: () => lifecycle.isStopping,
   });
-  lifecycle.onStop("queue", () => store.close());
+  lifecycle.onStop("queue", () => store.stop());
   const provider = new ProviderClient();
-  lifecycle.onStop("provider", () => provider.close());
+  lifecycle.onStop("provider", () => provider.stop());
   return { redis, guard, store, provider };
 }
 

@@ -69,5 +69,5 @@ test("what a worker parked under another name of its account is found by the oth
     await breakers.release();
     expect(await store.queueDepths()).toMatchObject({ delayed: 0, waiting: 1 });
   });
-  await store.close();
+  await store.stop();
 });

@@ -23,7 +23,7 @@ export async function openWorkerFixture(
   const provider = await startScriptedProvider();
   onStop(() => provider.close());
   const store = openStore({ redis, recordRetentionMs: 60_000 });
-  onStop(() => store.close());
+  onStop(() => store.stop());
   const accept = async (more: Partial<DeliveryJob> = {}) => {
     const job = newJob(more);
     await store.acknowledgments.accept({ job, textHash: TEXT_HASH });

@@ -10,9 +10,9 @@ import {
   ImageName,
   Wait,
 } from "testcontainers";
+import type { TestRedis } from "./local-test-redis.ts";
 import { freeLanePort } from "./ports.ts";
 import { REDIS_IMAGE } from "./redis-server.ts";
-import type { TestRedis } from "./test-redis.ts";
 
 const REDIS_PORT = 6379;
 const START_TRIES = 3;
@@ -151,15 +151,11 @@ export async function canRunRedis(): Promise<boolean> {
   }
 }
 
-let opening: Promise<ContainerRuntimeClient> | undefined;
-
-/** The engine. Containers that a killed test process leaves behind are removed: by testcontainers' reaper, or by us. */
-function openEngine(): Promise<ContainerRuntimeClient> {
-  opening ??= open();
-  return opening;
-}
-
-async function open(): Promise<ContainerRuntimeClient> {
+/**
+ * The engine; testcontainers keeps one client for all calls. Containers that a killed test process leaves behind are
+ * removed: by testcontainers' reaper, or by us.
+ */
+async function openEngine(): Promise<ContainerRuntimeClient> {
   const client = await getContainerRuntimeClient();
   try {
     await getReaper(client);

@@ -1,5 +1,6 @@
 /** Redis and Prometheus for tests, for benchmarks and for `npm start`: found or fetched, without root, and run. */
 export { describeTried, findRedisServer } from "./find-redis.ts";
+export type { TestRedis } from "./local-test-redis.ts";
 export { freeLanePort, freePort } from "./ports.ts";
 export { listProcesses, selectDescendants, stopDescendants } from "./process-tree.ts";
 export {
@@ -21,6 +22,5 @@ export {
   chooseTestRedis,
   provideRedis,
   startTestRedis,
-  type TestRedis,
   type TestRedisKind,
 } from "./test-redis.ts";

@@ -1,28 +1,10 @@
-/** A real Redis for one test or one run: a server process of this machine, or a container. */
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { homedir, tmpdir } from "node:os";
+/** Chooses how the Redis of a test or of a run is provided: as a server process of this machine, or in a container. */
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { describeTried, findRedisServer } from "./find-redis.ts";
-import { freeLanePort } from "./ports.ts";
+import { startLocalTestRedis, type TestRedis } from "./local-test-redis.ts";
 import { describeServer, type RedisServer } from "./redis-server.ts";
-import { startRedis } from "./start-redis.ts";
-
-/** A Redis that belongs to one test. Its data survive `crash` and `restart`. */
-export interface TestRedis {
-  readonly url: string;
-  readonly port: number;
-  /** kill -9. */
-  crash(): Promise<void>;
-  /** Stops it gracefully. */
-  stop(): Promise<void>;
-  /** Starts it again on the same port with the same data. */
-  restart(): Promise<void>;
-  /** Makes it hang, with its connections open, until `thaw`. */
-  freeze(): Promise<void>;
-  thaw(): Promise<void>;
-  /** Stops it and removes its data. */
-  dispose(): Promise<void>;
-}
 
 /** How a test's Redis runs: in a container, or as a server process of this machine. */
 export type TestRedisKind = "docker" | "local";
@@ -32,7 +14,10 @@ const SERVER_VARIABLE = "ADRELAY_REDIS_SERVER";
 
 /** Starts a Redis, locally or in a container: see `chooseTestRedis`. The arguments are those of redis-server. */
 export async function startTestRedis(extraArgs: readonly string[] = []): Promise<TestRedis> {
-  if ((await chooseTestRedis(process.env)) === "local") {
+  const kind = await chooseTestRedis(process.env);
+  // The engine is asked once: its answer can take a minute.
+  process.env[KIND_VARIABLE] = kind;
+  if (kind === "local") {
     return startLocalTestRedis(extraArgs);
   }
   // Loaded only here: the Docker client takes longer to load than a local Redis to start.
@@ -40,14 +25,12 @@ export async function startTestRedis(extraArgs: readonly string[] = []): Promise
   return startDockerTestRedis(extraArgs);
 }
 
-let choiceOfThisProcess: Promise<TestRedisKind> | undefined;
-
 /**
  * Decides between docker and local, in this order:
  * 1. ADRELAY_TEST_REDIS, if it is set.
  * 2. ADRELAY_REDIS_SERVER, if it is set: docker means docker, every other way means local.
- * 3. docker, if a Docker engine answers that has the image or can fetch it; otherwise local. The engine is asked once
- *    per process. Without an engine's socket the answer is immediate.
+ * 3. docker, if a Docker engine answers that has the image or can fetch it; otherwise local. Without an engine's socket
+ *    the answer is immediate.
  */
 export async function chooseTestRedis(env: NodeJS.ProcessEnv): Promise<TestRedisKind> {
   const kind = env[KIND_VARIABLE] ?? "";
@@ -61,11 +44,7 @@ export async function chooseTestRedis(env: NodeJS.ProcessEnv): Promise<TestRedis
   if (server !== "") {
     return server === "docker" ? "docker" : "local";
   }
-  if (!mayHaveEngine(env)) {
-    return "local";
-  }
-  choiceOfThisProcess ??= askEngine();
-  return choiceOfThisProcess;
+  return mayHaveEngine(env) ? askEngine() : "local";
 }
 
 /** Whether there is an engine to ask: an address in the environment, or a socket in one of the usual places. */
@@ -113,38 +92,4 @@ function wayAgain(server: RedisServer): string {
     return "docker";
   }
   return server.origin === "apt" ? "path" : server.origin;
-}
-
-/** There is no Redis for a test. The message says what was tried. */
-class RedisMissingError extends Error {
-  override readonly name = "RedisMissingError";
-}
-
-/** A server process of this machine, with its data in a temporary folder. */
-async function startLocalTestRedis(extraArgs: readonly string[]): Promise<TestRedis> {
-  const server = await findRedisServer({ log: () => {} });
-  if (server.kind === "none") {
-    throw new RedisMissingError(`tests need a Redis:\n${describeTried(server)}`);
-  }
-  const dir = mkdtempSync(join(tmpdir(), "adrelay-test-redis-"));
-  let running = await startRedis({ server, dir, choosePort: freeLanePort, extraArgs });
-  const { port, url } = running;
-  return {
-    url,
-    port,
-    crash: async () => {
-      running.kill("SIGKILL");
-      await running.exited;
-    },
-    stop: () => running.stop(),
-    restart: async () => {
-      running = await startRedis({ server, dir, port, extraArgs });
-    },
-    freeze: async () => running.kill("SIGSTOP"),
-    thaw: async () => running.kill("SIGCONT"),
-    dispose: async () => {
-      await running.stop();
-      rmSync(dir, { recursive: true, force: true });
-    },
-  };
 }

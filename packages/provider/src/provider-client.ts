@@ -91,7 +91,7 @@ export class ProviderClient {
   }
 
   /** Ends the calls that still run and closes all connections. Later calls fail without being sent. */
-  async close(): Promise<void> {
+  async stop(): Promise<void> {
     await this.#agent.destroy();
   }
 

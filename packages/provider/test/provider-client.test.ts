@@ -13,7 +13,7 @@ beforeEach(async () => {
   client = new ProviderClient();
 });
 afterEach(async () => {
-  await client.close();
+  await client.stop();
   await provider.close();
 });
 
@@ -184,7 +184,7 @@ test("a close ends the calls that were sent, and later calls are not sent", asyn
   provider.onAcknowledge(() => ({ kind: "hang" }));
   const running = acknowledge(provider.url, 5000);
   await eventually(() => expect(provider.posts).toHaveLength(1), 1000);
-  await client.close();
+  await client.stop();
   expect(await running).toEqual({ kind: "failed", stage: "after_send", code: "connection_lost" });
   expect(await acknowledge()).toEqual({ kind: "failed", stage: "before_send", code: "connection_lost" });
   expect(provider.posts).toHaveLength(1);

@@ -36,11 +36,12 @@ export {
   type Heartbeat,
   Lifecycle,
   Periodic,
+  PeriodicHeartbeat,
   type StopStep,
-  startHeartbeat,
 } from "./lifecycle.ts";
 export { createLogger, LOG_LEVELS, type LogLevel } from "./logger.ts";
 export { createHistogramWithExemplars, createRegistry } from "./metrics.ts";
+export { openTracing } from "./open-tracing.ts";
 export { createOpsApp, type OpsOptions, type ReadinessCheck } from "./ops-app.ts";
 export { connectRedis, type RedisRole } from "./redis.ts";
 export {
@@ -71,7 +72,6 @@ export {
 export {
   exemplarOf,
   NO_TRACING,
-  openTracing,
   type Span,
   type SpanAttributes,
   type SpanOptions,

@@ -1,8 +1,8 @@
 /**
- * Long-lived parts of a process: how they are stopped, and the two kinds that repeat something.
+ * Long-lived parts of a process: how they are started and stopped, and the two kinds that repeat something.
  *
- * A long-lived part has `start()` and `stop()`. Stop may be called more than once and before start. A part that was
- * stopped stays stopped.
+ * A long-lived part has `start()` and `stop()`. Stop may be called more than once, before start and during a start. Once it
+ * has resolved, nothing of the part runs. A part that was stopped stays stopped.
  */
 import type { Logger } from "pino";
 
@@ -13,6 +13,12 @@ export class CannotStartError extends Error {
 
 /** Stops one part. The signal fires when the part's time is up; nobody waits for the part after that. */
 export type StopStep = (signal: AbortSignal) => Promise<void> | void;
+
+/** A part with the contract above, such as a listener or a loop. */
+export interface LongLivedPart {
+  start(): Promise<void> | void;
+  stop: StopStep;
+}
 
 /** How much of the time that is left one part may use, unless it is the last part. */
 const STEP_SHARE_MAX = 0.8;
@@ -34,6 +40,14 @@ export class Lifecycle {
   /** True from the first stop on. Readiness fails from then on. */
   get isStopping(): boolean {
     return this.#stopping !== undefined;
+  }
+
+  /** Registers a part and starts it, unless the stop has begun. Rejects if the part can't start. */
+  async start(name: string, part: LongLivedPart): Promise<void> {
+    if (!this.isStopping) {
+      this.onStop(name, (signal) => part.stop(signal));
+      await part.start();
+    }
   }
 
   /** Registers how to stop a part that runs now. */
@@ -140,16 +154,35 @@ export interface Heartbeat {
 
 const HEARTBEAT_INTERVAL_MS = 1000;
 
-/** Beats once a second until the lifecycle stops. A beat that fails is not logged here: Redis' connection logs that. */
-export function startHeartbeat(heartbeat: Heartbeat, lifecycle: Lifecycle): void {
-  const beats = new Periodic(
-    () => heartbeat.beat(),
-    HEARTBEAT_INTERVAL_MS,
-    () => {},
-  );
-  lifecycle.onStop("heartbeat", async () => {
-    await beats.stop();
-    await heartbeat.leave();
-  });
-  beats.start();
+/**
+ * Beats from its start to its stop, once a second by default, and leaves at the stop. A beat that fails is not logged here:
+ * Redis' connection logs that.
+ */
+export class PeriodicHeartbeat {
+  readonly #heartbeat: Heartbeat;
+  readonly #beats: Periodic;
+  #stopping: Promise<void> | undefined;
+
+  constructor(heartbeat: Heartbeat, intervalMs = HEARTBEAT_INTERVAL_MS) {
+    this.#heartbeat = heartbeat;
+    this.#beats = new Periodic(
+      () => heartbeat.beat(),
+      intervalMs,
+      () => {},
+    );
+  }
+
+  start(): void {
+    this.#beats.start();
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#leave();
+    return this.#stopping;
+  }
+
+  async #leave(): Promise<void> {
+    await this.#beats.stop();
+    await this.#heartbeat.leave();
+  }
 }

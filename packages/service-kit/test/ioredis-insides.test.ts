@@ -1,13 +1,13 @@
 /** Each inside of ioredis that src/ioredis/ reaches into. A failure here says what an upgrade of ioredis has changed. */
 import { readFileSync } from "node:fs";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
+import { manifestsThatName } from "@adrelay/testkit";
 import { Command, Redis } from "ioredis";
 import installed from "ioredis/package.json" with { type: "json" };
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import manifest from "../package.json" with { type: "json" };
 import { connectRedis, guardRedis, type RedisRole } from "../src/index.ts";
-import { manifestsThatName } from "./manifests.ts";
 
 const log = pino({ level: "silent" });
 let server: TestRedis;

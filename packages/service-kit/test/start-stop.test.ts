@@ -12,8 +12,11 @@ import {
   HttpServer,
   Lifecycle,
   Periodic,
-  startHeartbeat,
+  PeriodicHeartbeat,
+  type RedisRole,
 } from "../src/index.ts";
+import { OtelTracing } from "../src/otel-tracing.ts";
+import { waitForRedis } from "../src/redis.ts";
 
 const log = pino({ level: "silent" });
 
@@ -46,15 +49,8 @@ startStopSuite(
     const lifecycle = new Lifecycle(log);
     const part = makePeriodic();
     return {
-      start: () => {
-        part.start();
-        lifecycle.onStop("the part", part.stop);
-      },
-      // A stop before any start has nothing to stop; the part itself must then refuse to start.
-      stop: async () => {
-        await lifecycle.stop(1000);
-        await part.stop();
-      },
+      start: () => lifecycle.start("the part", part),
+      stop: () => lifecycle.stop(1000),
       isRunning: part.isRunning,
     };
   },
@@ -86,6 +82,34 @@ afterEach(() => {
 });
 afterAll(() => redis.dispose());
 
+/** A connection begins to connect when it is made, and ends when it is disconnected. */
+function makeConnection(role: RedisRole) {
+  const connection = connectRedis(redis.url, role, log);
+  return {
+    start: () => waitForRedis(connection, 100),
+    stop: async () => {
+      if (connection.status !== "end") {
+        // Not `once` of node:events: it would reject if the handshake fails because of the stop.
+        const ended = new Promise((resolve) => connection.once("end", resolve));
+        connection.disconnect();
+        await ended;
+      }
+    },
+    isRunning: () => connection.status === "ready",
+  };
+}
+
+for (const role of ["request", "worker", "subscriber"] as const) {
+  startStopSuite(`a Redis connection of role ${role}`, () => makeConnection(role), {
+    isRunning: (part) => part.isRunning(),
+  });
+}
+
+startStopSuite("tracing", () => {
+  const tracing = new OtelTracing("a test", log);
+  return { start: () => tracing.startSpan({ name: "n", kind: "internal" }), stop: () => tracing.stop() };
+});
+
 startStopSuite(
   "the durability guard",
   async () => {
@@ -107,6 +131,16 @@ startStopSuite(
   { isRunning: (part) => part.isRunning() },
 );
 
+startStopSuite(
+  "a heartbeat",
+  () => {
+    const task = makeTask();
+    const heartbeat = new PeriodicHeartbeat({ beat: task.run, leave: async () => {} }, 1);
+    return { start: () => heartbeat.start(), stop: () => heartbeat.stop(), isRunning: task.isRunning };
+  },
+  { isRunning: (part) => part.isRunning() },
+);
+
 test("a heartbeat beats until its lifecycle stops, and then leaves once", async () => {
   let beats = 0;
   let leaves = 0;
@@ -119,10 +153,19 @@ test("a heartbeat beats until its lifecycle stops, and then leaves once", async 
       leaves += 1;
     },
   };
-  startHeartbeat(heartbeat, lifecycle);
+  const periodic = new PeriodicHeartbeat(heartbeat);
+  await lifecycle.start("heartbeat", periodic);
   await eventually(() => expect(beats).toBeGreaterThan(0));
-  await Promise.all([lifecycle.stop(1000), lifecycle.stop(1000)]);
+  await Promise.all([lifecycle.stop(1000), lifecycle.stop(1000), periodic.stop()]);
   expect(leaves).toBe(1);
+});
+
+test("a lifecycle that stops starts no further part", async () => {
+  const lifecycle = new Lifecycle(log);
+  const task = makeTask();
+  await lifecycle.stop(1000);
+  await lifecycle.start("late", new Periodic(task.run, 1, () => {}));
+  expect(await task.isRunning()).toBe(false);
 });
 
 test("a server that was stopped can't be started again, and its port is free", async () => {

@@ -83,8 +83,8 @@ export interface Store {
   queueDepths(): Promise<QueueDepths>;
   /** A process' own metrics with those of the ledger; without the latter while Redis can't be asked. */
   collectMetrics(own: Registry, publishers: readonly PublisherId[]): Promise<Registry>;
-  /** Closes the queue. The connections belong to the caller. */
-  close(): Promise<void>;
+  /** Stops the queue; to be called after the stop of the deliveries. The connections belong to the caller. */
+  stop(): Promise<void>;
 }
 
 const NO_LOG: StoreLog = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -131,7 +131,7 @@ export function assembleStore(parts: StoreParts): Store {
         return own;
       }
     },
-    close: () => queue.close(),
+    stop: () => queue.stop(),
   };
 }
 

@@ -23,7 +23,7 @@ export function openTestQueue(redis: Redis, onStop: (stop: () => Promise<void>) 
   const { queue, keys } = parts;
   const { queuePrefix } = keys;
   const bare = new Queue(QUEUE_NAME, { connection: redis, prefix: queuePrefix });
-  onStop(() => queue.close());
+  onStop(() => queue.stop());
   onStop(() => bare.close());
   const errors: unknown[] = [];
   const work = (handle: Handle, concurrency = 5) => {

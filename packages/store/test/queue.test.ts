@@ -272,7 +272,7 @@ test("a queue whose first question to Redis got no answer works once Redis answe
   await expect(queue.depths()).rejects.toThrow("timed out");
   proxy.setReplyDelay(0);
   await eventually(async () => expect(await queue.depths()).toEqual(NO_JOBS));
-  await queue.close();
+  await queue.stop();
   client.disconnect();
   await proxy.close();
 });

@@ -8,6 +8,7 @@ export {
   type Samples,
   sumOf,
 } from "./inspection.ts";
+export { manifestsThatName } from "./manifests.ts";
 export { type CollectedSpan, type OtlpCollector, startOtlpCollector } from "./otlp-collector.ts";
 export {
   type AppName,

@@ -12,6 +12,8 @@ interface CatalogWatchDeps {
   readonly intervalMs: number;
   readonly current: CurrentCatalog;
   readonly log: Logger;
+  /** Whether SIGHUP reloads, as with other servers. If not, it ends the process. */
+  readonly reloadsOnHangUp: boolean;
   read(file: string): Promise<CatalogResult>;
   onOutcome(outcome: ReloadOutcome): void;
 }
@@ -36,12 +38,12 @@ export class CatalogWatch {
   /** The file's state at the last read, and at the last check. */
   #readState = "";
   #seenState = "";
+  #starting: Promise<void> | undefined;
   #reloading: Promise<void> = Promise.resolve();
+  #isStopped = false;
 
-  private constructor(deps: CatalogWatchDeps, readState: string) {
+  constructor(deps: CatalogWatchDeps) {
     this.#deps = deps;
-    this.#readState = readState;
-    this.#seenState = readState;
     this.#polling = new Periodic(
       () => this.#check(),
       deps.intervalMs,
@@ -50,18 +52,38 @@ export class CatalogWatch {
   }
 
   /** Watches a file whose ads are in force already. This process must have read it since its start. */
-  static async start(deps: CatalogWatchDeps): Promise<CatalogWatch> {
-    // If the file changed since the start of the process, it may have been read before the change: read it again.
-    const watch = new CatalogWatch(
-      deps,
-      (await hasChangedSinceStart(deps.file)) ? "" : await stateOf(deps.file),
-    );
-    watch.#polling.start();
-    return watch;
+  start(): Promise<void> {
+    this.#starting ??= this.#start();
+    return this.#starting;
   }
 
+  /** Resolves once the current reload has ended. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    process.off("SIGHUP", this.#onHangUp);
+    await this.#polling.stop();
+    await this.#reloading;
+  }
+
+  async #start(): Promise<void> {
+    const { file, reloadsOnHangUp } = this.#deps;
+    // If the file changed since the start of the process, it may have been read before the change: read it again.
+    if (!(await hasChangedSinceStart(file))) {
+      this.#readState = await stateOf(file);
+      this.#seenState = this.#readState;
+    }
+    if (!this.#isStopped) {
+      this.#polling.start();
+      if (reloadsOnHangUp) {
+        process.on("SIGHUP", this.#onHangUp);
+      }
+    }
+  }
+
+  readonly #onHangUp = () => void this.#reload();
+
   /** Reads the file now, whether it changed or not. */
-  reload(): Promise<void> {
+  #reload(): Promise<void> {
     this.#reloading = this.#reloading.then(async () => {
       this.#readState = await stateOf(this.#deps.file);
       await this.#replace().catch((err) => this.#deps.log.warn({ event: "catalog_watch_failed", err }));
@@ -69,17 +91,12 @@ export class CatalogWatch {
     return this.#reloading;
   }
 
-  async stop(): Promise<void> {
-    await this.#polling.stop();
-    await this.#reloading;
-  }
-
   async #check(): Promise<void> {
     const state = await stateOf(this.#deps.file);
     const isSettled = state === this.#seenState;
     this.#seenState = state;
     if (isSettled && state !== this.#readState) {
-      await this.reload();
+      await this.#reload();
     }
   }
 

@@ -23,20 +23,28 @@ export class OutcomeWaiters {
   readonly #channel = `adrelay:outcomes:${randomUUID()}`;
   readonly #listeners = new Map<AdResponseId, Set<Listener>>();
   readonly #stopped = new AbortController();
+  #starting: Promise<unknown> | undefined;
 
   constructor(redis: Redis) {
     this.#redis = redis;
-    redis.on("message", (_channel: string, message: string) => this.#hear(message));
   }
 
-  /** Subscribes; ioredis does so again after each reconnection. */
+  /** Subscribes; ioredis does so again after each reconnection. Resolves once Redis has confirmed it. */
   async start(): Promise<void> {
-    await this.#redis.subscribe(this.#channel);
+    if (!this.#stopped.signal.aborted) {
+      this.#starting ??= this.#redis.on("message", this.#hear).subscribe(this.#channel);
+      await this.#starting;
+    }
   }
 
-  /** Ends all waits now: their acknowledgments are stored, and their callers are told so. */
+  /** Ends all waits now: their acknowledgments are stored, and their callers are told so. Later waits end immediately. */
   stop(): void {
     this.#stopped.abort();
+    this.#redis.off("message", this.#hear);
+    if (this.#starting !== undefined) {
+      // Not awaited: Redis may be away. The subscription ends with the connection at the latest.
+      this.#redis.unsubscribe(this.#channel).catch(() => {});
+    }
   }
 
   /** Begins to listen for one ad response. To be called before its job is queued, so that no notice is missed. */
@@ -81,14 +89,14 @@ export class OutcomeWaiters {
     }
   }
 
-  #hear(message: string): void {
+  readonly #hear = (_channel: string, message: string): void => {
     const notice = parseNotice(message);
     if (notice !== undefined) {
       for (const listener of this.#listeners.get(notice.adResponseId) ?? []) {
         listener(notice);
       }
     }
-  }
+  };
 }
 
 function parseNotice(message: string): OutcomeNotice | undefined {

@@ -327,8 +327,8 @@ export class PendingWork {
     this.#running.add(tracked);
   }
 
-  /** Resolves once nothing is running any more. */
-  async settled(): Promise<void> {
+  /** Resolves once nothing is running any more. Nothing is cancelled. */
+  async stop(): Promise<void> {
     while (this.#running.size > 0) {
       await Promise.all(this.#running);
     }

@@ -55,7 +55,8 @@ export class JobScriptError extends Error {
   override readonly name = "JobScriptError";
 }
 
-const QUEUE_JOB_KEY_COUNT = 9;
+/** How many keys BullMQ's script for adding a job takes. */
+export const QUEUE_JOB_KEY_COUNT = 9;
 /** Keys, packed arguments, data, packed options. */
 const addCommandSchema = z.object({
   name: z.string().startsWith("addStandardJob:"),
@@ -98,7 +99,8 @@ function recordAddCommand(queue: Queue, options: JobsOptions): unknown {
   return recorded.command;
 }
 
-const ADD_FUNCTIONS = { from: "\n-- Includes", to: "\nif parentKey ~= nil then" };
+/** Where that script defines its functions. */
+export const ADD_FUNCTIONS = { from: "\n-- Includes", to: "\nif parentKey ~= nil then" };
 
 function queueJobLua(addStandardJob: string, packedOptions: Uint8Array): string {
   return `local addStandardJob = ${asFunction(addStandardJob, ADD_FUNCTIONS)}
@@ -110,10 +112,11 @@ end
 `;
 }
 
-const COMPLETE_KEY_COUNT = 14;
+/** How many keys BullMQ's script for completing a job takes. */
+export const COMPLETE_KEY_COUNT = 14;
 /** Where BullMQ's script has the job's key among its keys, and what differs by job among its arguments. */
-const JOB_KEY_AT = 12;
-const ARGS_AT = { jobId: 1, timestamp: 2, fetchNext: 6, options: 8 } as const;
+export const JOB_KEY_AT = 12;
+export const ARGS_AT = { jobId: 1, timestamp: 2, fetchNext: 6, options: 8 } as const;
 
 /** Throws if this BullMQ completes jobs by another script, or by one that takes another number of keys. */
 export function loadCompleteScript(): string {
@@ -155,7 +158,8 @@ ${FETCHED_JOB}`;
   return { lua, keys, jobPrefix };
 }
 
-const COMPLETE_FUNCTIONS = { from: "", to: "\nlocal jobIdKey = KEYS[" };
+/** Where that script defines its functions: from its beginning on. */
+export const COMPLETE_FUNCTIONS = { from: "", to: "\nlocal jobIdKey = KEYS[" };
 
 /** A reply's first member is the job's fields and values. A job's data begin with the version and the ad response. */
 const FETCHED_JOB = `local function fetchedJob(reply)

@@ -38,10 +38,16 @@ export const JOB_OPTIONS = {
   stackTraceLimit: 0,
 } as const satisfies JobsOptions;
 
+/** A call came after the stop. Its caller should have been stopped before. */
+class QueueStoppedError extends Error {
+  override readonly name = "QueueStoppedError";
+  override readonly message = "the queue is stopped";
+}
+
 export class DeliveryQueue {
   readonly #options: QueueOptions;
   #queue: Queue;
-  #isClosed = false;
+  #isStopped = false;
 
   constructor(options: QueueOptions) {
     this.#options = options;
@@ -112,9 +118,9 @@ export class DeliveryQueue {
     return { waiting: of("waiting"), active: of("active"), delayed: of("delayed"), failed: of("failed") };
   }
 
-  /** Closes the queue. Its connection belongs to the caller. */
-  async close(): Promise<void> {
-    this.#isClosed = true;
+  /** Lets go of the connection, which belongs to the caller. Later calls reject. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
     await this.#queue.close();
   }
 
@@ -133,12 +139,15 @@ export class DeliveryQueue {
    * call rejects, and the next one gets a new queue.
    */
   async #ready(): Promise<Queue> {
+    if (this.#isStopped) {
+      throw new QueueStoppedError();
+    }
     const queue = this.#queue;
     try {
       await queue.waitUntilReady();
       return queue;
     } catch (error) {
-      if (this.#queue === queue && !this.#isClosed) {
+      if (this.#queue === queue && !this.#isStopped) {
         this.#queue = openQueue(this.#options);
         // It only removes its listeners from the connection, which is the caller's.
         queue.close().catch(() => {});

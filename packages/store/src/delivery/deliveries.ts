@@ -101,12 +101,17 @@ export class Deliveries {
     return this.#worker?.isConsuming ?? false;
   }
 
-  /** Takes no more jobs and waits for the running attempts. It has no bound of its own: the caller needs one. */
+  /**
+   * Takes no more jobs and waits for the running attempts. It has no bound of its own: the caller needs one. While Redis is
+   * away it doesn't wait: no outcome can be booked, and the running jobs will be delivered again.
+   */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    // Without Redis no outcome can be booked, and the worker would wait for it: the running jobs are delivered again.
+    const stopped = this.#worker?.stop();
     if (this.#parts.waiting?.redis.status === "ready") {
-      await this.#worker?.stop();
+      await stopped;
+    } else {
+      stopped?.catch((err: unknown) => this.#parts.log.debug({ event: "queue_error", err }));
     }
   }
 

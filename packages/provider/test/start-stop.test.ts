@@ -1,0 +1,38 @@
+/** The provider's client keeps the contract of start and stop. It has nothing to start but calls. */
+import { type ScriptedProvider, startScriptedProvider } from "@adrelay/testkit";
+import { startStopSuite } from "@adrelay/testkit/start-stop-suite";
+import { afterAll, beforeAll } from "vitest";
+import { ProviderClient } from "../src/index.ts";
+
+let provider: ScriptedProvider;
+
+beforeAll(async () => {
+  provider = await startScriptedProvider();
+  provider.onStart(() => ({ kind: "hang" }));
+});
+afterAll(() => provider.close());
+
+startStopSuite(
+  "the provider's client",
+  () => {
+    const client = new ProviderClient();
+    let running = 0;
+    return {
+      start: () => {
+        const { reply } = client.startInjection({
+          account: { url: provider.url, apiKey: "k", apiKeyHeader: "X-Key" },
+          body: "{}",
+          requestId: "r",
+          timeoutMs: 60_000,
+        });
+        running += 1;
+        void reply.then(() => {
+          running -= 1;
+        });
+      },
+      stop: () => client.stop(),
+      isRunning: () => running > 0,
+    };
+  },
+  { isRunning: (part) => part.isRunning() },
+);

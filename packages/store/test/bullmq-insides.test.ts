@@ -1,0 +1,268 @@
+/** Each inside of BullMQ that src/bullmq/ reaches into. A failure here says what an upgrade of BullMQ has changed. */
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
+import { eventually, manifestsThatName } from "@adrelay/testkit";
+import {
+  createRedisBackend,
+  ErrorCode,
+  type Job,
+  type JobJson,
+  type Processor,
+  Queue,
+  type RedisQueueBackend,
+  raw2NextJobData,
+  Worker,
+} from "bullmq";
+import installed from "bullmq/package.json" with { type: "json" };
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { z } from "zod";
+import manifest from "../package.json" with { type: "json" };
+import {
+  ADD_FUNCTIONS,
+  ARGS_AT,
+  COMPLETE_FUNCTIONS,
+  COMPLETE_KEY_COUNT,
+  JOB_KEY_AT,
+  learnQueueJob,
+  QUEUE_JOB_KEY_COUNT,
+} from "../src/bullmq/job-scripts.ts";
+import { asFunction, loadShippedScript, type OwnFunctions } from "../src/bullmq/shipped-scripts.ts";
+
+let server: TestRedis;
+let redis: Redis;
+
+beforeAll(async () => {
+  server = await startTestRedis();
+  redis = new Redis(server.url, { maxRetriesPerRequest: null });
+});
+afterAll(async () => {
+  redis.disconnect();
+  await server.dispose();
+});
+
+const SCRIPTS = [
+  { name: "addStandardJob", keyCount: QUEUE_JOB_KEY_COUNT, functions: ADD_FUNCTIONS, packed: [1, 3] },
+  {
+    name: "moveToFinished",
+    keyCount: COMPLETE_KEY_COUNT,
+    functions: COMPLETE_FUNCTIONS,
+    packed: [ARGS_AT.options],
+  },
+] as const;
+
+function openQueue(): Queue {
+  const queue = new Queue("insides", { connection: redis, prefix: randomUUID() });
+  onTestFinished(() => queue.close());
+  return queue;
+}
+
+/** What a worker of BullMQ's own has called, in this order. */
+type Call =
+  | { readonly kind: "move_to_active" }
+  | { readonly kind: "create_job"; readonly json: JobJson; readonly jobId: string }
+  | { readonly kind: "move_to_completed"; readonly args: readonly unknown[]; readonly result: unknown };
+
+/** BullMQ's worker, overridden in the places where ours is. It records what happens there, and changes nothing. */
+function work(queue: Queue, run: Processor) {
+  const calls: Call[] = [];
+  class RecordingWorker extends Worker {
+    protected override createJob(json: JobJson, jobId: string): Job {
+      calls.push({ kind: "create_job", json, jobId });
+      return super.createJob(json, jobId);
+    }
+
+    protected override moveToActive(...args: Parameters<Worker["moveToActive"]>): Promise<Job> {
+      calls.push({ kind: "move_to_active" });
+      return super.moveToActive(...args);
+    }
+  }
+  const worker = new RecordingWorker(
+    queue.name,
+    run,
+    { connection: redis, prefix: queue.opts.prefix ?? "", removeOnComplete: { count: 0 } },
+    (name, options, connections) => {
+      const backend: RedisQueueBackend = createRedisBackend(name, options, connections);
+      const moveToCompleted = backend.moveToCompleted.bind(backend);
+      backend.moveToCompleted = async (...args) => {
+        const completed = await moveToCompleted(...args);
+        calls.push({ kind: "move_to_completed", args, result: completed.result });
+        return completed;
+      };
+      return backend;
+    },
+  );
+  onTestFinished(() => worker.close());
+  return { worker, calls };
+}
+
+test("the installed BullMQ is the version that the folder was written for", () => {
+  expect(installed.version).toBe(manifest.dependencies.bullmq);
+  const readme = readFileSync(new URL("../src/bullmq/README.md", import.meta.url), "utf8");
+  expect(readme).toContain(`Written for BullMQ ${installed.version}.`);
+});
+
+test("every package pins exactly this BullMQ", () => {
+  const pins = manifestsThatName("bullmq");
+  expect(pins.length).toBeGreaterThan(1);
+  expect(pins.filter(({ range }) => range !== installed.version)).toEqual([]);
+});
+
+test.each(SCRIPTS)("the module of BullMQ's scripts has $name, with $keyCount keys", ({ name, keyCount }) => {
+  expect(loadShippedScript(name, keyCount)).toContain(`KEYS[${keyCount}]`);
+  expect(() => loadShippedScript(name, keyCount + 1)).toThrow();
+});
+
+/** A script without its comments, in which Lua code is mentioned as well. */
+function codeOf(lua: string): string {
+  return lua.replaceAll(/--\[\[[\s\S]*?\]\]|--.*/g, "");
+}
+
+function cut(script: string, { from, to }: OwnFunctions) {
+  const start = script.indexOf(from);
+  const end = script.indexOf(to, start);
+  return { start, end, functions: script.slice(start, end) };
+}
+
+test.each(SCRIPTS)("$name can be cut: its functions read neither keys nor arguments", (script) => {
+  const shipped = loadShippedScript(script.name, script.keyCount);
+  const { start, end, functions } = cut(shipped, script.functions);
+  expect(start).toBeGreaterThanOrEqual(0);
+  expect(end).toBeGreaterThan(start);
+  expect(shipped.indexOf(script.functions.to, end + 1)).toBe(-1);
+  expect(codeOf(functions)).toContain("\nlocal function ");
+  expect(codeOf(functions)).not.toMatch(/\b(KEYS|ARGV)\b/);
+  const rest = shipped.slice(0, start) + shipped.slice(end);
+  expect(codeOf(rest)).not.toMatch(/\bfunction\b/);
+  const ours = asFunction(shipped, script.functions);
+  expect(ours.indexOf("return function(KEYS, ARGV)")).toBeGreaterThan(ours.lastIndexOf("\nlocal function "));
+});
+
+test.each(SCRIPTS)("$name unpacks its packed arguments by cmsgpack.unpack", ({ name, keyCount, packed }) => {
+  const shipped = codeOf(loadShippedScript(name, keyCount));
+  const unpacked = [...shipped.matchAll(/cmsgpack\.unpack\(ARGV\[(\d+)\]\)/g)].map(([, at]) => Number(at));
+  expect(unpacked).toEqual(packed);
+});
+
+test("a job is added by one command: the script's keys, packed arguments, data, packed options", () => {
+  const queue = openQueue();
+  const { keys, jobPrefix, lua } = learnQueueJob(queue, { attempts: 77_777 });
+  const names = ["wait", "paused", "meta", "id", "completed", "delayed", "active", "events", "marker"];
+  expect(keys).toEqual(names.map((name) => queue.toKey(name)));
+  expect(jobPrefix).toBe(queue.toKey(""));
+  expect(lua).toContain("local jobOptions = cmsgpack.unpack('");
+});
+
+test("moveToCompletedArgs has the job's key and what differs by job in the places that our script fills", () => {
+  const queue = openQueue();
+  const { worker } = work(queue, async () => {});
+  const backend = worker.backend as RedisQueueBackend;
+  const job: Parameters<RedisQueueBackend["moveToCompletedArgs"]>[0] = worker["createJob"](
+    { id: "the-job", name: "n", data: "{}" } as JobJson,
+    "the-job",
+  );
+  const fetching = backend.moveToCompletedArgs(job, "null", { count: 0 }, "the-token", true);
+  const stopping = backend.moveToCompletedArgs(job, "null", { count: 0 }, "the-token", false);
+  const argOf = (command: readonly unknown[], at: number) => command[COMPLETE_KEY_COUNT + at - 1];
+  expect(fetching[JOB_KEY_AT - 1]).toBe(queue.toKey("the-job"));
+  expect(fetching.slice(0, COMPLETE_KEY_COUNT).filter((key) => String(key).includes("the-job"))).toHaveLength(
+    1,
+  );
+  expect(argOf(fetching, ARGS_AT.jobId)).toBe("the-job");
+  expect(Math.abs(Number(argOf(fetching, ARGS_AT.timestamp)) - Date.now())).toBeLessThan(5000);
+  expect([argOf(fetching, ARGS_AT.fetchNext), argOf(stopping, ARGS_AT.fetchNext)]).toEqual([1, 0]);
+  expect(String(argOf(fetching, ARGS_AT.options))).toContain("the-token");
+});
+
+test("a worker fetches by moveToActive first, and then by moveToCompleted with the arguments that ours reads", async () => {
+  const queue = openQueue();
+  await queue.addBulk(["first", "second"].map((name) => ({ name, data: { text: name } })));
+  const results = [{ answer: 1 }, { answer: 2 }];
+  const { calls, worker } = work(queue, async (job) => results[job.name === "first" ? 0 : 1]);
+  await eventually(() => expect(calls.filter(({ kind }) => kind === "move_to_completed")).toHaveLength(2));
+  await worker.close();
+  const created = calls.filter((call) => call.kind === "create_job");
+  const [completed, last] = calls.filter((call) => call.kind === "move_to_completed");
+  expect(calls.slice(0, 4).map(({ kind }) => kind)).toEqual([
+    "move_to_active",
+    "create_job",
+    "move_to_completed",
+    "create_job",
+  ]);
+  const [job, result, , token, fetchNext] = completed?.args ?? [];
+  expect(job).toMatchObject({ name: "first", id: created[0]?.jobId, token });
+  expect([token, fetchNext]).toEqual([expect.any(String), true]);
+  // The handler's result itself, and the fetched job's JSON itself: ours puts something into each.
+  expect(result).toBe(results[0]);
+  const [json, nextId] = z.array(z.unknown()).parse(completed?.result);
+  expect(created[1]?.json).toBe(json);
+  expect([nextId, created[1]?.json.data]).toEqual([created[1]?.jobId, '{"text":"second"}']);
+  expect(last?.result).toEqual(expect.not.arrayContaining([expect.objectContaining({ name: "second" })]));
+});
+
+test("a job made from data that aren't JSON raises a SyntaxError, and its data can be let go", () => {
+  const { worker } = work(openQueue(), async () => {});
+  const json = { id: "1", name: "n", data: '{"a":1}' } as JobJson;
+  expect(() => worker["createJob"]({ ...json, data: "no json" }, "1")).toThrow(SyntaxError);
+  const job = worker["createJob"](json, "1");
+  expect(job.data).toEqual({ a: 1 });
+  job.data = undefined;
+  job.returnvalue = undefined;
+  expect([job.data, job.returnvalue]).toEqual([undefined, undefined]);
+});
+
+test("raw2NextJobData makes a fetched job of a reply, and nothing of an empty one", () => {
+  const [job, ...rest] = raw2NextJobData([["name", "hash", "data", '{"v":1}'], "the-job", 0, 5]);
+  expect(job).toMatchObject({ name: "hash", data: '{"v":1}' });
+  expect(rest).toEqual(["the-job", 0, 5]);
+  expect(raw2NextJobData([0, 0, 0, 0])[0]).toBeFalsy();
+});
+
+test("finishedErrors makes an error with the script's code, and a backend says whether it closes", async () => {
+  const { worker } = work(openQueue(), async () => {});
+  const backend = worker.backend as RedisQueueBackend;
+  const error = backend.finishedErrors({
+    code: ErrorCode.JobLockNotExist,
+    jobId: "the-job",
+    command: "moveToFinished",
+    state: "active",
+  });
+  expect(error).toMatchObject({ code: -2, message: expect.stringContaining("the-job") });
+  expect([worker.closing, backend.closing]).toEqual([undefined, undefined]);
+  await worker.close();
+  expect(worker.closing).toBeDefined();
+  expect(backend.closing).toBeDefined();
+});
+
+test("a job is a hash, a running one is in the list `active`, a failed one in the sorted set `failed`", async () => {
+  const queue = openQueue();
+  const { id = "" } = await queue.add("only", {});
+  expect(await redis.hget(queue.toKey(id), "name")).toBe("only");
+  const place = Promise.withResolvers<unknown>();
+  const { worker } = work(queue, async () => {
+    place.resolve(await redis.lpos(queue.toKey("active"), id));
+    throw new TypeError("failed");
+  });
+  expect(await place.promise).toBe(0);
+  await eventually(async () => expect(await redis.zscore(queue.toKey("failed"), id)).not.toBeNull());
+  await worker.close();
+});
+
+test("a job that is made from its id only can be retried", async () => {
+  const queue = openQueue();
+  const { id = "" } = await queue.add("only", { text: "kept" });
+  const { worker } = work(queue, async () => {
+    throw new TypeError("failed");
+  });
+  await eventually(async () => expect(await queue.getFailedCount()).toBe(1));
+  await worker.close();
+  await new worker["Job"](queue, "", {}, {}, id).retry("failed", {
+    resetAttemptsMade: true,
+    resetAttemptsStarted: true,
+  });
+  expect(await queue.getJob(id)).toMatchObject({ name: "only", data: { text: "kept" }, attemptsMade: 0 });
+  await expect(new worker["Job"](queue, "", {}, {}, "none").retry("failed")).rejects.toMatchObject({
+    code: ErrorCode.JobNotExist,
+  });
+});
