@@ -30,8 +30,9 @@ export interface PlanOptions {
 const JOB_LOCK_MS = 11_000;
 const CLOCK_SKEWS_MS = [-300_000, -30_000, 30_000, 300_000];
 /**
- * A delayed job waits by the clock of the worker that delayed it. If that clock was ahead, the job comes too late. Other
- * workers bring it back within seconds, in rare cases within two minutes. So in short runs no worker's clock is ahead.
+ * A delayed job waits by the clock of the worker that delayed it. If that clock was ahead, the job comes too late.
+ * Other workers bring it back within seconds, in rare cases within two minutes. So in short runs no worker's clock is
+ * ahead.
  */
 const WORKER_AHEAD_FROM_MS = 120_000;
 const BROUGHT_BACK_WITHIN_MS = 120_000;

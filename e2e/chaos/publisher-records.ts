@@ -1,4 +1,6 @@
-/** The publishers' own records: each ad response that they got or asked about, what they sent, and how it was answered. */
+/**
+ * The publishers' own records: each ad response that they got or asked about, what they sent, and how it was answered.
+ */
 import type { Account } from "./fault.ts";
 
 export interface AdRecord {

@@ -1,4 +1,6 @@
-/** What a run runs: four apps, a Redis, a provider, and a proxy for each app's connections to Redis and to the provider. */
+/**
+ * What a run runs: four apps, a Redis, a provider, and a proxy for each app's connections to Redis and to the provider.
+ */
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

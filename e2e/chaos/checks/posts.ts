@@ -76,9 +76,9 @@ const CLOCK_TOLERANCE_MS = 5;
 
 /**
  * A worker reads the entry before each attempt, so nothing is posted after the end was booked (invariants 3 and 5). The
- * one exception is an attempt that was under way in a second worker: one that lost its lock on the job, or whose answers
- * got lost. So a fault that can cause this must have run before the late post. And the late post must come within the
- * time limit of an attempt, not counting the time of such faults.
+ * one exception is an attempt that was under way in a second worker: one that lost its lock on the job, or whose
+ * answers got lost. So a fault that can cause this must have run before the late post. And the late post must come
+ * within the time limit of an attempt, not counting the time of such faults.
  */
 function latePostFault(ad: AdEvidence, timeline: Timeline): string | undefined {
   const { posts } = ad;
