@@ -13,7 +13,7 @@ export type Authenticate = (request: Request) => Publisher | undefined;
  * Keys are compared as SHA-256 digests, each in constant time and all of them on every request. So the time reveals nothing
  * about how close a guess is.
  *
- * @param headers names of the headers in which a key is looked for, in order
+ * @param headers names of the headers that may contain a key, in order
  */
 export function makeAuthenticate(publishers: readonly Publisher[], headers: readonly string[]): Authenticate {
   const names = headers.map((name) => name.toLowerCase());

@@ -46,7 +46,7 @@ export function createPublicApp(deps: PublicAppDeps): Express {
   return app;
 }
 
-/** The one line, the one observation and the span of a request. */
+/** Writes a request's one log line, observes its duration and describes its span. */
 function reportRequest({ metrics, log }: PublicAppDeps, finished: FinishedRequest): void {
   const { method, requestId, status, durationMs, response } = finished;
   const fields = requestContextOf(response).logFields;

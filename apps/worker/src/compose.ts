@@ -109,7 +109,7 @@ function openBreakers({ config, log, registry }: Base, { store }: Adapters): Cir
   });
 }
 
-/** The first attempt must know what other workers have learned. Bounded: Redis may be away. */
+/** The first attempt must know what other workers have learned. Bounded, because Redis may be down. */
 async function learnFirst(breakers: CircuitBreakers, log: Logger): Promise<void> {
   const learned = breakers.retryNow().catch((err: unknown) => log.warn({ event: "release_failed", err }));
   await withDeadline(learned, FIRST_RELEASE_TIMEOUT_MS);

@@ -1,4 +1,4 @@
-/** The one log line of an attempt, and its metrics, once it was booked. */
+/** The one log line of an attempt, and its metrics, after it was booked. */
 import { parseTraceContext } from "@adrelay/contract";
 import type { SettledAttempt, Settlement } from "@adrelay/store";
 import type { Logger } from "pino";
@@ -20,8 +20,8 @@ export function reportAttempt({ log, metrics }: ReportDeps, { due, made, booked 
     metrics.lag.observe({ value, exemplarLabels });
   }
   const requestTraceId = parseTraceContext(job.traceparent)?.traceId;
-  const isLastWord = event === "deliver" || event === "refuse";
-  log[isLastWord ? "info" : "warn"]({
+  const isFinal = event === "deliver" || event === "refuse";
+  log[isFinal ? "info" : "warn"]({
     event: "attempt",
     outcome: event,
     code,
@@ -32,7 +32,7 @@ export function reportAttempt({ log, metrics }: ReportDeps, { due, made, booked 
     publisher: job.publisher,
     request_id: job.requestId,
     trace_id: requestTraceId,
-    // Only if it isn't the request's.
+    // Only if the attempt has its own trace.
     attempt_trace_id: trace.own === requestTraceId ? undefined : trace.own,
     attempt: entry.attempts + 1,
     probe: isProbe,

@@ -1,4 +1,4 @@
-/** The worker's own metrics. Those of the ledger are the same on every replica (packages/store/src/metrics). */
+/** The worker's own metrics. The ledger's metrics are the same on every replica (packages/store/src/metrics). */
 import { CIRCUIT_REASONS } from "@adrelay/core";
 import { createHistogramWithExemplars } from "@adrelay/service-kit";
 import type { CircuitState, Settlement } from "@adrelay/store";
@@ -62,7 +62,7 @@ export function createCircuitMetrics(registry: Registry, providers: readonly str
   });
   const parked = new Gauge({
     name: "adrelay_provider_waiting_acknowledgments",
-    help: "Queued acknowledgments that are parked until their provider takes attempts again.",
+    help: "Parked acknowledgments: queued, and waiting until their circuit breaker lets them go.",
     labelNames: ["provider"],
     registers,
   });

@@ -38,7 +38,7 @@ export function decideCircuit(phase: CircuitPhase, event: CircuitEvent): Circuit
 /** What one attempt says about its provider, as opposed to its acknowledgment. */
 export type ProviderHealth =
   | { readonly kind: "healthy" }
-  /** A single failure proves nothing; many do. */
+  /** A failure that may be the provider's. Only many of them show that it is down. */
   | { readonly kind: "failing"; readonly holdMs: number }
   /** `isCertain`: 401 is about the key (RFC 9110, section 15.5.2); 403 may be about this acknowledgment only. */
   | { readonly kind: "refusing"; readonly isCertain: boolean }

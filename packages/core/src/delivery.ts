@@ -37,7 +37,7 @@ export type DeliveryOutcome =
     }
   | {
       readonly kind: "retry";
-      /** `slow`: the key is wrong, not the acknowledgment, so haste doesn't help. */
+      /** `slow`: the key is wrong, not the acknowledgment, so an early retry doesn't help. */
       readonly pace: "scheduled" | "slow";
       readonly retryAfterMs: number | undefined;
       readonly code: AttemptCode;
@@ -65,7 +65,7 @@ export const DEAD_REASON_TEXTS: Readonly<Record<DeadReason, string>> = {
   exhausted: "The service could not be reached, or gave no usable answer, until the age limit.",
   http_400: "The service can't read this acknowledgment.",
   http_404: "The service doesn't know this ad response.",
-  http_413: "The acknowledgment is larger than the service takes.",
+  http_413: "The acknowledgment is larger than the service accepts.",
   http_422: "The service finds a fault in this acknowledgment.",
   http_4xx: "The service refuses this request, with a status that says nothing more about it.",
   redirected: "The service answers with a redirect, which is never followed: check its address.",
@@ -153,7 +153,7 @@ export function publicErrorOf(reply: ProviderReply): string | undefined {
   return typeof code === "string" && TOKEN.test(code) ? code : undefined;
 }
 
-/** A provider can't delay us for longer than this: an acknowledgment has an age limit of its own. */
+/** A provider can't delay us for longer than this, because acknowledgments have an age limit. */
 export const RETRY_AFTER_MAX_MS = 3_600_000;
 
 /** The only date form that senders may use (RFC 9110, section 5.6.7). */

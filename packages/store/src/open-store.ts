@@ -73,7 +73,7 @@ export interface Store {
     reconcile(): Promise<void>;
     /** Brings back jobs whose attempt is overdue by Redis' clock. */
     promoteOverdue(): Promise<void>;
-    /** Takes all running bulk replays further; true if there were any. */
+    /** Advances all running bulk replays by a step. True if there were any. */
     runReplays(): Promise<boolean>;
   };
   /** The process' heartbeat. One for each process. */

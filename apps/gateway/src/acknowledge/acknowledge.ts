@@ -1,7 +1,7 @@
 /**
  * Accepts an acknowledgment, then waits for its outcome as long as the caller wants.
  *
- * 1. The store queues and books it in one step (invariant 2), within a second, answer included. Until the store has
+ * 1. The store queues and books it in one step (invariant 2), within a second, including the answer. Until the store has
  *    answered, nothing is promised: any failure before that is `queue_unavailable`, even if the job may be stored. A repeat
  *    meets the same job (invariant 1).
  * 2. The worker sends the outcome on this process' own channel. A message can be lost, so the ledger is asked at the end.
@@ -55,7 +55,7 @@ export interface AcknowledgeInput {
   readonly waitMs: number;
 }
 
-/** What a caller is told about its acknowledgment. */
+/** The answer to a caller's acknowledgment. */
 export type AcknowledgeOutcome =
   /** Accepted, and not delivered yet. */
   | { readonly kind: "open" }
@@ -175,7 +175,7 @@ function acceptedOf(result: AcceptResult): Accepted {
     case "not_acknowledgeable":
     case "other_publisher":
       return { kind: "refused", code: result.kind };
-    // The queue took the job and doesn't hold it: it isn't BullMQ as we know it.
+    // The queue confirmed the job and doesn't hold it. So this version of BullMQ works in an unknown way.
     case "payload_missing":
       return UNAVAILABLE;
     default:
@@ -206,10 +206,10 @@ async function awaitOutcome(
   return entry === undefined || entry === OVERDUE ? { kind: "open" } : outcomeOfEntry(entry);
 }
 
-/** A provider's 409 need not say the verdict. The acknowledgment arrived, so the caller is told ok. */
+/** A provider's 409 may have no verdict. The acknowledgment arrived, so the caller gets ok. */
 const VERDICT_UNTOLD: Verdict = "ok";
 
-/** What a repeat of a known acknowledgment is told. */
+/** The answer to a repeat of a known acknowledgment. */
 function outcomeOfEntry(entry: LedgerEntry): AcknowledgeOutcome {
   switch (entry.state) {
     case "delivered":
@@ -234,7 +234,7 @@ function outcomeOfEntry(entry: LedgerEntry): AcknowledgeOutcome {
   }
 }
 
-/** What the caller is told after a message of the worker; undefined if the caller had better wait on. */
+/** The answer after a notice of the worker. Undefined if the caller should wait for another notice. */
 function outcomeOfNotice(notice: OutcomeNotice, leftMs: number): AcknowledgeOutcome | undefined {
   switch (notice.event) {
     case "deliver":

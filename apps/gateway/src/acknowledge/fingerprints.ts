@@ -9,16 +9,16 @@ export function ackIdOf(id: AdResponseId): AdAckId {
   const hex = hash("sha256", `adrelay:acknowledgment:${id}`, "hex");
   const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
   const uuid = uuidOfHex(`${hex.slice(0, 12)}8${hex.slice(13, 16)}${variant}${hex.slice(17, 32)}`);
-  // It was made here, so it needs no check, which would take as long as all the rest.
+  // Not checked, because it was made here, and the check would take as long as all the rest.
   return uuid as AdAckId;
 }
 
 /**
- * Fingerprint of what a publisher acknowledged: 132 bits of SHA-256. It is taken over UTF-16, so that texts that differ only
+ * Fingerprint of what a publisher acknowledged: 132 bits of SHA-256. It hashes UTF-16, so that texts that differ only
  * in lone surrogates, which UTF-8 can't hold, have different fingerprints.
  */
 export function textHashOf(publisher: PublisherId, text: string): string {
-  // One buffer and one call: a hash that is fed piece by piece takes twice as long.
+  // One buffer and one call: hashing piece by piece takes twice as long.
   const bytes = Buffer.allocUnsafe(publisher.length + 1 + 2 * text.length);
   const textAt = bytes.write(`${publisher}\0`, "latin1");
   bytes.write(text, textAt, "utf16le");

@@ -34,7 +34,7 @@ export class OutcomeWaiters {
     await this.#redis.subscribe(this.#channel);
   }
 
-  /** Ends all waits now: their acknowledgments are stored, and their callers are told so. */
+  /** Ends all waits now. The acknowledgments are stored, and the callers' answers say so. */
   stop(): void {
     this.#stopped.abort();
   }

@@ -8,7 +8,7 @@ export interface Caller {
   onGone: (() => void) | undefined;
 }
 
-/** In place of a reply: nobody waits for it any more. */
+/** Returned in place of a reply if the wait ended before it came. */
 export const GIVEN_UP = Symbol("given up");
 
 interface Wait {
@@ -63,7 +63,7 @@ export class Waits {
     });
   }
 
-  /** The last wait takes its place. May be called again at any time. */
+  /** The last wait moves to the free index. May be called again at any time. */
   #remove(wait: Wait): void {
     if (this.#running[wait.at] !== wait) {
       return;

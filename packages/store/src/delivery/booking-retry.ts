@@ -1,7 +1,8 @@
 /**
- * While Redis refuses writes (it is a replica, a save failed, replicas are missing), the outcomes of attempts wait here and
- * are booked again and again. If their jobs were given up, the attempts would be made a second time. The waiting jobs keep
- * their slots, and Redis hands out no other jobs meanwhile, so no attempt is made that can't be booked.
+ * While Redis refuses writes (it is a replica, a save failed, replicas are missing), the outcomes of attempts wait here
+ * and are booked again and again. If the jobs were released instead, the attempts would be made a second time. The
+ * waiting jobs keep their slots, and Redis hands out no other jobs meanwhile, so no attempt is made that can't be
+ * booked.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { redisErrorKind } from "@adrelay/core";
@@ -23,7 +24,7 @@ export class BookingRetry {
     this.#options = options;
   }
 
-  /** Books until Redis takes it. Rejects with any error but a refusal, and with the refusal at a stop. */
+  /** Books until Redis accepts it. Rejects with any error but a refusal, and with the refusal at a stop. */
   async run<T>(book: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
@@ -55,7 +56,7 @@ export class BookingRetry {
   }
 }
 
-/** Whether Redis may take the same command later. */
+/** Whether Redis may accept the same command later. */
 function isRefusal(error: unknown): boolean {
   const kind = redisErrorKind(error);
   return kind === "refuses_writes" || kind === "no_permission";

@@ -57,7 +57,7 @@ export function listOf(reply: unknown): readonly unknown[] {
   return reply;
 }
 
-/** Reads a list of replies, each of which may be an error. One that can't be read spoils no other. */
+/** Reads a list of replies, each of which may be an error. An unreadable reply affects no other. */
 export function readEach<T>(replies: unknown, read: (reply: unknown, at: number) => T): (T | Error)[] {
   return listOf(replies).map((reply, at) => {
     try {

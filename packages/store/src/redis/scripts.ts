@@ -79,7 +79,7 @@ export class ScriptRunner {
     try {
       return await this.#redis.evalsha(sha, keys.length, ...keys, ...args);
     } catch (error) {
-      // Redis was told to forget its scripts, or it refused the call that carried the source.
+      // Redis has forgotten its scripts, or it refused the call that carried the source.
       if (redisErrorKind(error) === "no_script") {
         return sendSource();
       }
