@@ -1,7 +1,7 @@
 /**
  * Finds members that occur more than once in a JSON object. Of two members with the same name, `JSON.parse` keeps the
  * last, but another parser may keep the first. The relay forwards a body unchanged, so without this check it could
- * book one id while the provider reads another.
+ * accept one id while the provider reads another.
  *
  * All functions here expect text that `JSON.parse` has accepted as an object. For other text the result means nothing.
  */
@@ -12,7 +12,7 @@ export function outermostKeys(json: string): string[] {
 }
 
 /**
- * Those of `paths` that occur more than once. A path is `name` for a member of the outermost object, or `outer.inner`
+ * Returns the `paths` that occur more than once. A path is `name` for a member of the outermost object, or `outer.inner`
  * for a member of an object inside it.
  */
 export function duplicateKeys(json: string, paths: readonly string[]): string[] {
