@@ -43,7 +43,7 @@ export async function findRedisServer({
   const forced = env[FORCE_VARIABLE] ?? "";
   const ways = Object.entries(WAYS).filter(([name]) => forced === "" || name === forced);
   if (ways.length === 0) {
-    const why = `${FORCE_VARIABLE} knows ${Object.keys(WAYS).join(", ")}`;
+    const why = `${FORCE_VARIABLE} must be one of ${Object.keys(WAYS).join(", ")}`;
     return { kind: "none", tried: [{ what: forced, why }] };
   }
   const tried: { what: string; why: string }[] = [];

@@ -53,7 +53,7 @@ export async function startRedis(options: StartRedisOptions): Promise<RunningRed
       if (!isTaken || attempt === PORT_TRIES) {
         throw error;
       }
-      log?.(`port ${port} was taken meanwhile: trying another`);
+      log?.(`another program now uses port ${port}: trying another port`);
     }
   }
 }
@@ -86,7 +86,7 @@ async function launch(options: StartRedisOptions, port: number): Promise<Running
 const REASONS = {
   ended: "it ended before it was ready",
   no_answer: "it did not answer in time",
-  aborted: "the start was given up",
+  aborted: "the start was aborted",
 };
 
 function portTaken(port: number): RedisStartError {
@@ -118,7 +118,7 @@ async function waitUntilReady(process: ServerProcess, { port, server, signal }: 
       return { kind: hasEnded ? "ended" : "aborted" };
     }
     const probe = await probeRedis(port);
-    // In a container the process has another number. There Docker refuses a port that is taken.
+    // In a container the process has another number. There Docker refuses a port that is in use.
     const isOurs = probe.kind === "redis" && (server.kind === "docker" || probe.processId === process.pid);
     if (isOurs && !probe.isLoading) {
       return { kind: "ready", runId: probe.runId };

@@ -11,7 +11,7 @@ import { startRedis } from "./start-redis.ts";
 export interface TestRedis {
   readonly url: string;
   readonly port: number;
-  /** kill -9. */
+  /** Ends the server with SIGKILL. */
   crash(): Promise<void>;
   /** Stops it gracefully. */
   stop(): Promise<void>;
@@ -55,7 +55,7 @@ export async function chooseTestRedis(env: NodeJS.ProcessEnv): Promise<TestRedis
     return kind;
   }
   if (kind !== "") {
-    throw new TypeError(`${KIND_VARIABLE} knows docker and local`);
+    throw new TypeError(`${KIND_VARIABLE} must be docker or local`);
   }
   const server = env[SERVER_VARIABLE] ?? "";
   if (server !== "") {

@@ -149,7 +149,7 @@ export class HttpServer {
     const { name, host, port } = this.#options;
     return new Promise((resolve, reject) => {
       this.#server.once("error", (cause: NodeJS.ErrnoException) => {
-        const why = cause.code === "EADDRINUSE" ? "the port is taken" : (cause.code ?? cause.message);
+        const why = cause.code === "EADDRINUSE" ? "the port is in use" : (cause.code ?? cause.message);
         reject(new ListenError(`${name} can't listen on ${host}:${port}: ${why}`, { cause }));
       });
       this.#server.listen(port, host, resolve);

@@ -79,7 +79,10 @@ export const assignRequestId: RequestHandler = (request, response, next) => {
 const ID_HEADER = REQUEST_ID_HEADER.toLowerCase();
 const PLAIN_ID = /^[\w.:-]{1,128}$/;
 
-/** Takes the caller's id if it is a plain one, else makes one. Every answer carries it. An id that was given stays. */
+/**
+ * Uses the caller's id if it is a plain one, else makes one. Every answer carries it. A request that has an id keeps
+ * it.
+ */
 function giveRequestId(request: Request, response: Response): void {
   const context = contextOf(response);
   if (context.requestId === "") {
