@@ -159,7 +159,10 @@ test("a worker stays ready while a provider is down, and names it", async () => 
   await eventually(async () =>
     expect(await readiness()).toMatchObject({
       status: 200,
-      body: { status: "ready", warnings: { provider_alpha: expect.stringContaining("circuit is open") } },
+      body: {
+        status: "ready",
+        warnings: { provider_alpha: expect.stringContaining("circuit breaker is open") },
+      },
     }),
   );
   providers.alpha.onAcknowledge(() => acknowledged());

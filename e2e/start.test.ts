@@ -112,14 +112,14 @@ test("a demo without an ad says why there is none", async () => {
   const one = start([], { AD_SERVER_FAULTS: "start:500" });
   await running(one);
   expect(one.output()).toMatch(
-    /did not end well: 202 no_fill by the gateway itself, as the ad server failed: \S/,
+    /The demo failed: 202 no_fill from the gateway, because the ad server failed: \S/,
   );
 });
 
 test("data and keys outlive a restart", async () => {
   const first = start(["--no-demo"]);
   await running(first);
-  expect(first.output()).not.toContain("One injection");
+  expect(first.output()).not.toContain("Demo: one injection");
   const before = readRun();
   const injection = await relayCaller(before.gateway, before.apiKey).inject();
   first.child.kill("SIGINT");
@@ -153,7 +153,7 @@ test("a second start in the same folder reports the first one", async () => {
   await running(one);
   const second = start();
   expect(await second.exited).toBe(1);
-  expect(second.output()).toContain(`runs in this folder already (pid ${one.child.pid})`);
+  expect(second.output()).toContain(`already runs in this folder (pid ${one.child.pid})`);
 });
 
 test("an occupied port is reported with its part and its setting", async () => {
@@ -162,7 +162,7 @@ test("an occupied port is reported with its part and its setting", async () => {
   await new Promise<void>((resolve) => blocker.listen(occupied, "127.0.0.1", resolve));
   const one = start();
   expect(await one.exited).toBe(1);
-  expect(one.output()).toContain(`port ${occupied} for the worker's ops listener is taken`);
+  expect(one.output()).toContain(`port ${occupied} for the worker's ops listener is in use`);
   expect(one.output()).toContain("WORKER_OPS_PORT");
   blocker.close();
 });
@@ -206,7 +206,7 @@ test("with another ad service there is no demo", async () => {
 test("two parts with the same port are reported", async () => {
   const one = start([], { GATEWAY_PORT: String(ports["WORKER_OPS_PORT"]) });
   expect(await one.exited).toBe(1);
-  expect(one.output()).toContain("are both to listen on port");
+  expect(one.output()).toContain("have the same port");
 });
 
 test("when the supervisor is killed, its parts end too", async () => {

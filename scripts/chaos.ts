@@ -46,7 +46,7 @@ async function runAll(all: SeededOptions): Promise<boolean> {
   }
   for (const seed of failed) {
     say(
-      `to repeat it: npm run chaos -- --seconds ${all.durationMs / 1000} --seed ${seed}${chosenFaults(all)}`,
+      `To repeat it: npm run chaos -- --seconds ${all.durationMs / 1000} --seed ${seed}${chosenFaults(all)}`,
     );
   }
   return failed.length === 0;

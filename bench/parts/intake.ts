@@ -1,7 +1,7 @@
 /**
- * Compares acknowledgments per second and their latency with the naive server. Each round starts each side anew, with its
- * own Redis. The gateway is measured with unknown ids (UNKNOWN_ACK=accept, the default) and with the ids of recorded
- * injections.
+ * Compares acknowledgments per second and their latency with the naive server. Each round starts new processes of each
+ * side, with their own Redis. The gateway is measured with unknown ids (UNKNOWN_ACK=accept, the default) and with the
+ * ids of recorded injections.
  */
 import { ACKNOWLEDGE_PATH, API_KEY_HEADER } from "@adrelay/contract";
 import { TEST_API_KEY } from "@adrelay/testkit";

@@ -13,7 +13,7 @@ import { type BenchRedis, type Served, startBenchRedis, startProvider, startWork
 const FIRST_ENTRIES = 6000;
 const ENTRIES = 10_000;
 const LOOK_INTERVAL_MS = 500;
-const LOOKS_MAX = 40;
+const CHECKS_MAX = 40;
 /** If two measurements differ by less than this, the memory has settled. */
 const SETTLED_BYTES = 2000;
 
@@ -67,7 +67,7 @@ function fillThenWork(bench: Bench, provider: Served, providerUrl: string): Fill
 
 async function settledBytes(redis: BenchRedis): Promise<number> {
   let before = Number.POSITIVE_INFINITY;
-  for (let look = 0; look < LOOKS_MAX; look += 1) {
+  for (let check = 0; check < CHECKS_MAX; check += 1) {
     await redis.client.memory("PURGE");
     await wait(LOOK_INTERVAL_MS);
     const bytes = await redis.info("memory", "used_memory");

@@ -57,12 +57,12 @@ export async function watchCommands(redis: BenchRedis, run: () => Promise<unknow
 
 /** Counts the bytes on all connections of Redis while `run` runs. The two measurements themselves add a few hundred bytes. */
 export async function countBytes(redis: BenchRedis, run: () => Promise<unknown>): Promise<RedisBytes> {
-  const look = async () => ({
+  const measure = async () => ({
     in: await redis.info("stats", "total_net_input_bytes"),
     out: await redis.info("stats", "total_net_output_bytes"),
   });
-  const before = await look();
+  const before = await measure();
   await run();
-  const after = await look();
+  const after = await measure();
   return { in: after.in - before.in, out: after.out - before.out };
 }

@@ -25,12 +25,12 @@ export async function measureRedis(bench: Bench): Promise<Figure[]> {
   return [...(await measureCommands(bench)), ...(await measureMemory(bench))];
 }
 
-/** So many steps are watched for their commands, and as many again for their bytes, because MONITOR would add bytes. */
+/** How many steps are watched for their commands, and as many again for their bytes, because MONITOR would add bytes. */
 const STEPS = 2000;
 const CONNECTIONS = 16;
 /** Commands that are rarer than this per step are not printed. */
 const SHOWN_FROM = 0.05;
-/** So many steps come before: they load scripts and open connections. */
+/** How many steps run before and are not watched: they load scripts and open connections. */
 const WARMUP_STEPS = 500;
 const IDLE_SECONDS = 10;
 const IDLE_WARMUP_MS = 2000;

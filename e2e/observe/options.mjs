@@ -20,7 +20,7 @@ dashboard shows and which alerts fire. In the end it stops and removes everythin
   --keep       keep all running after that until Ctrl-C, so that you can use Prometheus
   --help       this text
 
-Prometheus is taken from PATH, or installed with apt-get as root. Exit code: 0 if every panel shows data, 1 if not.
+Uses the Prometheus on PATH, or installs it with apt-get as root. Exit code: 0 if every panel shows data, 1 if not.
 `;
 
 /** How `npm run observe` is called. */

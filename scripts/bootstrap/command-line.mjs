@@ -1,4 +1,4 @@
-/** What each command takes. Options are checked here, before anything is fetched; the scripts parse them again. */
+/** The options of each command. They are checked here, before anything is fetched; the scripts parse them again. */
 import { parseArgs } from "node:util";
 import { BENCH_COMMAND } from "../../bench/options.mjs";
 import { CHAOS_COMMAND } from "../../e2e/chaos/options.mjs";
@@ -146,7 +146,7 @@ export function parseOptions({ texts, flags, takesWords = false, read }, args) {
   const [surplus] = takesWords ? [] : words.words;
   return surplus === undefined
     ? read(words)
-    : { kind: "faulty", why: `there is no option or word ${surplus}` };
+    : { kind: "faulty", why: `unknown option or argument: ${surplus}` };
 }
 
 /**
