@@ -90,8 +90,8 @@ function compare(name: string, ours: readonly IntakeRound[], naive: readonly Int
     { ...figure("acknowledgments", "/s", (round) => round.ratePerSecond), promise: atLeast("ratio", 1) },
     figure("p50", "ms", (round) => round.p50Ms),
     { ...figure("p99", "ms", (round) => round.p99Ms), promise: atMost("ratio", 1.2) },
-    figure("CPU of the server, each", "µs", cpuUs("server")),
-    figure("CPU of Redis, each", "µs", cpuUs("redis")),
+    figure("CPU of the server per acknowledgment", "µs", cpuUs("server")),
+    figure("CPU of Redis per acknowledgment", "µs", cpuUs("redis")),
     figure(
       "the load generator's share of a core",
       "",

@@ -31,7 +31,7 @@ export async function measureMemory(bench: Bench): Promise<Figure[]> {
     bareJob: await bytesOf(fillNaive),
   };
   const figure = (state: string, value: number): Figure => {
-    return { part: "redis", what: `memory of one that is ${state}`, unit: "B", ours: [value] };
+    return { part: "redis", what: `memory of one ${state} entry`, unit: "B", ours: [value] };
   };
   const bareJob = { name: "bare BullMQ job", values: [bytes.bareJob] };
   return [
