@@ -172,7 +172,7 @@ test("a worker stays ready while a provider is down, and names it", async () => 
   await eventually(async () => expect((await readiness()).body).not.toHaveProperty("warnings"));
 });
 
-test("after a refused key is corrected, restarted workers deliver all acknowledgments", async () => {
+test("after a refused key is corrected, restarted workers deliver again", async () => {
   const ids = await injectMany(alpha, 40);
   providers.alpha.onAcknowledge(({ headers }) =>
     headers["x-service-api-key"] === "corrected" ? acknowledged() : { kind: "answer", status: 403 },

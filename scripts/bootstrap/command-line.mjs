@@ -7,7 +7,7 @@ import { OBSERVE_COMMAND } from "../../e2e/observe/options.mjs";
 /** @typedef {{ kind: "faulty", why: string }} Faulty */
 /** @typedef {{ kind: "help" } | Faulty} NotRun */
 /**
- * The words of a call. `words` are those that belong to no option.
+ * The options and words of a call. `words` has the words that belong to no option.
  * @typedef {{ texts: Readonly<Record<string, string | undefined>>, flags: ReadonlySet<string>, words: readonly string[] }} Words
  */
 /**

@@ -60,7 +60,7 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
   return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS, listening };
 }
 
-/** What every part is made with. */
+/** What the parts are made from. */
 interface Base {
   readonly config: WorkerConfig;
   readonly log: Logger;

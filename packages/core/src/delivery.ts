@@ -141,7 +141,7 @@ function deadReason(status: number): DeadReason {
   }
 }
 
-/** A short token only: free text may repeat what a user wrote (invariant 6), and so may a long number. */
+/** Only a short token is kept, because free text or a long number may repeat a user's text (invariant 6). */
 const TOKEN = /^(?!.*\d{12})[A-Za-z0-9_.-]{1,64}$/;
 
 /** The provider's own code for what was wrong: `code` of its problem body, if that is a plain token. */
@@ -161,7 +161,7 @@ const HTTP_DATE = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{
 
 /**
  * Milliseconds to wait by a Retry-After header, in either form (RFC 9110, section 10.2.3): seconds, or a
- * date. Bounded by RETRY_AFTER_MAX_MS; undefined for nonsense.
+ * date. At most RETRY_AFTER_MAX_MS; undefined if it can't be parsed.
  *
  * @param nowMs the caller's clock, milliseconds since 1970
  */

@@ -33,7 +33,7 @@ const WAYS: Readonly<Record<Way, (context: SearchContext) => Promise<Attempt>>> 
 
 /**
  * Finds a Redis server, in this order: `redis-server` or `valkey-server` on PATH; the embedded Valkey from
- * PyPI; Docker; apt-get, as root. Never rejects because a way fails: it tries the next one.
+ * PyPI; Docker; apt-get, as root. If one way fails, it tries the next one; it never rejects.
  */
 export async function findRedisServer({
   cacheDir = CACHE_DIR,

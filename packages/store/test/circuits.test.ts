@@ -98,7 +98,7 @@ test("an open breaker releases one probe at a time, however many workers ask", a
   expect((await circuits.release(account, ROOM)).released).toEqual([]);
 });
 
-test("probes of an open breaker keep their distance in Redis' time", async () => {
+test("probes of an open breaker keep their interval by Redis' clock", async () => {
   const { circuits, parkMany, stateOf, trip } = setup();
   await parkMany(30);
   await trip();

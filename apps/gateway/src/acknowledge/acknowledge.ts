@@ -29,7 +29,7 @@ export interface AcknowledgeDeps {
   readonly waiters: OutcomeWaiters;
   readonly log: Logger;
   readonly tracing: Tracing;
-  /** Whether Redis may be trusted with an acknowledgment now. */
+  /** Whether Redis is durable now. Otherwise no acknowledgment is accepted. */
   isDurable(): boolean;
   /** Called for each one that was not accepted before. */
   onAccepted(acceptance: Acceptance): void;

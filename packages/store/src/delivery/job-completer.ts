@@ -75,7 +75,7 @@ export type JobEnd =
   /** The payload leaves Redis. `finalAttempt` is booked in the same step; undefined if no attempt was made. */
   | { readonly kind: "completed"; readonly finalAttempt: FinalAttempt | undefined }
   | { readonly kind: "delayed"; readonly delayMs: number }
-  /** The payload is kept: it is a dead letter's. */
+  /** The payload is kept for the dead letter. */
   | { readonly kind: "failed"; readonly reason: string };
 
 /** An attempt that was delivered or refused. */
