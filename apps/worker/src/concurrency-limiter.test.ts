@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ConcurrencyLimiter, countJobs } from "./concurrency-limiter.ts";
 
-test("slots are limited, and a freed slot goes to the longest wait", async () => {
+test("slots are limited, and a freed one goes to the longest waiting attempt", async () => {
   const limiter = new ConcurrencyLimiter(2);
   const [first, second] = [await limiter.acquire(), await limiter.acquire()];
   expect(limiter.room).toBe(0);

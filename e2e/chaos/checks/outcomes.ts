@@ -78,8 +78,8 @@ const isNeverAcknowledged = ({ publisherRecord }: AdEvidence) =>
   publisherRecord?.origin === "filled" && publisherRecord.sendCount === 0;
 
 /**
- * An injection that is answered while Redis doesn't answer has no entry, and a log line says so. Its write may have
- * reached Redis all the same. Then it is missed, as it should be.
+ * An injection that is answered while Redis doesn't answer has no entry, and a log line says so. Its write may
+ * still have reached Redis. Then it is missed, as it should be.
  */
 function missedFault({ id, entry }: AdEvidence, untracked: ReadonlySet<string>): string | undefined {
   return entry?.state === "missed" || (entry === undefined && untracked.has(id))
@@ -90,7 +90,7 @@ function missedFault({ id, entry }: AdEvidence, untracked: ReadonlySet<string>):
 const isUnknown = ({ entry, publisherRecord }: AdEvidence) =>
   entry !== undefined && entry.injection === undefined && publisherRecord?.origin !== "unknown";
 
-/** The ledger may know an ad only by its acknowledgment if its injection could not be recorded. */
+/** An entry may lack its injection only if a log line says that the injection was not recorded. */
 function unknownFault({ id }: AdEvidence, untracked: ReadonlySet<string>): string | undefined {
   return untracked.has(id)
     ? undefined

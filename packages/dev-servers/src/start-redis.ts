@@ -16,7 +16,7 @@ export interface StartRedisOptions {
   readonly server: RedisServer;
   /** The folder of its data and its log. They outlive the server. */
   readonly dir: string;
-  /** The port to use. Without it a free one is chosen, and another one if a program takes that meanwhile. */
+  /** The port to use. Without it a free one is chosen. If another program is faster, the next free one is used. */
   readonly port?: number;
   /** Chooses a free port; the default is `freePort`. */
   readonly choosePort?: () => Promise<number>;

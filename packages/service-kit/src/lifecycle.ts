@@ -14,7 +14,7 @@ export class CannotStartError extends Error {
 /** Stops one part. The signal fires when the part's time is up; nobody waits for the part after that. */
 export type StopStep = (signal: AbortSignal) => Promise<void> | void;
 
-/** How much of the time that is left one part may use, unless it is the last part. */
+/** The share of the remaining time that a part may use, unless it is the last part. */
 const STEP_SHARE_MAX = 0.8;
 
 /**

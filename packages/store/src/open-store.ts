@@ -35,7 +35,7 @@ import type { StoreLog } from "./store-log.ts";
 export interface StoreOptions {
   /** Fails fast: callers wait for the answer. */
   readonly redis: Redis;
-  /** Waits for Redis as long as it takes. Deliveries need it, and what their attempts report. */
+  /** Waits for Redis as long as necessary. Deliveries and the reports of their attempts need it. */
   readonly waitingRedis?: Redis;
   /** How long the entry of an ad response is kept after its end. */
   readonly recordRetentionMs: number;
@@ -81,7 +81,7 @@ export interface Store {
   /** All counts of the ledger at one moment. */
   snapshot(): Promise<LedgerSnapshot>;
   queueDepths(): Promise<QueueDepths>;
-  /** A process' own metrics with those of the ledger; without the latter while Redis can't be asked. */
+  /** A process' own metrics and the ledger's. The ledger's are left out while Redis doesn't answer. */
   collectMetrics(own: Registry, publishers: readonly PublisherId[]): Promise<Registry>;
   /** Closes the queue. The connections belong to the caller. */
   close(): Promise<void>;

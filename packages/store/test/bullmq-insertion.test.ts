@@ -43,7 +43,7 @@ async function openSide() {
   return { ...fixture, held };
 }
 
-/** Parsed, as Redis gives the fields of a hash in any order. */
+/** Parsed, because Redis returns the fields of a hash in any order. */
 function readLine(line: string): [key: string, value: unknown] {
   const [, key = "", value = ""] = /^(.*?)=(.*)$/.exec(line) ?? [];
   return [key, JSON.parse(value)];

@@ -71,7 +71,7 @@ export interface CircuitRules {
 export interface CircuitsParts {
   /** Runs scripts fast or not at all: it is called ten times a second, and calls must not pile up. */
   readonly run: RunScript;
-  /** Runs scripts however long Redis takes: what an attempt has learned must be reported. */
+  /** Waits for Redis as long as necessary, because what an attempt has learned must be reported. */
   readonly runPatiently: RunScript;
   readonly redis: Redis;
   readonly keys: StoreKeys;

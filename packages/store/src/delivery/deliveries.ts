@@ -96,7 +96,7 @@ export class Deliveries {
     this.#worker.start();
   }
 
-  /** True while jobs are taken. */
+  /** True while it fetches jobs. */
   get isConsuming(): boolean {
     return this.#worker?.isConsuming ?? false;
   }

@@ -69,10 +69,7 @@ export function isFinal(settlement: Settlement): settlement is FinalSettlement {
 
 const NOTHING_TO_BOOK = Array.from({ length: 8 }, () => "");
 
-/**
- * The first eight arguments of delivery/settle.lua, which delivery/complete.lua has too; '' if there is nothing to
- * book.
- */
+/** The first eight arguments of delivery/settle.lua, for delivery/complete.lua. All are '' without a settlement. */
 export function argsOfFinal(settlement: FinalSettlement | undefined): (string | number)[] {
   if (settlement === undefined) {
     return NOTHING_TO_BOOK;
