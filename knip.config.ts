@@ -6,12 +6,12 @@ const config: KnipConfig = {
     ".": {
       entry: [
         "scripts/*.ts",
-        // These run as processes of their own: a path starts them, no import.
+        // These run as separate processes: they are started by their path and not imported.
         "bench/load-generator.ts",
         "bench/fast-provider.ts",
         "bench/naive/*.ts",
         "e2e/chaos/shifted-clock.ts",
-        // Run by hand when the word vectors are made anew: see ad-model/README.md.
+        // Run by hand to make new word vectors: see ad-model/README.md.
         "ad-model/word-vectors/{list-words,shrink-vectors}.ts",
       ],
       project: ["scripts/**", "bench/**", "e2e/**", "ad-model/**/*.ts", "deploy/**/*.ts"],

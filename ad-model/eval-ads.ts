@@ -68,7 +68,7 @@ if (Number.isNaN(nowMs)) {
   fail("--now must be a date such as 2026-06-01");
 }
 if (folds !== undefined && positionals.length > 0) {
-  fail("--folds judges the training prompts, and takes no FILE");
+  fail("--folds judges the training prompts and accepts no FILE");
 }
 const sets = (positionals.length > 0 ? positionals : SHIPPED_SETS).map((file) => ({
   file,

@@ -17,7 +17,7 @@ if (word === "--help") {
   process.exit(0);
 }
 if (word !== undefined) {
-  process.stderr.write(`fit:ads takes no ${word}\n\n${USAGE}`);
+  process.stderr.write(`fit:ads accepts no ${word}\n\n${USAGE}`);
   process.exit(2);
 }
 

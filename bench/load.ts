@@ -53,8 +53,9 @@ export const loadPlanSchema = z.object({
   headers: z.record(z.string(), z.string()),
   connections: z.number(),
   /**
-   * Open loop: so many requests are due each second, however long the answers take. If all connections are busy, a request
-   * waits, and the wait counts. Without a rate it is a closed loop: each connection sends its next request after the answer.
+   * Open loop: `ratePerSecond` requests are due each second, however long the answers take. If all connections are
+   * busy, a request waits, and the wait counts. Without a rate it is a closed loop: each connection sends its next
+   * request after the answer.
    */
   ratePerSecond: z.number().optional(),
   body: z.discriminatedUnion("kind", [

@@ -26,7 +26,7 @@ const FIGURES: readonly Figure[] = [
     against: { name: "bare proxy", values: [0.25, 0.3, 5] },
     promise: atMost("value", 1),
   },
-  { part: "redis", what: "memory of one that is awaiting", unit: "B", ours: [334.2, 330] },
+  { part: "redis", what: "memory of one awaiting entry", unit: "B", ours: [334.2, 330] },
   { part: "delivery", what: "deliveries", unit: "/s", ours: [10], promise: atLeast("value", 20) },
 ];
 const [INTAKE, FAILED, INJECTION, REDIS, DELIVERY] = FIGURES.map((figure) =>

@@ -132,7 +132,7 @@ export function writeResults(
 ): void {
   const text = `# What the benchmark measured last
 
-Written by \`npm run bench -- --write\`; [README.md](README.md) tells how it measures.
+Written by \`npm run bench -- --write\`; [README.md](README.md) describes how it measures.
 
 - Machine: ${formatMachine(machine)}
 - Parts: ${parts.join(", ")}; ${rounds} rounds of ${roundMs / 1000} s each

@@ -1,4 +1,4 @@
-/** `npm run bench` as its user meets it, minus the fetching of Node. */
+/** `npm run bench` as its user runs it, except that Node is already there. */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -36,8 +36,8 @@ const PROCESSES_OF_INTAKE = 3;
 test("Ctrl-C during a round leaves no process and no file behind", async () => {
   const args = ["--only", "intake", "--rounds", "1", "--seconds", "60"];
   const { folder, pid, exited, output } = startCommand(args);
-  const sign = "\nintake\n";
-  await eventually(() => expect(output()).toContain(sign), 60_000);
+  const heading = "\nintake\n";
+  await eventually(() => expect(output()).toContain(heading), 60_000);
   const pids = await eventually(() => {
     const running = selectDescendants(listProcesses(), pid);
     expect(running.length).toBeGreaterThanOrEqual(PROCESSES_OF_INTAKE);
@@ -47,7 +47,7 @@ test("Ctrl-C during a round leaves no process and no file behind", async () => {
   // A terminal sends the signal to the whole group.
   process.kill(-pid, "SIGINT");
   const code = await exited;
-  const [, after] = output().split(sign);
+  const [, after] = output().split(heading);
   expect({ code, after }).toEqual({ code: 130, after: "\nnpm run bench: stopping (SIGINT)\n" });
   expect(readdirSync(folder)).toEqual([]);
   expect(listProcesses().filter((one) => pids.includes(one.pid))).toEqual([]);

@@ -1,4 +1,7 @@
-/** Guards against an outage that costs attempts, a provider that is hammered, and one publisher's trouble held against another. */
+/**
+ * Guards against three faults of the circuit breaker: an outage that uses up attempts, a flood of calls to a provider
+ * that is down or just back, and one publisher's outage that delays the acknowledgments of another.
+ */
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -98,7 +101,7 @@ const allDelivered = (count: number, timeoutMs: number) =>
     return samples;
   }, timeoutMs);
 
-test("an outage costs attempts to none but those under way, and is probed once an interval", async () => {
+test("an outage uses up only attempts under way, and is probed once per interval", async () => {
   const ids = await injectMany(alpha, 120);
   providers.alpha.onAcknowledge(() => ({ kind: "answer", status: 503 }));
   await acknowledgeAll(alpha, ids);
@@ -108,7 +111,7 @@ test("an outage costs attempts to none but those under way, and is probed once a
   await eventually(() => expect(performance.now() - openedAtMs).toBeGreaterThan(OUTAGE_MS), OUTAGE_MS + 1000);
   const probes = acknowledgments(providers.alpha).length - before;
   expect(probes).toBeGreaterThan(2);
-  // What was under way as it opened may still have come in.
+  // Attempts that were under way when it opened may still arrive: the last addend.
   expect(probes).toBeLessThanOrEqual(OUTAGE_MS / PROBE_MS + 1 + 10);
 
   const backAtMs = performance.now();
@@ -128,7 +131,7 @@ test.each([
   ["hangs", { kind: "hang" }],
   ["answers 500", { kind: "answer", status: 500 }],
 ] as const satisfies readonly (readonly [string, Behaviour])[])(
-  "a provider that %s holds up no other publisher",
+  "a provider that %s delays no other publisher",
   async (_name, behaviour) => {
     const [ofAlpha, ofBeta] = [await injectMany(alpha, 150), await injectMany(beta, 20)];
     providers.alpha.onAcknowledge(() => behaviour);
@@ -145,7 +148,7 @@ test.each([
   },
 );
 
-test("a worker stays ready while a provider is away, and names it", async () => {
+test("a worker stays ready while a provider is down, and names it", async () => {
   const ids = await injectMany(alpha, 20);
   providers.alpha.onAcknowledge(() => ({ kind: "answer", status: 401 }));
   await acknowledgeAll(alpha, ids);
@@ -169,25 +172,25 @@ test("a worker stays ready while a provider is away, and names it", async () => 
   await eventually(async () => expect((await readiness()).body).not.toHaveProperty("warnings"));
 });
 
-test("once a refused key is mended and the workers restarted, everything flows", async () => {
+test("after a refused key is corrected, restarted workers deliver again", async () => {
   const ids = await injectMany(alpha, 40);
   providers.alpha.onAcknowledge(({ headers }) =>
-    headers["x-service-api-key"] === "mended" ? acknowledged() : { kind: "answer", status: 403 },
+    headers["x-service-api-key"] === "corrected" ? acknowledged() : { kind: "answer", status: 403 },
   );
   await acknowledgeAll(alpha, ids);
   await eventually(async () => expect(await isOpen("alpha", "auth")).toBe(true));
   const refused = acknowledgments(providers.alpha).length;
   expect(refused).toBeLessThanOrEqual(30);
   await stack.apps.get("worker")?.stop();
-  await stack.start("worker", { ALPHA_KEY: "mended", ...FAST_RECOVERY });
-  // The two before the third in a row may have been about themselves: they wait five minutes.
+  await stack.start("worker", { ALPHA_KEY: "corrected", ...FAST_RECOVERY });
+  // The first two refusals may be about the acknowledgments themselves, so these two wait for five minutes.
   await eventually(async () => {
     const delivered = sumOf(await worker(), "adrelay_acknowledgments", { state: "delivered" });
     expect(delivered).toBeGreaterThanOrEqual(38);
   }, 30_000);
 });
 
-test("a 429 with Retry-After keeps the whole account waiting that long", async () => {
+test("a 429 with Retry-After pauses the whole account for that time", async () => {
   const [first, ...others] = await injectMany(alpha, 5);
   providers.alpha.onAcknowledge((_post, count) =>
     count === 0 && acknowledgments(providers.alpha).length === 1
@@ -202,7 +205,7 @@ test("a 429 with Retry-After keeps the whole account waiting that long", async (
   expect((next?.atMs ?? 0) - (throttled?.atMs ?? 0)).toBeGreaterThan(2900);
 });
 
-test("a caller that waits is told at once that its provider is away", async () => {
+test("a waiting caller gets its answer early while its provider is down", async () => {
   const [first, ...others] = await injectMany(alpha, 30);
   providers.alpha.onAcknowledge(() => ({ kind: "answer", status: 503 }));
   await acknowledgeAll(alpha, others);

@@ -1,9 +1,9 @@
 /**
- * Guards what users wrote, and secrets (invariant 6): a key, an e-mail address and a card number go everywhere
- * that a caller, a provider or an operator can put them, on good days and bad ones. They must be in no log line,
- * metric, error answer or trace, and in Redis only until an acknowledgment has ended.
+ * Guards users' texts and secrets (invariant 6). Canaries, such as a key, an e-mail address and a card number, are put
+ * wherever a caller, a provider or an operator can put them, with and without faults. No log line, metric, error answer
+ * or trace may contain one, and Redis only until the acknowledgment has ended.
  *
- * Not looked at: what a provider answers to an injection, which passes through to the caller who sent the text.
+ * Not checked: the provider's answer to an injection, which passes through to the caller who sent the text.
  */
 import { ACKNOWLEDGE_PATH, ACKNOWLEDGMENTS_PATH, INJECTION_PATH } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
@@ -43,11 +43,11 @@ const OPERATOR_TOKEN = "canary-token-of-an-operator";
 const COLLECTOR_KEY = "canary-key-at-the-collector";
 const TEXT = `Write to ${EMAIL}, pay with ${CARD} or ${SPACED_CARD}, my key is ${PASTED_KEY}.`;
 const USER_IP = "198.51.100.77";
-const WRITTEN = [EMAIL, CARD, SPACED_CARD, PASTED_KEY, USER_IP];
+const USER_TEXTS = [EMAIL, CARD, SPACED_CARD, PASTED_KEY, USER_IP];
 const SECRETS = [COLLECTOR_KEY, CALLER_KEY, PROVIDER_KEY, OPERATOR_TOKEN, TEST_ADMIN_TOKEN];
-const CANARIES = [...WRITTEN, ...SECRETS];
+const CANARIES = [...USER_TEXTS, ...SECRETS];
 
-/** Headers that a caller may send along, known to us or not. */
+/** Headers that a caller may send, known to us or not. */
 const ODD_HEADERS = {
   "User-Agent": `agent ${TEXT}`,
   "X-Forwarded-For": USER_IP,
@@ -73,9 +73,9 @@ let provider: ScriptedProvider;
 let collector: OtlpCollector;
 let stack: RelayStack;
 let caller: RelayCaller;
-/** Every process that ever ran, killed ones too. */
+/** Every process of the test, also killed ones. */
 let apps: AppProcess[];
-/** Every answer of ours that was an error. */
+/** Bodies and headers of our error answers, and of all answers to operators. */
 let refusals: string[];
 
 beforeEach(async () => {
@@ -109,7 +109,7 @@ afterEach(async () => {
   await redis.dispose();
 });
 
-function keep(answer: Answer): Answer {
+function keepRefusal(answer: Answer): Answer {
   if (answer.status >= 400 && answer.headers.get("Content-Type")?.includes("problem") === true) {
     refusals.push(answer.text, JSON.stringify([...answer.headers]));
   }
@@ -117,7 +117,7 @@ function keep(answer: Answer): Answer {
 }
 
 const send = async (path: string, body: string | undefined, options: SendOptions = {}) =>
-  keep(await caller.send(path, body, { ...options, headers: { ...ODD_HEADERS, ...options.headers } }));
+  keepRefusal(await caller.send(path, body, { ...options, headers: { ...ODD_HEADERS, ...options.headers } }));
 
 async function injected(): Promise<string> {
   const answer = await send(INJECTION_PATH + QUERY, JSON.stringify(INJECTION));
@@ -144,22 +144,22 @@ async function admin(path: string, token: string, body?: object): Promise<number
   return response.status;
 }
 
-/** Fails if one of the canaries stands in what the processes said. */
-async function expectSilence(): Promise<void> {
+/** Fails if a log, metric, error answer or trace contains a canary. */
+async function expectNoLeak(): Promise<void> {
   const metrics = [stack.gatewayOpsUrl, stack.workerOpsUrl].map(async (url) => {
     const pages = ["/metrics", "/readyz"].map(async (path) => (await fetch(url + path)).text());
     return (await Promise.all(pages)).join("\n");
   });
   await eventually(() => expect(collector.spans.length).toBeGreaterThan(0));
-  const said = {
+  const outputs = {
     logs: apps.map(({ logs }) => JSON.stringify(logs)).join("\n"),
     stderr: apps.map((app) => app.stderr()).join("\n"),
     metrics: (await Promise.all(metrics)).join("\n"),
     refusals: refusals.join("\n"),
     traces: collector.requests.map(({ body }) => body).join("\n"),
   };
-  expect(said.logs).toContain('"event":"request"');
-  for (const [where, text] of Object.entries(said)) {
+  expect(outputs.logs).toContain('"event":"request"');
+  for (const [where, text] of Object.entries(outputs)) {
     expect({ where, found: CANARIES.filter((canary) => text.includes(canary)) }).toEqual({
       where,
       found: [],
@@ -175,17 +175,17 @@ async function expectNothingInRedis(): Promise<void> {
   }, 20_000);
 }
 
-test("good calls leave nothing of what was written behind", async () => {
+test("calls that succeed leave no user's text behind", async () => {
   const id = await injected();
   expect((await acknowledge(id, { headers: { Prefer: "wait=5" } })).status).toBe(200);
   const repeated = await acknowledge(id);
   expect(repeated.status).toBe(200);
   expect(provider.posts.every(({ body }) => body.includes(EMAIL))).toBe(true);
   await expectNothingInRedis();
-  await expectSilence();
+  await expectNoLeak();
 });
 
-test("calls that are refused are refused without a word of what they carried", async () => {
+test("no error answer repeats a text of the refused call", async () => {
   const id = await injected();
   await acknowledge(id);
   const calls: readonly [number, Promise<Answer>][] = [
@@ -210,10 +210,10 @@ test("calls that are refused are refused without a word of what they carried", a
   expect(statuses).toEqual(calls.map(([status]) => status));
   await becomes(id, "delivered");
   await expectNothingInRedis();
-  await expectSilence();
+  await expectNoLeak();
 });
 
-/** A provider that says back all that it got, in every place that it has. */
+/** An answer with the text in each place where a provider can put it. */
 const echo = (status: number, code: string): Behaviour => ({
   kind: "answer",
   status,
@@ -234,7 +234,7 @@ const echo = (status: number, code: string): Behaviour => ({
   },
 });
 
-test("a provider that echoes texts in its errors puts them nowhere but before the caller", async () => {
+test("a text that a provider echoes in its errors reaches only the caller", async () => {
   const answers = [echo(422, TEXT), echo(422, CARD), echo(406, TEXT), echo(409, TEXT), echo(500, CARD)];
   const ids: string[] = [];
   for (const answer of answers) {
@@ -255,10 +255,10 @@ test("a provider that echoes texts in its errors puts them nowhere but before th
     expect(await admin(`/acknowledgments/${id}/discard`, OPERATOR_TOKEN, { reason: "a test" })).toBe(200);
   }
   await expectNothingInRedis();
-  await expectSilence();
+  await expectNoLeak();
 });
 
-test("an injection that comes too late, and answers that are no answers, tell nothing", async () => {
+test("late, broken and missing answers to injections leak no text", async () => {
   const limit = { headers: { "X-Adrelay-Timeout-Ms": "100" } };
   const odd: readonly Behaviour[] = [
     { kind: "late", delayMs: 400, answer: filled({ enhanced_prompt: TEXT, product_name: TEXT }) },
@@ -272,10 +272,10 @@ test("an injection that comes too late, and answers that are no answers, tell no
     expect(answer.headers.get("X-Adrelay-Fallback")).not.toBeNull();
   }
   await expectNothingInRedis();
-  await expectSilence();
+  await expectNoLeak();
 });
 
-test("retries, kills and dead letters keep texts in the queue alone, and no longer than they live", async () => {
+test("under retries, kills and replays only the queue has texts, until delivery", async () => {
   provider.onStart(() => filled());
   const behaviours: readonly Behaviour[] = [
     { kind: "hang" },
@@ -294,30 +294,30 @@ test("retries, kills and dead letters keep texts in the queue alone, and no long
   await acknowledge(dead);
   await becomes(dead, "dead");
   expect(await dumpRedis(redis.url)).toContain(EMAIL);
-  await expectSilence();
+  await expectNoLeak();
   provider.onAcknowledge(() => acknowledged());
   expect(await admin(`/acknowledgments/${dead}/replay`, OPERATOR_TOKEN, {})).toBe(200);
   await becomes(dead, "delivered");
   await expectNothingInRedis();
-  await expectSilence();
+  await expectNoLeak();
 });
 
 test.each([
   ["OOM", ["CONFIG", "SET", "maxmemory", "1"], ["CONFIG", "SET", "maxmemory", "0"]],
   ["READONLY", ["REPLICAOF", "127.0.0.1", "1"], ["REPLICAOF", "NO", "ONE"]],
 ] as const)(
-  "a Redis that refuses writes with %s is told of without what it refused",
-  async (_name, breaks, mends) => {
+  "a refusal of Redis with %s is logged without the refused text",
+  async (_name, breakCommand, repairCommand) => {
     const operator = new Redis(redis.url);
     const id = await injected();
     const queued = await injected();
     provider.onAcknowledge((_post, count) => (count === 0 ? { kind: "hang" } : acknowledged()));
     await acknowledge(queued);
     await eventually(() => expect(provider.acknowledgmentsOf(queued).length).toBe(1));
-    await operator.call(breaks[0], ...breaks.slice(1));
+    await operator.call(breakCommand[0], ...breakCommand.slice(1));
     expect((await acknowledge(id)).status).toBe(503);
     await send(INJECTION_PATH, JSON.stringify(INJECTION));
-    await operator.call(mends[0], ...mends.slice(1));
+    await operator.call(repairCommand[0], ...repairCommand.slice(1));
     operator.disconnect();
     await eventually(async () => expect((await acknowledge(id)).status).toBeLessThan(300));
     await becomes(id, "delivered");
@@ -326,13 +326,13 @@ test.each([
       expect.objectContaining({ event: "intake_failed" }),
     );
     await expectNothingInRedis();
-    await expectSilence();
+    await expectNoLeak();
   },
 );
 
-test("a wrong token, and an odd question of an operator, are not repeated", async () => {
+test("no answer repeats an operator's wrong token or odd parameters", async () => {
   await send(INJECTION_PATH, "{}");
-  const asked = await Promise.all([
+  const statuses = await Promise.all([
     admin(`/stats${QUERY}`, PASTED_KEY),
     admin(`/acknowledgments/${EMAIL}${QUERY}`, OPERATOR_TOKEN),
     admin(`/acknowledgments?state=${CARD}&publisher=${EMAIL}&cursor=${PASTED_KEY}`, OPERATOR_TOKEN),
@@ -343,13 +343,13 @@ test("a wrong token, and an odd question of an operator, are not repeated", asyn
     admin(`/${EMAIL}`, OPERATOR_TOKEN),
     admin("/stats", OPERATOR_TOKEN),
   ]);
-  expect(asked.slice(0, -1).every((status) => status >= 400 && status < 500)).toBe(true);
-  expect(asked.at(-1)).toBe(200);
+  expect(statuses.slice(0, -1).every((status) => status >= 400 && status < 500)).toBe(true);
+  expect(statuses.at(-1)).toBe(200);
   await expectNothingInRedis();
-  await expectSilence();
+  await expectNoLeak();
 });
 
-test("the ad server that is shipped tells nothing either", async () => {
+test("the shipped ad server leaks no text either", async () => {
   const adServer = await startApp("ad-server", {
     AD_SERVER_PORT: "0",
     AD_SERVER_API_KEYS: PROVIDER_KEY,
@@ -369,11 +369,11 @@ test("the ad server that is shipped tells nothing either", async () => {
     [TEXT],
   ];
   for (const body of [...bodies.map((one) => JSON.stringify(one)), TEXT]) {
-    await direct.send(INJECTION_PATH + QUERY, body, options).then(keep);
-    await direct.send(ACKNOWLEDGE_PATH + QUERY, body, options).then(keep);
+    await direct.send(INJECTION_PATH + QUERY, body, options).then(keepRefusal);
+    await direct.send(ACKNOWLEDGE_PATH + QUERY, body, options).then(keepRefusal);
   }
-  keep(await direct.acknowledge(answer.body["ad_response_id"], TEXT, options));
+  keepRefusal(await direct.acknowledge(answer.body["ad_response_id"], TEXT, options));
   expect(refusals.length).toBeGreaterThan(8);
-  await expectSilence();
+  await expectNoLeak();
   await adServer.stop();
 });

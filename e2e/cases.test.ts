@@ -1,4 +1,4 @@
-/** The contract's cases, against the gateway in front of the real ad server with its shipped catalogue. */
+/** The cases of the contract, run against a gateway with the real ad server and its shipped catalogue. */
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -136,7 +136,7 @@ function expectValue(name: string, actual: unknown, wanted: unknown): void {
   }
 }
 
-/** `{{name}}` and `{{name:upper}}` from earlier steps; `$repeat:a:N` is N letters. */
+/** Replaces `{{name}}` and `{{name:upper}}` by values that earlier steps saved, and `$repeat:a:N` by N letters. */
 function fillIn(text: string, saved: ReadonlyMap<string, string>): string {
   return text
     .replace(/\{\{(\w+)(:upper)?\}\}/g, (_whole, name: string, upper: string | undefined) => {

@@ -1,19 +1,19 @@
 /**
- * Guards against the loss and the doubling of money: traffic of two publishers while processes, Redis, wires
- * and the provider are hurt as in `npm run chaos`, for some seconds. docs/chaos.md tells what is checked.
+ * Guards against losing money or counting it twice: some seconds of traffic of two publishers, with the faults of `npm
+ * run chaos` in processes, Redis, connections and the provider. docs/chaos.md lists the checks.
  */
 import { expect, test } from "vitest";
+import { formatChecks } from "./chaos/checks/check.ts";
 import { describeFault } from "./chaos/fault.ts";
 import { planFaults } from "./chaos/fault-plan.ts";
 import { FAULT_NAMES } from "./chaos/options.mjs";
-import { formatChecks } from "./chaos/report.ts";
 import { runChaos } from "./chaos/run-chaos.ts";
 
 const DURATION_MS = 15_000;
 const SEED = Number(process.env["ADRELAY_SEED"] ?? Date.now() % 1_000_000);
 
-test(`none is lost, doubled or miscounted under ${DURATION_MS / 1000} s of faults (seed ${SEED})`, async () => {
-  const said: string[] = [];
+test(`no acknowledgment is lost, doubled or miscounted in ${DURATION_MS / 1000} s of faults (seed ${SEED})`, async () => {
+  const printed: string[] = [];
   const { checks, summary } = await runChaos({
     seed: SEED,
     durationMs: DURATION_MS,
@@ -21,14 +21,14 @@ test(`none is lost, doubled or miscounted under ${DURATION_MS / 1000} s of fault
     lanes: 8,
     pauseMs: 150,
     deliveryAgeMaxMs: 12_000,
-    say: (line) => said.push(line),
+    say: (line) => printed.push(line),
   });
   console.log(`seed ${SEED}: ${summary}`);
   const broken = checks.filter((check) => check.broken.length > 0);
-  expect(broken, `${said.join("\n")}\n${formatChecks(checks)}`).toEqual([]);
+  expect(broken, `${printed.join("\n")}\n${formatChecks(checks)}`).toEqual([]);
 }, 300_000);
 
-test("the same seed draws the same plan of faults, another one another", () => {
+test("a seed always draws the same plan of faults, and another seed another plan", () => {
   const draw = (seed: number) =>
     planFaults({ seed, durationMs: 600_000, faults: FAULT_NAMES }).map(
       (planned) => `${planned.atMs} ${describeFault(planned)}`,
@@ -37,7 +37,7 @@ test("the same seed draws the same plan of faults, another one another", () => {
   expect(draw(7)).not.toEqual(draw(8));
 });
 
-test("a plan of a minute has every fault in it", () => {
+test("a plan of one minute contains every fault", () => {
   const plan = planFaults({ seed: 1, durationMs: 60_000, faults: FAULT_NAMES });
   expect(new Set(plan.map(({ name }) => name))).toEqual(new Set(FAULT_NAMES));
 });

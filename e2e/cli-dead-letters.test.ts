@@ -224,11 +224,11 @@ test("--json prints the answers of the API unchanged", async () => {
     [["replays", "list"], "/replays"],
     [["audit", "--limit", "2"], "/audit?limit=2"],
   ]);
-  const asked = [...calls].map(async ([words, path]) => {
+  const comparisons = [...calls].map(async ([words, path]) => {
     const ended = await adrelay(...words, "--json");
     expect(ended).toEqual({ exit: 0, stdout: `${await ask(path)}\n`, stderr: "" });
   });
-  await Promise.all(asked);
+  await Promise.all(comparisons);
   const unknown = await adrelay("lookup", unknownId(), "--json");
   expect(unknown.exit).toBe(1);
   expect(JSON.parse(unknown.stdout)).toMatchObject({ status: 404, code: "unknown_ad_response" });

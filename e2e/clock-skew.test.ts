@@ -1,4 +1,4 @@
-/** Guards against an acknowledgment that waits for a clock that is wrong, and gone. */
+/** Guards against an acknowledgment that waits too long because a worker with a wrong clock delayed it. */
 import { fileURLToPath } from "node:url";
 import { startTestRedis } from "@adrelay/dev-servers";
 import {
@@ -15,7 +15,7 @@ import { expect, test } from "vitest";
 const AHEAD_MS = 300_000;
 const SHIFTED_CLOCK = fileURLToPath(new URL("chaos/shifted-clock.ts", import.meta.url));
 
-test("an attempt that a worker with a fast clock put off is made on time by others", async () => {
+test("a job that a worker with a fast clock delayed is run in time by another", async () => {
   const [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
   provider.onAcknowledge((_post, count) => (count === 0 ? { kind: "answer", status: 500 } : acknowledged()));
   const stack = await startRelayStack({ redis, providerUrl: provider.url, env: { RETRY_SCHEDULE: "1s" } });

@@ -1,4 +1,4 @@
-/** docker-compose.yml against the settings that the apps really have. No Docker is needed: nothing is built here. */
+/** Compares docker-compose.yml with the settings of the apps. It needs no Docker, because it builds nothing. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
@@ -25,8 +25,6 @@ const serviceSchema = z.object({
 });
 const composeSchema = z.object({ services: z.record(z.string(), serviceSchema) });
 
-// The ad server's own reader of YAML: the workspace's root has none.
-
 const composeText = read("docker-compose.yml");
 const { services } = composeSchema.parse(parseYaml(composeText, { merge: true }));
 
@@ -36,7 +34,7 @@ const apps = [
   { name: "worker", settings: WORKER_SETTINGS, load: loadWorkerConfig },
 ] as const;
 
-/** A file has to be mounted too, which an override of docker-compose.yml does. */
+/** These need a mounted file, so an override of docker-compose.yml sets them. */
 const FILE_SETTINGS = ["PUBLISHERS_FILE", "CATALOG_FILE"];
 
 function serviceOf(name: string) {
@@ -53,30 +51,30 @@ function environmentOf(name: string): Record<string, string> {
   return Object.fromEntries(given.map(([variable, value]) => [variable, withDefaults(String(value))]));
 }
 
-/** Puts the defaults of `${NAME:-default}` in, the inner ones first. */
+/** Replaces each `${NAME:-default}` by its default, the inner ones first. */
 function withDefaults(text: string): string {
   const next = text.replace(/\$\{\w+:-([^${}]*)\}/g, "$1");
   return next === text ? text : withDefaults(next);
 }
 
 describe.each(apps)("docker-compose.yml and the $name", ({ name, settings, load }) => {
-  test("it names every setting of the app, and none that the app doesn't know", () => {
+  test("it names exactly the settings that the app has", () => {
     const known = Object.keys(settings).filter((setting) => !FILE_SETTINGS.includes(setting));
     const named = Object.keys(serviceOf(name).environment).filter((setting) => !setting.startsWith("OTEL_"));
     expect(named.sort()).toEqual(known.sort());
   });
 
-  test("its defaults are settings that the app takes", () => {
+  test("the app accepts its default settings", () => {
     expect(load(environmentOf(name))).toMatchObject({ kind: "ok" });
   });
 
-  test("it publishes on 127.0.0.1 alone, by default the ports that the app listens on", () => {
+  test("it publishes the app's default ports, only on 127.0.0.1", () => {
     const listened = Object.entries(environmentOf(name)).filter(([variable]) => variable.endsWith("_PORT"));
     const published = serviceOf(name).ports.map(withDefaults);
     expect(published).toEqual(listened.map(([, port]) => `127.0.0.1:${port}:${port}`));
   });
 
-  test("it runs as a plain user, is asked for readiness where it listens, and is started again", () => {
+  test("it runs as a plain user, has a readiness check, and is restarted", () => {
     const service = serviceOf(name);
     const { AD_SERVER_PORT, GATEWAY_OPS_PORT, WORKER_OPS_PORT } = environmentOf(name);
     const port = AD_SERVER_PORT ?? GATEWAY_OPS_PORT ?? WORKER_OPS_PORT;
@@ -86,19 +84,19 @@ describe.each(apps)("docker-compose.yml and the $name", ({ name, settings, load 
   });
 });
 
-/** Those of Prometheus and Grafana. */
+/** The variables of Prometheus and Grafana. */
 const OBSERVE_VARIABLES = ["PROMETHEUS_PORT", "GRAFANA_PORT", "GRAFANA_ADMIN_PASSWORD"];
 
-test("every variable that docker-compose.yml asks for is a setting of some app, or documented", () => {
+test("every variable in docker-compose.yml is a setting of an app, or documented", () => {
   const known = new Set([...apps.flatMap(({ settings }) => Object.keys(settings)), ...OBSERVE_VARIABLES]);
   const readme = read("deploy/README.md");
   expect(OBSERVE_VARIABLES.filter((name) => !readme.includes(`\`${name}\``))).toEqual([]);
-  const asked = [...composeText.matchAll(/\$\{(\w+)/g)].map(([, name]) => name ?? "");
-  expect(asked.length).toBeGreaterThan(0);
-  expect(asked.filter((name) => !known.has(name))).toEqual([]);
+  const used = [...composeText.matchAll(/\$\{(\w+)/g)].map(([, name]) => name ?? "");
+  expect(used.length).toBeGreaterThan(0);
+  expect(used.filter((name) => !known.has(name))).toEqual([]);
 });
 
-test("by default the relay's key is one that the ad server takes, and the addresses are the services'", () => {
+test("by default the relay has the ad server's key and the services' addresses", () => {
   const adServer = environmentOf("ad-server");
   for (const name of ["gateway", "worker"]) {
     const relay = environmentOf(name);
@@ -108,7 +106,7 @@ test("by default the relay's key is one that the ad server takes, and the addres
   }
 });
 
-test("its Redis loses no write and evicts nothing, which the apps insist on", () => {
+test("its Redis loses no write and evicts nothing, as the apps require", () => {
   const { command, ports } = serviceOf("redis");
   expect(command.join(" ")).toContain(
     "--appendonly yes --appendfsync always --maxmemory-policy noeviction --save ",
@@ -119,7 +117,7 @@ test("its Redis loses no write and evicts nothing, which the apps insist on", ()
   }
 });
 
-test("Prometheus and Grafana come with the profile observe alone, on 127.0.0.1 alone", () => {
+test("Prometheus and Grafana run only in the profile observe, only on 127.0.0.1", () => {
   const inProfile = Object.entries(services).filter(([, { profiles }]) => profiles.length > 0);
   expect(inProfile.map(([name, { profiles }]) => [name, profiles])).toEqual([
     ["prometheus", ["observe"]],
@@ -129,7 +127,7 @@ test("Prometheus and Grafana come with the profile observe alone, on 127.0.0.1 a
   expect(published).toEqual(["127.0.0.1:9090:9090", "127.0.0.1:3000:3000"]);
 });
 
-test("what Prometheus and Grafana mount exists, and they find it and each other where they look", () => {
+test("Prometheus and Grafana mount existing files, read-only and at configured paths", () => {
   const mounts = ["prometheus", "grafana"].flatMap((name) => serviceOf(name).volumes);
   const ours = mounts.filter((mount) => mount.startsWith("./")).map((mount) => mount.split(":"));
   expect(ours.map(([path = ""]) => path).filter((path) => !existsSync(new URL(path, ROOT)))).toEqual([]);
@@ -142,7 +140,7 @@ test("what Prometheus and Grafana mount exists, and they find it and each other 
   expect(files).toContain(home.split("/").at(-1));
 });
 
-test("Prometheus scrapes each app where its ops listener is", () => {
+test("Prometheus scrapes each app at its ops listener", () => {
   const configSchema = z.object({
     scrape_configs: z.array(
       z.object({
@@ -164,7 +162,7 @@ test("Prometheus scrapes each app where its ops listener is", () => {
   ]);
 });
 
-test("the image is installed by the pnpm that the workspace names", () => {
+test("the image uses the pnpm version that the workspace names", () => {
   const { packageManager } = z.object({ packageManager: z.string() }).parse(JSON.parse(read("package.json")));
   expect(read("deploy/Dockerfile")).toContain(` ${packageManager}\n`);
 });

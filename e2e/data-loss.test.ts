@@ -1,4 +1,4 @@
-/** Redis is emptied under traffic: the relay says so, goes on, and its books balance again. */
+/** Redis is flushed under traffic: the relay reports it and goes on, and its counters balance again. */
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   eventually,
@@ -15,7 +15,7 @@ import {
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-const NOTICED_WITHIN_MS = 3000;
+const DETECTED_WITHIN_MS = 3000;
 
 let server: TestRedis;
 let redis: Redis;
@@ -36,7 +36,7 @@ afterEach(async () => {
   await Promise.all([provider.close(), server.dispose()]);
 });
 
-/** Sends injections and acknowledgments until it is stopped; tells how each acknowledgment was answered. */
+/** Sends injections and acknowledgments until it is stopped. `stop` resolves to the status of each acknowledgment. */
 function startTraffic(): { stop(): Promise<number[]> } {
   const statuses: number[] = [];
   let isRunning = true;
@@ -69,7 +69,7 @@ const balanceOf = (samples: Samples) => ({
   booked: sumOf(samples, "adrelay_acknowledgments"),
 });
 
-test("FLUSHALL under traffic is told by readiness, metric and log within 3 s, and the relay goes on", async () => {
+test("readiness, metric and log report FLUSHALL within 3 s, and the relay goes on", async () => {
   const { body } = await caller.inject();
   expect(body).toHaveProperty("ad_response_id");
   const traffic = startTraffic();
@@ -79,7 +79,7 @@ test("FLUSHALL under traffic is told by readiness, metric and log within 3 s, an
   );
   const beats = async () => Number(await redis.hget("{adrelay:0}:heartbeat", "beat"));
   const beatsBefore = await beats();
-  // Each process has pulsed, with something held.
+  // Each process has written heartbeats since there were entries.
   await eventually(async () => expect(await beats()).toBeGreaterThan(beatsBefore + 3));
   await redis.flushall();
   await Promise.all(
@@ -90,7 +90,7 @@ test("FLUSHALL under traffic is told by readiness, metric and log within 3 s, an
             status: "ready",
             warnings: { redis_data: expect.stringMatching(/^data lost at .*: .*about \d+ queued/) },
           }),
-        NOTICED_WITHIN_MS,
+        DETECTED_WITHIN_MS,
       ),
     ),
   );
@@ -119,12 +119,12 @@ test("FLUSHALL under traffic is told by readiness, metric and log within 3 s, an
   }, 15_000);
 });
 
-test("a process that starts after a loss tells of it too", async () => {
+test("a process that starts after a data loss reports it too", async () => {
   await eventually(async () => expect(await redis.hlen("{adrelay:0}:processes")).toBe(2));
   await redis.flushall();
   await eventually(
     async () => expect(await readinessOf(stack.workerOpsUrl)).toHaveProperty("warnings"),
-    NOTICED_WITHIN_MS,
+    DETECTED_WITHIN_MS,
   );
   await stack.apps.get("gateway")?.stop();
   await stack.start("gateway");
@@ -132,7 +132,7 @@ test("a process that starts after a loss tells of it too", async () => {
   expect(sumOf(await fetchMetrics(stack.gatewayOpsUrl), "adrelay_redis_data_losses_total")).toBe(0);
 });
 
-test("a Redis that is killed and comes back with all its data is no loss", async () => {
+test("a killed Redis that returns with all its data is no data loss", async () => {
   const traffic = startTraffic();
   const beats = () => redis.hget("{adrelay:0}:heartbeat", "beat").then(Number);
   for (let round = 0; round < 2; round += 1) {

@@ -1,4 +1,4 @@
-/** `npm run eval:ads` with what it can't use. */
+/** `npm run eval:ads` as npm calls it, with usable and faulty arguments. */
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ const SCRIPT = fileURLToPath(new URL("../scripts/eval-ads.ts", import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), "adrelay-eval-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Calls it as npm does: in the repository, on behalf of somebody in `folder`. */
+/** Runs it as npm does when it is called in `folder`: INIT_CWD names that folder. */
 function evaluate(...args: string[]) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [SCRIPT, ...args], {
     env: { ...process.env, INIT_CWD: folder },
@@ -19,7 +19,7 @@ function evaluate(...args: string[]) {
   return { status, stdout, stderr };
 }
 
-test("a file is looked for in the folder where npm was called", () => {
+test("a file's path is relative to the folder where npm was called", () => {
   writeFileSync(
     join(folder, "sound.jsonl"),
     '{"id":"a","prompt":"hello","language":"en","expect":"no_fill","categories":[]}\n',
@@ -30,18 +30,18 @@ test("a file is looked for in the folder where npm was called", () => {
   });
 });
 
-test("a reader that has seen enough ends it quietly", async () => {
+test("it ends without an error when the reader of its output closes", async () => {
   const child = spawn(process.execPath, [SCRIPT], { stdio: ["ignore", "pipe", "pipe"] });
-  let complained = "";
+  let errors = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    complained += text;
+    errors += text;
   });
   child.stdout.once("data", () => child.stdout.destroy());
   const status = await new Promise((resolve) => child.once("exit", resolve));
-  expect({ status, complained }).toEqual({ status: 0, complained: "" });
+  expect({ status, errors }).toEqual({ status: 0, errors: "" });
 });
 
-test("a faulty file is told with its name and line, before anything is judged", () => {
+test("a faulty file is reported with name and line before the evaluation begins", () => {
   writeFileSync(join(folder, "faulty.jsonl"), "{}\n");
   const { status, stdout, stderr } = evaluate("sound.jsonl", "faulty.jsonl");
   expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
@@ -51,8 +51,8 @@ test("a faulty file is told with its name and line, before anything is judged", 
 test.each([
   [["none.jsonl"], /^none\.jsonl: ENOENT/],
   [["."], /^\.: EISDIR/],
-  [["--folds", "2", "sound.jsonl"], /^--folds judges the training prompts, and takes no FILE\n/],
+  [["--folds", "2", "sound.jsonl"], /^--folds judges the training prompts and accepts no FILE\n/],
   [["--folds", "1"], /^--folds must be/],
-])("%j is refused", (args, message) => {
+])("the arguments %j end with 2 and a reason", (args, message) => {
   expect(evaluate(...args)).toMatchObject({ status: 2, stderr: expect.stringMatching(message) });
 });

@@ -1,7 +1,6 @@
 /**
- * Guards against the loss and the doubling of money: 500 acknowledgments while gateway, worker, Redis and
- * ad server are killed with SIGKILL at random. Every one that was accepted ends delivered, once in the ad
- * server's own count, and the books add up.
+ * Guards against losing money or counting it twice: 500 acknowledgments while SIGKILL hits gateway, worker, Redis and
+ * ad server at random. Every accepted one is delivered, the ad server counts it once, and the counters balance.
  */
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
@@ -21,7 +20,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 const ACKNOWLEDGMENTS = 500;
 const LANES = 10;
 const KILLS = 12;
-/** How long a caller tries again: the same part may be killed several times running, on a busy machine. */
+/** How long a caller tries again. On a busy machine the same process may be killed several times in a row. */
 const PATIENCE_MS = 90_000;
 const SEED = Number(process.env["ADRELAY_SEED"] ?? Date.now() % 1_000_000);
 
@@ -43,7 +42,7 @@ afterAll(async () => {
   await Promise.all([redis.dispose(), adServerRedis.dispose()]);
 });
 
-/** Park and Miller's generator: the same seed kills the same parts after the same waits. */
+/** Park and Miller's generator. The same seed gives the same kills and waits. */
 function makeRandom(seed: number): () => number {
   let state = (seed % 2_147_483_646) + 1;
   return () => {
@@ -52,7 +51,7 @@ function makeRandom(seed: number): () => number {
   };
 }
 
-/** One publisher's request: injects and acknowledges, again and again until it has a 2xx. */
+/** Gets one ad and acknowledges it. Each call is repeated until it gets a 2xx. */
 async function acknowledgeOne(text: string): Promise<string> {
   const id = await eventually(async () => {
     const answer = await caller.inject();
@@ -84,7 +83,7 @@ async function killAtRandom(random: () => number, isDone: () => boolean): Promis
   return killed;
 }
 
-test(`none of ${ACKNOWLEDGMENTS} acknowledgments is lost or doubled by kills at random (seed ${SEED})`, async () => {
+test(`random kills lose and double none of ${ACKNOWLEDGMENTS} acknowledgments (seed ${SEED})`, async () => {
   const accepted: string[] = [];
   let next = 0;
   const lane = async () => {
@@ -103,7 +102,7 @@ test(`none of ${ACKNOWLEDGMENTS} acknowledgments is lost or doubled by kills at 
 
   const samples = await eventually(async () => {
     const now = await fetchMetrics(stack.gatewayOpsUrl);
-    // Without Redis, which may have been killed last, the books aren't shown at all.
+    // Redis may have been killed last. Until it is back, the counters are missing.
     expect(sumOf(now, "adrelay_acknowledgments")).toBeGreaterThanOrEqual(ACKNOWLEDGMENTS);
     expect(sumOf(now, "adrelay_acknowledgments", { state: "queued" })).toBe(0);
     return now;
@@ -123,7 +122,7 @@ test(`none of ${ACKNOWLEDGMENTS} acknowledgments is lost or doubled by kills at 
   expect(recorded).toBe(total("delivered"));
 }, 300_000);
 
-/** How many acknowledgments the ad server's own books hold. */
+/** How many acknowledgments the ad server itself counted. */
 async function adServerCount(): Promise<number> {
   return sumOf(await fetchMetrics(adServer.url), "adserver_acknowledgments_total");
 }

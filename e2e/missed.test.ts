@@ -1,7 +1,7 @@
 /**
- * Guards the heart of the accounting: of 2,000 injections 300 are never acknowledged, while worker and Redis are
- * killed. Exactly these are missed, and answers that were booked after their gateway had given that up; every replica
- * says the same, and the books balance at every scrape.
+ * Guards the central count: of 2,000 injections 300 are never acknowledged, while worker and Redis are killed. Exactly
+ * these are missed, and with them injections that Redis recorded although their gateway no longer waited for it. Every
+ * replica shows the same counts, and the counters balance in every scrape.
  */
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
@@ -22,7 +22,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 const INJECTIONS = 2000;
 const NEVER_ACKNOWLEDGED = 300;
 const LANES = 20;
-/** Longer than Redis is ever away here: what is acknowledged is so in time. */
+/** Longer than Redis is ever down here, so that every acknowledgment is in time. */
 const DEADLINE_MS = 20_000;
 const PATIENCE_MS = 15_000;
 const KILLS = 3;
@@ -44,11 +44,11 @@ afterAll(async () => {
   await redis.dispose();
 });
 
-/** Answered while Redis was away or slow, and unknown to it afterwards. */
-const dropped: string[] = [];
+/** Injections that were answered while Redis was down or slow, and that were unknown afterwards. */
+const unrecorded: string[] = [];
 
-/** An ad that is on the books: what was answered while Redis was away is not, and its backend tries again. */
-async function injectOnTheBooks(): Promise<string> {
+/** Gets an ad whose injection is recorded. One that is answered while Redis is down is not, so a new one is made. */
+async function injectRecorded(): Promise<string> {
   return eventually(async () => {
     const id = String((await caller.inject()).body["ad_response_id"]);
     const known = await eventually(async () => {
@@ -57,14 +57,14 @@ async function injectOnTheBooks(): Promise<string> {
       return status === 200;
     }, PATIENCE_MS);
     if (!known) {
-      dropped.push(id);
-      throw new TypeError(`${id} isn't on the books`);
+      unrecorded.push(id);
+      throw new TypeError(`${id} isn't recorded`);
     }
     return id;
   }, PATIENCE_MS);
 }
 
-/** How many were booked after all: Redis may take what reached it on a connection that its gateway has given up. */
+/** How many were recorded after all: Redis may carry out a write although its gateway no longer waits for the reply. */
 async function countMissed(ids: readonly string[]): Promise<number> {
   const answers = await Promise.all(ids.map((id) => caller.lookUp(id)));
   const known = answers.filter(({ status }) => status !== 404);
@@ -79,14 +79,14 @@ async function acknowledge(id: string): Promise<void> {
   }, PATIENCE_MS);
 }
 
-/** Traffic: every twentieth to third of twenty goes without its acknowledgment. */
+/** The traffic. Of each twenty ads, the first three are not acknowledged. */
 async function runTraffic(): Promise<void> {
   const perTwenty = (NEVER_ACKNOWLEDGED * 20) / INJECTIONS;
   let next = 0;
   const lane = async () => {
     for (let at = next; at < INJECTIONS; at = next) {
       next += 1;
-      const id = await injectOnTheBooks();
+      const id = await injectRecorded();
       if (at % 20 >= perTwenty) {
         await acknowledge(id);
       }
@@ -95,7 +95,7 @@ async function runTraffic(): Promise<void> {
   await Promise.all(Array.from({ length: LANES }, lane));
 }
 
-async function killNowAndThen(isDone: () => boolean): Promise<void> {
+async function killSometimes(isDone: () => boolean): Promise<void> {
   for (let kill = 0; kill < KILLS && !isDone(); kill += 1) {
     await pause(1500);
     await Promise.all([
@@ -105,7 +105,7 @@ async function killNowAndThen(isDone: () => boolean): Promise<void> {
   }
 }
 
-/** Every scrape that shows the ledger: one made while Redis is away has none of it. */
+/** All scrapes that have the ledger's counts. A scrape while Redis is down has none. */
 async function scrapeUntil(isDone: () => boolean): Promise<Samples[]> {
   const seen: Samples[] = [];
   while (!isDone()) {
@@ -120,15 +120,15 @@ async function scrapeUntil(isDone: () => boolean): Promise<Samples[]> {
   return seen;
 }
 
-test(`of ${INJECTIONS} injections exactly the ${NEVER_ACKNOWLEDGED} never acknowledged are missed, through kills`, async () => {
+test(`of ${INJECTIONS} injections exactly the ${NEVER_ACKNOWLEDGED} never acknowledged are missed, despite kills`, async () => {
   let isOver = false;
   const scrapes = scrapeUntil(() => isOver);
   let isSent = false;
-  await Promise.all([runTraffic().then(() => (isSent = true)), killNowAndThen(() => isSent)]);
+  await Promise.all([runTraffic().then(() => (isSent = true)), killSometimes(() => isSent)]);
   const replicas = await eventually(async () => {
     const each = await Promise.all([stack.gatewayOpsUrl, stack.workerOpsUrl].map(fetchMetrics));
     for (const samples of each) {
-      // Without Redis the books aren't shown at all.
+      // While Redis is down, the counters are missing.
       expect(sumOf(samples, "adrelay_acknowledgments")).toBeGreaterThan(0);
       expect(sumOf(samples, "adrelay_acknowledgments", { state: "awaiting" })).toBe(0);
       expect(sumOf(samples, "adrelay_acknowledgments", { state: "queued" })).toBe(0);
@@ -136,8 +136,8 @@ test(`of ${INJECTIONS} injections exactly the ${NEVER_ACKNOWLEDGED} never acknow
     return each;
   }, 90_000);
   isOver = true;
-  const bookedAfterAll = await countMissed(dropped);
-  expect(bookedAfterAll).toBeLessThanOrEqual(KILLS * LANES);
+  const recordedAfterAll = await countMissed(unrecorded);
+  expect(recordedAfterAll).toBeLessThanOrEqual(KILLS * LANES);
   for (const samples of replicas) {
     const total = (name: string) => sumOf(samples, `adrelay_acknowledgments_${name}_total`);
     expect({
@@ -146,7 +146,7 @@ test(`of ${INJECTIONS} injections exactly the ${NEVER_ACKNOWLEDGED} never acknow
       delivered: total("delivered"),
       unknown: total("unknown"),
     }).toEqual({
-      missed: NEVER_ACKNOWLEDGED + bookedAfterAll,
+      missed: NEVER_ACKNOWLEDGED + recordedAfterAll,
       late: 0,
       delivered: INJECTIONS - NEVER_ACKNOWLEDGED,
       unknown: 0,

@@ -1,4 +1,4 @@
-/** `npm run observe` as its user meets it, minus the fetching of Node. */
+/** `npm run observe` as its user runs it, except that Node is already there. */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import { findTestPrometheus } from "@adrelay/dev-servers";
 import { eventually } from "@adrelay/testkit";
 import { expect, onTestFinished, test } from "vitest";
 
-test("Ctrl-C in the midst of traffic leaves no process and no file behind", async ({ skip }) => {
+test("Ctrl-C during traffic leaves no process and no file behind", async ({ skip }) => {
   const found = await findTestPrometheus();
   if (found.kind === "skip") {
     return skip(found.why);

@@ -1,4 +1,4 @@
-/** Dashboards and rules on a real Prometheus that watches a real stack: nothing that they ask may be empty or fail. */
+/** Dashboards and rules on a real Prometheus that scrapes a real stack. No query may fail or find nothing. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -26,9 +26,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { evaluate, loadPanelQueries } from "../deploy/grafana/src/panels.ts";
 import { QUICK_SETTINGS, runTraffic, writeScrapeConfig } from "./observe/index.ts";
 
-/** Windows of a rate need two scrapes, and the late ones their time. */
+/** A rate needs two scrapes in its window, and a late acknowledgment needs the deadline to pass. */
 const SETTLE_TIMEOUT_MS = 60_000;
-const LOOK_INTERVAL_MS = 1000;
+const CHECK_INTERVAL_MS = 1000;
 
 const found = await findTestPrometheus();
 const folder = mkdtempSync(join(tmpdir(), "adrelay-observe-"));
@@ -70,7 +70,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A key that is refused at first, an outage after it, then a bit of everything. */
+/** First a refused key, then an outage, then some faults of each kind. */
 function makeFaulty({ onStart, onAcknowledge }: ScriptedProvider): void {
   let starts = 0;
   let acknowledgments = 0;
@@ -88,10 +88,10 @@ function makeFaulty({ onStart, onAcknowledge }: ScriptedProvider): void {
   onAcknowledge(script);
 }
 
-/** Looks each second, since each look asks everything. */
+/** Repeats the check each second until it succeeds. A check sends many queries, so it is not repeated more often. */
 const settled = (check: () => Promise<void>) =>
   eventually(async () => {
-    await pause(LOOK_INTERVAL_MS);
+    await pause(CHECK_INTERVAL_MS);
     await check();
   }, SETTLE_TIMEOUT_MS);
 
@@ -120,25 +120,28 @@ test.skipIf(found.kind === "skip")("no query of any panel is empty or fails", as
   });
 });
 
-test.skipIf(found.kind === "skip")("each rule is evaluated, and all that it asks for is there", async () => {
-  await settled(async () => {
-    const rules = await client.rules();
-    expect(rules.length).toBeGreaterThan(15);
-    expect(rules.filter(({ isKnown, lastError }) => !isKnown || lastError !== "")).toEqual([]);
-    const missing: string[] = [];
-    for (const { kind, name, expr } of rules) {
-      // An alert is empty when all is well; what it looks at is not.
-      for (const asked of kind === "recording" ? [expr] : selectorsOf(expr)) {
-        const answer = await client.query(asked);
-        const isThere = answer.kind === "ok" && answer.samples.length > 0;
-        if (!isThere) {
-          missing.push(`${name}: ${asked}`);
+test.skipIf(found.kind === "skip")(
+  "each rule is evaluated, and every series that it selects exists",
+  async () => {
+    await settled(async () => {
+      const rules = await client.rules();
+      expect(rules.length).toBeGreaterThan(15);
+      expect(rules.filter(({ isKnown, lastError }) => !isKnown || lastError !== "")).toEqual([]);
+      const missing: string[] = [];
+      for (const { kind, name, expr } of rules) {
+        // An alert has no samples when nothing is wrong. The series that it selects must have some.
+        for (const query of kind === "recording" ? [expr] : selectorsOf(expr)) {
+          const answer = await client.query(query);
+          const isThere = answer.kind === "ok" && answer.samples.length > 0;
+          if (!isThere) {
+            missing.push(`${name}: ${query}`);
+          }
         }
       }
-    }
-    expect(missing).toEqual([]);
-  });
-});
+      expect(missing).toEqual([]);
+    });
+  },
+);
 
 test.skipIf(found.kind === "skip")(
   "missed ads, dead letters and a killed worker raise their alerts",
@@ -160,7 +163,7 @@ const raised = async () => {
     .sort();
 };
 
-/** The series that an expression asks for. */
+/** The series that an expression selects. */
 function selectorsOf(expr: string): readonly string[] {
   return expr.match(/\b(?:adrelay[\w:]*|up)(?:\{[^}]*\})?/g) ?? [];
 }

@@ -1,4 +1,4 @@
-/** What the relay does while a part is away, and that all is well once it is back. */
+/** What the relay does while Redis or the provider is down, and that everything works once it is back. */
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   type AdServerProcess,
@@ -14,10 +14,10 @@ import {
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
-/** A text that must show up nowhere but at the provider. */
+/** A text that only the provider may get. */
 const CANARY = "canary-of-a-user";
 
-/** An attempt may last so long that a loaded machine makes none twice. */
+/** The time limit of an attempt is long, so that a busy machine repeats none. */
 const SETTINGS = { ACK_DEADLINE_MS: "700", DELIVERY_TIMEOUT_MS: "5000" };
 
 let redis: TestRedis;
@@ -26,7 +26,7 @@ let adServer: AdServerProcess;
 let stack: RelayStack;
 let caller: RelayCaller;
 
-// Its Redis is not the relay's: nothing that a test does to the relay is left in it for the next one.
+// It has its own Redis, so that no test leaves faults of Redis to the next one.
 beforeAll(async () => {
   adServerRedis = await startTestRedis();
   adServer = await startAdServer(adServerRedis);
@@ -54,7 +54,7 @@ async function injected(): Promise<string> {
 const becomes = (id: string, state: string, timeoutMs = 10_000) =>
   eventually(async () => expect((await caller.lookUp(id)).body["state"]).toBe(state), timeoutMs);
 
-test("an acknowledgment taken while the ad server is down is delivered once it is back", async () => {
+test("an acknowledgment accepted while the ad server is down is delivered later", async () => {
   const id = await injected();
   await adServer.crash();
   const answer = await caller.acknowledge(id, "Stridewell Tempo 3 (ad)");
@@ -65,7 +65,7 @@ test("an acknowledgment taken while the ad server is down is delivered once it i
   expect(await adServer.acknowledgmentOf(id)).toMatchObject({ acknowledged: true, posts: 1 });
 });
 
-test("an injection that is never acknowledged is missed once, and late but delivered if it comes after all", async () => {
+test("an unacknowledged ad is missed once, and its late acknowledgment is delivered", async () => {
   const id = await injected();
   const missedTotal = async () =>
     sumOf(await fetchMetrics(stack.gatewayOpsUrl), "adrelay_acknowledgments_missed_total");
@@ -84,7 +84,7 @@ test.each([
   ["killed", (server: TestRedis) => server.crash(), (server: TestRedis) => server.restart()],
   ["frozen", (server: TestRedis) => server.freeze(), (server: TestRedis) => server.thaw()],
 ] as const)(
-  "with Redis %s injections are answered, acknowledgments get 503, and both work within 2 s of its return",
+  "with Redis %s injections work, acknowledgments get 503, and recover within 2 s",
   async (_how, takeAway, bringBack) => {
     const id = await injected();
     await takeAway(redis);
@@ -112,7 +112,7 @@ test.each([
   ["READONLY", "REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"],
 ])(
   "a Redis that refuses writes with %s makes acknowledgments 503 and injections untracked",
-  async (_name, breakIt, mendIt) => {
+  async (_name, breakIt, repairIt) => {
     const admin = new Redis(redis.url);
     const id = await injected();
     await command(admin, breakIt);
@@ -121,7 +121,7 @@ test.each([
       code: "queue_unavailable",
     });
     expect((await caller.inject()).status).toBe(200);
-    await command(admin, mendIt);
+    await command(admin, repairIt);
     admin.disconnect();
     await eventually(
       async () => expect((await caller.acknowledge(id, CANARY)).status).toBeLessThan(300),
@@ -135,7 +135,7 @@ test.each([
 );
 
 test.each(["SIGTERM", "SIGINT"] as const)(
-  "%s ends every part with 0 in good order, also with Redis frozen",
+  "%s ends gateway and worker with 0, even with Redis frozen",
   async (signal) => {
     await redis.freeze();
     const apps = [...stack.apps.values()];

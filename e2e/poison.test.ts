@@ -1,4 +1,4 @@
-/** Guards against one acknowledgment that always fails and keeps its whole provider account waiting. */
+/** Guards against one acknowledgment that always fails and blocks its whole provider account. */
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
@@ -49,7 +49,7 @@ const openCircuits = async () =>
 const countOf = async (state: string) =>
   sumOf(await fetchMetrics(stack.gatewayOpsUrl), "adrelay_acknowledgments", { state });
 
-test("an acknowledgment that is always throttled comes again by its schedule, behind the others", async () => {
+test("an acknowledgment that is always throttled follows its schedule, behind the others", async () => {
   const poison = unknownId();
   provider.onAcknowledge(({ fields }) =>
     fields["ad_response_id"] === poison
@@ -65,7 +65,7 @@ test("an acknowledgment that is always throttled comes again by its schedule, be
   await eventually(async () => expect(await countOf("delivered")).toBe(3), 10_000);
   await eventually(() => expect(provider.acknowledgmentsOf(poison)).toHaveLength(2), 10_000);
   await eventually(async () => expect(await openCircuits()).toBe(1));
-  // The second pause is for the others as well; the poison itself waits for its schedule after that.
+  // The second pause holds for the others too. After it, the poison still waits for its retry schedule.
   await caller.acknowledgeUntilAccepted(unknownId(), "text", ASYNC);
   await eventually(async () => expect(await countOf("delivered")).toBe(4), 10_000);
   await eventually(async () => expect(await openCircuits()).toBe(0));

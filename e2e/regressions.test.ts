@@ -1,4 +1,4 @@
-/** Faults that were found once, each pinned by the way in which it showed. */
+/** One test for each fault that was found and fixed. It repeats what made the fault visible. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -51,7 +51,7 @@ async function injected(): Promise<string> {
 
 const stateOf = async (id: string) => (await caller.lookUp(id)).body["state"];
 
-test("a dead letter that is replayed the moment it dies is delivered and not stuck", async () => {
+test("a dead letter replayed right after its death is delivered", async () => {
   provider.onAcknowledge((_post, count) => (count === 0 ? { kind: "answer", status: 422 } : acknowledged()));
   const replay = (id: string) =>
     fetch(`${stack.gatewayOpsUrl}/admin/v1/acknowledgments/${id}/replay`, {
@@ -73,23 +73,23 @@ test("a dead letter that is replayed the moment it dies is delivered and not stu
   }, 10_000);
 });
 
-test("a provider that hung gets no injection of a caller that was answered, and serves at once when it is back", async () => {
+test("a provider that hung gets no injections of answered callers afterwards", async () => {
   provider.onStart(() => ({ kind: "hang" }));
   const limit = { headers: { "X-Adrelay-Timeout-Ms": "500" } };
   await Promise.all(Array.from({ length: 300 }, () => caller.inject(limit)));
   const before = provider.posts.length;
   provider.onStart(() => filled());
-  // Long before the 30 s that the provider would be listened to.
+  // Well within the 30 s for which the gateway would read the provider's late answers.
   expect((await caller.inject({ headers: { "X-Adrelay-Timeout-Ms": "3000" } })).status).toBe(200);
   await pause(300);
   expect(provider.posts.length).toBe(before + 1);
 });
 
-test("a Redis that answers slowly after a reconnection gets no acknowledgment before it is known to be durable", async () => {
+test("a slow Redis gets no acknowledgment before its durability is checked", async () => {
   const id = await injected();
-  const careless = await startTestRedis(["--appendonly", "no"]);
+  const notDurable = await startTestRedis(["--appendonly", "no"]);
   proxy.setReplyDelay(600);
-  proxy.setTarget(careless.port);
+  proxy.setTarget(notDurable.port);
   proxy.cut();
   await eventually(async () => expect((await caller.lookUp(id)).status).not.toBe(200));
   for (let at = 0; at < 20; at += 1) {
@@ -101,17 +101,17 @@ test("a Redis that answers slowly after a reconnection gets no acknowledgment be
   proxy.setTarget(redis.port);
   proxy.cut();
   await eventually(async () => expect((await caller.acknowledge(id, "text")).status).toBeLessThan(300));
-  await careless.dispose();
+  await notDurable.dispose();
 });
 
-test("connections whose other end is gone without a word are given up for new ones within seconds", async () => {
+test("silent connections to Redis are replaced within seconds", async () => {
   const id = await injected();
   proxy.swallow();
   await eventually(async () => expect((await caller.acknowledge(id, "text")).status).toBeLessThan(300), 6000);
   await eventually(async () => expect(await stateOf(id)).toBe("delivered"), 40_000);
 });
 
-test("SIGTERM during a long wait tells its caller that the acknowledgment is stored, and ends soon", async () => {
+test("SIGTERM during a long wait answers the caller, and the gateway ends soon", async () => {
   provider.onAcknowledge(() => ({ kind: "hang" }));
   const id = await injected();
   const waiting = caller.acknowledge(id, "text", { headers: { Prefer: "wait=30" } });
@@ -123,7 +123,7 @@ test("SIGTERM during a long wait tells its caller that the acknowledgment is sto
   expect(performance.now() - startedAtMs).toBeLessThan(2000);
 });
 
-test("SIGTERM during a long injection answers its caller before the limit of the stop", async () => {
+test("SIGTERM during a long injection answers its caller in time", async () => {
   provider.onStart(() => ({ kind: "hang" }));
   const waiting = caller.inject({ headers: { "X-Adrelay-Timeout-Ms": "30000" } });
   await eventually(() => expect(provider.posts).toHaveLength(1));
@@ -146,7 +146,7 @@ test("a booking whose reply was cut off counts its attempt once", async () => {
   }
 });
 
-test("answers of injections don't stay in memory", async () => {
+test("a gateway keeps no answers of injections in memory", async () => {
   const prompt = "x".repeat(50_000);
   provider.onStart(() => filled({ enhanced_prompt: prompt }));
   const usedBytes = async () => {
@@ -164,7 +164,7 @@ test("answers of injections don't stay in memory", async () => {
   expect((await usedBytes()) - before).toBeLessThan(120_000_000);
 });
 
-test("a Redis that is made durable again is trusted again without a reconnection", async () => {
+test("a Redis that becomes durable again gets acknowledgments without a reconnection", async () => {
   const admin = new Redis(redis.url);
   const id = await injected();
   await admin.config("SET", "appendonly", "no");
@@ -179,7 +179,7 @@ test("a Redis that is made durable again is trusted again without a reconnection
 });
 
 test.each(["stopped reading", "gone"] as const)(
-  "a process whose log reader is %s ends on SIGTERM all the same",
+  "a process whose log reader is %s still ends on SIGTERM",
   async (how) => {
     const main = fileURLToPath(new URL("../apps/gateway/src/main.ts", import.meta.url));
     const port = await freeLanePort();

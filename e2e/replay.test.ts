@@ -1,6 +1,6 @@
 /**
- * Guards against a dead letter that is lost, doubled or stuck on its way back: workers killed in the middle of
- * a bulk replay, attempts that stalled before, texts that are gone, letters that expire.
+ * Guards against a dead letter that a replay loses, doubles or blocks: workers are killed during a bulk replay, earlier
+ * attempts stalled, texts are missing, letters expire.
  */
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
@@ -74,7 +74,7 @@ async function deadLetters(count: number): Promise<string[]> {
   return ids;
 }
 
-test("a bulk replay goes on after its worker was killed, and sends no letter back twice", async () => {
+test("a bulk replay survives killed workers and requeues no letter twice", async () => {
   const concurrency = 10;
   await startStack({ WORKER_CONCURRENCY: String(concurrency) });
   const answers = [{ kind: "answer", status: 422 } as const, acknowledged()];
@@ -84,7 +84,7 @@ test("a bulk replay goes on after its worker was killed, and sends no letter bac
   const replayed = async () => Number((await admin("GET", `/replays/${id}`))["replayed"]);
   for (const share of [0.25, 0.5, 0.75]) {
     await eventually(async () => expect(await replayed()).toBeGreaterThan(ids.length * share), 20_000);
-    // In the middle one leaves in good order and within its limit, the others don't.
+    // The second worker is stopped by SIGTERM and must end within its limit. The others are killed.
     if (share === 0.5) {
       expect(await stack.apps.get("worker")?.stop()).toBe(0);
     } else {
@@ -100,7 +100,7 @@ test("a bulk replay goes on after its worker was killed, and sends no letter bac
   });
   const posts = ids.map((letter) => provider.acknowledgmentsOf(letter));
   expect(posts.filter((of) => of.length < 2)).toEqual([]);
-  // What an attempt held when its worker was killed is posted again, with its own key.
+  // An attempt whose worker was killed is repeated with the same idempotency key.
   expect(posts.filter((of) => of.length > 2).length).toBeLessThanOrEqual(3 * concurrency);
   const keys = posts.map((of) => new Set(of.map(({ headers }) => headers["idempotency-key"])).size);
   expect(new Set(keys)).toEqual(new Set([1]));
@@ -124,7 +124,7 @@ test("two workers share one bulk replay and keep to its rate", async () => {
   await first?.stop();
 });
 
-test("a letter whose attempts stalled has all of them again after each replay", async () => {
+test("a letter whose attempts stalled gets all attempts again after each replay", async () => {
   await startStack();
   provider.onAcknowledge(() => ({ kind: "hang" }));
   const id = await acknowledge();
@@ -149,7 +149,7 @@ test("a letter whose attempts stalled has all of them again after each replay", 
   }
 });
 
-test("a replayed letter whose text is gone from Redis ends as a dead letter that says so", async () => {
+test("a replayed letter without its text dies with the reason payload_lost", async () => {
   await startStack();
   provider.onAcknowledge(() => ({ kind: "answer", status: 422 }));
   const [id = ""] = await deadLetters(1);
@@ -166,7 +166,7 @@ test("a replayed letter whose text is gone from Redis ends as a dead letter that
   expect(await countIn("queued")).toBe(0);
 });
 
-test("a dead letter past its retention expires, is counted, and its text goes", async () => {
+test("a dead letter past its retention expires, is counted, and loses its text", async () => {
   await startStack({ DEAD_LETTER_RETENTION: "500ms" });
   provider.onAcknowledge(() => ({ kind: "answer", status: 422 }));
   const id = await acknowledge();
@@ -180,17 +180,17 @@ test("a dead letter past its retention expires, is counted, and its text goes", 
   expect(await admin("POST", `/acknowledgments/${id}/replay`)).toMatchObject({ code: "not_dead" });
 });
 
-test("replays and discards of the same letters at once end each in one state, once", async () => {
+test("concurrent replays and discards end each letter in one state, once", async () => {
   await startStack();
   provider.onAcknowledge((_post, count) => (count === 0 ? { kind: "answer", status: 422 } : acknowledged()));
   const ids = await deadLetters(40);
   const bulk = admin("POST", "/replays", { rate_per_second: 1000 });
-  const wishes = ids.flatMap((id) => [
+  const requests = ids.flatMap((id) => [
     admin("POST", `/acknowledgments/${id}/replay`),
     admin("POST", `/acknowledgments/${id}/discard`, { reason: "stale" }),
     admin("POST", `/acknowledgments/${id}/replay`),
   ]);
-  const answers = await Promise.all(wishes);
+  const answers = await Promise.all(requests);
   await bulk;
   await eventually(async () => {
     expect([await countIn("queued"), await countIn("dead")]).toEqual([0, 0]);

@@ -1,4 +1,4 @@
-/** Faulty settings and a Redis that must not be trusted: each app says everything at once and doesn't start. */
+/** With faulty settings or a Redis that isn't durable an app doesn't start. It reports all faults together. */
 import { startTestRedis } from "@adrelay/dev-servers";
 import { type AppName, AppStartError, eventually, startApp } from "@adrelay/testkit";
 import { Redis } from "ioredis";
@@ -56,17 +56,14 @@ test.each([
     { AD_SERVER_PORT: "99999", AD_SERVER_FAULTS: "nonsense" },
     ["AD_SERVER_PORT", "AD_SERVER_FAULTS", "AD_SERVER_API_KEYS"],
   ],
-] as const)(
-  "%s with %j names every faulty setting, shows no value, and exits with 2",
-  async (app, env, names) => {
-    const { exit, stderr } = await failure(app, env);
-    expect(exit).toBe(2);
-    for (const name of names) {
-      expect(stderr).toContain(name);
-    }
-    expect(stderr).not.toContain("hunter2");
-  },
-);
+] as const)("%s with %j names each faulty setting, shows no value, exits with 2", async (app, env, names) => {
+  const { exit, stderr } = await failure(app, env);
+  expect(exit).toBe(2);
+  for (const name of names) {
+    expect(stderr).toContain(name);
+  }
+  expect(stderr).not.toContain("hunter2");
+});
 
 test.each(["gateway", "worker", "ad-server"] as const)(
   "%s refuses a Redis without an append-only file",
@@ -77,16 +74,16 @@ test.each(["gateway", "worker", "ad-server"] as const)(
     const { exit, stderr } = await failure(app, { ...env, ...ports });
     expect(exit).toBe(1);
     expect(stderr).toContain("appendonly yes");
-    const warned = await startApp(app, { ...env, ...ports, REDIS_DURABILITY: "warn" });
-    expect(warned.logs).toContainEqual(
+    const warning = await startApp(app, { ...env, ...ports, REDIS_DURABILITY: "warn" });
+    expect(warning.logs).toContainEqual(
       expect.objectContaining({ event: "redis_not_durable", level: "warn" }),
     );
-    expect(await warned.stop()).toBe(0);
+    expect(await warning.stop()).toBe(0);
     await redis.dispose();
   },
 );
 
-test("a gateway that starts before Redis serves injections, and takes acknowledgments once Redis is there", async () => {
+test("a gateway starts before Redis, and accepts acknowledgments once Redis runs", async () => {
   const redis = await startTestRedis();
   await redis.stop();
   const gateway = await startApp("gateway", {

@@ -1,6 +1,6 @@
 /**
- * A stop is bounded (bullmq#4656): whatever state the parts around it are in, a process that gets SIGTERM
- * ends with 0 within SHUTDOWN_TIMEOUT_MS. Each state is made anew, and both apps are stopped in it.
+ * A stop is bounded (bullmq#4656): a process that gets SIGTERM ends with 0 within SHUTDOWN_TIMEOUT_MS, in every state
+ * of Redis, provider and traffic. Each test brings a new stack into one state and stops both apps.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -28,10 +28,10 @@ import { Redis } from "ioredis";
 import { describe, expect, test } from "vitest";
 
 const SHUTDOWN_TIMEOUT_MS = 4000;
-/** What a loaded machine may add: to start the timers, to flush the last log lines, to reap the process. */
+/** How much longer a stop may take on a busy machine: for timers, the last log lines and the end of the process. */
 const GRACE_MS = 1500;
 
-/** Everything that a state can be made of. */
+/** What a state can change. */
 interface Surroundings {
   readonly opsUrl: string;
   readonly redis: TestRedis;
@@ -41,7 +41,7 @@ interface Surroundings {
   readonly caller: RelayCaller;
 }
 
-/** A state in which both apps are stopped, and how to make it while they run. */
+/** A state in which both apps are stopped, and how it is made while they run. */
 interface State {
   readonly name: string;
   make(surroundings: Surroundings): Promise<void> | void;
@@ -54,11 +54,11 @@ const command =
     await admin.call(name, ...args);
   };
 
-/** Ten acknowledgments that are on their way when the stop comes; each waits as long as it may. */
+/** Begins ten acknowledgments that wait as long as a caller may, so that they are open when the stop comes. */
 async function beginAcknowledgments({ caller }: Surroundings): Promise<void> {
   for (let at = 0; at < 10; at += 1) {
     const { body } = await caller.inject();
-    // The stop answers or cuts them: what they are told is not looked at here.
+    // The stop answers or cuts them. The answers are not checked here.
     caller
       .acknowledge(body["ad_response_id"], "text", { headers: { Prefer: "wait=30" } })
       .catch(() => undefined);
@@ -88,8 +88,8 @@ const STATES: readonly State[] = [
       await command("CLIENT KILL TYPE pubsub")(surroundings);
     },
   },
-  { name: "Redis wanting another password with attempts under way", make: inAttempts(turnDown) },
-  { name: "connections to Redis swallowed", make: ({ toRedis }) => toRedis.swallow() },
+  { name: "Redis with a new password and attempts under way", make: inAttempts(changePassword) },
+  { name: "connections to Redis silent", make: ({ toRedis }) => toRedis.swallow() },
   { name: "replies of Redis slow", make: ({ toRedis }) => toRedis.setReplyDelay(2000) },
   { name: "provider hanging", make: providerThat("hang") },
   { name: "provider dripping", make: providerThat("drip") },
@@ -132,7 +132,7 @@ async function circuitOpen(surroundings: Surroundings): Promise<void> {
   });
 }
 
-/** So slow that it still runs when the stop comes. */
+/** At one letter per second it still runs when the stop comes. */
 async function replayRunning(surroundings: Surroundings): Promise<void> {
   surroundings.provider.onAcknowledge(() => ({ kind: "answer", status: 404 }));
   await beginAcknowledgments(surroundings);
@@ -163,13 +163,13 @@ function providerThat(kind: "hang" | "drip") {
     surroundings.provider.onAcknowledge(() => ({ kind }));
     await beginAcknowledgments(surroundings);
     surroundings.provider.onStart(() => ({ kind }));
-    // An injection that is answered by nobody either.
+    // An injection that gets no answer either.
     surroundings.caller.inject({ headers: { "X-Adrelay-Timeout-Ms": "30000" } }).catch(() => undefined);
     await posted(surroundings);
   };
 }
 
-/** Callers go on until the listener is closed, and then find nobody. */
+/** Callers go on until the listener is closed and their calls fail. */
 async function underLoad(surroundings: Surroundings): Promise<void> {
   const { caller, provider } = surroundings;
   provider.onStart(() => ({ kind: "late", delayMs: 50, answer: filled() }));
@@ -185,7 +185,7 @@ async function underLoad(surroundings: Surroundings): Promise<void> {
   await posted(surroundings);
 }
 
-/** A state that is made while attempts are under way: they end in it, and can't be booked. */
+/** Makes a state while attempts are under way, so that their outcomes can't be booked. */
 function inAttempts(make: State["make"]): State["make"] {
   return async (surroundings) => {
     surroundings.provider.onAcknowledge(() => ({
@@ -200,19 +200,19 @@ function inAttempts(make: State["make"]): State["make"] {
   };
 }
 
-async function turnDown(surroundings: Surroundings): Promise<void> {
+async function changePassword(surroundings: Surroundings): Promise<void> {
   await command("CONFIG SET requirepass another")(surroundings);
   await command("CLIENT KILL TYPE normal SKIPME yes")(surroundings);
 }
 
-/** SIGTERM to each; answers with how each ended, and how long the slowest took. */
+/** Sends SIGTERM to each. Resolves to the exit codes and to the time of the slowest. */
 async function stopAll(apps: readonly AppProcess[]) {
   const startedAtMs = performance.now();
   const exits = await Promise.all(apps.map((app) => app.stop()));
   return { exits, tookMs: performance.now() - startedAtMs };
 }
 
-describe.concurrent("a stop ends with 0 in its time", () => {
+describe.concurrent("a stopped process ends with 0 in time", () => {
   test.each(STATES)("with $name", async ({ make }) => {
     const redis = await startTestRedis();
     const [toRedis, provider] = await Promise.all([startSocketProxy(redis.port), startScriptedProvider()]);
@@ -242,7 +242,7 @@ describe.concurrent("a stop ends with 0 in its time", () => {
     await redis.dispose();
   });
 
-  test.each(["gateway", "worker"] as const)("with Redis never there, the %s", async (name) => {
+  test.each(["gateway", "worker"] as const)("with a Redis that never ran, the %s", async (name) => {
     const env = {
       REDIS_URL: "redis://127.0.0.1:9",
       API_KEYS: TEST_API_KEY,
@@ -257,7 +257,7 @@ describe.concurrent("a stop ends with 0 in its time", () => {
   });
 });
 
-test("an app whose parent is gone before it is ready ends with 0", async () => {
+test("an app whose parent ends before it is ready ends with 0", async () => {
   const redis = await startTestRedis();
   const main = fileURLToPath(new URL("../apps/worker/src/main.ts", import.meta.url));
   const child = spawn(process.execPath, [main], {

@@ -1,4 +1,4 @@
-/** `npm start` as its user meets it, minus the fetching of Node: real processes on ports of their own. */
+/** `npm start` as its user runs it, except that Node is already there. Each test has its own ports and processes. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
@@ -73,14 +73,14 @@ const readRun = () => runSchema.parse(JSON.parse(readFileSync(join(home, "run.js
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    // A zombie has ended: only its parent hasn't looked yet.
+    // A zombie has ended, but its parent has not yet read its exit code.
     return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
   } catch {
     return false;
   }
 }
 
-test("it shows an injection and its acknowledgment, serves, and leaves nothing behind on SIGTERM", async () => {
+test("it shows a demo, serves callers, and leaves nothing behind after SIGTERM", async () => {
   const one = start();
   await running(one);
   expect(one.output()).toMatch(/ 200 .*ad for[\s\S]* 201 .*recoverable_error[\s\S]*queued[\s\S]*delivered/);
@@ -96,7 +96,7 @@ test("it shows an injection and its acknowledgment, serves, and leaves nothing b
 });
 
 test.each(["AD_SERVER_API_KEYS", "PROVIDER_API_KEY"])(
-  "with %s set alone, gateway and ad server still share a key",
+  "if only %s is set, gateway and ad server still share a key",
   async (name) => {
     const one = start([], { [name]: name === "AD_SERVER_API_KEYS" ? " own-key,other" : "own-key" });
     await running(one);
@@ -108,18 +108,18 @@ test.each(["AD_SERVER_API_KEYS", "PROVIDER_API_KEY"])(
   },
 );
 
-test("a demo without an ad says who had none", async () => {
+test("a demo without an ad says why there is none", async () => {
   const one = start([], { AD_SERVER_FAULTS: "start:500" });
   await running(one);
   expect(one.output()).toMatch(
-    /did not end well: 202 no_fill by the gateway itself, as the ad server failed: \S/,
+    /The demo failed: 202 no_fill from the gateway, because the ad server failed: \S/,
   );
 });
 
 test("data and keys outlive a restart", async () => {
   const first = start(["--no-demo"]);
   await running(first);
-  expect(first.output()).not.toContain("One injection");
+  expect(first.output()).not.toContain("Demo: one injection");
   const before = readRun();
   const injection = await relayCaller(before.gateway, before.apiKey).inject();
   first.child.kill("SIGINT");
@@ -131,7 +131,7 @@ test("data and keys outlive a restart", async () => {
   expect((await relayCaller(after.gateway, after.apiKey).acknowledge(id, "text")).status).toBe(200);
 });
 
-test("a part that is killed is started again and says so, and so is Redis", async () => {
+test("a killed process is restarted and reported, also Redis", async () => {
   const one = start(["--no-demo"]);
   await running(one);
   for (const part of ["gateway", "worker", "ad-server", "redis"]) {
@@ -148,26 +148,26 @@ test("a part that is killed is started again and says so, and so is Redis", asyn
   }, 60_000);
 });
 
-test("a second start in the same folder says that one runs", async () => {
+test("a second start in the same folder reports the first one", async () => {
   const one = start(["--no-demo"]);
   await running(one);
   const second = start();
   expect(await second.exited).toBe(1);
-  expect(second.output()).toContain(`runs in this folder already (pid ${one.child.pid})`);
+  expect(second.output()).toContain(`already runs in this folder (pid ${one.child.pid})`);
 });
 
-test("a taken port is named with its part and the setting that moves it", async () => {
+test("an occupied port is reported with its part and its setting", async () => {
   const blocker = createServer();
-  const taken = Number(ports["WORKER_OPS_PORT"]);
-  await new Promise<void>((resolve) => blocker.listen(taken, "127.0.0.1", resolve));
+  const occupied = Number(ports["WORKER_OPS_PORT"]);
+  await new Promise<void>((resolve) => blocker.listen(occupied, "127.0.0.1", resolve));
   const one = start();
   expect(await one.exited).toBe(1);
-  expect(one.output()).toContain(`port ${taken} for the worker's ops listener is taken`);
+  expect(one.output()).toContain(`port ${occupied} for the worker's ops listener is in use`);
   expect(one.output()).toContain("WORKER_OPS_PORT");
   blocker.close();
 });
 
-test("faulty settings of all parts are told at once, before anything is started", async () => {
+test("faulty settings of all parts are reported together, before anything starts", async () => {
   const faulty = {
     RETRY_SCHEDULE: "soon",
     ACK_WAIT_MS: "abc",
@@ -182,34 +182,34 @@ test("faulty settings of all parts are told at once, before anything is started"
   expect(one.output()).not.toContain("runs");
 });
 
-test("a part that can't start is named with its reason, and what was started is stopped", async () => {
-  const careless = await startTestRedis(["--appendonly", "no"]);
-  const one = start([], { REDIS_URL: careless.url });
+test("a part that can't start is reported, and all others are stopped", async () => {
+  const notDurable = await startTestRedis(["--appendonly", "no"]);
+  const one = start([], { REDIS_URL: notDurable.url });
   expect(await one.exited).toBe(1);
   expect(one.output()).toMatch(/ad-server ended \(exit 1\)[\s\S]*appendonly yes/);
   expect(existsSync(join(home, "run.json"))).toBe(false);
-  await careless.dispose();
+  await notDurable.dispose();
 });
 
-test("a REDIS_URL at which nothing answers is told at once", async () => {
+test("a REDIS_URL where nothing answers is reported before anything starts", async () => {
   const one = start([], { REDIS_URL: `redis://127.0.0.1:${await freeLanePort()}` });
   expect(await one.exited).toBe(1);
   expect(one.output()).toContain("REDIS_URL: no Redis answers there");
 });
 
-test("with an ad service of others there is no demo", async () => {
+test("with another ad service there is no demo", async () => {
   const one = start([], { PROVIDER_URL: "http://127.0.0.1:9" });
   await running(one);
   expect(one.output()).toContain("No demo: PROVIDER_URL names another ad service");
 });
 
-test("two parts that are to share a port are told", async () => {
+test("two parts with the same port are reported", async () => {
   const one = start([], { GATEWAY_PORT: String(ports["WORKER_OPS_PORT"]) });
   expect(await one.exited).toBe(1);
-  expect(one.output()).toContain("are both to listen on port");
+  expect(one.output()).toContain("have the same port");
 });
 
-test("a supervisor that is killed takes its parts with it", async () => {
+test("when the supervisor is killed, its parts end too", async () => {
   const one = start(["--no-demo"]);
   await running(one);
   const { pids } = readRun();
@@ -223,7 +223,7 @@ test.each([
   [["--port", "seventy"], "--port must be a whole number"],
   [["--bogus"], "--bogus"],
   [["extra"], "extra"],
-])("the arguments %j are refused with the usage", async (args, words) => {
+])("for the arguments %j it prints the usage and ends with 2", async (args, words) => {
   const one = start(args);
   expect(await one.exited).toBe(2);
   expect(one.output()).toContain(words);

@@ -1,4 +1,4 @@
-/** Traces from a caller through gateway, queue and worker to the provider, as a real collector gets them. */
+/** Traces from a caller through gateway, queue and worker to the provider, as an OTLP collector receives them. */
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
@@ -44,7 +44,7 @@ interface Relay {
 }
 
 async function startRelay(env: Record<string, string> = {}): Promise<Relay> {
-  // So long that a loaded machine makes no attempt twice.
+  // Long, so that a busy machine repeats no attempt.
   const patient = { DELIVERY_TIMEOUT_MS: "5000", ...env };
   const running = await startRelayStack({ redis, providerUrl: provider.url, env: patient });
   stack = running;
@@ -62,7 +62,7 @@ async function injected({ caller }: Relay, traceparent: string | null = TRACEPAR
 const becomes = ({ caller }: Relay, id: string, state: string) =>
   eventually(async () => expect((await caller.lookUp(id)).body["state"]).toBe(state), 30_000);
 
-/** The one span that fits, once it has arrived. */
+/** Waits for the one span that matches. */
 function spanWith(
   fields: Partial<CollectedSpan>,
   attributes: Record<string, unknown> = {},
@@ -85,7 +85,7 @@ function spanWith(
 const lines = ({ running }: Relay, event: string) =>
   [...running.apps.values()].flatMap(({ logs }) => logs).filter((line) => line["event"] === event);
 
-/** Trace ids beside a metric's samples, for a scraper that asks for OpenMetrics. */
+/** The trace ids that a metric has as exemplars, which a scraper gets if it asks for OpenMetrics. */
 async function exemplars(opsUrl: string, metric: string): Promise<string[]> {
   const accept = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.2";
   const text = await (await fetch(`${opsUrl}/metrics`, { headers: { accept } })).text();
@@ -105,7 +105,7 @@ test("an injection is one trace, from its caller's span to the provider", async 
   expect(lines(relay, "request")[0]).toMatchObject({ trace_id: TRACE });
 });
 
-test("each attempt links to the request that it comes from, after a retry and a killed worker too", async () => {
+test("each attempt links to its request, also after a retry and a kill", async () => {
   provider.onAcknowledge((_post, count) => {
     return count === 0 ? { kind: "answer", status: 500 } : count === 1 ? { kind: "hang" } : acknowledged();
   });
@@ -148,7 +148,7 @@ test("each attempt links to the request that it comes from, after a retry and a 
   ]);
 });
 
-/** A module that lets no part of the SDK be loaded; the metrics library has its API. */
+/** A module that ends the process if it loads a part of the SDK. The API may be loaded: the metrics library uses it. */
 const WITHOUT_SDK = `import { registerHooks } from "node:module";
 registerHooks({
   resolve: (name, context, next) => {
@@ -159,7 +159,7 @@ registerHooks({
   },
 });`;
 
-test("without an endpoint nothing is loaded or sent, and the caller's trace goes through", async () => {
+test("without an endpoint the SDK isn't loaded, and the caller's trace passes through", async () => {
   const relay = await startRelay({
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(WITHOUT_SDK)}`,
   });
@@ -176,7 +176,7 @@ test("without an endpoint nothing is loaded or sent, and the caller's trace goes
   expect(collector.requests).toEqual([]);
 });
 
-test("nonsense in place of a traceparent is ignored and passed on to nobody", async () => {
+test("an invalid traceparent is ignored and not passed on", async () => {
   const relay = await startRelay();
   const id = await injected(relay, `00-${TRACE}-${CALLERS_SPAN}-01-nonsense`);
   await relay.caller.acknowledgeUntilAccepted(id, "text", { headers: { ...ASYNC, traceparent: "nonsense" } });
@@ -191,7 +191,7 @@ test("nonsense in place of a traceparent is ignored and passed on to nobody", as
   expect(attempt).not.toHaveProperty("trace_id");
 });
 
-test("a trace that its caller doesn't keep isn't kept here, and goes on", async () => {
+test("a trace that its caller doesn't sample isn't sampled here, and goes on", async () => {
   const relay = await traced();
   const unsampled = `00-${TRACE}-${CALLERS_SPAN}-00`;
   const id = await injected(relay, unsampled);
@@ -204,7 +204,7 @@ test("a trace that its caller doesn't keep isn't kept here, and goes on", async 
   expect(collector.spans.filter(({ traceId, kind }) => traceId === TRACE || kind === 5)).toEqual([]);
 });
 
-test("what is left is sent at a stop, with the settings that the standard names", async () => {
+test("a stop sends the remaining spans, with the standard's settings", async () => {
   const relay = await traced({
     OTEL_BSP_SCHEDULE_DELAY: "600000",
     OTEL_SERVICE_NAME: "ads",
@@ -220,7 +220,7 @@ test("what is left is sent at a stop, with the settings that the standard names"
   expect(collector.requests[0]).toMatchObject({ path: "/v1/traces", headers: { "x-tenant": "7" } });
 });
 
-test("a collector that is away costs one log line, and neither answers nor the stop", async () => {
+test("a collector that is down causes one log line and delays nothing", async () => {
   await collector.close();
   const relay = await traced({ OTEL_EXPORTER_OTLP_TIMEOUT: "100" });
   for (let at = 0; at < 20; at += 1) {
@@ -232,7 +232,7 @@ test("a collector that is away costs one log line, and neither answers nor the s
   expect(lines(relay, "stop_overrun")).toEqual([]);
 });
 
-test("settings that the SDK can't use leave tracing off and say so", async () => {
+test("invalid tracing settings are logged, and tracing stays off", async () => {
   const relay = await traced({ OTEL_EXPORTER_OTLP_ENDPOINT: "no address with canary" });
   await injected(relay);
   expect(lines(relay, "tracing_failed")).toHaveLength(2);

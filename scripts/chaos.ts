@@ -1,7 +1,7 @@
-/** `npm run chaos`: runs under faults, and a table of what held. The bootstrap starts it. */
+/** `npm run chaos`: runs under faults, then prints a table of the checks. The bootstrap starts it. */
 import { join } from "node:path";
 import { provideRedis } from "@adrelay/dev-servers";
-import { describeFault, formatChecks, hasHeld, planFaults, runChaos } from "../e2e/chaos/index.ts";
+import { describeFault, formatChecks, haveAllHeld, planFaults, runChaos } from "../e2e/chaos/index.ts";
 import { CHAOS_COMMAND, type ChaosOptions } from "../e2e/chaos/options.mjs";
 import { optionsOrExit } from "./bootstrap/command-line.mjs";
 import { longRun } from "./long-run.ts";
@@ -42,10 +42,12 @@ async function runAll(all: SeededOptions): Promise<boolean> {
     }
   }
   if (seeds.length > 1) {
-    say(`\n${seeds.length - failed.length} of ${seeds.length} seeds held`);
+    say(`\nall checks held with ${seeds.length - failed.length} of ${seeds.length} seeds`);
   }
   for (const seed of failed) {
-    say(`repeat it: npm run chaos -- --seconds ${all.durationMs / 1000} --seed ${seed}${chosenFaults(all)}`);
+    say(
+      `To repeat it: npm run chaos -- --seconds ${all.durationMs / 1000} --seed ${seed}${chosenFaults(all)}`,
+    );
   }
   return failed.length === 0;
 }
@@ -60,5 +62,5 @@ async function runOne({ durationMs, faults, logsDir }: ChaosOptions, seed: numbe
   const traffic = { lanes: LANES, pauseMs: PAUSE_MS, deliveryAgeMaxMs: DELIVERY_AGE_MAX_MS };
   const { checks, summary } = await runChaos({ seed, durationMs, faults, ...traffic, logsDir: logsOf, say });
   say(`\nseed ${seed}: ${summary}\n\n${formatChecks(checks)}`);
-  return hasHeld(checks);
+  return haveAllHeld(checks);
 }

@@ -111,7 +111,7 @@ async function metrics(): Promise<string> {
 const CLI_INTRODUCTION = `# The command adrelay
 
 \`adrelay\` operates a relay through the admin API of its gateway. In a checkout, run \`npm run adrelay -- <command>\`. In
-a script, run \`npm run -s adrelay -- <command>\`, because npm otherwise prints two lines of its own first. To use the
+a script, run \`npm run -s adrelay -- <command>\`, because npm otherwise prints two lines first. To use the
 command elsewhere, run \`npm run pack:cli\`: it packs the command as one file without dependencies, for Node 20 and newer,
 and prints the path of the package. You can install this package, or publish it for \`npx adrelay\`.
 

@@ -52,7 +52,7 @@ test("every log call names its event as a literal", () => {
   expect(logged.filter(({ event }) => event === undefined).map(({ where }) => where)).toEqual([]);
 });
 
-test("the documented events are those that the sources log", () => {
+test("the documented events are exactly the events that the sources log", () => {
   const inSources = new Set(logged.map(({ event }) => event));
   expect([...documentedEvents().keys()].sort()).toEqual([...inSources].sort());
 });

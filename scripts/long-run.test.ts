@@ -32,10 +32,10 @@ test.each(["SIGINT", "SIGTERM"] as const)(
     });
     onTestFinished(() => void child.kill("SIGKILL"));
     const signals = ["SIGINT", follower] as const;
-    let told = "";
+    let output = "";
     let sent = 0;
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      told += text;
+      output += text;
       // The first signal is sent once it runs, the second one once it stops.
       const next = signals[sent];
       if (next !== undefined) {
@@ -44,7 +44,7 @@ test.each(["SIGINT", "SIGTERM"] as const)(
       }
     });
     const [code] = await once(child, "close");
-    expect({ code, told }).toEqual({ code: 130, told: "runs\n\nthe run: stopping (SIGINT)\n" });
+    expect({ code, output }).toEqual({ code: 130, output: "runs\n\nthe run: stopping (SIGINT)\n" });
     expect(existsSync(folder)).toBe(false);
   },
 );

@@ -13,15 +13,15 @@ const SIGNAL_WAIT_MS = 300;
 export type Leave = (code: number) => Promise<void>;
 
 export interface LongRun {
-  /** As its user calls it. */
+  /** The command, as its user writes it. */
   readonly name: string;
-  /** Whether all is well. It keeps its files in the folder. The signal aborts when the run is to end. */
+  /** Resolves to whether it succeeded. It keeps its files in the folder. The signal aborts when the run must end. */
   readonly run: (folder: string, signal: AbortSignal) => Promise<boolean>;
   /** Stops what must be stopped in order, before all child processes are stopped. */
   readonly stopFirst?: () => Promise<void>;
 }
 
-/** Runs to the end, then exits: with 0 if all is well, with 1 if not, or with the code of a signal. */
+/** Runs to the end, then exits: with 0 if it succeeded, with 1 if not, or with the code of a signal. */
 export async function longRun({ name, run, stopFirst = async () => {} }: LongRun): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), `adrelay-${name.split(" ").at(-1)}-run-`));
   // All temporary folders of the run, such as Redis' data, are made in this one and removed with it.

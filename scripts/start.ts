@@ -26,7 +26,7 @@ async function run(gatewayPort: number | undefined, hasDemo: boolean): Promise<v
   const lock = takeLock(LOCK);
   if (lock.kind === "held") {
     console.error(
-      `npm start: Adrelay runs in this folder already (pid ${lock.pid}); its addresses are in ${join(HOME, "run.json")}`,
+      `npm start: Adrelay already runs in this folder (pid ${lock.pid}); its addresses are in ${join(HOME, "run.json")}`,
     );
     process.exit(1);
   }
@@ -59,11 +59,11 @@ async function showDemo({ run, demoHindrance }: Stack): Promise<void> {
     say(`\nNo demo: ${demoHindrance}.`);
     return;
   }
-  say("\nOne injection and its acknowledgment, through all parts:");
+  say("\nDemo: one injection and its acknowledgment, through all parts:");
   try {
     await runDemo(run.gateway, run.apiKey, say);
   } catch (error) {
-    say(`  The demo did not end well: ${error instanceof Error ? error.message : String(error)}`);
+    say(`  The demo failed: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
@@ -72,7 +72,7 @@ function loadEnvFile(file: string): void {
     process.loadEnvFile(file);
     const unknown = unknownSettings(Object.keys(parseEnv(readFileSync(file, "utf8"))));
     if (unknown.length > 0) {
-      say(`.env: no part of Adrelay knows ${unknown.join(", ")}`);
+      say(`.env: Adrelay has no setting ${unknown.join(", ")}`);
     }
   }
 }

@@ -14,7 +14,7 @@ export interface FitOptions {
   readonly learningRate: number;
   /** Pulls every weight towards 0. */
   readonly decay: number;
-  /** A sparse feature gets a weight only if so many prompts have it. */
+  /** A sparse feature gets a weight only if at least this many prompts have it. */
   readonly promptsMin: number;
 }
 export const FIT_OPTIONS: FitOptions = { rounds: 14, learningRate: 0.3, decay: 1e-4, promptsMin: 2 };

@@ -8,7 +8,7 @@ import { z } from "zod";
 export interface QuantiseOptions {
   /** Shorter parts keep the vectors closer to the whole ones and need more bytes. Must divide the dimensions. */
   readonly partDimensions: number;
-  /** k-means looks at so many words, evenly spaced in the list. */
+  /** How many words k-means reads, evenly spaced in the list. */
   readonly sampleWords: number;
   readonly rounds: number;
 }

@@ -33,9 +33,9 @@ export async function measureDelivery(bench: Bench): Promise<Figure[]> {
     ((round.cpuMs[process] ?? 0) * US_PER_MS) / round.count;
   return [
     { ...figure("deliveries", "/s", (round) => round.ratePerSecond), promise: atLeast("ratio", 0.9) },
-    figure("CPU of the worker, each", "µs", cpuUs("worker")),
-    figure("CPU of Redis, each", "µs", cpuUs("redis")),
-    figure("CPU of the provider, each", "µs", cpuUs("provider")),
+    figure("CPU of the worker per delivery", "µs", cpuUs("worker")),
+    figure("CPU of Redis per delivery", "µs", cpuUs("redis")),
+    figure("CPU of the provider per delivery", "µs", cpuUs("provider")),
   ];
 }
 

@@ -20,7 +20,7 @@ import {
 } from "../sides.ts";
 import { intakePlan, NO_PROVIDER } from "./intake.ts";
 
-/** So many acknowledgments are queued before a round of deliveries, for each second of the round. */
+/** How many acknowledgments are queued before a round of deliveries, for each second of the round. */
 const PER_SECOND = 5000;
 const WARM_SHARE = 0.25;
 /** The timed part ends before the last deliveries, because then fewer and fewer run in parallel. */

@@ -128,14 +128,14 @@ function throughput({ gateway, proxy }: Rounds, connections: number): Figure[] {
     },
     {
       part: "injection",
-      what: "CPU of the server, each",
+      what: "CPU of the server per injection",
       unit: "µs",
       ours: gateway.map((round) => cpuUs(round, "gateway")),
       against: { name, values: proxy.map((round) => cpuUs(round, "proxy")) },
     },
     {
       part: "injection",
-      what: "CPU of Redis, each",
+      what: "CPU of Redis per injection",
       unit: "µs",
       ours: gateway.map((round) => cpuUs(round, "redis")),
     },

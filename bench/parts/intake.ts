@@ -1,7 +1,7 @@
 /**
- * Compares acknowledgments per second and their latency with the naive server. Each round starts each side anew, with its
- * own Redis. The gateway is measured with unknown ids (UNKNOWN_ACK=accept, the default) and with the ids of recorded
- * injections.
+ * Compares acknowledgments per second and their latency with the naive server. Each round starts new processes of each
+ * side, with their own Redis. The gateway is measured with unknown ids (UNKNOWN_ACK=accept, the default) and with the
+ * ids of recorded injections.
  */
 import { ACKNOWLEDGE_PATH, API_KEY_HEADER } from "@adrelay/contract";
 import { TEST_API_KEY } from "@adrelay/testkit";
@@ -90,8 +90,8 @@ function compare(name: string, ours: readonly IntakeRound[], naive: readonly Int
     { ...figure("acknowledgments", "/s", (round) => round.ratePerSecond), promise: atLeast("ratio", 1) },
     figure("p50", "ms", (round) => round.p50Ms),
     { ...figure("p99", "ms", (round) => round.p99Ms), promise: atMost("ratio", 1.2) },
-    figure("CPU of the server, each", "µs", cpuUs("server")),
-    figure("CPU of Redis, each", "µs", cpuUs("redis")),
+    figure("CPU of the server per acknowledgment", "µs", cpuUs("server")),
+    figure("CPU of Redis per acknowledgment", "µs", cpuUs("redis")),
     figure(
       "the load generator's share of a core",
       "",

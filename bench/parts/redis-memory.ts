@@ -13,7 +13,7 @@ import { type BenchRedis, type Served, startBenchRedis, startProvider, startWork
 const FIRST_ENTRIES = 6000;
 const ENTRIES = 10_000;
 const LOOK_INTERVAL_MS = 500;
-const LOOKS_MAX = 40;
+const CHECKS_MAX = 40;
 /** If two measurements differ by less than this, the memory has settled. */
 const SETTLED_BYTES = 2000;
 
@@ -31,7 +31,7 @@ export async function measureMemory(bench: Bench): Promise<Figure[]> {
     bareJob: await bytesOf(fillNaive),
   };
   const figure = (state: string, value: number): Figure => {
-    return { part: "redis", what: `memory of one that is ${state}`, unit: "B", ours: [value] };
+    return { part: "redis", what: `memory of one ${state} entry`, unit: "B", ours: [value] };
   };
   const bareJob = { name: "bare BullMQ job", values: [bytes.bareJob] };
   return [
@@ -67,7 +67,7 @@ function fillThenWork(bench: Bench, provider: Served, providerUrl: string): Fill
 
 async function settledBytes(redis: BenchRedis): Promise<number> {
   let before = Number.POSITIVE_INFINITY;
-  for (let look = 0; look < LOOKS_MAX; look += 1) {
+  for (let check = 0; check < CHECKS_MAX; check += 1) {
     await redis.client.memory("PURGE");
     await wait(LOOK_INTERVAL_MS);
     const bytes = await redis.info("memory", "used_memory");

@@ -5,7 +5,7 @@ import type { BenchRedis } from "../sides.ts";
 /** The commands that Redis ran. */
 export interface RedisTraffic {
   /** Commands that came over a connection: each is a round trip unless it was pipelined. */
-  readonly asked: number;
+  readonly sent: number;
   /** Commands that scripts ran. */
   readonly inScripts: number;
   /** The number of commands by name. Commands of scripts have names such as `script: get`. */
@@ -52,17 +52,17 @@ export async function watchCommands(redis: BenchRedis, run: () => Promise<unknow
   socket.destroy();
   const sumOf = (isScripts: boolean) =>
     [...names].reduce((sum, [name, n]) => sum + (name.startsWith(SCRIPT_PREFIX) === isScripts ? n : 0), 0);
-  return { asked: sumOf(false), inScripts: sumOf(true), names };
+  return { sent: sumOf(false), inScripts: sumOf(true), names };
 }
 
 /** Counts the bytes on all connections of Redis while `run` runs. The two measurements themselves add a few hundred bytes. */
 export async function countBytes(redis: BenchRedis, run: () => Promise<unknown>): Promise<RedisBytes> {
-  const look = async () => ({
+  const measure = async () => ({
     in: await redis.info("stats", "total_net_input_bytes"),
     out: await redis.info("stats", "total_net_output_bytes"),
   });
-  const before = await look();
+  const before = await measure();
   await run();
-  const after = await look();
+  const after = await measure();
   return { in: after.in - before.in, out: after.out - before.out };
 }

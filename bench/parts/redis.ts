@@ -25,19 +25,19 @@ export async function measureRedis(bench: Bench): Promise<Figure[]> {
   return [...(await measureCommands(bench)), ...(await measureMemory(bench))];
 }
 
-/** So many steps are watched for their commands, and as many again for their bytes, because MONITOR would add bytes. */
+/** How many steps are watched for their commands, and as many again for their bytes, because MONITOR would add bytes. */
 const STEPS = 2000;
 const CONNECTIONS = 16;
 /** Commands that are rarer than this per step are not printed. */
 const SHOWN_FROM = 0.05;
-/** So many steps come before: they load scripts and open connections. */
+/** How many steps run before and are not watched: they load scripts and open connections. */
 const WARMUP_STEPS = 500;
 const IDLE_SECONDS = 10;
 const IDLE_WARMUP_MS = 2000;
 const MS_PER_SECOND = 1000;
 
 /** The cost of one step, or of one idle second. */
-interface Cost extends RedisBytes, Pick<RedisTraffic, "asked" | "inScripts"> {}
+interface Cost extends RedisBytes, Pick<RedisTraffic, "sent" | "inScripts"> {}
 
 /** Steps of one kind. Their preparation is not watched. */
 interface Steps {
@@ -170,7 +170,7 @@ function perStep({ say }: Bench, { name, traffic, bytes, steps }: Watched): Cost
     .map(([command, count]) => `${command} ${(count / steps).toFixed(2)}`);
   say(`${name}: ${shown.join(", ")}`);
   return {
-    asked: traffic.asked / steps,
+    sent: traffic.sent / steps,
     inScripts: traffic.inScripts / steps,
     in: bytes.in / steps,
     out: bytes.out / steps,
@@ -190,7 +190,7 @@ function figuresOf(
     ...(against === undefined ? {} : { against: { name: against.name, values: [value(against.cost)] } }),
   });
   return [
-    figure("commands asked", "", ({ asked }) => asked),
+    figure("commands sent", "", ({ sent }) => sent),
     figure("commands that scripts ran", "", ({ inScripts }) => inScripts),
     figure("bytes to Redis", "B", (one) => one.in),
     figure("bytes from Redis", "B", (one) => one.out),

@@ -1,4 +1,4 @@
-/** What every panel owes to the one who looks at it at night. That its queries work, e2e/observe.test.ts shows. */
+/** What every panel must have, so that an operator can use it at night. e2e/observe.test.ts runs the queries. */
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -16,7 +16,7 @@ test("every file of a dashboard is made from the code", () => {
   );
 });
 
-test("each panel answers a question of its own, has a unit, and says what to do", () => {
+test("each panel has its own question, a unit, and says what to do", () => {
   const panels = new Map(queries.map((query) => [`${query.dashboard} ${query.panel}`, query]));
   expect(panels.size).toBeGreaterThan(50);
   for (const { panel, description, unit } of panels.values()) {
@@ -26,17 +26,17 @@ test("each panel answers a question of its own, has a unit, and says what to do"
   }
 });
 
-test("no dashboard knows the datasource of anybody", () => {
+test("no dashboard names a certain datasource", () => {
   expect(new Set(queries.map(({ datasource }) => datasource))).toEqual(new Set(["$datasource"]));
 });
 
-test("every metric that a panel or a rule names is one that the code has, or a rule makes", () => {
+test("panels and rules name only metrics of the code or of rules", () => {
   const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8");
   const rules = read("../prometheus/rules.yml");
   const asked = [...queries.map(({ expr }) => expr), rules].join("\n").match(/\badrelay[_:][\w:]+/g) ?? [];
   const names = new Set(asked.map((name) => name.replace(/_seconds_(bucket|count|sum)$/, "_seconds")));
   expect(names.size).toBeGreaterThan(25);
-  // What is made from the code itself: a zero in place of a metric that is gone would hide that.
+  // The metrics come from the code, because a query shows zero for a metric that no longer exists.
   const known = read("../../docs/metrics.md");
   const isKnown = (name: string) =>
     new RegExp(`\`${name}[{\`]`).test(known) || rules.includes(`record: ${name}\n`);
@@ -46,7 +46,7 @@ test("every metric that a panel or a rule names is one that the code has, or a r
 test("metrics of the ledger are never summed over replicas", () => {
   const ofLedger =
     /adrelay_(acknowledgments|dead_letters|injections_recorded|oldest|queue)[a-z_]*(?<!seconds_bucket)/;
-  const taken = queries.filter(({ expr }) => ofLedger.test(expr));
-  expect(taken.length).toBeGreaterThan(15);
-  expect(taken.filter(({ expr }) => !expr.includes("max")).map(({ expr }) => expr)).toEqual([]);
+  const ledgerQueries = queries.filter(({ expr }) => ofLedger.test(expr));
+  expect(ledgerQueries.length).toBeGreaterThan(15);
+  expect(ledgerQueries.filter(({ expr }) => !expr.includes("max")).map(({ expr }) => expr)).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** The alerts: promtool runs rules.test.yml; here, that none is left without a test, a runbook or words. */
+/** The alerts: promtool runs rules.test.yml, and each alert must have a test, a runbook and texts. */
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -65,13 +65,13 @@ test.for([
 });
 
 describe.each(alerts)("$alert", ({ alert, annotations }) => {
-  test("it is shown to fire once, and shown to be silent", () => {
+  test("rules.test.yml has a case in which it fires, and one without", () => {
     const own = tried.filter(({ alertname }) => alertname === alert);
     expect(own.map(({ exp_alerts }) => exp_alerts.length)).toEqual(expect.arrayContaining([0, 1]));
     expect(own.every(({ exp_alerts }) => exp_alerts.length <= 1)).toBe(true);
   });
 
-  test("its runbook tells what it means, what to look at and what to do", () => {
+  test("its runbook says what it means, what to look at, what to do", () => {
     expect(annotations.runbook_url).toBe(`${RUNBOOKS}${fileOf(alert)}.md`);
     const runbook = read(annotations.runbook_url);
     expect(runbook.split("\n")[0]).toBe(`# ${alert}`);
@@ -80,7 +80,7 @@ describe.each(alerts)("$alert", ({ alert, annotations }) => {
   });
 });
 
-test("every runbook belongs to an alert and stands in the list", () => {
+test("every runbook belongs to an alert and is in the list", () => {
   const files = readdirSync(new URL(RUNBOOKS, ROOT)).filter((file) => file !== "README.md");
   expect(files.sort()).toEqual(alerts.map(({ alert }) => `${fileOf(alert)}.md`).sort());
   const list = read(`${RUNBOOKS}README.md`);

@@ -1,4 +1,4 @@
-/** One gateway or worker of a run: a process that is hurt on purpose, and watched for dying by itself. */
+/** One gateway or worker of a run. Faults kill, freeze and restart it; an end without a fault is reported. */
 import { fileURLToPath } from "node:url";
 import { type AppProcess, AppStartError, startApp } from "@adrelay/testkit";
 import type { AppId } from "./fault.ts";
@@ -7,13 +7,13 @@ export interface ChaosAppOptions {
   readonly id: AppId;
   readonly env: Readonly<Record<string, string>>;
   readonly onLogText: (line: string) => void;
-  /** Told of an end that nobody asked for. */
-  readonly onDeath: (what: string) => void;
+  /** Gets a failed start, an end without a request to end, and a stop that was late or failed. */
+  readonly onProblem: (what: string) => void;
   readonly shutdownTimeoutMs: number;
 }
 
 const PRELOAD = fileURLToPath(new URL("./shifted-clock.ts", import.meta.url));
-/** Beyond its own limit a stop may take this long: the last lines are flushed, and the machine is loaded. */
+/** How much longer than its own limit a stop may take: the last log lines are flushed, and the machine is busy. */
 const STOP_GRACE_MS = 2000;
 
 export class ChaosApp {
@@ -26,8 +26,8 @@ export class ChaosApp {
   }
 
   /**
-   * Starts it (again) on its ports, with its clock off by `skewMs`. A start must work whatever state Redis is
-   * in; one that doesn't is told, and made once more, so that the run goes on.
+   * Starts or restarts the app on its ports, with its clock off by `skewMs`. A start must succeed in every state of
+   * Redis. A failed one is reported and repeated once, so that the run can go on.
    */
   async start(skewMs = 0): Promise<void> {
     try {
@@ -36,13 +36,13 @@ export class ChaosApp {
       if (!(error instanceof AppStartError)) {
         throw error;
       }
-      this.#options.onDeath(error.message);
+      this.#options.onProblem(error.message);
       await this.#startOnce(skewMs);
     }
   }
 
   async #startOnce(skewMs: number): Promise<void> {
-    const { id, env, onLogText, onDeath } = this.#options;
+    const { id, env, onLogText, onProblem } = this.#options;
     const nodeArgs = skewMs === 0 ? [] : ["--import", PRELOAD];
     const skewed = skewMs === 0 ? env : { ...env, CHAOS_CLOCK_SKEW_MS: String(skewMs) };
     const app = await startApp(id.startsWith("gateway") ? "gateway" : "worker", skewed, {
@@ -53,14 +53,14 @@ export class ChaosApp {
     this.#isEndWanted = false;
     void app.exited.then((exit) => {
       if (!this.#isEndWanted) {
-        onDeath(`${id} ended by itself with ${exit}: ${app.stderr()}`);
+        onProblem(`${id} ended on its own with ${exit}: ${app.stderr()}`);
       } else if (app.stderr() !== "") {
-        onDeath(`${id} wrote to its standard error: ${app.stderr()}`);
+        onProblem(`${id} wrote to its standard error: ${app.stderr()}`);
       }
     });
   }
 
-  /** kill -9. */
+  /** Ends the process with SIGKILL. */
   async crash(): Promise<void> {
     this.#isEndWanted = true;
     this.#app?.kill("SIGKILL");
@@ -75,15 +75,15 @@ export class ChaosApp {
     this.#app?.kill("SIGCONT");
   }
 
-  /** SIGTERM: it must end with 0 in time. */
+  /** Sends SIGTERM. The process must end in time with exit code 0. */
   async stop(): Promise<void> {
-    const { id, onDeath, shutdownTimeoutMs } = this.#options;
+    const { id, onProblem, shutdownTimeoutMs } = this.#options;
     this.#isEndWanted = true;
     const startedAtMs = performance.now();
     const exit = await this.#app?.stop();
     const tookMs = Math.round(performance.now() - startedAtMs);
     if (exit !== 0 || tookMs > shutdownTimeoutMs + STOP_GRACE_MS) {
-      onDeath(`${id} ended with ${exit} ${tookMs} ms after SIGTERM`);
+      onProblem(`${id} ended with ${exit} ${tookMs} ms after SIGTERM`);
     }
   }
 }

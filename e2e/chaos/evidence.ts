@@ -1,29 +1,29 @@
-/** All that is known of each ad response in the end, from every side. */
+/** What publishers, provider, ledger and look-ups know of each ad response in the end. */
 
 import { adResponseIdSchema } from "@adrelay/contract";
 import { type LedgerEntry, openStore } from "@adrelay/store";
 import { eventually, relayCaller, type Samples } from "@adrelay/testkit";
 import type { Account, AppId } from "./fault.ts";
-import type { AdRecord, LaneRecords } from "./lane-record.ts";
-import type { AckPost, SoldAd } from "./provider-books.ts";
+import type { AckPost, SoldAd } from "./provider-records.ts";
+import type { AdRecord, PublisherRecords } from "./publisher-records.ts";
 import type { Scraper } from "./scraper.ts";
-import { CALLER_KEYS, type World } from "./world.ts";
+import { CALLER_KEYS, type ChaosStack } from "./stack.ts";
 
 export interface AdEvidence {
   readonly id: string;
   readonly account: Account;
-  /** What its publisher knows; undefined if the answer to its injection got lost. */
-  readonly lane: AdRecord | undefined;
+  /** What its publisher knows. Undefined if the answer to its injection got lost. */
+  readonly publisherRecord: AdRecord | undefined;
   /** What the provider knows. */
   readonly sold: SoldAd | undefined;
   readonly posts: readonly AckPost[];
-  readonly isTaken: boolean;
-  /** What the ledger and the public look-up know; undefined if nothing. */
+  readonly isCounted: boolean;
+  /** What the ledger and the public look-up know. Undefined if they know nothing. */
   readonly entry: LedgerEntry | undefined;
   readonly view: View | undefined;
 }
 
-/** The look-up's answer. */
+/** What a look-up answered. */
 interface View {
   readonly state: unknown;
   readonly ackId: unknown;
@@ -35,62 +35,62 @@ export interface Evidence {
   readonly metrics: ReadonlyMap<AppId, Samples>;
 }
 
-const LOOK_UPS_AT_ONCE = 16;
+const CONCURRENT_LOOK_UPS = 16;
 
 export async function gatherEvidence(
-  world: World,
-  records: LaneRecords,
+  stack: ChaosStack,
+  records: PublisherRecords,
   scraper: Scraper,
 ): Promise<Evidence> {
-  const store = openStore({ redis: world.admin, recordRetentionMs: 1 });
-  const { sold, acknowledgments } = world.provider;
+  const store = openStore({ redis: stack.admin, recordRetentionMs: 1 });
+  const { sold, acknowledgments } = stack.provider;
   const ids = [...new Set([...records.ads.keys(), ...sold.keys(), ...acknowledgments.keys()])];
-  const ads = await mapInLanes(ids, async (id): Promise<AdEvidence> => {
-    const lane = records.ads.get(id);
+  const ads = await mapConcurrently(ids, async (id): Promise<AdEvidence> => {
+    const publisherRecord = records.ads.get(id);
     const posts = acknowledgments.get(id) ?? [];
-    const account = lane?.account ?? sold.get(id)?.account ?? "acme";
+    const account = publisherRecord?.account ?? sold.get(id)?.account ?? "acme";
     return {
       id,
       account,
-      lane,
+      publisherRecord,
       sold: sold.get(id),
       posts,
-      isTaken: posts.some(({ verdict }) => verdict === "taken"),
+      isCounted: posts.some(({ decision }) => decision === "counted"),
       entry: await store.acknowledgments.find(adResponseIdSchema.parse(id)),
-      view: await lookUp(world, id, account),
+      view: await lookUp(stack, id, account),
     };
   });
   const metrics = new Map<AppId, Samples>();
-  for (const app of world.opsUrls.keys()) {
-    metrics.set(app, await scrapeInTheEnd(scraper, app));
+  for (const app of stack.opsUrls.keys()) {
+    metrics.set(app, await lastScrape(scraper, app));
   }
   return { ads, metrics };
 }
 
-const LAST_LOOK_TIMEOUT_MS = 30_000;
+const LAST_READ_TIMEOUT_MS = 30_000;
 
-/** A scrape may come without the ledger's counts while a connection is made anew, but not for ever. */
-async function scrapeInTheEnd(scraper: Scraper, app: AppId): Promise<Samples> {
-  const wanted = async () => {
+/** While an app reconnects to Redis, a scrape has no counts of the ledger. That must end soon. */
+async function lastScrape(scraper: Scraper, app: AppId): Promise<Samples> {
+  const scrapeOnce = async () => {
     const samples = await scraper.scrape(app);
     if (samples === undefined) {
       throw new TypeError(`${app} has no counts of the ledger`);
     }
     return samples;
   };
-  return eventually(wanted, LAST_LOOK_TIMEOUT_MS).catch(() => new Map());
+  return eventually(scrapeOnce, LAST_READ_TIMEOUT_MS).catch(() => new Map());
 }
 
-/** A Redis that stalls for a moment is a 503, as callers are told; asked again, the answer is what counts. */
-async function lookUp({ gatewayUrls }: World, id: string, account: Account): Promise<View | undefined> {
+/** A 503 means that Redis stalled for a moment: the call is repeated. */
+async function lookUp({ gatewayUrls }: ChaosStack, id: string, account: Account): Promise<View | undefined> {
   const [gateway = ""] = gatewayUrls;
   const { status, body } = await eventually(async () => {
     const answer = await relayCaller(gateway, CALLER_KEYS[account]).lookUp(id);
     if (answer.status === 503) {
-      throw new TypeError("the ledger could not be asked");
+      throw new TypeError("the look-up got a 503");
     }
     return answer;
-  }, LAST_LOOK_TIMEOUT_MS);
+  }, LAST_READ_TIMEOUT_MS);
   return status === 404
     ? undefined
     : {
@@ -100,7 +100,7 @@ async function lookUp({ gatewayUrls }: World, id: string, account: Account): Pro
       };
 }
 
-async function mapInLanes<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+async function mapConcurrently<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   const left = items.values();
   const lane = async () => {
@@ -108,6 +108,6 @@ async function mapInLanes<T, R>(items: readonly T[], work: (item: T) => Promise<
       results.push(await work(item));
     }
   };
-  await Promise.all(Array.from({ length: LOOK_UPS_AT_ONCE }, lane));
+  await Promise.all(Array.from({ length: CONCURRENT_LOOK_UPS }, lane));
   return results;
 }

@@ -1,8 +1,8 @@
 /**
- * The plan of a run's faults, drawn up front: the same seed, length and choice of faults give the same plan.
+ * The plan of a run's faults, made before the run: the same seed, length and choice of faults give the same plan.
  *
- * - All faults that are chosen come once before any comes again, so that a short run shows many.
- * - A fault takes what it acts on for itself until it has ended; up to four run at the same time.
+ * - Each chosen fault comes once before any comes again, so that a short run shows many.
+ * - Up to four faults run at the same time, never two on the same victim.
  */
 
 import { makeRandom, type Random } from "@adrelay/testkit";
@@ -26,24 +26,25 @@ export interface PlanOptions {
   readonly faults: readonly FaultName[];
 }
 
-/** A worker's lock on a job: DELIVERY_TIMEOUT_MS of a run, and the ten seconds that the queue adds. */
+/** How long a worker holds its lock on a job: DELIVERY_TIMEOUT_MS of a run, and ten seconds that the queue adds. */
 const JOB_LOCK_MS = 11_000;
 const CLOCK_SKEWS_MS = [-300_000, -30_000, 30_000, 300_000];
 /**
- * Waits of jobs go by the clock of the worker that puts them off. What one whose clock was ahead has left is
- * brought back within seconds, in rare cases within two minutes: runs that are short leave that out.
+ * A delayed job waits by the clock of the worker that delayed it. If that clock was ahead, the job comes too late.
+ * Other workers bring it back within seconds, in rare cases within two minutes. So in short runs no worker's clock is
+ * ahead.
  */
 const WORKER_AHEAD_FROM_MS = 120_000;
 const BROUGHT_BACK_WITHIN_MS = 120_000;
 const WARM_UP_MS = 1000;
-/** No fault begins later than this before the end. */
+/** No fault begins in the last moments of the run. */
 const LEAST_MS = 200;
 const OVERLAPS_MAX = 4;
 const GAP_MAX_MS = 1200;
-/** How long until it is looked again whether a fault can begin. */
+/** If no fault can begin, the planner moves on by this time. */
 const WAIT_MS = 200;
 
-/** How a fault of each name is drawn: how long it lasts at least and at most, and what it does. */
+/** How a fault is drawn: its shortest and longest duration, and what it does. */
 type Draw = readonly [minMs: number, maxMs: number, draw: (random: Random, runMs: number) => Fault];
 
 const onLink = (random: Random) => ({
@@ -72,7 +73,7 @@ const DRAWS: Readonly<Record<FaultName, Draw>> = {
   "long-freeze": [
     JOB_LOCK_MS + 1000,
     15_000,
-    // Workers more often: it is their locks that run out.
+    // Workers more often, because their locks expire.
     (random) => ({ kind: "freeze", app: random.pick([...APP_IDS, ...WORKER_IDS]) }),
   ],
   "rolling-restart": [6000, 15_000, () => ({ kind: "rolling_restart", everyMs: 3000 })],
@@ -105,7 +106,7 @@ const DRAWS: Readonly<Record<FaultName, Draw>> = {
   "provider-lost-answer": [500, 4000, provider("lost_answer")],
 };
 
-/** Draws the plan, in the order of its beginnings. */
+/** Draws the plan, ordered by start. */
 export function planFaults({ seed, durationMs, faults }: PlanOptions): readonly PlannedFault[] {
   const random = makeRandom(`plan ${seed}`);
   const plan: PlannedFault[] = [];
@@ -126,24 +127,24 @@ export function planFaults({ seed, durationMs, faults }: PlanOptions): readonly 
   return plan;
 }
 
-/** The next fault of the bag whose victims are free; undefined if there is none at the moment. */
+/** The next fault of the bag whose victims have no other fault. Undefined if there is none. */
 function drawOne(
   bag: readonly FaultName[],
   running: readonly Fault[],
   { random, durationMs: runMs }: { readonly random: Random; readonly durationMs: number },
 ): Omit<PlannedFault, "atMs"> | undefined {
-  const taken = new Set(running.flatMap(resourcesOf));
+  const occupied = new Set(running.flatMap(resourcesOf));
   for (const name of bag) {
     const [minMs, maxMs, draw] = DRAWS[name];
     const fault = draw(random, runMs);
-    if (!resourcesOf(fault).some((resource) => taken.has(resource))) {
+    if (!resourcesOf(fault).some((resource) => occupied.has(resource))) {
       return { name, durationMs: random.integer(minMs, maxMs), fault };
     }
   }
   return undefined;
 }
 
-/** By how much jobs may be late in the end, if the clock of a worker that put them off was ahead. */
+/** How late jobs may be in the end: not at all, unless a worker's clock was ahead. */
 export function latenessMs(plan: readonly PlannedFault[]): number {
   const wasAhead = plan.some(
     ({ fault }) => fault.kind === "clock_skew" && fault.skewMs > 0 && WORKER_IDS.includes(fault.app),

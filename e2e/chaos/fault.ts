@@ -1,17 +1,17 @@
-/** What can go wrong in a run, and on what. */
+/** The faults of a run: what goes wrong, where, and when each one really ran. */
 import type { FaultName } from "./options.mjs";
 
 export const APP_IDS = ["gateway-1", "gateway-2", "worker-1", "worker-2"] as const;
 export type AppId = (typeof APP_IDS)[number];
 export const ACCOUNTS = ["acme", "globe"] as const;
 export type Account = (typeof ACCOUNTS)[number];
-/** Each app has connections of its own to Redis and to the provider. */
+/** Each app has its own connections to Redis and to the provider. */
 export type LinkEnd = "redis" | "provider";
 
 export type Fault =
   | { readonly kind: "kill" | "freeze"; readonly app: AppId }
   | { readonly kind: "rolling_restart"; readonly everyMs: number }
-  /** Stopped and started with another clock; in the end with the right one again. */
+  /** The app is restarted with a wrong clock, and in the end with the right one. */
   | { readonly kind: "clock_skew"; readonly app: AppId; readonly skewMs: number }
   | { readonly kind: "redis"; readonly how: RedisFault }
   | { readonly kind: "link_cut" | "link_swallow"; readonly app: AppId; readonly end: LinkEnd }
@@ -25,7 +25,7 @@ export type Fault =
       readonly kind: "provider";
       readonly how: ProviderFault;
       readonly accounts: readonly Account[];
-      /** How many of the calls it hits. */
+      /** The share of calls that it hits, from 0 to 1. */
       readonly share: number;
     };
 export type RedisFault = "kill" | "restart" | "freeze" | "readonly" | "oom" | "maxclients";
@@ -46,13 +46,13 @@ export type ProviderFault =
 
 export interface PlannedFault {
   readonly name: FaultName;
-  /** Since the run's traffic began. */
+  /** Counted from the start of the traffic. */
   readonly atMs: number;
   readonly durationMs: number;
   readonly fault: Fault;
 }
 
-/** What a fault has for itself while it lasts. */
+/** What no other fault may touch while this one lasts. */
 export function resourcesOf(fault: Fault): readonly string[] {
   switch (fault.kind) {
     case "kill":
@@ -99,5 +99,33 @@ function detailOf(fault: Fault): string {
       return `${fault.accounts.join(" and ")}, ${fault.share * 100} % of calls`;
     default:
       return fault satisfies never;
+  }
+}
+
+/** A fault as it really ran, by the wall clock. */
+export interface FaultSpan {
+  readonly fault: Fault;
+  readonly fromMs: number;
+  /** Infinity while it lasts. */
+  untilMs: number;
+}
+
+/** When each fault really ran. A check allows some exceptions only during a fault. */
+export class Timeline {
+  readonly #spans: FaultSpan[] = [];
+
+  begin(fault: Fault): FaultSpan {
+    const span = { fault, fromMs: Date.now(), untilMs: Number.POSITIVE_INFINITY };
+    this.#spans.push(span);
+    return span;
+  }
+
+  end(span: FaultSpan): void {
+    span.untilMs = Date.now();
+  }
+
+  /** Faults that ran at any time between two moments. */
+  during(fromMs: number, untilMs: number): readonly FaultSpan[] {
+    return this.#spans.filter((span) => span.fromMs <= untilMs && span.untilMs >= fromMs);
   }
 }

@@ -1,5 +1,5 @@
 /** The chaos suite, for `npm run chaos`. */
+export { formatChecks, haveAllHeld } from "./checks/check.ts";
 export { describeFault } from "./fault.ts";
 export { planFaults } from "./fault-plan.ts";
-export { formatChecks, hasHeld } from "./report.ts";
 export { runChaos } from "./run-chaos.ts";

@@ -1,11 +1,11 @@
-/** Reads every log line of every app as it comes: for bugs, for what a user wrote, for injections not booked. */
+/** Reads every log line of every app, and looks for bugs, users' texts, and injections that were not recorded. */
 import { createWriteStream, mkdirSync, type WriteStream } from "node:fs";
 import { join } from "node:path";
 
-/** In every text, prompt and address of a run's traffic: it must stand in no log and in no Redis that is done. */
+/** Every text, prompt and address of the traffic contains it. No log line may contain it, nor Redis in the end. */
 export const CANARY = "canary-of-a-user";
 
-/** These lines are bugs, whatever goes on around the process. */
+/** A line with one of these events is a bug, also under faults. */
 const BUG_EVENTS =
   /"event":"(uncaught_exception|unhandled_rejection|request_failed|background_work_failed|payload_gone|job_unreadable)"/;
 const UNTRACKED = /"event":"injection_untracked".*"ad_response_id":"([0-9a-f-]{36})"/;
@@ -15,7 +15,7 @@ export class LogWatch {
   lines = 0;
   readonly bugs: string[] = [];
   readonly leaks: string[] = [];
-  /** Injections that were answered without being on the books for certain. */
+  /** Injections that were answered and may not be recorded. */
   readonly untracked = new Set<string>();
 
   readonly #files = new Map<string, WriteStream>();

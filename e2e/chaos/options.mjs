@@ -1,6 +1,6 @@
 /** The options of `npm run chaos`. JavaScript, because the bootstrap reads them on any Node from 18 on. */
 
-/** The names of the faults, as --faults takes them. e2e/chaos/fault-plan.ts says what they do. */
+/** The names of the faults, as --faults accepts them. e2e/chaos/fault-plan.ts says what they do. */
 export const FAULT_NAMES = /** @type {const} */ ([
   "kill",
   "freeze",
@@ -64,10 +64,10 @@ doubled and that all counters agree. In the end it stops and removes everything.
   --faults     only these faults, separated by commas:
 ${wrapNames()}
   --logs DIR   keep the apps' log lines in DIR, in a folder for each seed
-  --plan       print the plan of faults and end
+  --plan       print the plan of faults without running it
   --help       this text
 
-Exit code: 0 if everything held, 1 if not, 130 on Ctrl-C. docs/chaos.md explains more.
+Exit code: 0 if all checks held, 1 if not, 130 after Ctrl-C. docs/chaos.md explains more.
 `;
 
 /** How `npm run chaos` is called. */
@@ -103,7 +103,9 @@ function read({ texts, flags }) {
   const names = faultsText === undefined ? FAULT_NAMES : faultsText.split(",").map((name) => name.trim());
   const unknown = names.find((name) => !FAULT_NAMES.some((known) => known === name));
   if (unknown !== undefined) {
-    return faulty(`--faults knows no ${unknown || "empty name"}; it knows ${FAULT_NAMES.join(", ")}`);
+    return faulty(
+      `--faults: ${unknown === "" ? "a name is empty" : `there is no fault ${unknown}`}; the faults are ${FAULT_NAMES.join(", ")}`,
+    );
   }
   return {
     kind: "run",

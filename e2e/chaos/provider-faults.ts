@@ -1,30 +1,30 @@
-/** What a faulty provider does with an answer. */
+/** How each fault of the provider changes an answer. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Random } from "@adrelay/testkit";
 import type { ProviderFault } from "./fault.ts";
 
 /** What the provider would answer if nothing went wrong. */
-export interface HonestAnswer {
+export interface NormalAnswer {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
 }
 
 export interface ActiveFault {
   readonly how: ProviderFault;
-  /** Of the calls, from 0 to 1. */
+  /** The share of calls that it hits, from 0 to 1. */
   readonly share: number;
 }
 
 interface Exchange {
   readonly fault: ProviderFault | undefined;
-  readonly honest: HonestAnswer;
+  readonly normal: NormalAnswer;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly random: Random;
 }
 
 const DRIP_INTERVAL_MS = 1000;
-/** Nonsense, what is far too long, and what is fit for use. */
+/** Usable values, nonsense, and a wait that is far too long. */
 const RETRY_AFTERS = [
   "1",
   "0",
@@ -38,10 +38,10 @@ const RETRY_AFTERS = [
 ];
 
 export function answerWithFault(exchange: Exchange): void {
-  const { fault, honest, request, response, random } = exchange;
+  const { fault, normal, request, response, random } = exchange;
   switch (fault) {
     case undefined:
-      send(response, honest);
+      send(response, normal);
       return;
     case "hang":
       return;
@@ -56,13 +56,13 @@ export function answerWithFault(exchange: Exchange): void {
       garble(response, random);
       return;
     case "slow_headers":
-      setTimeout(() => send(response, honest), random.integer(50, 2500));
+      setTimeout(() => send(response, normal), random.integer(50, 2500));
       return;
     case "half_body":
       sendHalf(exchange);
       return;
     case "keep_alive_reset":
-      send(response, honest);
+      send(response, normal);
       response.once("finish", () => setTimeout(() => request.socket.destroy(), random.integer(0, 30)));
       return;
     case "http_500":
@@ -92,7 +92,7 @@ export function answerWithFault(exchange: Exchange): void {
   }
 }
 
-function send(response: ServerResponse, { status, body }: HonestAnswer): void {
+function send(response: ServerResponse, { status, body }: NormalAnswer): void {
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 }
 
@@ -115,11 +115,11 @@ function garble(response: ServerResponse, random: Random): void {
   response.writeHead(200, { "content-type": random.pick(["text/html", "application/json"]) }).end(bytes);
 }
 
-/** Says how long the answer is, and closes after half of it. */
-function sendHalf({ honest, request, response }: Exchange): void {
-  const bytes = Buffer.from(JSON.stringify(honest.body));
+/** Sends the length of the whole answer, then closes after half of it. */
+function sendHalf({ normal, request, response }: Exchange): void {
+  const bytes = Buffer.from(JSON.stringify(normal.body));
   const headers = { "content-type": "application/json", "content-length": bytes.length };
-  response.writeHead(honest.status, headers);
+  response.writeHead(normal.status, headers);
   response.write(bytes.subarray(0, Math.floor(bytes.length / 2)), () => request.socket.destroy());
 }
 

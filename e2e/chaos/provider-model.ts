@@ -1,15 +1,15 @@
 /**
- * An ad service on a real socket with books of its own, which the relay's are held against. It takes each
- * acknowledgment once and answers 409 to a repeat. What it thinks of an ad response follows from the id
- * alone; faults come on top and decide what reaches the caller, not what it thinks.
+ * An ad service on a real socket. It keeps its own records, and the checks compare them with the ledger. It counts each
+ * acknowledgment once and answers 409 to a repeat. Only the id decides whether it counts, refuses or rejects an
+ * acknowledgment. A fault changes what the caller gets, not what the provider decides.
  */
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { ACKNOWLEDGE_PATH, IDEMPOTENCY_KEY_HEADER } from "@adrelay/contract";
 import type { Random } from "@adrelay/testkit";
 import type { Account } from "./fault.ts";
-import { type AckPost, hashOf, ProviderBooks, type SoldAd } from "./provider-books.ts";
-import { type ActiveFault, answerWithFault, type HonestAnswer } from "./provider-faults.ts";
+import { type ActiveFault, answerWithFault, type NormalAnswer } from "./provider-faults.ts";
+import { type AckPost, hashOf, ProviderRecords, type SoldAd } from "./provider-records.ts";
 
 export interface ProviderModel {
   readonly port: number;
@@ -20,28 +20,28 @@ export interface ProviderModel {
   close(): Promise<void>;
 }
 
-/** The accounts' keys: each call must carry that of the account whose path it uses. */
+/** The key of each account. A call must carry the key of the account whose path it uses. */
 export type AccountKeys = Readonly<Record<Account, string>>;
 export const PROVIDER_KEYS: AccountKeys = { acme: "acme-at-the-provider", globe: "globe-at-the-provider" };
 
 export async function startProviderModel(random: Random): Promise<ProviderModel> {
-  const books = new ProviderBooks();
+  const records = new ProviderRecords();
   const faults = new Map<Account, ActiveFault>();
   const server = createServer((request, response) => {
     readBody(request).then(
-      (body) => answer({ request, response, body, books, faults, random }),
-      // The caller is gone before its request was whole: there is nobody to answer.
+      (body) => answer({ request, response, body, records, faults, random }),
+      // The caller left before its request was complete.
       () => response.destroy(),
     );
   });
-  // The relay closes idle connections itself, after four seconds; the fault closes them at random.
+  // Longer than the relay keeps idle connections (four seconds), so that only a fault closes them from this side.
   server.keepAliveTimeout = 30_000;
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
   return {
     port: typeof address === "object" && address !== null ? address.port : 0,
-    sold: books.sold,
-    acknowledgments: books.acknowledgments,
+    sold: records.sold,
+    acknowledgments: records.acknowledgments,
     setFault: (account, fault) => {
       if (fault === undefined) {
         faults.delete(account);
@@ -61,7 +61,7 @@ interface Call {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly body: Buffer;
-  readonly books: ProviderBooks;
+  readonly records: ProviderRecords;
   readonly faults: ReadonlyMap<Account, ActiveFault>;
   readonly random: Random;
 }
@@ -76,9 +76,9 @@ function answer(call: Call): void {
   const active = faults.get(account);
   const fault = active !== undefined && random.chance(active.share) ? active.how : undefined;
   const isAcknowledgment = (request.url ?? "").endsWith(ACKNOWLEDGE_PATH);
-  const decide = isAcknowledgment ? judgeAcknowledgment : sellAd;
-  const honest = decide(call, account, fault);
-  answerWithFault({ fault, honest, request, response, random });
+  const decide = isAcknowledgment ? receiveAcknowledgment : sellAd;
+  const normal = decide(call, account, fault);
+  answerWithFault({ fault, normal, request, response, random });
 }
 
 /** The account is in the path, and its key must be the right one. */
@@ -89,39 +89,39 @@ function accountOf({ url = "", headers }: IncomingMessage): Account | undefined 
     : undefined;
 }
 
-/** Faults in which the provider never gets to look at what was sent. */
-const TURNED_AWAY = new Set(["http_500", "http_503", "http_429", "http_401", "recoverable"]);
-/** Faults in which it has always done its part before. */
-const DONE_BEFORE = new Set(["lost_answer", "half_body", "slow_headers", "keep_alive_reset"]);
+/** Faults that come before the provider has read the request. */
+const NEVER_READ = new Set(["http_500", "http_503", "http_429", "http_401", "recoverable"]);
+/** Faults that come after the provider has decided. */
+const ALWAYS_READ = new Set(["lost_answer", "half_body", "slow_headers", "keep_alive_reset"]);
 
-/** Of the rest, such as a hang, half come before the provider has done its part and half after. */
-function looksAt(fault: string | undefined, random: Random): boolean {
-  return fault === undefined || DONE_BEFORE.has(fault) || (!TURNED_AWAY.has(fault) && random.chance(0.5));
+/** Whether the provider reads the request. With any other fault, such as a hang, it reads half of them. */
+function isRead(fault: string | undefined, random: Random): boolean {
+  return fault === undefined || ALWAYS_READ.has(fault) || (!NEVER_READ.has(fault) && random.chance(0.5));
 }
 
-function judgeAcknowledgment(
-  { request, body, books, random }: Call,
+function receiveAcknowledgment(
+  { request, body, records, random }: Call,
   account: Account,
   fault: string | undefined,
-): HonestAnswer {
+): NormalAnswer {
   const { ad_response_id } = Object(JSON.parse(body.toString("utf8")));
   const id = String(ad_response_id).toLowerCase();
-  const judged = looksAt(fault, random)
-    ? books.judge(id)
-    : { verdict: "not_looked_at" as const, answer: { status: 200, body: {} } };
-  books.record(id, {
+  const { decision, answer: normal } = isRead(fault, random)
+    ? records.decide(id)
+    : { decision: "not_read" as const, answer: { status: 200, body: {} } };
+  records.record(id, {
     atMs: Date.now(),
     account,
     idempotencyKey: String(request.headers[IDEMPOTENCY_KEY_HEADER.toLowerCase()]),
     bodyHash: hashOf(body),
-    verdict: judged.verdict,
+    decision,
     fault,
   });
-  return judged.answer;
+  return normal;
 }
 
 /** 84 % filled, 8 % rejected, 6 % without an ad, 2 % the caller's fault. */
-function sellAd({ books, random }: Call, account: Account): HonestAnswer {
+function sellAd({ records, random }: Call, account: Account): NormalAnswer {
   const roll = random.next();
   const ids = { ad_request_id: randomUUID(), ad_response_id: randomUUID() };
   const rest = { execution_time_ms: 1.5 };
@@ -133,7 +133,7 @@ function sellAd({ books, random }: Call, account: Account): HonestAnswer {
     const none = { enhanced_prompt: null, product_name: null, success: false };
     return { status: status === "rejected" ? 201 : 202, body: { ...ids, ...rest, ...none, status } };
   }
-  books.sold.set(ids.ad_response_id, { account, atMs: Date.now() });
+  records.sold.set(ids.ad_response_id, { account, atMs: Date.now() });
   const ad = { enhanced_prompt: "a prompt with an ad", product_name: "Velmora Drift", success: true };
   return { status: 200, body: { ...ids, ...rest, ...ad, status: "ok" } };
 }

@@ -1,34 +1,87 @@
 /**
- * One publisher's backend: obtains ads and acknowledges them, as well-behaved callers and as others do. What
- * has got no clear answer is sent again until it has one, as the contract asks.
+ * The traffic of two publishers. Each lane is one loop of a backend: it gets an ad, acknowledges it as a well-behaved
+ * or a careless caller does, and begins again. What got no clear answer is sent again until it has one, as the contract
+ * asks.
  */
 import { randomUUID } from "node:crypto";
 import { ACKNOWLEDGE_PATH } from "@adrelay/contract";
-import { type Answer, pause, type Random, type RelayCaller } from "@adrelay/testkit";
+import { type Answer, makeRandom, pause, type Random, type RelayCaller, relayCaller } from "@adrelay/testkit";
 import { ACCOUNTS, type Account } from "./fault.ts";
-import type { AdRecord, LaneRecords } from "./lane-record.ts";
 import { CANARY } from "./log-watch.ts";
-import { hashOf } from "./provider-books.ts";
-import { ACK_DEADLINE_MS } from "./world.ts";
+import { hashOf } from "./provider-records.ts";
+import { type AdRecord, PublisherRecords } from "./publisher-records.ts";
+import { ACK_DEADLINE_MS, CALLER_KEYS, type ChaosStack } from "./stack.ts";
 
-/** Callers give a frozen gateway up, and turn to the other one. */
+/** A caller gives up on a frozen gateway after this time, and calls the other one. */
 const CALL_TIMEOUT_MS = 6000;
 const PREFERENCES = ["respond-async", "respond-async", "respond-async", null, "wait=2"] as const;
 const INJECTION_STATUSES = [200, 201, 202, 422];
-/** Clear answers to an acknowledgment; all others, and none at all, mean: send it again. */
+/** Clear answers to an acknowledgment. After any other answer, or none, it is sent again. */
 const CLEAR = new Set([200, 201, 404, 406, 409]);
 const UNCLEAR = new Set([503]);
 
-export interface Lane {
+export interface Traffic {
+  readonly records: PublisherRecords;
+  /** Gets no more ads. Resolves to whether each call got a clear answer within `timeoutMs`; then no call goes on. */
+  end(timeoutMs: number): Promise<boolean>;
+}
+
+export interface TrafficOptions {
+  readonly seed: number;
+  readonly lanes: number;
+  /** Between two ads of a lane. */
+  readonly pauseMs: number;
+}
+
+interface Lane {
   readonly random: Random;
   readonly callers: Readonly<Record<Account, readonly RelayCaller[]>>;
-  readonly records: LaneRecords;
+  readonly records: PublisherRecords;
   isOver(): boolean;
   count: number;
 }
 
-/** The answer, or undefined if there was none: refused connections, killed gateways, time-outs. */
-async function ask(records: LaneRecords, call: (signal: AbortSignal) => Promise<Answer>) {
+export function startTraffic(stack: ChaosStack, { seed, lanes, pauseMs }: TrafficOptions): Traffic {
+  const records = new PublisherRecords();
+  const ending = new AbortController();
+  const givingUp = new AbortController();
+  const running = Array.from({ length: lanes }, async (_, at) => {
+    const lane: Lane = {
+      random: makeRandom(`lane ${seed} ${at}`),
+      callers: { acme: callersOf(stack, "acme"), globe: callersOf(stack, "globe") },
+      records,
+      isOver: () => givingUp.signal.aborted,
+      count: 0,
+    };
+    const open = new Set<Promise<void>>();
+    while (!ending.signal.aborted) {
+      const ad = await obtainAd(lane);
+      if (ad !== undefined) {
+        const work = treatAd(lane, ad).finally(() => open.delete(work));
+        open.add(work);
+      }
+      await pause(pauseMs * lane.random.between(0.5, 1.5));
+    }
+    await Promise.all(open);
+  });
+  return {
+    records,
+    end: async (timeoutMs) => {
+      ending.abort();
+      const done = Promise.all(running).then(() => true);
+      const inTime = await Promise.race([done, pause(timeoutMs).then(() => false)]);
+      givingUp.abort();
+      return inTime;
+    },
+  };
+}
+
+function callersOf({ gatewayUrls }: ChaosStack, account: Account): readonly RelayCaller[] {
+  return gatewayUrls.map((url) => relayCaller(url, CALLER_KEYS[account]));
+}
+
+/** The answer. Undefined if there was none: a refused connection, a killed gateway, a time-out. */
+async function answerOf(records: PublisherRecords, call: (signal: AbortSignal) => Promise<Answer>) {
   try {
     return await call(AbortSignal.timeout(CALL_TIMEOUT_MS));
   } catch {
@@ -37,22 +90,22 @@ async function ask(records: LaneRecords, call: (signal: AbortSignal) => Promise<
   }
 }
 
-/** An ad response to acknowledge: from an injection, and sometimes one that nobody gave out. */
-export async function obtainAd({ random, callers, records }: Lane): Promise<AdRecord | undefined> {
+/** Gets an ad response to acknowledge: from an injection, or sometimes a made-up id. */
+async function obtainAd({ random, callers, records }: Lane): Promise<AdRecord | undefined> {
   const account = random.pick(ACCOUNTS);
   if (random.chance(0.03)) {
     return records.add(randomUUID(), account, "unknown");
   }
   const caller = random.pick(callers[account]);
   const prompt = { prompt: `${CANARY}: which shoes?`, request_context: { session_id: "s", user_ip: CANARY } };
-  const answer = await ask(records, (signal) => caller.inject({ signal }, prompt));
+  const answer = await answerOf(records, (signal) => caller.inject({ signal }, prompt));
   if (answer === undefined) {
     return undefined;
   }
   records.counts.injections += 1;
   const id = answer.body["ad_response_id"];
   if (!INJECTION_STATUSES.includes(answer.status)) {
-    records.faulty.push(`an injection got ${answer.status} ${answer.text.slice(0, 200)}`);
+    records.unexpected.push(`an injection got ${answer.status} ${answer.text.slice(0, 200)}`);
   }
   if (typeof id !== "string") {
     return undefined;
@@ -61,11 +114,11 @@ export async function obtainAd({ random, callers, records }: Lane): Promise<AdRe
   return records.add(id, account, answer.status === 200 ? "filled" : isFallback ? "fallback" : "unfilled");
 }
 
-/** How publishers treat an ad that they were given; the shares are of all ads. */
-export async function treatAd(lane: Lane, ad: AdRecord): Promise<void> {
+/** What a publisher does with an ad response. The shares are of all ads. */
+async function treatAd(lane: Lane, ad: AdRecord): Promise<void> {
   const { random } = lane;
   if (ad.origin === "unfilled" || ad.origin === "fallback") {
-    // Rarely somebody acknowledges what was no ad.
+    // Some callers acknowledge a response that has no ad.
     return random.chance(0.2) ? acknowledge(lane, ad, makeBody(lane, ad)) : undefined;
   }
   const roll = random.next();
@@ -80,7 +133,7 @@ export async function treatAd(lane: Lane, ad: AdRecord): Promise<void> {
     // Twice, at the same time.
     await Promise.all([acknowledge(lane, ad, body), acknowledge(lane, ad, body)]);
   } else if (roll < 0.38) {
-    // With another text at the same time: one of them at most may be taken.
+    // With another text at the same time: at most one of them may be accepted.
     await Promise.all([acknowledge(lane, ad, body), acknowledge(lane, ad, makeBody(lane, ad))]);
   } else {
     await acknowledge(lane, ad, body);
@@ -90,7 +143,7 @@ export async function treatAd(lane: Lane, ad: AdRecord): Promise<void> {
   }
 }
 
-/** A body that is hard to keep as it is: odd spaces, unknown members, an id in capitals, text of all kinds. */
+/** A body that is easily changed by accident: odd spaces, unknown members, an id in capitals, text of all kinds. */
 function makeBody(lane: Lane, { id }: AdRecord): string {
   lane.count += 1;
   const { random, count } = lane;
@@ -104,17 +157,17 @@ function makeBody(lane: Lane, { id }: AdRecord): string {
 async function acknowledge(lane: Lane, ad: AdRecord, body: string): Promise<void> {
   const { random, records } = lane;
   const hash = hashOf(body);
-  const wanted = random.pick(PREFERENCES);
+  const preference = random.pick(PREFERENCES);
   for (;;) {
     const caller = random.pick(lane.callers[ad.account]);
-    ad.tries += 1;
+    ad.sendCount += 1;
     ad.sent.add(hash);
     records.counts.acknowledgments += 1;
-    const answer = await ask(records, (signal) =>
-      caller.send(ACKNOWLEDGE_PATH, body, { headers: { Prefer: wanted }, signal }),
+    const answer = await answerOf(records, (signal) =>
+      caller.send(ACKNOWLEDGE_PATH, body, { headers: { Prefer: preference }, signal }),
     );
     if (answer !== undefined) {
-      note(records, ad, hash, answer);
+      recordAnswer(records, ad, hash, answer);
       if (CLEAR.has(answer.status)) {
         return;
       }
@@ -126,12 +179,14 @@ async function acknowledge(lane: Lane, ad: AdRecord, body: string): Promise<void
   }
 }
 
-function note(records: LaneRecords, ad: AdRecord, hash: string, answer: Answer): void {
+function recordAnswer(records: PublisherRecords, ad: AdRecord, hash: string, answer: Answer): void {
   ad.answers.add(answer.status);
   if (answer.status < 300) {
     ad.accepted.add(hash);
     ad.ackIds.add(String(answer.body["ad_ack_id"]));
   } else if (!CLEAR.has(answer.status) && !UNCLEAR.has(answer.status)) {
-    records.faulty.push(`an acknowledgment of ${ad.id} got ${answer.status} ${answer.text.slice(0, 200)}`);
+    records.unexpected.push(
+      `an acknowledgment of ${ad.id} got ${answer.status} ${answer.text.slice(0, 200)}`,
+    );
   }
 }

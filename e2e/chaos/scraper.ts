@@ -1,7 +1,7 @@
 /**
- * Scrapes each replica every second, as a Prometheus does, and holds each scrape to the rules that the
- * documents promise for every one: the books balance, and no counter ever goes back. A scrape that isn't
- * answered, or comes without the ledger's counts since Redis is away, says nothing.
+ * Scrapes each replica every second, as a Prometheus does, and checks what the documents promise for every scrape: the
+ * counters balance, and no counter ever decreases. A scrape without an answer is not checked. Nor is one without the
+ * ledger's counts, which an app leaves out while it can't reach Redis.
  */
 import { parseMetrics, pause, type Samples, sumOf } from "@adrelay/testkit";
 import type { AppId } from "./fault.ts";
@@ -16,7 +16,7 @@ export const BOOKED_STATES = [
   "discarded",
   "expired",
 ] as const;
-/** Counters of the ledger: they outlive every process. */
+/** Counters of the ledger. They must not decrease when a process ends. */
 const LEDGER_COUNTER = /^(adrelay_acknowledgments_\w+_total|adrelay_injections_recorded_total)/;
 const INTERVAL_MS = 1000;
 const TIMEOUT_MS = 3000;
@@ -40,7 +40,7 @@ export class Scraper {
     await this.#running;
   }
 
-  /** One scrape of one replica; undefined if it has no counts of the ledger to tell. */
+  /** Scrapes one replica. Resolves to undefined if the answer has no counts of the ledger. */
   async scrape(app: AppId): Promise<Samples | undefined> {
     try {
       const response = await fetch(`${this.#urls.get(app)}/metrics`, {
@@ -83,7 +83,7 @@ export class Scraper {
   }
 }
 
-/** Injections with an ad and unknown acknowledgments are the sum of all states, for each publisher. */
+/** For each publisher, the counts of all states add up to the injections with an ad and the unknown acknowledgments. */
 export function imbalancesOf(samples: Samples): readonly string[] {
   return ["acme", "globe"].flatMap((publisher) => {
     const filled = sumOf(samples, "adrelay_injections_recorded_total", { publisher, outcome: "ok" });

@@ -1,18 +1,18 @@
-/** After the faults: waits until nothing is under way any more. */
+/** Waits after the faults until no work is left, and replays dead letters of the faults. */
 
 import { adResponseIdSchema } from "@adrelay/contract";
 import { openStore } from "@adrelay/store";
 import { eventually, type Samples, sumOf } from "@adrelay/testkit";
-import type { LaneRecords } from "./lane-record.ts";
+import type { PublisherRecords } from "./publisher-records.ts";
 import type { Scraper } from "./scraper.ts";
-import { ADMIN_TOKEN, type World } from "./world.ts";
+import { ADMIN_TOKEN, type ChaosStack } from "./stack.ts";
 
-/** Raised while something is under way. */
+/** Some work is not done yet. */
 class UnsettledError extends Error {
   override readonly name = "UnsettledError";
 }
 
-/** Resolves to what was still under way after `timeoutMs`; undefined if nothing was. */
+/** Resolves to the work that was left after `timeoutMs`, or to undefined as soon as none is left. */
 export async function settle(scraper: Scraper, timeoutMs: number): Promise<string | undefined> {
   try {
     await eventually(async () => {
@@ -37,7 +37,7 @@ function openWork(samples: Samples): string {
     "jobs waiting": jobs("waiting"),
     "jobs active": jobs("active"),
     "jobs delayed": jobs("delayed"),
-    "payloads to be moved": jobs("failed") - inState("dead"),
+    "payloads of ended acknowledgments": jobs("failed") - inState("dead"),
   };
   return Object.entries(open)
     .filter(([, count]) => count !== 0)
@@ -46,27 +46,27 @@ function openWork(samples: Samples): string {
 }
 
 /**
- * Replays all dead letters that died of the faults alone, as an operator would: the provider is well again,
- * so each must be delivered now. Answers how many there were.
+ * Replays all dead letters with the reason `exhausted`, as an operator would. They died only because of the faults, so
+ * each must be delivered now. Resolves to how many there were.
  */
-export async function replayExhausted(world: World, records: LaneRecords): Promise<number> {
-  const store = openStore({ redis: world.admin, recordRetentionMs: 1 });
+export async function replayExhausted(stack: ChaosStack, records: PublisherRecords): Promise<number> {
+  const store = openStore({ redis: stack.admin, recordRetentionMs: 1 });
   let replayed = 0;
   for (const { id } of records.ads.values()) {
     const entry = await store.acknowledgments.find(adResponseIdSchema.parse(id));
     if (entry?.state === "dead" && entry.death.reason === "exhausted") {
-      await replay(world, id);
+      await replay(stack, id);
       replayed += 1;
     }
   }
   return replayed;
 }
 
-async function replay(world: World, id: string): Promise<void> {
-  const url = `${world.opsUrls.get("gateway-1")}/admin/v1/acknowledgments/${id}/replay`;
+async function replay(stack: ChaosStack, id: string): Promise<void> {
+  const url = `${stack.opsUrls.get("gateway-1")}/admin/v1/acknowledgments/${id}/replay`;
   const headers = { Authorization: `Bearer ${ADMIN_TOKEN}` };
   const { status } = await fetch(url, { method: "POST", headers });
   if (status !== 200) {
-    throw new UnsettledError(`the replay of ${id} was answered ${status}`);
+    throw new UnsettledError(`the replay of ${id} got ${status}`);
   }
 }

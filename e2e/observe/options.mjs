@@ -4,7 +4,7 @@
  * @typedef {object} ObserveOptions
  * @property {"run"} kind
  * @property {number} durationMs
- * @property {boolean} isKept Whether the run goes on until it is stopped.
+ * @property {boolean} isKept Whether the stack stays until Ctrl-C.
  */
 
 const SECONDS_DEFAULT = 60;
@@ -14,13 +14,13 @@ const SECONDS_MAX = 24 * 3600;
 const help = `Usage: npm run observe -- [--seconds N] [--keep]
 
 Runs all of Adrelay and a Prometheus with the shipped rules, under traffic and faults. Prints what every panel of every
-dashboard shows and which alerts are raised. In the end it stops and removes everything.
+dashboard shows and which alerts fire. In the end it stops and removes everything.
 
   --seconds N  length of the traffic before the panels are read (default: ${SECONDS_DEFAULT}, at least ${SECONDS_MIN})
-  --keep       go on after that until Ctrl-C, so that you can look around in Prometheus
+  --keep       keep all running after that until Ctrl-C, so that you can use Prometheus
   --help       this text
 
-Prometheus is taken from PATH, or installed with apt-get as root. Exit code: 0 if every panel shows data, 1 if not.
+Uses the Prometheus on PATH, or installs it with apt-get as root. Exit code: 0 if every panel shows data, 1 if not.
 `;
 
 /** How `npm run observe` is called. */

@@ -12,8 +12,8 @@ const configSchema = z.looseObject({
 });
 
 /**
- * The shipped prometheus.yml with other addresses, and every second in place of every quarter minute. Jobs without
- * an address are left out. Answers with the file's path.
+ * Writes the shipped prometheus.yml with these addresses, and with one second between scrapes instead of 15. Jobs
+ * without an address are left out. Returns the file's path.
  */
 export function writeScrapeConfig(folder: string, opsUrls: Readonly<Record<string, string>>): string {
   const config = configSchema.parse(parseYaml(readFileSync(join(PROMETHEUS, "prometheus.yml"), "utf8")));

@@ -1,16 +1,16 @@
-/** A publisher that does everything that shows in a panel: most of it right, some of it wrong. */
+/** A publisher whose calls show something in every panel: most of them are right, some are wrong. */
 import { pause, type RelayCaller, relayCaller, unknownId } from "@adrelay/testkit";
 
 export interface TrafficOptions {
   readonly gatewayUrl: string;
   readonly apiKey: string;
-  /** After this an ad counts as missed: the gateway's ACK_DEADLINE_MS. */
+  /** The gateway's ACK_DEADLINE_MS, after which an ad is missed. */
   readonly deadlineMs: number;
   /** Ends the traffic. */
   readonly signal: AbortSignal;
 }
 
-/** Limits of a stack on which a minute shows what elsewhere takes days. */
+/** Short limits, so that a minute shows what otherwise takes days. */
 export const QUICK_SETTINGS = {
   ACK_DEADLINE_MS: "1500",
   ACK_WAIT_MS: "300",
@@ -25,12 +25,12 @@ export const QUICK_SETTINGS = {
 
 const LANES = 4;
 const PAUSE_MS = 120;
-/** Beyond the deadline and the sweep after it. */
+/** How long after the deadline a late acknowledgment is sent: the sweep has run by then. */
 const LATE_BY_MS = 700;
-/** Of so many ads of a lane, one each is treated as `treat` says. */
+/** After this many ads a lane begins again with the first case of `treat`. */
 const ROUND = 12;
 
-/** Runs until the signal fires; what a fault does to a call is the faults' business. */
+/** Runs until the signal fires. Answers are not checked, because faults run meanwhile. */
 export async function runTraffic(options: TrafficOptions): Promise<void> {
   const caller = relayCaller(options.gatewayUrl, options.apiKey);
   const stranger = relayCaller(options.gatewayUrl, "key-of-nobody");
@@ -48,7 +48,7 @@ export async function runTraffic(options: TrafficOptions): Promise<void> {
   await Promise.all(late);
 }
 
-interface Cast {
+interface Callers {
   readonly options: TrafficOptions;
   readonly caller: RelayCaller;
   readonly stranger: RelayCaller;
@@ -57,7 +57,7 @@ interface Cast {
 
 const TEXT = "For a first marathon I'd look at the Velmora Drift (sponsored).";
 
-async function treat(turn: number, id: string, { options, caller, stranger, late }: Cast): Promise<void> {
+async function treat(turn: number, id: string, { options, caller, stranger, late }: Callers): Promise<void> {
   switch (turn) {
     case 0:
     case 1:

@@ -1,4 +1,4 @@
-/** What each command takes. Options are checked here, before anything is fetched; the scripts parse them again. */
+/** The options of each command. They are checked here, before anything is fetched; the scripts parse them again. */
 import { parseArgs } from "node:util";
 import { BENCH_COMMAND } from "../../bench/options.mjs";
 import { CHAOS_COMMAND } from "../../e2e/chaos/options.mjs";
@@ -7,7 +7,7 @@ import { OBSERVE_COMMAND } from "../../e2e/observe/options.mjs";
 /** @typedef {{ kind: "faulty", why: string }} Faulty */
 /** @typedef {{ kind: "help" } | Faulty} NotRun */
 /**
- * The words of a call. `words` are those that belong to no option.
+ * The options and words of a call. `words` has the words that belong to no option.
  * @typedef {{ texts: Readonly<Record<string, string | undefined>>, flags: ReadonlySet<string>, words: readonly string[] }} Words
  */
 /**
@@ -146,7 +146,7 @@ export function parseOptions({ texts, flags, takesWords = false, read }, args) {
   const [surplus] = takesWords ? [] : words.words;
   return surplus === undefined
     ? read(words)
-    : { kind: "faulty", why: `there is no option or word ${surplus}` };
+    : { kind: "faulty", why: `unknown option or argument: ${surplus}` };
 }
 
 /**

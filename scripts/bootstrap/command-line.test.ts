@@ -46,7 +46,7 @@ describe("the bootstrap's command line", () => {
     [["chaos", "--seconds", "9", "--minutes", "1"], "not both"],
     [["chaos", "--seed", "x"], "--seed must be a whole number, not x"],
     [["chaos", "--seeds", "0"], "from 1 to 1000, not 0"],
-    [["chaos", "--faults", "kill,earthquake"], "--faults knows no earthquake"],
+    [["chaos", "--faults", "kill,earthquake"], "--faults: there is no fault earthquake"],
     [["chaos", "now"], "now"],
     [["observe", "--seconds", "5"], "from 15 to 86400, not 5"],
     [["observe", "now"], "now"],
@@ -67,7 +67,7 @@ describe("the bootstrap's command line", () => {
     expect(parseOptions(START_COMMAND, args)).toEqual({ kind: "run", port: 9000, hasDemo: false });
   });
 
-  it("runs all faults for a minute unless options say otherwise, and takes a seed", () => {
+  it("runs all faults for a minute unless options say otherwise, and accepts a seed", () => {
     expect(parseOptions(CHAOS_COMMAND, ["--seed", "42"])).toMatchObject({ seed: 42 });
     expect(parseOptions(CHAOS_COMMAND, [])).toMatchObject({
       durationMs: 60_000,

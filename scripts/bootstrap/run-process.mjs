@@ -5,7 +5,7 @@ import { constants } from "node:os";
 /** @typedef {import("node:child_process").ChildProcess} ChildProcess */
 /** @typedef {{ setTool(pid: number | undefined): void }} Lock */
 
-/** A failure that people are told in words, without a stack. */
+/** A failure that is printed as a message, without a stack. */
 export class BootstrapError extends Error {
   /** @param {string} message @param {number} [exitCode] */
   constructor(message, exitCode) {

@@ -16,7 +16,7 @@ const PNPM_OLDEST = "12.4.2";
 const PNPM_MAJOR = "12.";
 
 /**
- * The Node to use, and its download if it must be fetched first. Every start calls this, so it looks only at files.
+ * The Node to use, and its download if it must be fetched first. Every start calls this, so it only reads files.
  * Throws a BootstrapError if no Node is available.
  * @param {string} home
  * @returns {LocatedNode}

@@ -59,7 +59,7 @@ export async function startObserved(options: ObservedOptions): Promise<string> {
   return prometheus.url;
 }
 
-/** Takes nothing from the environment but the places of programs, so that no setting of the user changes the stack. */
+/** Passes on only the paths of programs, so that no setting of the user changes the stack. */
 async function makeSettings(): Promise<NodeJS.ProcessEnv> {
   const port = async () => String(await freePort());
   return {

@@ -1,4 +1,4 @@
-/** The present values of all panels, as lines for a terminal. */
+/** The current values of all panels, as lines for a terminal. */
 import type { PanelQuery, PanelValue } from "../../deploy/grafana/src/panels.ts";
 
 export interface ShownQuery {
@@ -6,7 +6,7 @@ export interface ShownQuery {
   readonly value: PanelValue;
 }
 
-/** At most so many series of a panel are printed. */
+/** How many series of a panel are printed at most. */
 const SERIES_MAX = 9;
 
 /** A heading for each dashboard and a line for each of its panels. */

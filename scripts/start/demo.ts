@@ -14,7 +14,7 @@ export const DEMO_INJECTION = {
 
 const CALL_TIMEOUT_MS = 5000;
 const DELIVERY_TIMEOUT_MS = 10_000;
-const LOOK_INTERVAL_MS = 20;
+const LOOK_UP_INTERVAL_MS = 20;
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -41,9 +41,7 @@ export async function runDemo(gateway: string, apiKey: string, say: (line: strin
   say(`  POST ${ACKNOWLEDGE_PATH}  (Prefer: respond-async)  "${text}"`);
   const accepted = await call("POST", ACKNOWLEDGE_PATH, acknowledgment, { Prefer: "respond-async" });
   if (accepted.status !== 201) {
-    throw new DemoError(
-      `the acknowledgment was answered with ${accepted.status}: ${JSON.stringify(accepted.body)}`,
-    );
+    throw new DemoError(`the acknowledgment got ${accepted.status}: ${JSON.stringify(accepted.body)}`);
   }
   say(
     `  ${accepted.status}  ${String(accepted.body["status"])}: it is queued, and the relay will deliver it`,
@@ -55,9 +53,9 @@ function describeUnfilled({ status, body, fallback }: Answer): string {
   if (status === 202) {
     return fallback === null
       ? "202 no_fill: the ad server has no ad for this prompt"
-      : `202 no_fill by the gateway itself, as the ad server failed: ${fallback}`;
+      : `202 no_fill from the gateway, because the ad server failed: ${fallback}`;
   }
-  return `the injection was answered with ${status}: ${JSON.stringify(body)}`;
+  return `the injection got ${status}: ${JSON.stringify(body)}`;
 }
 
 async function followDelivery(
@@ -76,7 +74,7 @@ async function followDelivery(
     if (performance.now() > deadlineMs) {
       throw new DemoError(`the acknowledgment is still ${String(body["state"])}: ${JSON.stringify(body)}`);
     }
-    await new Promise((done) => setTimeout(done, LOOK_INTERVAL_MS));
+    await new Promise((done) => setTimeout(done, LOOK_UP_INTERVAL_MS));
   }
 }
 

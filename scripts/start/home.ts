@@ -67,9 +67,9 @@ export function writeRunFile(file: string, run: RunFile): void {
   renameSync(draft, file);
 }
 
-export type LockResult = { readonly kind: "taken" } | { readonly kind: "held"; readonly pid: number };
+export type LockResult = { readonly kind: "acquired" } | { readonly kind: "held"; readonly pid: number };
 
-/** Takes the lock of this folder, or returns the process that holds it. The lock of a dead process is taken over. */
+/** Acquires the lock of this folder, or returns the process that holds it. The lock of a dead process is replaced. */
 export function takeLock(file: string): LockResult {
   mkdirSync(dirname(file), { recursive: true });
   for (;;) {
@@ -77,7 +77,7 @@ export function takeLock(file: string): LockResult {
       const handle = openSync(file, "wx");
       writeSync(handle, String(process.pid));
       closeSync(handle);
-      return { kind: "taken" };
+      return { kind: "acquired" };
     } catch (error) {
       if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) {
         throw error;

@@ -51,7 +51,7 @@ export interface RedisPartOptions extends PartOptions {
   readonly dataDir: string;
 }
 
-/** Lies beside the data and names the kind of server that wrote them. */
+/** A file beside the data that names the kind of server that wrote them. */
 const WAY_FILE = "server-kind";
 
 /** Starts a Redis that keeps its data, on a free port that it also keeps. Rejects with a PartError or a RedisStartError. */

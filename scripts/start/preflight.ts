@@ -52,7 +52,7 @@ export async function absentRedis(url: string | undefined): Promise<string[]> {
   }
 }
 
-/** A line for each wanted port that is not available: it names part, number and remedy. */
+/** A line for each port that is not available, with its part and its setting. */
 export async function takenPorts(wanted: readonly WantedPort[]): Promise<string[]> {
   const lines: string[] = [];
   for (const { part, host, port, setting } of wanted) {
@@ -72,7 +72,7 @@ export function equalPorts(wanted: readonly WantedPort[]): string[] {
       .filter(({ port }) => port === one.port)
       .map(
         (other) =>
-          `the ${one.part} and the ${other.part} are both to listen on port ${one.port}; see ${other.setting}`,
+          `the ${one.part} and the ${other.part} have the same port ${one.port}; choose another one with ${other.setting}`,
       ),
   );
 }
@@ -81,7 +81,7 @@ function whyNotFree(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const probe = createServer();
     probe.once("error", (error: NodeJS.ErrnoException) => {
-      resolve(error.code === "EADDRINUSE" ? "is taken" : `can't be used (${error.code ?? error.message})`);
+      resolve(error.code === "EADDRINUSE" ? "is in use" : `can't be used (${error.code ?? error.message})`);
     });
     probe.listen(port, host, () => probe.close(() => resolve(undefined)));
   });

@@ -7,7 +7,7 @@ import { RATE_PREFIX } from "./store/keys.ts";
 /** A publisher's name is this many characters of its key's digest: enough to distinguish all keys. */
 const PUBLISHER_CHARS = 32;
 
-/** Whether a key may call. A revoked key was good once, and its caller gets an error of its own. */
+/** Whether a key may call. A revoked key was valid before, and its caller gets a separate error. */
 type KeyStatus =
   | { readonly kind: "good"; readonly publisher: string }
   | { readonly kind: "revoked" }

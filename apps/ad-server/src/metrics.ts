@@ -6,7 +6,7 @@ import type { ResponseStore } from "./store/response-store.ts";
 /** Values of the label `operation`. Requests to any other path are `other`. */
 export type OperationLabel = "start" | "acknowledge" | "look_up" | "report" | "other";
 
-/** Why an offer can't be taken: its budget, the session's cap or the day's pacing is used up. */
+/** Why an offer can't be sold: its budget, the session's cap or the day's pacing is used up. */
 const OBSTACLES = ["no_budget", "capped", "paced"] as const;
 
 /**
@@ -15,7 +15,7 @@ const OBSTACLES = ["no_budget", "capped", "paced"] as const;
  * - `adserver_injections_total{outcome}`: ok, rejected, no_fill.
  * - `adserver_acknowledgments_total{status}`: ok, no_ad_used. Only recorded ones count, so each response counts once.
  * - `adserver_disclosures_total{disclosed}`: true, false. Only acknowledgments with ok count.
- * - `adserver_auctions_total{outcome}`: won or, if no offer could be taken, the obstacle to the best one: no_budget,
+ * - `adserver_auctions_total{outcome}`: won or, if no offer could be sold, the obstacle to the best one: no_budget,
  *   capped, paced.
  * - `adserver_offers_passed_over_total{reason}`: the same obstacles, counted for each offer.
  * - `adserver_spend_micros_total`, `adserver_reserved_micros`, `adserver_reservations_expired_total`,
@@ -51,7 +51,7 @@ export class AdServerMetrics {
   });
   readonly #passedOver = new Counter({
     name: "adserver_offers_passed_over_total",
-    help: "Offers that could not be taken, by reason (no_budget, capped, paced).",
+    help: "Offers that could not be sold, by reason (no_budget, capped, paced).",
     labelNames: ["reason"],
     registers: [this.#registry],
   });

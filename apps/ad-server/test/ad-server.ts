@@ -11,14 +11,14 @@ export const PROMPTS = {
   no_fill: "What is the derivative of x squared times sine x?",
 } as const;
 
-/** An answer as tests look at it. */
+/** An answer as tests read it. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Record<string, unknown>;
 }
 
-/** The ad server as a real process on a Redis of its own. */
+/** The ad server as a real process with its own Redis. */
 export interface TestAdServer {
   readonly url: () => string;
   readonly redis: TestRedis;

@@ -14,7 +14,7 @@ import {
 import { directionOf, makeFolder, writeTinyModel } from "./tiny-embedding-model.ts";
 
 const TIMEOUT_MS = 20_000;
-/** The runtime is loaded once a process; the thread of its own is for tests of it alone. */
+/** The runtime is loaded once per process. The separate thread is only for tests of the thread. */
 const OPTIONS = { prefixes: "none", tokensMax: 16, threads: 1 } as const;
 const silent = pino({ level: "silent" });
 

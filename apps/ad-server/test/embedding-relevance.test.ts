@@ -161,7 +161,7 @@ test.each([
   ["changed in one byte", (bytes: Buffer) => Buffer.concat([bytes.subarray(0, -1), Buffer.of(0x7f)])],
   ["of another form", () => Buffer.from("[]\n")],
   ["empty", () => Buffer.alloc(0)],
-])("a file of vectors that is %s is made anew", async (_, damage) => {
+])("a file of vectors that is %s is replaced", async (_, damage) => {
   const { index, embedder, folder } = setup();
   await index(ADS);
   const [name = ""] = readdirSync(folder);

@@ -96,12 +96,12 @@ test.each([
   ["has no weights", 404, /has none of model\.onnx/],
   ["wants a login", 401, /model\.onnx can't be downloaded: the answer was 401/],
   ["fails", 503, /model\.onnx can't be downloaded: the answer was 503/],
-])("a hub that %s is told by its address", async (_, status, message) => {
+])("a hub that %s is reported with its address", async (_, status, message) => {
   const hub = await startHub((_request, response) => response.writeHead(status).end());
   await expect(fetchHubModel(MODEL, { hubUrl: hub.url, folder: makeFolder(), log })).rejects.toThrow(message);
 });
 
-test("a hub that can't be reached is told by its address and the reason", async () => {
+test("a hub that can't be reached is reported with address and reason", async () => {
   const hub = await startHub(() => {});
   await hub.close();
   const fetching = fetchHubModel(MODEL, { hubUrl: hub.url, folder: makeFolder(), log });

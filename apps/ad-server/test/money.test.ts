@@ -32,7 +32,7 @@ test("what is left of a budget that the price doesn't divide stays unspent", asy
   expect((await store.fundsOf()).reserved).toBe(1000);
 });
 
-test("if the first offer has no budget, the next one is taken at its own price", async () => {
+test("if the first offer has no budget, the next one is sold at its price", async () => {
   const offers = [offerOf({ budget: 200 }), offerOf({ ad: "tempo", price: 70, budget: 140 })];
   const served = await times(10, () => store.serve({ offers }));
   const ads = adsOf(served);
@@ -90,7 +90,7 @@ test("a sweep ends at most one batch of reservations at a time", async () => {
   expect([await store.expire(3), await store.expire(3), await store.expire(3)]).toEqual([3, 3, 1]);
 });
 
-test("a sweep leaves a reservation within its window alone", async () => {
+test("a sweep keeps a reservation within its window", async () => {
   await store.serve();
   expect(await store.expire()).toBe(0);
 });
@@ -226,7 +226,7 @@ test("at the beginning of a flight, pacing allows an hour's share of the budget"
   const nowMs = Date.now();
   const pace = { days: 30, head_start: 0, from_ms: nowMs, until_ms: nowMs + 10 * 3_600_000 };
   const served = await times(60, () => store.serve({ offers: [offerOf({ budget: 10_000, pace })] }));
-  // A tenth of 100 impressions. If midnight comes in between, the pacing of the flight begins anew.
+  // A tenth of 100 impressions. If midnight comes in between, the pacing of the flight begins again.
   expect(countOf(adsOf(served), "drift")).toBeGreaterThanOrEqual(10);
   expect(countOf(adsOf(served), "drift")).toBeLessThanOrEqual(21);
 });

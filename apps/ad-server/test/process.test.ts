@@ -74,11 +74,11 @@ test("a Redis without append-only file is refused with a reason", async () => {
   await forgetful.dispose();
 });
 
-test("a taken port is reported, and the exit code is 1", async () => {
+test("a port in use is reported, and the exit code is 1", async () => {
   const env = { AD_SERVER_API_KEYS: KEY, REDIS_URL: redis.url };
   const first = await startApp("ad-server", { ...env, AD_SERVER_PORT: "0" });
   const { exit, stderr } = await failedStart({ ...env, AD_SERVER_PORT: String(first.listening["port"]) });
   expect(exit).toBe(1);
-  expect(stderr).toContain("the port is taken");
+  expect(stderr).toContain("the port is in use");
   expect(await first.stop()).toBe(0);
 });

@@ -34,7 +34,7 @@ export interface Serving {
   readonly decision?: "auction" | "rejected" | "no_fill";
 }
 
-/** The ad server's stores on a Redis of their own. */
+/** The ad server's stores on their own Redis. */
 export async function openTestStore() {
   const server = await startTestRedis();
   const redis = new Redis(server.url);

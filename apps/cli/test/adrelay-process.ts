@@ -1,4 +1,4 @@
-/** Runs the command for tests: as a process of its own, or in this process. */
+/** Runs the command for tests: as a separate process, or in this process. */
 import { tmpdir } from "node:os";
 import { PassThrough } from "node:stream";
 import { type EndedCommand, type RunningCommand, startAdrelay } from "@adrelay/testkit";

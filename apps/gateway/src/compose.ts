@@ -71,7 +71,7 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
   return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS, listening };
 }
 
-/** What every part is made with. */
+/** What the parts are made from. */
 interface Base {
   readonly config: GatewayConfig;
   readonly log: Logger;

@@ -4,7 +4,7 @@ import { loadGatewayConfig } from "./config.ts";
 const load = (env: Record<string, string>) =>
   loadGatewayConfig({ API_KEYS: "k", PROVIDER_API_KEY: "k", ...env });
 
-test("operators are those of both settings, by name", () => {
+test("both settings together name the operators", () => {
   const loaded = load({ ADMIN_TOKEN: "one", ADMIN_TOKENS: "alice:two, bob:t:hree" });
   expect(loaded).toMatchObject({
     kind: "ok",

@@ -53,7 +53,7 @@ export const GATEWAY_SETTINGS = {
   API_KEY_HEADERS: setting(
     listType.pipe(z.array(headerNameSchema).min(1, "must name at least one header")),
     API_KEY_HEADER,
-    "Headers in which a caller's key is looked for, in order.",
+    "Headers that may contain a caller's key, in this order.",
   ),
   INJECTION_TIMEOUT_MS: setting(
     integerType(1, CALLER_TIMEOUT_MAX_MS),
@@ -93,7 +93,7 @@ export type GatewaySettings = z.infer<z.ZodObject<typeof GATEWAY_SETTINGS>>;
 export interface GatewayConfig {
   readonly settings: Readonly<GatewaySettings>;
   readonly publishers: readonly Publisher[];
-  /** Who may use the admin API; with nobody it is off. */
+  /** Who may use the admin API. It is off if this is empty. */
   readonly operators: readonly Operator[];
 }
 
@@ -101,11 +101,11 @@ export type GatewayConfigResult =
   | { readonly kind: "ok"; readonly config: GatewayConfig }
   | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
 
-/** Reads the gateway's settings and its publishers; every fault is reported at once. */
+/** Reads the gateway's settings and its publishers. All faults are reported together. */
 export function loadGatewayConfig(env: Environment): GatewayConfigResult {
   const loaded = loadConfig(z.object(GATEWAY_SETTINGS), env);
   const callers = loadConfig(z.object(CALLER_SETTINGS), env);
-  // Faults of the callers' own settings are among those of all settings.
+  // `loaded` reports the faults of these settings too.
   const publishers =
     callers.kind === "ok"
       ? loadPublishers(publisherSources(callers.config, callers.config.API_KEYS ?? [], env))

@@ -3,7 +3,7 @@ import { createHistogramWithExemplars } from "@adrelay/service-kit";
 import { Counter, Histogram, type Registry } from "prom-client";
 import type { Acceptance } from "./acknowledge/acknowledge.ts";
 
-/** This process' own metrics. Those of the ledger are the same on every replica (packages/store/src/metrics). */
+/** This process' own metrics. The ledger's metrics are the same on every replica (packages/store/src/metrics). */
 export interface GatewayMetrics {
   /** operation: start_injection, acknowledge, look_up, other. status: the answer's, 499 if the caller hung up. */
   readonly requestDuration: Histogram<"operation" | "status">;
@@ -68,7 +68,7 @@ export function createGatewayMetrics(registry: Registry, publishers: readonly Pu
     injections,
     untracked: new Counter({
       name: "adrelay_injections_untracked_total",
-      help: "Injections answered without being recorded, because Redis did not take them in time.",
+      help: "Injections answered without being recorded, because Redis did not confirm the write in time.",
       registers,
     }),
   };

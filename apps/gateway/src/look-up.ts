@@ -27,7 +27,10 @@ export function makeLookUpHandler(
   };
 }
 
-/** One ad response as its publisher may see it. Times are ISO 8601 in UTC, by Redis' clock; null for not yet. */
+/**
+ * One ad response as its publisher may see it. Times are ISO 8601 in UTC, by Redis' clock. Null if it has not happened
+ * yet.
+ */
 function viewOf(entry: LedgerEntry) {
   const acknowledged = acknowledgedOf(entry);
   return {

@@ -125,7 +125,7 @@ export type Authenticate = (request: Request) => Publisher | undefined;
  * Keys are compared as SHA-256 digests, each in constant time and all of them on every request. So the time reveals nothing
  * about how close a guess is.
  *
- * @param headers names of the headers in which a key is looked for, in order
+ * @param headers names of the headers that may contain a key, in order
  */
 export function makeAuthenticate(publishers: readonly Publisher[], headers: readonly string[]): Authenticate {
   const names = headers.map((name) => name.toLowerCase());
@@ -145,7 +145,7 @@ function hasDigest(known: readonly Buffer[], digest: Buffer): boolean {
   return known.filter((candidate) => timingSafeEqual(candidate, digest)).length > 0;
 }
 
-/** The one line, the one observation and the span of a request. */
+/** Writes a request's one log line, observes its duration and describes its span. */
 function reportRequest({ metrics, log }: PublicAppDeps, finished: FinishedRequest): void {
   const { method, requestId, status, durationMs, response } = finished;
   const fields = requestContextOf(response).logFields;

@@ -1,4 +1,4 @@
-/** What the operations share that ask the store. */
+/** Shared parts of the operations that ask the store. */
 import { type AdResponseId, adResponseIdSchema } from "@adrelay/contract";
 import { OVERDUE, sendProblem, withDeadline } from "@adrelay/service-kit";
 import type { Request, Response } from "express";

@@ -66,7 +66,7 @@ test.each(["ok", "no_ad_used"] as const)(
   },
 );
 
-test("respond-async is answered at once and delivered all the same", async () => {
+test("respond-async is answered immediately, and delivered too", async () => {
   const id = await injected();
   const answer = await caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
   expect(answer.status).toBe(201);
@@ -89,7 +89,7 @@ test("a recoverable error is retried on schedule until it is ok", async () => {
   expect(Math.min(...gapsMs)).toBeGreaterThanOrEqual(80);
 });
 
-test("a 406 is never retried or replayed, and a repeat is told so", async () => {
+test("a 406 is never retried or replayed, and repeats get 406 too", async () => {
   provider.onAcknowledge(() => ({ kind: "answer", status: 406 }));
   const id = await injected();
   expect((await caller.acknowledge(id, "text")).body).toMatchObject({
@@ -104,7 +104,7 @@ test("a 406 is never retried or replayed, and a repeat is told so", async () => 
 });
 
 test.each([201, 202] as const)(
-  "an injection answered %d is not acknowledgeable and not asked about",
+  "an acknowledgment of a %d injection gets 406 without a call to the provider",
   async (status) => {
     provider.onStart(() => unfilled(status));
     const id = await injected();
@@ -141,7 +141,7 @@ test.each([
 );
 
 test.each([400, 413, 422, 418, 302])(
-  "a %d makes a dead letter at once, which can be replayed",
+  "a %d makes a dead letter immediately, which can be replayed",
   async (status) => {
     provider.onAcknowledge((_post, count) => (count === 0 ? { kind: "answer", status } : acknowledged()));
     const id = await injected();
@@ -178,7 +178,7 @@ test("the same text again has the same id and outcome, and another text is a con
   expect(provider.acknowledgmentsOf(id)).toHaveLength(1);
 });
 
-test("of a hundred requests at once for one response with two texts one text is delivered once", async () => {
+test("of a hundred concurrent requests with two texts one text is delivered once", async () => {
   const id = await injected();
   const answers = await Promise.all(
     Array.from({ length: 100 }, (_, at) => caller.acknowledge(id, `text ${at % 2}`)),
@@ -197,7 +197,7 @@ test("a text with lone surrogates, a NUL and every script arrives byte for byte"
   expect(provider.acknowledgmentsOf(id)[0]?.body.toString()).toBe(body);
 });
 
-test("texts that differ in a lone surrogate alone are different texts", async () => {
+test("texts that differ only in a lone surrogate are different texts", async () => {
   const id = await injected();
   await caller.acknowledge(id, "\ud800");
   expect((await caller.acknowledge(id, "\ud801")).status).toBe(409);
@@ -248,7 +248,7 @@ test("ten thousand unknown fields are forwarded in order", async () => {
   expect(provider.acknowledgmentsOf(id)[0]?.body.toString()).toBe(body);
 });
 
-test("what a user wrote is in Redis until it is delivered, and then no more", async () => {
+test("a user's text is in Redis only until it is delivered", async () => {
   const canary = `canary-${randomUUID()}`;
   const id = await injected();
   provider.onAcknowledge((_post, count) => (count === 0 ? { kind: "hang" } : acknowledged()));
@@ -258,7 +258,7 @@ test("what a user wrote is in Redis until it is delivered, and then no more", as
   await eventually(async () => expect(await dumpRedis(redis.url)).not.toContain(canary));
 });
 
-test("an admin call without the token is refused and says how", async () => {
+test("an admin call without a token is refused with a hint", async () => {
   const answer = await replay(unknownId(), "guess");
   expect(answer.status).toBe(401);
   expect(answer.headers.get("WWW-Authenticate")).toBe("Bearer");

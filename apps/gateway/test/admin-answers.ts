@@ -1,4 +1,4 @@
-/** The form of each answer of the admin API, as callers of it read them. */
+/** The schema of each answer of the admin API. */
 import {
   acknowledgmentDetailSchema,
   acknowledgmentPageSchema,
@@ -14,7 +14,7 @@ import {
 import { expect } from "vitest";
 import { z } from "zod";
 
-/** A call's method and path, a colon before what varies, and what it answers. */
+/** A call's method and path, with a colon before each parameter, and the schema of its answer. */
 const FORMS = {
   "GET /stats": statsSchema,
   "GET /acknowledgments": acknowledgmentPageSchema,
@@ -29,10 +29,10 @@ const FORMS = {
   "GET /doctor": doctorReportSchema,
 } as const satisfies Record<string, z.ZodType>;
 
-/** Every call that there is. */
+/** All calls of the admin API. */
 export const ADMIN_CALLS = Object.keys(FORMS);
 
-/** Which of the calls this is; undefined if it is none. */
+/** The call that matches; undefined if none does. */
 export function callOf(method: string, path: string): string | undefined {
   const [bare = ""] = path.split("?");
   const patterns = ADMIN_CALLS.map(
@@ -41,7 +41,10 @@ export function callOf(method: string, path: string): string | undefined {
   return patterns.find(([, pattern]) => pattern.test(`${method} ${bare}`))?.[0];
 }
 
-/** Fails unless an answer has the agreed form, with no member more: one that the contract lacks is lost on readers. */
+/**
+ * Fails unless an answer matches the contract's schema and has no further member, which the contract's readers would
+ * drop.
+ */
 export function expectAgreedForm(call: string | undefined, status: number, json: unknown): void {
   const form = Object.entries(FORMS).find(([name]) => name === call)?.[1];
   const schema = status < 300 ? form : problemSchema;

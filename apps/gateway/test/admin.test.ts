@@ -1,4 +1,4 @@
-/** The admin API on a real gateway, worker and Redis: every answer one by one, and what it leaves behind. */
+/** The admin API on a real gateway, worker and Redis: each answer, and the change that it made. */
 import { statsSchema } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
@@ -22,7 +22,7 @@ let redis: TestRedis;
 let provider: ScriptedProvider;
 let stack: RelayStack;
 let caller: RelayCaller;
-/** The calls that were answered with success. */
+/** The calls that succeeded. */
 const answered = new Set<string>();
 
 beforeAll(async () => {
@@ -40,7 +40,7 @@ beforeEach(() => {
   provider.onAcknowledge(() => acknowledged());
 });
 
-/** The members that tests look into; `toMatchObject` sees the others. */
+/** The members that tests read. `toMatchObject` compares the others. */
 const bodySchema = z.looseObject({
   acknowledgments: z.array(z.looseObject({ ad_response_id: z.string() })).default([]),
   next_cursor: z.string().nullish(),
@@ -93,7 +93,7 @@ async function injected(): Promise<string> {
   return String((await caller.inject()).body["ad_response_id"]);
 }
 
-/** Acknowledges one that the provider answers so; waits until it is a dead letter. */
+/** Acknowledges an ad response that the provider rejects with `status`, and waits until it is a dead letter. */
 async function deadLetter(status = 422, code?: string): Promise<string> {
   provider.onAcknowledge(() => ({ kind: "answer", status, body: { code } }));
   const id = await injected();
@@ -139,7 +139,7 @@ test("a dead letter shows its reason, the provider's code, its size and its atte
   expect(body.acknowledgments).toEqual([view]);
 });
 
-test("a provider's code that is more than a token is not kept", async () => {
+test("a provider's code that isn't a plain token is not kept", async () => {
   const id = await deadLetter(400, "no such thing: what a user wrote");
   expect((await admin("GET", `/acknowledgments/${id}`)).body["provider_error"]).toBeNull();
 });
@@ -159,7 +159,7 @@ test("pages hold every dead letter of a filter once, newest first", async () => 
   expect(seen).toEqual(ids);
 });
 
-test("awaiting and queued ones are listed too, and times bound the list", async () => {
+test("awaiting and queued responses are listed too, and times bound the list", async () => {
   const awaiting = await injected();
   provider.onAcknowledge(() => ({ kind: "answer", status: 503 }));
   const queued = await injected();
@@ -212,7 +212,7 @@ test("a replay puts a dead letter back, once", async () => {
   });
 });
 
-test("a replayed letter has all its attempts, the second time too", async () => {
+test("each replay gives a letter all its attempts again", async () => {
   const id = await deadLetter();
   for (let time = 1; time <= 2; time += 1) {
     const before = provider.acknowledgmentsOf(id).length;
@@ -227,7 +227,7 @@ test("a replayed letter has all its attempts, the second time too", async () => 
   expect(body).toMatchObject({ attempts: 9, failed_attempts: 3 });
 });
 
-test("a discard ends a dead letter and keeps its reason in the audit alone", async () => {
+test("a discard ends a dead letter, and only the audit keeps its reason", async () => {
   const id = await deadLetter();
   const answer = await admin("POST", `/acknowledgments/${id}/discard`, { reason: " a canary of words " });
   expect(answer).toMatchObject({ status: 200, body: { ad_response_id: id, state: "discarded" } });
@@ -256,20 +256,26 @@ test.each([{}, { reason: "" }, { reason: "   " }, { reason: "x".repeat(501) }, {
   },
 );
 
-test.each(["replay", "discard"])("a refused one takes no %s and says why", async (verb) => {
-  const id = await refused();
-  const answer = await admin("POST", `/acknowledgments/${id}/${verb}`, { reason: "old" });
-  expect(answer.body).toMatchObject({ status: 409, code: "not_dead" });
-  expect(answer.body.detail).toContain("406");
-});
+test.each(["replay", "discard"])(
+  "a refused acknowledgment allows no %s, and the answer says why",
+  async (verb) => {
+    const id = await refused();
+    const answer = await admin("POST", `/acknowledgments/${id}/${verb}`, { reason: "old" });
+    expect(answer.body).toMatchObject({ status: 409, code: "not_dead" });
+    expect(answer.body.detail).toContain("406");
+  },
+);
 
-test.each(["", "/replay", "/discard"])("an unknown or malformed id with %s is told so", async (verb) => {
-  const method = verb === "" ? "GET" : "POST";
-  const body = verb === "" ? undefined : { reason: "old" };
-  const unknown = await admin(method, `/acknowledgments/${unknownId()}${verb}`, body);
-  expect(unknown.body).toMatchObject({ status: 404, code: "unknown_ad_response" });
-  expect((await admin(method, `/acknowledgments/rubbish${verb}`, body)).status).toBe(422);
-});
+test.each(["", "/replay", "/discard"])(
+  "an unknown id gets 404 and a malformed one 422: {id}%s",
+  async (verb) => {
+    const method = verb === "" ? "GET" : "POST";
+    const body = verb === "" ? undefined : { reason: "old" };
+    const unknown = await admin(method, `/acknowledgments/${unknownId()}${verb}`, body);
+    expect(unknown.body).toMatchObject({ status: 404, code: "unknown_ad_response" });
+    expect((await admin(method, `/acknowledgments/rubbish${verb}`, body)).status).toBe(422);
+  },
+);
 
 test("a dry run counts and moves nothing", async () => {
   const id = await deadLetter(400);
@@ -332,7 +338,7 @@ test("a cancelled bulk replay leaves the rest dead and is in the audit", async (
   expect(next.body.entries).toHaveLength(1);
 });
 
-test("a place before all of the audit is no cursor of it", async () => {
+test("a place before the beginning of the audit is refused as cursor", async () => {
   const cursor = Buffer.from("0-0").toString("base64url");
   expect(await admin("GET", `/audit?cursor=${cursor}`)).toMatchObject({ status: 422 });
 });
@@ -352,7 +358,7 @@ test.each([
   expect(answer.body).toMatchObject({ status: 422, code: "validation_failed" });
 });
 
-test("a bulk replay whose member stands twice is refused, since nobody can tell which one is meant", async () => {
+test("a bulk replay with a repeated member is refused", async () => {
   const response = await fetch(`${stack.gatewayOpsUrl}/admin/v1/replays`, {
     method: "POST",
     headers: { Authorization: `Bearer ${TEST_ADMIN_TOKEN}`, "Content-Type": "application/json" },
@@ -364,13 +370,13 @@ test("a bulk replay whose member stands twice is refused, since nobody can tell 
   });
 });
 
-test("a bulk replay that is not known is told so", async () => {
+test("an unknown bulk replay gets 404", async () => {
   expect((await admin("GET", `/replays/${unknownId()}`)).body).toMatchObject({ code: "unknown_replay" });
   expect((await admin("GET", "/replays/rubbish")).status).toBe(404);
   expect((await admin("POST", `/replays/${unknownId()}/cancel`)).status).toBe(404);
 });
 
-test("every call answers in the form that was agreed, in each state", async () => {
+test("every call answers in the contract's form, in each state", async () => {
   answered.clear();
   const [dead, discarded] = [await deadLetter(), await deadLetter()];
   const [waiting, decided] = [await injected(), await refused()];
@@ -405,7 +411,7 @@ test("every call answers in the form that was agreed, in each state", async () =
   await becomes(dead, "delivered");
 });
 
-test("stats show how all of it stands", async () => {
+test("stats show states, dead letters, queue, providers and processes", async () => {
   await deadLetter(413);
   const { status, body } = await admin("GET", "/stats");
   expect(status).toBe(200);
@@ -428,11 +434,11 @@ test("stats show how all of it stands", async () => {
   expect(counts.find(({ reason }) => reason === "http_413")).toMatchObject({ publisher: "default" });
 });
 
-test.each(["token-of-alice", "token:of:bob", TEST_ADMIN_TOKEN])("the token %s is let in", async (token) => {
+test.each(["token-of-alice", "token:of:bob", TEST_ADMIN_TOKEN])("the token %s is accepted", async (token) => {
   expect((await admin("GET", "/stats", undefined, token)).status).toBe(200);
 });
 
-test.each(["", "guess", "alice", "alice:token-of-alice"])("the token %j is not let in", async (token) => {
+test.each(["", "guess", "alice", "alice:token-of-alice"])("the token %j gets 401", async (token) => {
   const answer = await admin("GET", "/stats", undefined, token);
   expect(answer.body).toMatchObject({ status: 401, code: "unauthenticated" });
   expect(answer.headers.get("WWW-Authenticate")).toBe("Bearer");
@@ -448,7 +454,7 @@ test.each([
   ["DELETE", "/replays/x", "GET, HEAD"],
   ["GET", "/replays/x/cancel", "POST"],
   ["POST", "/audit", "GET, HEAD"],
-])("%s %s is refused, and says which methods there are", async (method, path, allowed) => {
+])("%s %s gets 405 with the allowed methods", async (method, path, allowed) => {
   const answer = await admin(method, path);
   expect(answer.body).toMatchObject({ status: 405, code: "method_not_allowed" });
   expect(answer.headers.get("Allow")).toBe(allowed);
@@ -471,7 +477,7 @@ test.each([
   }
 });
 
-test("while Redis doesn't answer, every call says so and that a repeat can help", async () => {
+test("while Redis doesn't answer, every call gets 503 with Retry-After", async () => {
   const id = await deadLetter();
   await redis.freeze();
   const calls = [

@@ -1,4 +1,4 @@
-/** The doctor of a real gateway: what is well, each fault by name, and no secret in any answer. */
+/** The doctor of a real gateway: it reports each fault by name, and no answer contains a secret. */
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -54,7 +54,7 @@ beforeEach(() =>
   ),
 );
 
-/** acme's key is refused, nobody listens at beta's address, and default and other share one account. */
+/** acme's key is refused, nothing listens at beta's address, and default and other share one account. */
 function publishersFile(deadUrl: string): string {
   const digest = (key: string) => createHash("sha256").update(key).digest("hex");
   const own = (url: string, env: string) => `, provider: {url: "${url}", api_key_env: ${env}}`;
@@ -85,14 +85,14 @@ async function examine(): Promise<Map<string, DoctorCheck>> {
 const statusesOf = (checks: Map<string, DoctorCheck>, ...names: string[]) =>
   names.map((name) => checks.get(name)?.status);
 
-test("the doctor needs the token and takes no POST", async () => {
+test("the doctor needs the token and allows no POST", async () => {
   const url = `${stack.gatewayOpsUrl}/admin/v1/doctor`;
   expect((await fetch(url)).status).toBe(401);
   const headers = { Authorization: `Bearer ${TEST_ADMIN_TOKEN}` };
   expect((await fetch(url, { method: "POST", headers })).status).toBe(405);
 });
 
-test("a relay that is well passes every look at Redis and its processes", async () => {
+test("a healthy relay passes all checks of Redis and its processes", async () => {
   const checks = await eventually(async () => {
     const found = await examine();
     expect(found.get("workers")?.status).toBe("ok");
@@ -105,7 +105,7 @@ test("a relay that is well passes every look at Redis and its processes", async 
   expect(checks.get("redis_append_only_file")?.detail).toContain("always");
 });
 
-test("each account of a provider is asked once, with nothing that could be an acknowledgment", async () => {
+test("each provider account gets one call that can't be an acknowledgment", async () => {
   provider.posts.length = 0;
   const checks = await examine();
   expect(checks.get("provider:default")).toMatchObject({
@@ -137,7 +137,7 @@ test.each([
   }
 });
 
-test("a dead letter, another version and a wrong clock are warned of", async () => {
+test("the doctor warns of dead letters, another version and a wrong clock", async () => {
   const caller = relayCaller(stack.gatewayUrl);
   provider.onAcknowledge(() => ({ kind: "answer", status: 400 }));
   await caller.acknowledge(unknownId(), "text");
@@ -150,7 +150,7 @@ test("a dead letter, another version and a wrong clock are warned of", async () 
   await redis.hdel("{adrelay:0}:processes", "other");
 });
 
-test("a provider that hangs is reported within the doctor's bound", async () => {
+test("a provider that hangs is reported within the doctor's time limit", async () => {
   provider.onAcknowledge(() => ({ kind: "hang" }));
   expect((await examine()).get("provider:default")).toMatchObject({
     status: "fail",
@@ -158,13 +158,13 @@ test("a provider that hangs is reported within the doctor's bound", async () => 
   });
 });
 
-test("a worker that stops in good order is missed at once", async () => {
+test("a worker that stopped gracefully is missing immediately", async () => {
   await stack.apps.get("worker")?.stop();
   expect((await examine()).get("workers")?.status).toBe("fail");
   await stack.start("worker");
 });
 
-test("with Redis away the doctor still answers, and says so", async () => {
+test("without Redis the doctor still answers, and reports it", async () => {
   await server.stop();
   const checks = await examine();
   expect(statusesOf(checks, "redis", "processes", "books", "provider:default")).toEqual([

@@ -1,4 +1,4 @@
-/** Injections through a real gateway: what passes through, what becomes a fallback, and what the books say. */
+/** Injections through a real gateway: what passes through, what becomes a fallback, and what is recorded. */
 import { INJECTION_PATH } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
@@ -41,7 +41,7 @@ test.each([
   [filled(), 200, "awaiting"],
   [unfilled(201), 201, "unacknowledgeable"],
   [unfilled(202), 202, "unacknowledgeable"],
-])("an answer %j passes through with its status and is on the books", async (behaviour, status, state) => {
+])("an answer %j passes through with its status and is recorded", async (behaviour, status, state) => {
   provider.onStart(() => behaviour);
   const answer = await caller.inject();
   expect(answer.status).toBe(status);
@@ -50,7 +50,7 @@ test.each([
   expect(entry.body).toMatchObject({ state, ad_ack_id: null });
 });
 
-test.each([400, 409, 422])("the provider's %d goes to the caller as it is", async (status) => {
+test.each([400, 409, 422])("the provider's %d reaches the caller unchanged", async (status) => {
   provider.onStart(() => ({ kind: "answer", status, body: { detail: "their own words" } }));
   const answer = await caller.inject();
   expect(answer.status).toBe(status);
@@ -100,7 +100,7 @@ test.each(["0", "30001", "-5", "1.5", "soon", ""])("the time limit %j is refused
   expect(answer.body["errors"]).toEqual([expect.objectContaining({ path: "X-Adrelay-Timeout-Ms" })]);
 });
 
-test("a 200 that comes after the time limit is on the books as abandoned", async () => {
+test("a 200 that comes after the time limit is recorded as abandoned", async () => {
   const before = await recorded("abandoned");
   const late = filled();
   provider.onStart(() => ({ kind: "late", delayMs: 700, answer: late }));
@@ -112,7 +112,7 @@ test("a 200 that comes after the time limit is on the books as abandoned", async
   expect(acknowledged.status).toBe(406);
 });
 
-test("a 200 whose caller has hung up is on the books as abandoned", async () => {
+test("a 200 whose caller has hung up is recorded as abandoned", async () => {
   const before = await recorded("abandoned");
   provider.onStart(() => ({ kind: "late", delayMs: 300, answer: filled() }));
   await expect(caller.inject({ signal: AbortSignal.timeout(50) })).rejects.toThrow();

@@ -1,4 +1,4 @@
-/** Accepting acknowledgments on a real Redis: what is promised while many of them travel together. */
+/** Accepting acknowledgments on a real Redis: what callers are promised when many share a call of a script. */
 import { randomUUID } from "node:crypto";
 import { adAckIdSchema, adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
@@ -61,7 +61,7 @@ function acknowledgeWith(acknowledgments: AcknowledgeDeps["acknowledgments"], on
   });
 }
 
-test("an acknowledgment is accepted though Redis has forgotten the scripts", async () => {
+test("an acknowledgment is accepted although Redis has forgotten the scripts", async () => {
   const acknowledge = acknowledgeWith(store.acknowledgments);
   expect(await acknowledge(newInput())).toEqual(OPEN);
   await redis.script("FLUSH");
@@ -87,7 +87,7 @@ test("acknowledgments of one turn are each in the queue and in the ledger", asyn
   }
 });
 
-test("a job that Redis has no room for is promised to nobody and not in the ledger", async () => {
+test("a job that Redis has no memory for gets no 2xx and no entry", async () => {
   const acknowledge = acknowledgeWith(store.acknowledgments);
   await redis.config("SET", "maxmemory", "1");
   const input = newInput();
@@ -97,7 +97,7 @@ test("a job that Redis has no room for is promised to nobody and not in the ledg
   expect(await acknowledge(input)).toEqual(OPEN);
 });
 
-test("a call that never ends is given up within the promised second", async () => {
+test("a call to Redis that never ends is abandoned within the promised second", async () => {
   const acknowledge = acknowledgeWith({ ...store.acknowledgments, accept: () => new Promise(() => {}) });
   const startedAtMs = performance.now();
   expect(await acknowledge(newInput())).toEqual(UNAVAILABLE);

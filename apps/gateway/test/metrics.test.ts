@@ -1,4 +1,4 @@
-/** Guards against metrics that lie by absence, and against callers who can make them grow. */
+/** Guards against missing series, which would hide faults, and against callers that can add series. */
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   eventually,
@@ -30,7 +30,7 @@ afterAll(async () => {
   await Promise.all([provider.close(), redis.dispose()]);
 });
 
-/** A scrape for which Redis was slow has none of the ledger's figures, and is no answer to what they are. */
+/** If Redis is slow, a scrape lacks the ledger's metrics. Such a scrape is repeated. */
 async function withBooks(opsUrl: string): Promise<Samples> {
   return eventually(async () => {
     const samples = await fetchMetrics(opsUrl);
@@ -54,7 +54,7 @@ test("a configured publisher has every series at zero before anything happens", 
   expect(worker.get('adrelay_delivery_attempts_total{outcome="die"}')).toBe(0);
 });
 
-test("the time from an injection to its acknowledgment is measured once each", async () => {
+test("the time from injection to acknowledgment is measured once for each", async () => {
   const { body } = await caller.inject();
   const id = body["ad_response_id"];
   await caller.acknowledge(id, "text");

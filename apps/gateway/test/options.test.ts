@@ -1,4 +1,4 @@
-/** What settings change: errors for fallbacks, refusal of unknown ids, other key headers, body limit. */
+/** Settings that change answers: errors in place of fallbacks, refusal of unknown ids, other key headers, body limit. */
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   filled,
@@ -66,11 +66,11 @@ test.each([
   [{ "X-Other-Key": "first-key", "X-Service-API-Key": "" }, 200],
   [{ "X-Other-Key": "first-key", "X-Service-API-Key": "wrong" }, 401],
   [{ "X-Other-Key": "wrong", "X-Service-API-Key": null }, 401],
-] as const)("with the keys %j the first header that holds one counts", async (headers, status) => {
+] as const)("with the keys %j the first header that has a key counts", async (headers, status) => {
   expect((await caller.inject({ headers })).status).toBe(status);
 });
 
-test("the body limit is the one that was set", async () => {
+test("the body limit is that of the setting", async () => {
   expect((await caller.acknowledge(unknownId(), "x".repeat(1000))).status).toBe(413);
 });
 
@@ -81,7 +81,7 @@ test("without a token there is no admin API", async () => {
   expect(answer.status).toBe(404);
 });
 
-test("the ops listener tells readiness by dependency", async () => {
+test("the ops listener reports readiness by dependency", async () => {
   const ready = await fetch(`${stack.gatewayOpsUrl}/readyz`);
   expect(await ready.json()).toMatchObject({ status: "ready", checks: { redis: "ok" } });
   const worker = await fetch(`${stack.workerOpsUrl}/readyz`);

@@ -4,7 +4,7 @@
  * The circuit breakers are in Redis, shared by all workers. This process keeps a copy of their phases that is at most one
  * release old, so that an attempt at a healthy provider asks Redis nothing more.
  *
- * 1. A slot comes first: an attempt that is granted is made at once.
+ * 1. A slot comes first, so that a granted attempt begins immediately.
  * 2. An attempt that is under way when its breaker opens is booked and counted like any other.
  */
 import type { PublisherId } from "@adrelay/contract";
@@ -38,7 +38,7 @@ interface Account {
   phase: CircuitPhase;
 }
 
-/** Every so many releases cover all accounts: with the pause in between, some seconds. */
+/** One in this many releases covers all accounts: one every few seconds. */
 const RELEASES_PER_FULL_ONE = 50;
 
 export class CircuitBreakers {
@@ -72,7 +72,7 @@ export class CircuitBreakers {
   /** Whether this attempt may be made now. */
   async admit(member: CircuitMember): Promise<Admission> {
     const account = this.#accountOf(member.publisher);
-    const free = await account.limiter.take();
+    const free = await account.limiter.acquire();
     if (free === undefined) {
       return { kind: "wait", why: "slots" };
     }

@@ -64,7 +64,7 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
   return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS, listening };
 }
 
-/** What every part is made with. */
+/** What the parts are made from. */
 interface Base {
   readonly config: WorkerConfig;
   readonly log: Logger;
@@ -113,7 +113,7 @@ function openBreakers({ config, log, registry }: Base, { store }: Adapters): Cir
   });
 }
 
-/** The first attempt must know what other workers have learned. Bounded: Redis may be away. */
+/** The first attempt must know what other workers have learned. Bounded, because Redis may be down. */
 async function learnFirst(breakers: CircuitBreakers, log: Logger): Promise<void> {
   const learned = breakers.retryNow().catch((err: unknown) => log.warn({ event: "release_failed", err }));
   await withDeadline(learned, FIRST_RELEASE_TIMEOUT_MS);

@@ -5,21 +5,21 @@ export type FreeSlot = () => void;
 const SLOT_WAIT_MS = 250;
 /** About the time until parked acknowledgments are released again. */
 const SOON_MS = 100;
-/** How many attempts a slot is expected to take within that time, at most. */
+/** How many attempts a slot is expected to serve within that time, at most. */
 const SOON_PER_SLOT_MAX = 5;
 /** How much the slot that was freed last counts in the mean time for which slots are held. */
 const LATEST_SHARE = 0.2;
 
 /**
- * Bounds how many attempts run at the same time at one provider account, so that a slow account can't take every slot of the
- * worker. If all slots are busy, an attempt waits up to 250 ms, but only if a slot is expected to be free by then. After a
- * wait in vain, no attempt waits until a slot is freed.
+ * Bounds how many attempts run at the same time at one provider account, so that a slow account can't hold all jobs of
+ * the worker. If all slots are busy, an attempt waits up to 250 ms, but only if a slot is expected to be free by then.
+ * After a wait in vain, no other attempt waits until a slot is freed.
  */
 export class ConcurrencyLimiter {
   readonly #limit: number;
   readonly #now: () => number;
   readonly #waiting = new Set<(free: FreeSlot | undefined) => void>();
-  #taken = 0;
+  #inUse = 0;
   #isCongested = false;
   #meanHeldMs = 0;
 
@@ -29,19 +29,20 @@ export class ConcurrencyLimiter {
     this.#now = now;
   }
 
-  /** How many more attempts could begin now or soon: a quick provider must not stand idle until the next release. */
+  /** How many more attempts could begin now or soon: a quick provider must not be idle until the next release. */
   get room(): number {
     const perSlot = this.#meanHeldMs === 0 ? 1 : Math.min(SOON_MS / this.#meanHeldMs, SOON_PER_SLOT_MAX);
     const soon = Math.floor(this.#limit * Math.max(perSlot, 1));
-    return Math.max(soon - this.#taken - this.#waiting.size, 0);
+    return Math.max(soon - this.#inUse - this.#waiting.size, 0);
   }
 
-  /** A slot, or undefined if none is free in time. */
-  async take(): Promise<FreeSlot | undefined> {
-    if (this.#taken < this.#limit) {
+  /** Waits for a slot as described above; undefined if none is free in time. */
+  async acquire(): Promise<FreeSlot | undefined> {
+    if (this.#inUse < this.#limit) {
       return this.#give();
     }
-    // All that wait hold a slot of the worker. Behind a slow provider's backlog, other providers would wait for them.
+    // Each waiting attempt holds one of the worker's jobs. If many waited for a slow provider, other providers would
+    // wait too.
     const expectedMs = ((this.#waiting.size + 1) * this.#meanHeldMs) / this.#limit;
     if (this.#isCongested || expectedMs > SLOT_WAIT_MS) {
       return undefined;
@@ -61,15 +62,15 @@ export class ConcurrencyLimiter {
   }
 
   #give(): FreeSlot {
-    this.#taken += 1;
-    const takenAtMs = this.#now();
+    this.#inUse += 1;
+    const acquiredAtMs = this.#now();
     let isFreed = false;
     return () => {
       if (!isFreed) {
         isFreed = true;
-        this.#taken -= 1;
+        this.#inUse -= 1;
         this.#isCongested = false;
-        this.#meanHeldMs += LATEST_SHARE * (this.#now() - takenAtMs - this.#meanHeldMs);
+        this.#meanHeldMs += LATEST_SHARE * (this.#now() - acquiredAtMs - this.#meanHeldMs);
         const [next] = this.#waiting;
         next?.(this.#give());
       }
@@ -77,12 +78,12 @@ export class ConcurrencyLimiter {
   }
 }
 
-/** Bound of what one process holds at the same time. */
+/** How many jobs one process holds at the same time, at most. */
 const JOBS_MAX = 1000;
 
 /**
  * How many jobs a worker may hold at the same time: as many as all its provider accounts may have under way, within a bound,
- * but never so few that one account could take every slot.
+ * but never so few that one account could hold all of them.
  */
 export function countJobs(attemptsMax: number, accounts: number): number {
   return Math.min(attemptsMax * accounts, Math.max(JOBS_MAX, 2 * attemptsMax));

@@ -22,12 +22,12 @@ export const WORKER_SETTINGS = {
   WORKER_CONCURRENCY: setting(
     integerType(1, 10_000),
     "50",
-    "How many acknowledgments are delivered at once to one provider account.",
+    "Most attempts of one worker at the same time to one provider account.",
   ),
   DELIVERY_TIMEOUT_MS: setting(
     integerType(1, 120_000),
     "10000",
-    "Bound of one attempt, answer's body included.",
+    "Time limit of an attempt, including the answer's body.",
   ),
   RETRY_SCHEDULE: setting(
     durationListType,
@@ -38,12 +38,12 @@ export const WORKER_SETTINGS = {
   BREAKER_PROBE_INTERVAL_MS: setting(
     integerType(10, 600_000),
     "5000",
-    "While a provider is away, one attempt goes out each so often, of all workers together; a twelfth as often while it refuses our key.",
+    "While a provider is down, all workers together make one attempt per this interval; a twelfth as many while it refuses our key.",
   ),
   RECOVERY_RATE_PER_SECOND: setting(
     integerType(10, 100_000),
     "100",
-    "Most attempts a second, of all workers together, in the first minute after a provider is back; it doubles with each further minute.",
+    "Most attempts per second of all workers together in the first minute after a provider is back; it doubles each further minute.",
   ),
   SWEEP_INTERVAL_MS: setting(integerType(10, 3_600_000), "1000", "How often deadlines are swept."),
   DEAD_LETTER_RETENTION: setting(durationType, "30d", "A dead letter older than this expires."),
@@ -60,11 +60,11 @@ export type WorkerConfigResult =
   | { readonly kind: "ok"; readonly config: WorkerConfig }
   | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
 
-/** Reads the worker's settings and its publishers; every fault is reported at once. */
+/** Reads the worker's settings and its publishers. All faults are reported together. */
 export function loadWorkerConfig(env: Environment): WorkerConfigResult {
   const loaded = loadConfig(z.object(WORKER_SETTINGS), env);
   const providers = loadConfig(z.object(PROVIDER_SETTINGS), env);
-  // Faults of the providers' own settings are among those of all settings.
+  // `loaded` reports the faults of these settings too.
   const publishers =
     providers.kind === "ok"
       ? loadPublishers(publisherSources(providers.config, [], env))

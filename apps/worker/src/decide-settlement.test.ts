@@ -41,7 +41,7 @@ const AWAY = { parkAt: "acme" } as const;
 const PARKED = { kind: "parked", account: "acme" } as const;
 const TOO_OLD = { ageMs: 2 * AGE_MAX_MS } as const;
 
-test("an attempt that fails as its provider goes away waits by its schedule", () => {
+test("an acknowledgment that fails as an outage begins waits for its schedule", () => {
   const afterDelay = (delayMs: number) => ({
     event: "retry",
     next: { kind: "after_delay", delayMs },
@@ -57,12 +57,12 @@ test("a refused key says nothing about the acknowledgment, which is parked", () 
   expect(decide(answered(403))).toMatchObject({ event: "retry", next: { kind: "after_delay" } });
 });
 
-test("no acknowledgment dies of its age while its provider is away", () => {
+test("no acknowledgment dies of its age while its provider is down", () => {
   expect(decide(answered(503), { ...AWAY, ...TOO_OLD })).toMatchObject({ event: "retry", next: PARKED });
   expect(decide(answered(503), TOO_OLD)).toMatchObject({ event: "die", reason: "exhausted" });
 });
 
-test("a probe that fails after another one succeeded costs its acknowledgment nothing", () => {
+test("a probe that fails after another succeeded doesn't count for its acknowledgment", () => {
   expect(decide(answered(503), { ...AWAY, ...TOO_OLD, isProbe: true })).toMatchObject({
     event: "retry",
     next: PARKED,
@@ -70,7 +70,7 @@ test("a probe that fails after another one succeeded costs its acknowledgment no
   });
 });
 
-test("an attempt whose fate is unknown is ambiguous, and is repeated on schedule", () => {
+test("an attempt that may have arrived is ambiguous and repeated on schedule", () => {
   const timeout = { kind: "failed", stage: "after_send", code: "timeout" } as const;
   expect(decide(timeout)).toMatchObject({
     event: "ambiguous",

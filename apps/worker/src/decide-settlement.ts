@@ -1,4 +1,4 @@
-/** What the outcome of an attempt means for its acknowledgment: what is booked, and what a waiting gateway is told. */
+/** What the outcome of an attempt means for its acknowledgment: what is booked, and the notice for a waiting gateway. */
 import type { DeliveryJob, OutcomeNotice } from "@adrelay/contract";
 import { type DeliveryOutcome, planRetry } from "@adrelay/core";
 import { type DueAttempt, type Notification, PARKED_MAX_MS, type Settlement } from "@adrelay/store";
@@ -17,7 +17,7 @@ export interface ClassifiedAttempt {
   /** The provider's own code for what went wrong, if it sent one. */
   readonly providerError: string | undefined;
   readonly durationMs: number;
-  /** It was made to learn about the provider: its failure costs the acknowledgment nothing. */
+  /** It was made to learn about the provider, so its failure doesn't count for the acknowledgment. */
   readonly isProbe: boolean;
   /** The provider account, if its circuit breaker is open by now, or if this was a probe of it. */
   readonly parkAt: string | undefined;
@@ -65,9 +65,9 @@ type Decided =
   | Omit<Extract<Settlement, { event: "die" }>, "id" | "code" | "durationMs" | "attemptsBefore">;
 
 /**
- * A failed attempt waits by its schedule even if its provider is away: the fault may be the acknowledgment's own, and then it
- * must neither come again at once nor go before others. It is parked if it was a probe, if the key is refused, or if it would
- * die of an outage.
+ * After a failed attempt the acknowledgment waits for its retry schedule, even if its provider is down. The
+ * acknowledgment itself may be the cause, and then it must neither come again immediately nor go before others. It is
+ * parked if the attempt was a probe, if the key is refused, or if it would die of an outage.
  */
 function decideRetry(rules: RetryRules, attempt: ClassifiedAttempt, outcome: RepeatedOutcome): Decided {
   const { due, providerError, isProbe, parkAt } = attempt;
@@ -79,7 +79,7 @@ function decideRetry(rules: RetryRules, attempt: ClassifiedAttempt, outcome: Rep
       event: outcome.kind,
       next: { kind: "parked", account: parkAt },
       isCounted: !isProbe,
-      // Nobody can say how long a provider stays away.
+      // Nobody knows how long a provider stays down.
       notify: notify(job, "retry", outcome.code, PARKED_MAX_MS),
     };
   }
@@ -111,7 +111,7 @@ function planOf(
   });
 }
 
-/** What operators are shown of a dead letter besides its reason. */
+/** What operators see of a dead letter besides its reason. */
 function deathOf(job: DeliveryJob, providerError: string | undefined, { code }: DeliveryOutcome) {
   return {
     event: "die",

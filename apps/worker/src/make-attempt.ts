@@ -2,8 +2,8 @@
  * One attempt at delivering an acknowledgment: ask the circuit breaker, post, classify, decide. The store began it, books the
  * outcome and ends the job (packages/store/src/delivery).
  *
- * 1. While its provider is known to be away, or takes no more attempts now, an acknowledgment is parked: no attempt is made,
- *    booked or counted.
+ * 1. While its provider is known to be down, or has no free slot, an acknowledgment is parked: no attempt is made, booked
+ *    or counted.
  * 2. If booking the outcome fails, the attempt is made again, and the provider knows it by its idempotency key (invariant 4).
  */
 import { type DeliveryJob, parseTraceContext, traceHeadersOf } from "@adrelay/contract";
@@ -81,7 +81,8 @@ function park(
 ): AttemptResult {
   const { adResponseId, publisher } = job;
   log.debug({ event: "attempt_waits", why, ad_response_id: adResponseId, publisher });
-  // A waiting gateway hears that there will be no outcome soon. A busy slot may be free soon, so it hears nothing then.
+  // A waiting gateway gets a notice that there will be no outcome soon. It gets none for a busy slot, which may be free
+  // soon.
   const notice = { event: "retry", code: "circuit_open", delayMs: PARKED_MAX_MS } as const;
   return {
     kind: "parked",
@@ -143,7 +144,7 @@ async function isProviderAway(
   }
 }
 
-/** Each attempt is a trace of its own: retries go on for days, and the request's trace has ended long before. */
+/** Each attempt has its own trace, because retries go on for days after the request's trace has ended. */
 function startAttemptSpan(tracing: Tracing, { traceparent }: DeliveryJob): Span {
   return tracing.startSpan({
     name: "delivery attempt",

@@ -56,7 +56,7 @@ export interface ReportDeps {
   readonly log: Logger;
 }
 
-/** Makes the function that writes the one log line of an attempt, and its metrics, once it was booked. */
+/** Makes the function that writes the one log line of an attempt, and its metrics, after it was booked. */
 export function makeReportAttempt(deps: ReportDeps): (settled: SettledAttempt) => void {
   return (settled) => reportAttempt(deps, settled);
 }
@@ -72,8 +72,8 @@ function reportAttempt({ log, metrics }: ReportDeps, { due, made, booked }: Sett
     metrics.lag.observe({ value, exemplarLabels });
   }
   const requestTraceId = parseTraceContext(job.traceparent)?.traceId;
-  const isLastWord = event === "deliver" || event === "refuse";
-  log[isLastWord ? "info" : "warn"]({
+  const isFinal = event === "deliver" || event === "refuse";
+  log[isFinal ? "info" : "warn"]({
     event: "attempt",
     outcome: event,
     code,
@@ -84,7 +84,7 @@ function reportAttempt({ log, metrics }: ReportDeps, { due, made, booked }: Sett
     publisher: job.publisher,
     request_id: job.requestId,
     trace_id: requestTraceId,
-    // Only if it isn't the request's.
+    // Only if the attempt has its own trace.
     attempt_trace_id: trace.own === requestTraceId ? undefined : trace.own,
     attempt: entry.attempts + 1,
     probe: isProbe,
@@ -133,7 +133,7 @@ export function createCircuitMetrics(registry: Registry, providers: readonly str
   });
   const parked = new Gauge({
     name: "adrelay_provider_waiting_acknowledgments",
-    help: "Queued acknowledgments that are parked until their provider takes attempts again.",
+    help: "Parked acknowledgments: queued, and waiting until their circuit breaker lets them go.",
     labelNames: ["provider"],
     registers,
   });

@@ -1,4 +1,4 @@
-/** A worker with a backlog: how often it asks the ledger, and that the ledger's script still judges jobs that are out of order. */
+/** A worker with a backlog reads the ledger only for the first attempt, or if a job doesn't match its entry. */
 import { connect } from "node:net";
 import { createInterface } from "node:readline";
 import type { AdResponseId } from "@adrelay/contract";
@@ -51,7 +51,7 @@ function isBegun(begun: readonly string[], id: AdResponseId): boolean {
   return begun.some((call) => call.includes(id.replaceAll("-", "")));
 }
 
-test("with a backlog only the first attempt asks the ledger", async () => {
+test("with a backlog only the first attempt reads the ledger separately", async () => {
   const { find, provider, accept, work, begun } = await setup();
   const ids = await Promise.all(Array.from({ length: 60 }, () => accept()));
   const worker = await work();
@@ -65,7 +65,7 @@ test("with a backlog only the first attempt asks the ledger", async () => {
   });
 });
 
-test("a fetched job that is out of order is judged by the ledger's script", async () => {
+test("a fetched job that doesn't match its entry is checked in the ledger", async () => {
   const { redis, find, provider, accept, work, begun } = await setup();
   await Promise.all(Array.from({ length: 20 }, () => accept()));
   const entryKey = (id: AdResponseId) => `{adrelay:0}:e:${id.replaceAll("-", "")}`;

@@ -1,19 +1,19 @@
-/** What a provider has answered is booked without a second post, whatever Redis and the way to it go through meanwhile. */
+/** A known outcome is booked without a second post, even if Redis or the connection to it fails meanwhile. */
 import type { TestRedis } from "@adrelay/dev-servers";
 import { type AppProcess, acknowledged, eventually, pause } from "@adrelay/testkit";
 import type { Redis } from "ioredis";
 import { afterEach, expect, test } from "vitest";
 import { openWorkerFixture } from "./worker-fixture.ts";
 
-/** More than fit into one call of a script. */
+/** More than one call of a script accepts. */
 const JOBS = 30;
 const PROVIDER_TAKES_MS = 800;
-/** Longer than the provider takes: the answers come while Redis is out of reach. */
-const AWAY_MS = 1500;
-/** Far less than a lost job waits for: the lock that its first run held. */
+/** Longer than the provider takes, so that its answers come while Redis can't be reached. */
+const FAULT_MS = 1500;
+/** Far less than the lock on a job lasts, which would have to expire before a second run. */
 const BOOKED_WITHIN_MS = 4000;
 
-/** For each record that Redis reads when it starts. It tells that it is at it after each 1024. */
+/** For each record that Redis reads when it starts. It reports its progress after each 1024. */
 const LOAD_DELAY_US = 300;
 const RECORDS_FOR_LONG = 8000;
 
@@ -25,8 +25,8 @@ afterEach(async () => {
   }
 });
 
-/** `places`: how many attempts a worker makes at once. */
-async function setup(places = JOBS) {
+/** `concurrency`: how many attempts a worker makes at the same time. */
+async function setup(concurrency = JOBS) {
   const { server, redis, provider, store, find, accept, startWorker } = await openWorkerFixture(
     (stop) => stops.push(stop),
     ["--key-load-delay", String(LOAD_DELAY_US)],
@@ -35,9 +35,9 @@ async function setup(places = JOBS) {
   admin.on("error", () => {});
   stops.push(() => admin.disconnect());
   provider.onAcknowledge(() => ({ kind: "late", delayMs: PROVIDER_TAKES_MS, answer: acknowledged() }));
-  const worker = await startWorker(places);
+  const worker = await startWorker(concurrency);
   const ids = await Promise.all(Array.from({ length: JOBS }, () => accept()));
-  await eventually(() => expect(provider.posts).toHaveLength(places));
+  await eventually(() => expect(provider.posts).toHaveLength(concurrency));
   const states = async () => {
     const entries = await Promise.all(ids.map((id) => find(id)));
     return new Set(entries.map((entry) => entry?.state));
@@ -46,7 +46,7 @@ async function setup(places = JOBS) {
   return { server, admin, provider, worker, states, counts };
 }
 
-const tell = async ({ admin }: Surroundings, ...lines: string[]) => {
+const command = async ({ admin }: Surroundings, ...lines: string[]) => {
   for (const line of lines) {
     const [name = "", ...args] = line.split(" ");
     await admin.call(name, ...args.map((arg) => (arg === "''" ? "" : arg)));
@@ -57,85 +57,85 @@ const KILL_ALL = "CLIENT KILL TYPE normal SKIPME yes";
 
 interface Surroundings {
   readonly server: TestRedis;
-  /** Connected throughout. */
+  /** It stays connected during the fault. */
   readonly admin: Redis;
 }
 
-interface Way {
+interface Fault {
   readonly name: string;
-  /** What Redis says meanwhile, if it says anything. */
+  /** The error that Redis answers meanwhile, if it answers at all. */
   readonly refusal?: string;
-  takeAway(surroundings: Surroundings): Promise<void>;
-  bringBack(surroundings: Surroundings): Promise<void>;
+  begin(surroundings: Surroundings): Promise<void>;
+  end(surroundings: Surroundings): Promise<void>;
 }
 
-/** To test one more way, add it here. */
-const WAYS: readonly Way[] = [
+/** To test one more fault, add it here. */
+const FAULTS: readonly Fault[] = [
   {
-    name: "its connections killed",
-    takeAway: (all) => tell(all, KILL_ALL),
-    bringBack: () => Promise.resolve(),
+    name: "the worker's connections killed",
+    begin: (all) => command(all, KILL_ALL),
+    end: () => Promise.resolve(),
   },
   {
-    name: "Redis killed and started again",
-    takeAway: ({ server }) => server.crash(),
-    bringBack: ({ server }) => server.restart(),
+    name: "Redis killed and restarted",
+    begin: ({ server }) => server.crash(),
+    end: ({ server }) => server.restart(),
   },
   {
-    name: "Redis started again and long at reading its data",
-    takeAway: async ({ server, admin }) => {
+    name: "Redis restarted and loading its data for long",
+    begin: async ({ server, admin }) => {
       await admin.eval("for n = 1, ARGV[1] do redis.call('SET', 'record:' .. n, n) end", 0, RECORDS_FOR_LONG);
       await server.crash();
     },
-    bringBack: ({ server }) => server.restart(),
+    end: ({ server }) => server.restart(),
   },
   {
-    name: "another password for a while",
-    takeAway: (all) => tell(all, "CONFIG SET requirepass other", KILL_ALL),
-    bringBack: (all) => tell(all, "CONFIG SET requirepass ''"),
+    name: "Redis with another password for a while",
+    begin: (all) => command(all, "CONFIG SET requirepass other", KILL_ALL),
+    end: (all) => command(all, "CONFIG SET requirepass ''"),
   },
   {
-    name: "its user forbidden to do anything for a while",
-    takeAway: (all) =>
-      tell(
+    name: "the worker's user without any rights for a while",
+    begin: (all) =>
+      command(
         all,
         "ACL SETUSER admin on nopass allcommands allkeys allchannels",
         "AUTH admin any",
         "ACL SETUSER default off",
         KILL_ALL,
       ),
-    bringBack: (all) => tell(all, "ACL SETUSER default on"),
+    end: (all) => command(all, "ACL SETUSER default on"),
   },
   {
-    name: "Redis taking no more clients for a while",
-    takeAway: (all) => tell(all, "CONFIG SET maxclients 1", KILL_ALL),
-    bringBack: (all) => tell(all, "CONFIG SET maxclients 1000"),
+    name: "Redis at maxclients for a while",
+    begin: (all) => command(all, "CONFIG SET maxclients 1", KILL_ALL),
+    end: (all) => command(all, "CONFIG SET maxclients 1000"),
   },
   {
     name: "Redis a replica for a while",
-    takeAway: (all) => tell(all, "REPLICAOF 127.0.0.1 1"),
-    bringBack: (all) => tell(all, "REPLICAOF NO ONE"),
+    begin: (all) => command(all, "REPLICAOF 127.0.0.1 1"),
+    end: (all) => command(all, "REPLICAOF NO ONE"),
     refusal: "READONLY",
   },
   {
     name: "Redis short of replicas for a while",
-    takeAway: (all) => tell(all, "CONFIG SET min-replicas-to-write 1"),
-    bringBack: (all) => tell(all, "CONFIG SET min-replicas-to-write 0"),
+    begin: (all) => command(all, "CONFIG SET min-replicas-to-write 1"),
+    end: (all) => command(all, "CONFIG SET min-replicas-to-write 0"),
     refusal: "NOREPLICAS",
   },
   {
     name: "scripts forbidden for a while",
-    takeAway: (all) => tell(all, "ACL SETUSER default -eval -evalsha"),
-    bringBack: (all) => tell(all, "ACL SETUSER default +eval +evalsha"),
+    begin: (all) => command(all, "ACL SETUSER default -eval -evalsha"),
+    end: (all) => command(all, "ACL SETUSER default +eval +evalsha"),
     refusal: "NOPERM",
   },
 ];
 
-test.each(WAYS)("an outcome is booked once, with $name", async ({ takeAway, bringBack, refusal }) => {
+test.each(FAULTS)("an outcome is booked once, with $name", async ({ begin, end, refusal }) => {
   const { provider, worker, states, ...surroundings } = await setup();
-  await takeAway(surroundings);
-  await pause(AWAY_MS);
-  await bringBack(surroundings);
+  await begin(surroundings);
+  await pause(FAULT_MS);
+  await end(surroundings);
   await eventually(async () => expect(await states()).toEqual(new Set(["delivered"])), BOOKED_WITHIN_MS);
   expect(provider.posts).toHaveLength(JOBS);
   expect(worker.logs.filter(({ event }) => event === "attempt_failed")).toEqual([]);
@@ -146,7 +146,7 @@ function bookingLines({ logs }: AppProcess): unknown[] {
   return logs.filter(({ event }) => String(event).startsWith("booking_"));
 }
 
-/** Once each, however many attempts wait. */
+/** Each line is logged once, however many attempts wait. */
 function linesOf(refusal: string | undefined): unknown[] {
   return refusal === undefined
     ? []
@@ -156,9 +156,9 @@ function linesOf(refusal: string | undefined): unknown[] {
       ];
 }
 
-test("a full Redis takes what came of attempts, hands out the next jobs and lets go of their texts", async () => {
+test("a full Redis books outcomes, hands out jobs and drops their texts", async () => {
   const { provider, worker, states, counts, ...surroundings } = await setup(10);
-  await tell(surroundings, "CONFIG SET maxmemory 1");
+  await command(surroundings, "CONFIG SET maxmemory 1");
   await eventually(async () => expect(await states()).toEqual(new Set(["delivered"])));
   expect(provider.posts).toHaveLength(JOBS);
   expect(await counts()).toMatchObject({ waiting: 0, active: 0, delayed: 0 });

@@ -1,4 +1,4 @@
-/** Guards against an acknowledgment that is parked and that no worker releases. */
+/** Guards against a parked acknowledgment that no worker releases. */
 import { randomUUID } from "node:crypto";
 import { publisherIdSchema } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
@@ -47,7 +47,7 @@ function setup() {
   return { store, breakers };
 }
 
-test("what a worker parked under another name of its account is found by the others", async () => {
+test("workers find what another one parked under another account name", async () => {
   const { store, breakers } = setup();
   await breakers.release();
   await breakers.release();

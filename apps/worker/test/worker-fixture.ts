@@ -1,4 +1,4 @@
-/** A worker with a provider and a Redis of its own. Its acknowledgments are accepted as a gateway does it. */
+/** A worker with its own provider and Redis. Acknowledgments are accepted in the way of a gateway. */
 import { randomUUID } from "node:crypto";
 import { adAckIdSchema, adResponseIdSchema, type DeliveryJob, publisherIdSchema } from "@adrelay/contract";
 import { startTestRedis } from "@adrelay/dev-servers";

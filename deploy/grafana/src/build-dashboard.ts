@@ -1,4 +1,4 @@
-/** Makes Grafana's dashboards from the specs: their looks are the same for all. */
+/** Makes Grafana's dashboards from the specs, all with the same layout and style. */
 import {
   BigValueColorMode,
   LegendDisplayMode,
@@ -32,7 +32,7 @@ export interface BuiltDashboard {
 /** Chosen at the top of each dashboard: the uid of a datasource differs between installations. */
 const DATASOURCE = { type: "prometheus", uid: "$datasource" };
 const TAG = "adrelay";
-/** Of 24 columns. */
+/** Width in columns; a row has 24. */
 const SIZES = { number: { span: 4, height: 5 }, lines: { span: 12, height: 8 } } as const;
 /** Queries of a panel are A, B, C … */
 const A_CODE = 65;

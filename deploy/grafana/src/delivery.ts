@@ -134,7 +134,7 @@ export const DELIVERY: DashboardSpec = {
     },
     {
       kind: "lines",
-      title: "How old are the oldest ones?",
+      title: "How old are the oldest acknowledgments?",
       description:
         "A line that rises steadily is one acknowledgment that isn't delivered: `adrelay status`, then `adrelay lookup`.",
       unit: "s",

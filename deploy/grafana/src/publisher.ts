@@ -30,7 +30,7 @@ export const PUBLISHER: DashboardSpec = {
       kind: "number",
       title: "How many acknowledgments came too late?",
       description:
-        "They are delivered all the same. If there are many: ask for earlier ones, or raise ACK_DEADLINE_MS.",
+        "They are still delivered. If there are many: ask for earlier ones, or raise ACK_DEADLINE_MS.",
       unit: "short",
       queries: [{ expr: ledgerIncrease("adrelay_acknowledgments_late_total", CHOSEN), legend: "late" }],
       alarmFrom: 1,

@@ -1,8 +1,8 @@
-/** What the provider saw. */
+/** What was posted to the provider. */
 import type { AdEvidence, Evidence } from "../evidence.ts";
-import type { AckPost } from "../provider-books.ts";
-import type { FaultSpan, Timeline } from "../timeline.ts";
-import { DELIVERY_TIMEOUT_MS } from "../world.ts";
+import type { FaultSpan, Timeline } from "../fault.ts";
+import type { AckPost } from "../provider-records.ts";
+import { DELIVERY_TIMEOUT_MS } from "../stack.ts";
 import { type Check, checkAds } from "./check.ts";
 
 const endedAtMsOf = ({ entry }: AdEvidence) =>
@@ -13,45 +13,45 @@ const isPosted = ({ posts }: AdEvidence) => posts.length > 0;
 export function checkPosts({ ads }: Evidence, timeline: Timeline): readonly Check[] {
   const isEnded = (ad: AdEvidence) => endedAtMsOf(ad) !== undefined && ad.posts.length > 0;
   return [
-    checkAds("the provider took each once at most", ads, isPosted, ({ posts }) => {
-      const times = posts.filter(({ verdict }) => verdict === "taken").length;
-      return times > 1 ? `taken ${times} times` : undefined;
+    checkAds("the provider counted each at most once", ads, isPosted, ({ posts }) => {
+      const times = posts.filter(({ decision }) => decision === "counted").length;
+      return times > 1 ? `counted ${times} times` : undefined;
     }),
     checkAds("each attempt has the bytes that were accepted", ads, isPosted, bytesFault),
-    checkAds("each attempt has the same idempotency key", ads, isPosted, keyFault),
+    checkAds("all attempts of an id have one idempotency key", ads, isPosted, keyFault),
     checkKeysApart(ads),
-    checkAds("each goes to its publisher's account", ads, isPosted, ({ account, posts }) =>
+    checkAds("each attempt goes to its publisher's account", ads, isPosted, ({ account, posts }) =>
       posts.every((post) => post.account === account)
         ? undefined
         : `posted to another account than ${account}`,
     ),
-    checkAds("nothing is posted once its end is booked", ads, isEnded, (ad) => latePostFault(ad, timeline)),
+    checkAds("nothing is posted after its end was booked", ads, isEnded, (ad) => latePostFault(ad, timeline)),
   ];
 }
 
-function bytesFault({ posts, lane }: AdEvidence): string | undefined {
+function bytesFault({ posts, publisherRecord }: AdEvidence): string | undefined {
   const posted = new Set(posts.map(({ bodyHash }) => bodyHash));
   const [hash = ""] = posted;
   if (posted.size > 1) {
     return `${posted.size} different bodies were posted`;
   }
-  if (lane?.sent.has(hash) !== true) {
+  if (publisherRecord?.sent.has(hash) !== true) {
     return "posted a body that nobody sent";
   }
-  return lane.accepted.size === 0 || lane.accepted.has(hash)
+  return publisherRecord.accepted.size === 0 || publisherRecord.accepted.has(hash)
     ? undefined
     : "posted another body than was accepted";
 }
 
-function keyFault({ posts, lane }: AdEvidence): string | undefined {
+function keyFault({ posts, publisherRecord }: AdEvidence): string | undefined {
   const keys = new Set(posts.map(({ idempotencyKey }) => idempotencyKey));
   const [key = ""] = keys;
   if (keys.size > 1) {
     return `posted with ${keys.size} keys`;
   }
-  return lane === undefined || lane.ackIds.size === 0 || lane.ackIds.has(key)
+  return publisherRecord === undefined || publisherRecord.ackIds.size === 0 || publisherRecord.ackIds.has(key)
     ? undefined
-    : "posted with another key than the ad_ack_id that its publisher was told";
+    : "posted with another key than the ad_ack_id that its publisher got";
 }
 
 function checkKeysApart(ads: readonly AdEvidence[]): Check {
@@ -63,22 +63,22 @@ function checkKeysApart(ads: readonly AdEvidence[]): Check {
   }
   const shared = [...idsByKey].filter(([, ids]) => ids.size > 1);
   return {
-    name: "no two share an idempotency key",
-    looked: idsByKey.size,
+    name: "no two ids share an idempotency key",
+    checked: idsByKey.size,
     broken: shared.map(([key, ids]) => `${key}: ${[...ids].join(" and ")}`),
   };
 }
 
-/** A connection that was swallowed is given up after so long at the latest. */
+/** A silent connection is replaced after this time at the latest. */
 const SWALLOWED_MAX_MS = 25_000;
-/** Between the ledger's clock and the provider's, both of this machine: rounding to milliseconds. */
+/** The ledger and the provider use the clock of this machine, and each rounds it to milliseconds. */
 const CLOCK_TOLERANCE_MS = 5;
 
 /**
- * The ledger is asked before each attempt, so nothing is posted after the end is booked (invariants 3 and 5),
- * but for an attempt that was under way in a second worker. That happens only to a worker whose lock on the
- * job was taken from it or whose answers got lost: between the attempt that ended it and the late one such a
- * fault must have run, and the late one must come within an attempt's own time, the faults' time left out.
+ * A worker reads the entry before each attempt, so nothing is posted after the end was booked (invariants 3 and 5). The
+ * one exception is an attempt that was under way in a second worker: one that lost its lock on the job, or whose
+ * answers got lost. So a fault that can cause this must have run before the late post. And the late post must come
+ * within the time limit of an attempt, not counting the time of such faults.
  */
 function latePostFault(ad: AdEvidence, timeline: Timeline): string | undefined {
   const { posts } = ad;
@@ -95,18 +95,18 @@ function unexplained(
   { firstAtMs, endedAtMs }: { readonly firstAtMs: number; readonly endedAtMs: number },
   timeline: Timeline,
 ): string | undefined {
-  const spans = timeline.during(firstAtMs - SWALLOWED_MAX_MS, post.atMs).filter(canHoldUp);
-  const heldUpMs = spans.reduce((sum, span) => sum + overlapMs(span, firstAtMs, post.atMs), 0);
+  const spans = timeline.during(firstAtMs - SWALLOWED_MAX_MS, post.atMs).filter(canDelay);
+  const delayedMs = spans.reduce((sum, span) => sum + overlapMs(span, firstAtMs, post.atMs), 0);
   const lateMs = post.atMs - endedAtMs;
-  return spans.length > 0 && lateMs <= DELIVERY_TIMEOUT_MS + heldUpMs
+  return spans.length > 0 && lateMs <= DELIVERY_TIMEOUT_MS + delayedMs
     ? undefined
-    : `posted ${lateMs} ms after its end was booked (${post.verdict})`;
+    : `posted ${lateMs} ms after its end was booked (${post.decision})`;
 }
 
-/** Faults of the provider alone hold no attempt up beyond its own bound. */
-const canHoldUp = ({ fault }: FaultSpan) => fault.kind !== "provider";
+/** A fault of the provider delays no attempt beyond the attempt's time limit. */
+const canDelay = ({ fault }: FaultSpan) => fault.kind !== "provider";
 
 function overlapMs({ fault, fromMs, untilMs }: FaultSpan, startMs: number, endMs: number): number {
-  const lastsMs = fault.kind === "link_swallow" ? SWALLOWED_MAX_MS : 0;
-  return Math.max(Math.min(untilMs + lastsMs, endMs) - Math.max(fromMs, startMs), 0);
+  const silentMs = fault.kind === "link_swallow" ? SWALLOWED_MAX_MS : 0;
+  return Math.max(Math.min(untilMs + silentMs, endMs) - Math.max(fromMs, startMs), 0);
 }

@@ -134,11 +134,11 @@ export const outcomeNoticeSchema = z.object({
 export type OutcomeNotice = z.infer<typeof outcomeNoticeSchema>;
 
 /**
- * Those of `paths` that occur more than once in a JSON object. A path is `name` for a member of the outermost object,
+ * Returns the `paths` that occur more than once in a JSON object. A path is `name` for a member of the outermost object,
  * or `outer.inner` for a member of an object inside it.
  *
  * Of two members with the same name, `JSON.parse` keeps the last, but another parser may keep the first. The relay
- * forwards a body unchanged, so without this check it could book one id while the provider reads another.
+ * forwards a body unchanged, so without this check it could accept one id while the provider reads another.
  *
  * @param json text that `JSON.parse` has accepted as an object. For other text the result means nothing
  */

@@ -67,7 +67,7 @@ const processViewSchema = z.object({
 export type ProcessView = z.infer<typeof processViewSchema>;
 
 const dataLossViewSchema = z.object({ at: time, detail: z.string() });
-/** A loss of Redis' data that the relay noticed. */
+/** A loss of Redis' data that the relay found. */
 export type DataLossView = z.infer<typeof dataLossViewSchema>;
 
 const providerViewSchema = z.object({

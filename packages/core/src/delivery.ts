@@ -32,7 +32,7 @@ export type DeliveryOutcome =
     }
   | {
       readonly kind: "retry";
-      /** `slow`: the key is wrong, not the acknowledgment, so haste doesn't help. */
+      /** `slow`: the key is wrong, not the acknowledgment, so an early retry doesn't help. */
       readonly pace: "scheduled" | "slow";
       readonly retryAfterMs: number | undefined;
       readonly code: AttemptCode;
@@ -60,7 +60,7 @@ export const DEAD_REASON_TEXTS: Readonly<Record<DeadReason, string>> = {
   exhausted: "The service could not be reached, or gave no usable answer, until the age limit.",
   http_400: "The service can't read this acknowledgment.",
   http_404: "The service doesn't know this ad response.",
-  http_413: "The acknowledgment is larger than the service takes.",
+  http_413: "The acknowledgment is larger than the service accepts.",
   http_422: "The service finds a fault in this acknowledgment.",
   http_4xx: "The service refuses this request, with a status that says nothing more about it.",
   redirected: "The service answers with a redirect, which is never followed: check its address.",
@@ -136,7 +136,7 @@ function deadReason(status: number): DeadReason {
   }
 }
 
-/** A short token only: free text may repeat what a user wrote (invariant 6), and so may a long number. */
+/** Only a short token is kept, because free text or a long number may repeat a user's text (invariant 6). */
 const TOKEN = /^(?!.*\d{12})[A-Za-z0-9_.-]{1,64}$/;
 
 /** The provider's own code for what was wrong: `code` of its problem body, if that is a plain token. */
@@ -148,7 +148,7 @@ export function publicErrorOf(reply: ProviderReply): string | undefined {
   return typeof code === "string" && TOKEN.test(code) ? code : undefined;
 }
 
-/** A provider can't delay us for longer than this: an acknowledgment has an age limit of its own. */
+/** A provider can't delay us for longer than this, because acknowledgments have an age limit. */
 export const RETRY_AFTER_MAX_MS = 3_600_000;
 
 /** The only date form that senders may use (RFC 9110, section 5.6.7). */
@@ -156,7 +156,7 @@ const HTTP_DATE = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{
 
 /**
  * Milliseconds to wait by a Retry-After header, in either form (RFC 9110, section 10.2.3): seconds, or a
- * date. Bounded by RETRY_AFTER_MAX_MS; undefined for nonsense.
+ * date. At most RETRY_AFTER_MAX_MS; undefined if it can't be parsed.
  *
  * @param nowMs the caller's clock, milliseconds since 1970
  */
@@ -172,7 +172,7 @@ export function parseRetryAfterMs(header: string | undefined, nowMs: number): nu
 /** What one attempt says about its provider, as opposed to its acknowledgment. */
 export type ProviderHealth =
   | { readonly kind: "healthy" }
-  /** A single failure proves nothing; many do. */
+  /** A failure that may be the provider's. Only many of them show that it is down. */
   | { readonly kind: "failing"; readonly holdMs: number }
   /** `isCertain`: 401 is about the key (RFC 9110, section 15.5.2); 403 may be about this acknowledgment only. */
   | { readonly kind: "refusing"; readonly isCertain: boolean }

@@ -1,4 +1,4 @@
-/** Share by which a scheduled wait is made shorter or longer, so that retries of one outage spread out. */
+/** Scheduled waits are changed by up to this share, so that retries after an outage spread out. */
 export const JITTER_SHARE = 0.2;
 /** The least wait after a 401 or 403. */
 export const SLOW_RETRY_MS = 300_000;
@@ -23,8 +23,8 @@ export type RetryPlan =
   | { readonly kind: "dead"; readonly reason: "exhausted" };
 
 /**
- * When to try again. No wait reaches past the age limit: the last attempt falls on it, so that a long
- * wait near the end doesn't throw the rest of the time away.
+ * When to try again. A wait that would pass the age limit ends at it, so that the last attempt is made at the age limit
+ * and not long before.
  */
 export function planRetry(question: RetryQuestion): RetryPlan {
   const leftMs = question.ageMaxMs - question.ageMs;

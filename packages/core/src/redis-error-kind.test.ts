@@ -5,7 +5,7 @@ test.each([
   ["READONLY You can't write against a read only replica.", "refuses_writes"],
   ["OOM command not allowed when used memory > 'maxmemory'.", "refuses_writes"],
   ["LOADING Redis is loading the dataset in memory", "refuses_writes"],
-  // A server before version 7 words the error of a script's command so: caught, and not caught.
+  // The error of a command that a script ran, in a server before version 7: first caught by the script, then not.
   ["@user_script: 42: -OOM command not allowed when used memory > 'maxmemory'.", "refuses_writes"],
   [
     "ERR Error running script (call to f_7c): @user_script:42: @user_script: 42: -READONLY You can't write",
@@ -25,6 +25,6 @@ test.each([
   expect(redisErrorKind(new Error(message))).toBe(kind);
 });
 
-test("what is no Error is classified as other", () => {
+test("a value that is no Error is classified as other", () => {
   expect(redisErrorKind("READONLY")).toBe("other");
 });

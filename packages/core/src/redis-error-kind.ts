@@ -1,8 +1,8 @@
-/** What an error means that a Redis command was answered with. Redis names the kind in its first word. */
+/** What an error reply of Redis means. Redis names the kind of the error in its first word. */
 export type RedisErrorKind =
   /** The server doesn't hold the script: it was restarted or flushed. Send the source. */
   | "no_script"
-  /** The server takes no writes now: it is full, a replica, short of replicas, loading, or busy with a script. */
+  /** The server accepts no writes now: it is full, a replica, short of replicas, loading, or busy with a script. */
   | "refuses_writes"
   /** The ACL of our user forbids this command, key or channel. */
   | "no_permission"

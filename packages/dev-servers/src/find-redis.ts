@@ -33,7 +33,7 @@ const WAYS: Readonly<Record<Way, (context: SearchContext) => Promise<Attempt>>> 
 
 /**
  * Finds a Redis server, in this order: `redis-server` or `valkey-server` on PATH; the embedded Valkey from
- * PyPI; Docker; apt-get, as root. Never rejects because a way fails: it tries the next one.
+ * PyPI; Docker; apt-get, as root. If one way fails, it tries the next one; it never rejects.
  */
 export async function findRedisServer({
   cacheDir = CACHE_DIR,
@@ -43,7 +43,7 @@ export async function findRedisServer({
   const forced = env[FORCE_VARIABLE] ?? "";
   const ways = Object.entries(WAYS).filter(([name]) => forced === "" || name === forced);
   if (ways.length === 0) {
-    const why = `${FORCE_VARIABLE} knows ${Object.keys(WAYS).join(", ")}`;
+    const why = `${FORCE_VARIABLE} must be one of ${Object.keys(WAYS).join(", ")}`;
     return { kind: "none", tried: [{ what: forced, why }] };
   }
   const tried: { what: string; why: string }[] = [];

@@ -181,7 +181,7 @@ export async function installDebianPackage(
 
 async function withoutServices<T>(install: () => Promise<T>): Promise<T> {
   const present = readPolicy();
-  // A policy that an interrupted run of ours left is ours to remove. The machine's own policy stays as it is.
+  // Remove a policy only if we wrote it, now or in an interrupted run. The machine's own policy stays.
   const isOurs = present === undefined || present === POLICY;
   if (isOurs) {
     writeFileSync(POLICY_FILE, POLICY, { mode: 0o755 });

@@ -26,7 +26,10 @@ export interface FindPrometheusOptions {
 const FORCE_VARIABLE = "ADRELAY_PROMETHEUS";
 const DEBIAN_PACKAGE = "prometheus";
 
-/** Finds both programs on PATH, or installs them with apt-get as root. Never rejects because a way fails. */
+/**
+ * Finds both programs on PATH, or installs them with apt-get as root. If one way fails, it tries the next one; it never
+ * rejects.
+ */
 export async function findPrometheus({
   log,
   env = process.env,

@@ -16,7 +16,7 @@ export interface StartRedisOptions {
   readonly server: RedisServer;
   /** The folder of its data and its log. They outlive the server. */
   readonly dir: string;
-  /** The port to use. Without it a free one is chosen, and another one if a program takes that meanwhile. */
+  /** The port to use. Without it a free one is chosen. If another program is faster, the next free one is used. */
   readonly port?: number;
   /** Chooses a free port; the default is `freePort`. */
   readonly choosePort?: () => Promise<number>;
@@ -53,7 +53,7 @@ export async function startRedis(options: StartRedisOptions): Promise<RunningRed
       if (!isTaken || attempt === PORT_TRIES) {
         throw error;
       }
-      log?.(`port ${port} was taken meanwhile: trying another`);
+      log?.(`another program now uses port ${port}: trying another port`);
     }
   }
 }
@@ -86,7 +86,7 @@ async function launch(options: StartRedisOptions, port: number): Promise<Running
 const REASONS = {
   ended: "it ended before it was ready",
   no_answer: "it did not answer in time",
-  aborted: "the start was given up",
+  aborted: "the start was aborted",
 };
 
 function portTaken(port: number): RedisStartError {
@@ -118,7 +118,7 @@ async function waitUntilReady(process: ServerProcess, { port, server, signal }: 
       return { kind: hasEnded ? "ended" : "aborted" };
     }
     const probe = await probeRedis(port);
-    // In a container the process has another number. There Docker refuses a port that is taken.
+    // In a container the process has another number. There Docker refuses a port that is in use.
     const isOurs = probe.kind === "redis" && (server.kind === "docker" || probe.processId === process.pid);
     if (isOurs && !probe.isLoading) {
       return { kind: "ready", runId: probe.runId };

@@ -38,7 +38,7 @@ export async function chooseTestRedis(env: NodeJS.ProcessEnv): Promise<TestRedis
     return kind;
   }
   if (kind !== "") {
-    throw new TypeError(`${KIND_VARIABLE} knows docker and local`);
+    throw new TypeError(`${KIND_VARIABLE} must be docker or local`);
   }
   const server = env[SERVER_VARIABLE] ?? "";
   if (server !== "") {

@@ -2,7 +2,7 @@ import { connect } from "node:net";
 
 const REPLY_TIMEOUT_MS = 2000;
 
-/** Sends one inline command over a socket of its own; the last line of the reply, which holds the value. */
+/** Sends one inline command over a new socket. Resolves to the last line of the reply, which holds the value. */
 export function ask(port: number, command: string): Promise<string> {
   return new Promise((done, fail) => {
     const socket = connect({ port, host: "127.0.0.1", timeout: REPLY_TIMEOUT_MS });

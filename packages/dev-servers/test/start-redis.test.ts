@@ -67,7 +67,7 @@ describe.each(ways)("a server found by way of %s", (way) => {
   });
 });
 
-test("a given port that is taken is reported with its number", async () => {
+test("a given port that is in use is reported with its number", async () => {
   const { start } = setup(anyServer);
   const other = createServer().listen(0, "127.0.0.1");
   await once(other, "listening");

@@ -128,7 +128,7 @@ export class ProviderClient {
       return known;
     }
     const { origin, pathname } = new URL(account.url);
-    // The URL may have a path of its own; the operation's path is appended to it.
+    // The URL may have a path. The operation's path is appended to it.
     const address = { origin, path: pathname.replace(/\/+$/, "") };
     this.#addresses.set(account, address);
     return address;

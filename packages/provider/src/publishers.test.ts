@@ -34,7 +34,7 @@ test("without a file there is only the publisher default, with all keys", () => 
   expect(publishers.map(({ id, keyDigests }) => [id, keyDigests.length])).toEqual([["default", 2]]);
 });
 
-test("a publisher's own provider takes its key from the environment", () => {
+test("the key of a publisher's own provider comes from the environment", () => {
   const own = ", provider: { url: 'https://ads.example', api_key_env: ACME_KEY, api_key_header: X-Key }";
   const loaded = load(`publishers:\n${entry("acme", "a", own)}${entry("beta", "b")}`, "shared", {
     ACME_KEY: "secret",

@@ -35,7 +35,7 @@ export interface PublisherSources {
   readonly file: string | undefined;
   /** API keys of the publisher `default`; used only without a file. */
   readonly apiKeys: readonly string[];
-  /** The provider account of every publisher that has none of its own. */
+  /** The provider account of every publisher that names no provider. */
   readonly provider: {
     readonly url: string;
     readonly apiKey: string | undefined;
@@ -205,7 +205,7 @@ function resolveAccount(
     return shared.apiKey === undefined
       ? {
           path: `PUBLISHERS_FILE ${id}`,
-          message: "has no provider of its own, and PROVIDER_API_KEY is not set",
+          message: "names no provider, and PROVIDER_API_KEY is not set",
         }
       : { url: shared.url, apiKey: shared.apiKey, apiKeyHeader: shared.apiKeyHeader };
   }

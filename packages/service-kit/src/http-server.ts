@@ -91,7 +91,10 @@ export const assignRequestId: RequestHandler = (request, response, next) => {
 const ID_HEADER = REQUEST_ID_HEADER.toLowerCase();
 const PLAIN_ID = /^[\w.:-]{1,128}$/;
 
-/** Takes the caller's id if it is a plain one, else makes one. Every answer carries it. An id that was given stays. */
+/**
+ * Uses the caller's id if it is a plain one, else makes one. Every answer carries it. A request that has an id keeps
+ * it.
+ */
 function giveRequestId(request: Request, response: Response): void {
   const context = contextOf(response);
   if (context.requestId === "") {
@@ -253,7 +256,7 @@ export class HttpServer {
     const { name, host, port } = this.#options;
     return new Promise((resolve, reject) => {
       this.#server.once("error", (cause: NodeJS.ErrnoException) => {
-        const why = cause.code === "EADDRINUSE" ? "the port is taken" : (cause.code ?? cause.message);
+        const why = cause.code === "EADDRINUSE" ? "the port is in use" : (cause.code ?? cause.message);
         reject(new ListenError(`${name} can't listen on ${host}:${port}: ${why}`, { cause }));
       });
       this.#server.listen(port, host, resolve);

@@ -1,6 +1,6 @@
 /**
  * What every process of ours shares: settings, logs, metrics, traces, HTTP, Redis connections, start and stop. It knows
- * nothing about ads. `main.ts` is an entry point of its own.
+ * nothing about ads. `main.ts` is a separate entry point.
  */
 export { OVERDUE, startDeadline, withDeadline } from "./deadline.ts";
 export {

@@ -20,7 +20,7 @@ export interface LongLivedPart {
   stop: StopStep;
 }
 
-/** How much of the time that is left one part may use, unless it is the last part. */
+/** The share of the remaining time that a part may use, unless it is the last part. */
 const STEP_SHARE_MAX = 0.8;
 
 /**

@@ -7,7 +7,7 @@ import { fstatSync } from "node:fs";
 import { Socket } from "node:net";
 import { type DestinationStream, type Logger, pino } from "pino";
 
-/** The levels of log lines, highest first. A process writes the lines of its own level and above. */
+/** The levels of log lines, highest first. A process writes the lines of its level and above. */
 export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 

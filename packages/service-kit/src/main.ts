@@ -1,5 +1,5 @@
 /**
- * The whole of an app's `main.ts`. It is an entry point of its own, and loads nothing else statically, because the
+ * The whole of an app's `main.ts`. It is a separate entry point, and loads nothing else statically, because the
  * compile cache works only for modules that are loaded after it was enabled.
  */
 import { enableCompileCache } from "node:module";

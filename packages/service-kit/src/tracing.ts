@@ -13,7 +13,7 @@ export interface SpanOptions {
   readonly name: string;
   readonly kind: "server" | "client" | "internal" | "consumer";
   readonly parent?: TraceContext | undefined;
-  /** The span that caused this work without being its parent: the new span starts a trace of its own and links to it. */
+  /** The span that caused this work without being its parent: the new span starts a new trace and links to it. */
   readonly follows?: TraceContext | undefined;
   readonly attributes?: SpanAttributes;
 }

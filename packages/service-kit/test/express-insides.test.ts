@@ -60,7 +60,7 @@ test("Express changes the prototypes of Node's requests and responses, and not t
   expect(await keepPrototypes(true)).toBe(true);
 });
 
-test("a plain body is what express.raw reads", async () => {
+test("a plain body is read exactly as express.raw reads it", async () => {
   const app = express();
   const readBody = makeReadBody(1000);
   app.post("/ours", async (request, response) => {
@@ -94,7 +94,7 @@ test("sendJson sends the status, the headers and the body that Express sends", a
   expect(ours.headers["content-length"]).toBe(String(Buffer.byteLength(body)));
 });
 
-test("what is not HTTP gets a 400 in our own form, and its connection is closed", async () => {
+test("invalid HTTP gets a 400 in our own form, and its connection is closed", async () => {
   const port = await listen(express());
   const socket = connect(port, "127.0.0.1");
   socket.write("not http\r\n\r\n");

@@ -82,7 +82,7 @@ test("a command that was never written keeps its arguments", async () => {
   await expect(reply).rejects.toThrow();
 });
 
-test("ioredis still rejects what waits when Redis turns a connection down, and our own connection doesn't", async () => {
+test("ioredis rejects waiting commands on a refused connection, and ours doesn't", async () => {
   const admin = connect("subscriber");
   await admin.config("SET", "requirepass", "another");
   const plain = new Redis(server.url, { maxRetriesPerRequest: null });

@@ -115,7 +115,7 @@ startStopSuite(
   async () => {
     const connection = connectRedis(redis.url, "request", log);
     connections.push(connection);
-    // ioredis has listeners of its own until the connection is ready.
+    // ioredis adds its own listeners until the connection is ready.
     await eventually(() => expect(connection.status).toBe("ready"));
     const guard = new DurabilityGuard(connection, "require", log);
     const listenersBefore = connection.listenerCount("ready");
@@ -180,12 +180,12 @@ test("a server that was stopped can't be started again, and its port is free", a
   await other.stop();
 });
 
-test("a server whose port is taken says where and why it can't listen", async () => {
+test("a server whose port is in use says where and why it can't listen", async () => {
   const first = new HttpServer(express(), { name: "the first", host: "127.0.0.1", port: 0 });
   await first.start();
   const second = new HttpServer(express(), { name: "the second", host: "127.0.0.1", port: first.port });
   await expect(second.start()).rejects.toThrow(
-    `the second can't listen on 127.0.0.1:${first.port}: the port is taken`,
+    `the second can't listen on 127.0.0.1:${first.port}: the port is in use`,
   );
   await second.stop();
   await first.stop();

@@ -24,7 +24,7 @@ const acknowledged = {
   L: filled,
 };
 
-/** What an entry is in Redis, written a second time: the reading by hand must agree with it. */
+/** The schema of an entry in Redis. `parseEntry`, which is written by hand, must agree with it. */
 const storedSchema = z.discriminatedUnion("s", [
   z
     .object({ ...base, s: z.enum(["awaiting", "unacknowledgeable", "abandoned"]) })
@@ -103,7 +103,7 @@ const fields = fc.record(
   { requiredKeys: [] },
 );
 
-test("an entry is read as the schema of it says, or not at all", () => {
+test("an entry is read exactly as its schema describes", () => {
   fc.assert(
     fc.property(fields, (stored) => {
       fc.pre(Object.keys(stored).length > 0);
@@ -128,12 +128,12 @@ test("the last code is that of the latest attempt", () => {
   expect(lastCodeOf(read(["s", "awaiting", "p", "ours"]))).toBeUndefined();
 });
 
-test("an attempt with an outcome that is unknown can't be read", () => {
+test("an attempt with an unknown outcome can't be read", () => {
   const stored = ["s", "queued", "p", "ours", "a", "1", "l", "1764337589123,http_500,5,guess\n"];
   expect(() => parseEntry(ID, stored)).toThrow();
 });
 
-test("an entry that an attempt ended has ended at its time, and one that a person ended when that was written", () => {
+test("an entry ends at the time of its last attempt or of the discard", () => {
   const log = ["p", "ours", "a", "1764337580000", "l", "1764337589123,http_422,5,die\n"];
   expect(parseEntry(ID, ["s", "dead", ...log])).toMatchObject({ endedAtMs: 1_764_337_589_123 });
   expect(parseEntry(ID, ["s", "queued", ...log])).not.toHaveProperty("endedAtMs");
@@ -142,7 +142,7 @@ test("an entry that an attempt ended has ended at its time, and one that a perso
   });
 });
 
-test("a provider's id is read with its dashes, whichever way it was stored", () => {
+test("a provider's id is read with its dashes, however it was stored", () => {
   const read = (stored: string) => parseEntry(ID, ["s", "delivered", "p", "ours", "a", "1", "i", stored]);
   expect(read(ID.replaceAll("-", ""))).toMatchObject({ providerAckId: ID });
   expect(read(ID)).toMatchObject({ providerAckId: ID });

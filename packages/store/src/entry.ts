@@ -44,7 +44,7 @@ interface EntryBase {
 
 interface InjectionTimes {
   readonly recordedAtMs: number;
-  /** Undefined unless the ad ran. */
+  /** Undefined unless the caller got an ad. */
   readonly deadlineAtMs: number | undefined;
 }
 
@@ -154,7 +154,7 @@ function readAcknowledged(stored: Stored): Acknowledged {
   };
 }
 
-/** An attempt ends an entry at its own time, which is in the log. All else that ends one writes the time down. */
+/** If an attempt ended the entry, the time is that of the attempt in the log. Otherwise it is a field. */
 function readEnded(stored: Stored): Acknowledged & { readonly endedAtMs: number | undefined } {
   const acknowledged = readAcknowledged(stored);
   return { ...acknowledged, endedAtMs: numberOf(stored["e"], "e") ?? acknowledged.attemptLog.at(-1)?.atMs };

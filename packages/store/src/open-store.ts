@@ -35,7 +35,7 @@ import type { StoreLog } from "./store-log.ts";
 export interface StoreOptions {
   /** Fails fast: callers wait for the answer. */
   readonly redis: Redis;
-  /** Waits for Redis as long as it takes. Deliveries need it, and what their attempts report. */
+  /** Waits for Redis as long as necessary. Deliveries and the reports of their attempts need it. */
   readonly waitingRedis?: Redis;
   /** How long the entry of an ad response is kept after its end. */
   readonly recordRetentionMs: number;
@@ -73,7 +73,7 @@ export interface Store {
     reconcile(): Promise<void>;
     /** Brings back jobs whose attempt is overdue by Redis' clock. */
     promoteOverdue(): Promise<void>;
-    /** Takes all running bulk replays further; true if there were any. */
+    /** Advances all running bulk replays by a step. True if there were any. */
     runReplays(): Promise<boolean>;
   };
   /** The process' heartbeat. One for each process. */
@@ -81,7 +81,7 @@ export interface Store {
   /** All counts of the ledger at one moment. */
   snapshot(): Promise<LedgerSnapshot>;
   queueDepths(): Promise<QueueDepths>;
-  /** A process' own metrics with those of the ledger; without the latter while Redis can't be asked. */
+  /** A process' own metrics and the ledger's. The ledger's are left out while Redis doesn't answer. */
   collectMetrics(own: Registry, publishers: readonly PublisherId[]): Promise<Registry>;
   /** Stops the queue; to be called after the stop of the deliveries. The connections belong to the caller. */
   stop(): Promise<void>;

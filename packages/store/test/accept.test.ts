@@ -1,4 +1,7 @@
-/** Accepting acknowledgments on a real Redis and a real queue: every state against the rules of core, and many in one call. */
+/**
+ * Accepting acknowledgments on a real Redis and a real queue: each state compared with the rules of core, and many in
+ * one call.
+ */
 import { type AdResponseId, publisherIdSchema } from "@adrelay/contract";
 import { decideIntake, ENTRY_STATES, type EntryState, type IntakeDecision } from "@adrelay/core";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
@@ -96,7 +99,7 @@ test.each(
 );
 
 test.each(["absent", "awaiting", "missed"] as const)(
-  "an acknowledgment that is accepted in state %s is booked as a worker books it there",
+  "in state %s intake books an acknowledgment in the same way as a worker",
   async (state) => {
     const [accepting, beginning] = [setup(), setup()];
     const [id, other] = [await newIdIn(accepting, state), await newIdIn(beginning, state)];
@@ -144,7 +147,7 @@ test("acknowledgments of one turn have their own replies and exact counts", asyn
   expect(states).toMatchObject([{ value: 151 }]);
 });
 
-test("an acknowledgment that Redis refuses disturbs no other of its turn", async () => {
+test("an acknowledgment that Redis refuses affects no other of its turn", async () => {
   const { snapshot, accept, key } = setup();
   const ids = [newId(), newId(), newId()];
   await redis.set(key(`e:${ids[1]?.replaceAll("-", "")}`), "no hash");

@@ -1,4 +1,7 @@
-/** A job that a script of ours adds is what BullMQ would have added, except for the events. All of Redis is compared. */
+/**
+ * A job that our script adds is the same as one that BullMQ adds, except for events. The whole content of Redis is
+ * compared.
+ */
 import type { DeliveryJob } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { dumpRedis } from "@adrelay/testkit";
@@ -24,7 +27,7 @@ afterAll(async () => {
   await server.dispose();
 });
 
-/** A queue of its own, and what Redis holds of it; times, which differ, read T. */
+/** A separate queue, and what Redis holds of it. Each time is replaced by T, because times differ. */
 async function openSide() {
   const fixture = openTestQueue(redis, (stop) => stops.push(stop));
   const { partition, queue, bare } = fixture;
@@ -40,7 +43,7 @@ async function openSide() {
   return { ...fixture, held };
 }
 
-/** Parsed, as Redis gives the fields of a hash in any order. */
+/** Parsed, because Redis returns the fields of a hash in any order. */
 function readLine(line: string): [key: string, value: unknown] {
   const [, key = "", value = ""] = /^(.*?)=(.*)$/.exec(line) ?? [];
   return [key, JSON.parse(value)];
@@ -62,7 +65,7 @@ test.each([
   ["a paused queue", ({ bare }: Side) => bare.pause()],
   ["a queue that runs one job at a time", ({ bare }: Side) => bare.setGlobalConcurrency(1)],
   ["a queue with another job", ({ bare }: Side) => bare.add("other", {}, { jobId: "other" })],
-])("a script of ours leaves %s as BullMQ would", async (_name, prepare) => {
+])("our script leaves %s in the same state as BullMQ", async (_name, prepare) => {
   const [ours, bullmqs] = [await openSide(), await openSide()];
   await Promise.all([prepare(ours), prepare(bullmqs)]);
   const { events: eventsBefore } = await ours.held();

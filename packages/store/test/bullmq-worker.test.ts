@@ -1,4 +1,4 @@
-/** BullMQ's worker with our way to complete jobs: what is left in Redis, and what comes with the job that is fetched. */
+/** BullMQ's worker with our script to complete jobs: what is left in Redis, and what comes with the fetched job. */
 import type { AdResponseId } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { eventually } from "@adrelay/testkit";
@@ -41,7 +41,7 @@ type Fixture = Awaited<ReturnType<typeof openFilled>>;
 
 const complete: Handle = async () => COMPLETED;
 
-/** Until all jobs have ended and the worker waits for more: it has taken the marker that wakes it. */
+/** Waits until all jobs have ended and the worker waits for more, which is when it has removed BullMQ's marker. */
 async function untilDone({ queue, queuePrefix }: Fixture): Promise<void> {
   const marker = `${queuePrefix}:${QUEUE_NAME}:marker`;
   await eventually(async () => {
@@ -52,7 +52,7 @@ async function untilDone({ queue, queuePrefix }: Fixture): Promise<void> {
 
 /** All that BullMQ keeps of a queue, without times; its events apart. */
 async function remainsOf({ queuePrefix }: Fixture) {
-  // When workers look for stalled jobs is their own affair.
+  // Each worker chooses when it looks for stalled jobs.
   const keys = (await redis.keys(`${queuePrefix}:*`))
     .filter((key) => !key.endsWith(":stalled-check"))
     .toSorted();
@@ -65,7 +65,7 @@ async function remainsOf({ queuePrefix }: Fixture) {
   };
 }
 
-test("jobs that end here leave in Redis what they leave with BullMQ's own worker", async () => {
+test("completed jobs leave the same in Redis as with BullMQ's own worker", async () => {
   const [ours, theirs] = [await openFilled(), await openFilled()];
   const worker = ours.work(complete, 1);
   await untilDone(ours);
@@ -86,7 +86,7 @@ test("jobs that end here leave in Redis what they leave with BullMQ's own worker
   expect(remains.events.filter((event) => event === "active")).toHaveLength(1);
 });
 
-test("a job whose lock is lost is not completed, and the jobs that end with it are", async () => {
+test("a job without its lock is not completed, but jobs of the same call are", async () => {
   const fixture = await openFilled();
   const { queue, errors } = fixture;
   const lost = queue.payloadKey(IDS[0] ?? newId());
@@ -107,7 +107,7 @@ test("a job whose lock is lost is not completed, and the jobs that end with it a
   expect(await redis.exists(lost)).toBe(1);
 });
 
-test("a prefetched entry comes to the handler of its job, once", async () => {
+test("a prefetched entry reaches the handler of its job, once", async () => {
   const fixture = await openFilled();
   for (const id of IDS) {
     await fixture.starter.begin({
@@ -140,12 +140,12 @@ test("a job whose completion fails is not completed and runs again", async () =>
   const { completer } = fixture;
   const completed: string[] = [];
   const completeOf = completer.complete.bind(completer);
-  completer.complete = async (job, lastWord, script) => {
+  completer.complete = async (job, finalAttempt, script) => {
     completed.push(job.id);
     if (job.id === jobIdOfFirst && completed.filter((id) => id === job.id).length === 1) {
       throw new RangeError("no room");
     }
-    return completeOf(job, lastWord, script);
+    return completeOf(job, finalAttempt, script);
   };
   const jobIdOfFirst = fixture.queue
     .payloadKey(refused ?? newId())

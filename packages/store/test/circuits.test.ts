@@ -1,4 +1,4 @@
-/** Guards against a circuit breaker that forgets, doubles, hammers a provider that is down, or floods one that is back. */
+/** Guards against a circuit breaker that loses or doubles acknowledgments, or sends a provider too many calls. */
 import { randomUUID } from "node:crypto";
 import { adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
 import {
@@ -70,7 +70,7 @@ const PATHS: Record<CircuitPhase, readonly CircuitEvent[]> = {
 };
 
 test.each(CIRCUIT_PHASES.flatMap((phase) => CIRCUIT_EVENTS.map((event) => [phase, event] as const)))(
-  "a %s breaker moves at %s as the table says",
+  "a %s breaker moves at %s as in the table of core",
   async (phase, event) => {
     const fixture = setup();
     for (const step of PATHS[phase]) {
@@ -98,7 +98,7 @@ test("an open breaker releases one probe at a time, however many workers ask", a
   expect((await circuits.release(account, ROOM)).released).toEqual([]);
 });
 
-test("probes of an open breaker keep their distance in Redis' time", async () => {
+test("probes of an open breaker keep their interval by Redis' clock", async () => {
   const { circuits, parkMany, stateOf, trip } = setup();
   await parkMany(30);
   await trip();

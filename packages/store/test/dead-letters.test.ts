@@ -1,4 +1,4 @@
-/** Dead letters on a real Redis: their index, pages, bulk replays, audit, and races between all that moves them. */
+/** Dead letters on a real Redis: index, pages, bulk replays, audit, outbox, and races between all changes. */
 import { randomUUID } from "node:crypto";
 import { type AdResponseId, type PublisherId, publisherIdSchema } from "@adrelay/contract";
 import type { DeadReason } from "@adrelay/core";
@@ -59,7 +59,7 @@ function setup() {
     dead,
     many: (count: number, publisher?: PublisherId, reason?: DeadReason) =>
       Promise.all(Array.from({ length: count }, () => dead(publisher, reason))),
-    /** Takes the text of an acknowledgment away from the queue. */
+    /** Removes the text of an acknowledgment from the queue. */
     loseText: (id: AdResponseId) => redis.del(parts.queue.payloadKey(id)),
   };
 }
@@ -76,7 +76,7 @@ const reasonOf = (entry: LedgerEntry | undefined) =>
 const endedAtMsOf = (entry: LedgerEntry | undefined) =>
   entry !== undefined && "endedAtMs" in entry ? (entry.endedAtMs ?? 0) : 0;
 
-/** The index of kinds, the index of all, the gauge and the entries say the same. */
+/** The index of kinds, the index of all, the gauge and the entries agree. */
 async function expectIndexed(fixture: Fixture, ids: readonly AdResponseId[]): Promise<void> {
   const entries = await Promise.all(ids.map((id) => fixture.find(id)));
   const dead = entries.filter((entry) => entry?.state === "dead");
@@ -123,7 +123,7 @@ async function runToEnd({ replays }: Fixture, id: string, limit = 200): Promise<
   return batches;
 }
 
-test("every way into and out of the dead letters keeps the index", async () => {
+test("every change of a dead letter keeps the index correct", async () => {
   const fixture = setup();
   const { deadLetters, settle, sweepExpired } = fixture;
   const ids = [
@@ -180,7 +180,7 @@ test("pages skip and repeat nothing while letters leave and others die", async (
   expect(stillDead).toEqual(stillDead.toSorted((a, b) => b - a));
 });
 
-test("a page of a rare publisher's queued ones is bounded and its cursor leads on", async () => {
+test("a page of a rare publisher's queued entries is bounded, and the next goes on", async () => {
   const fixture = setup();
   const rare = await fixture.queued(globe);
   await Promise.all(Array.from({ length: 2100 }, () => fixture.queued(acme)));
@@ -206,7 +206,7 @@ test("a filter covers its publisher, its reason and its times", async () => {
   expect(await replays.count({ ...EVERYTHING, sinceMs: nowMs - LONG_MS, untilMs: nowMs + LONG_MS })).toBe(9);
 });
 
-test("a bulk replay puts back no more than its rate allows, by however many workers", async () => {
+test("several workers together put back no more than a replay's rate", async () => {
   const fixture = setup();
   await fixture.many(120);
   const id = await fixture.replays.start({ filter: EVERYTHING, ratePerSecond: 100, by: "alice" });
@@ -230,7 +230,7 @@ test("a bulk replay puts back no more than its rate allows, by however many work
   expect(await fixture.replays.find(id)).toMatchObject({ state: "completed", matched: 120, replayed: 120 });
 });
 
-test("what was not done in time is made up for in bursts of one second at most", async () => {
+test("a delayed bulk replay catches up in bursts of one second at most", async () => {
   const fixture = setup();
   await fixture.many(30);
   const id = await fixture.replays.start({ filter: EVERYTHING, ratePerSecond: 10, by: "alice" });
@@ -290,7 +290,7 @@ test("a cancelled bulk replay moves nothing more, and can't be cancelled twice",
   expect(await redis.pttl(fixture.key(`replay:${id}`))).toBeGreaterThan(0);
 });
 
-test("the latest bulk replays are listed, and those whose record has gone are not", async () => {
+test("the list of bulk replays leaves out expired records", async () => {
   const fixture = setup();
   const brief = new Replays({ ...fixture.parts, recordRetentionMs: 1 });
   const first = await brief.start({ filter: EVERYTHING, ratePerSecond: 1, by: "alice" });
@@ -309,7 +309,7 @@ test("the latest bulk replays are listed, and those whose record has gone are no
   });
 });
 
-test("the audit holds who did what, newest first, in pages", async () => {
+test("the audit shows who did what, newest first, in pages", async () => {
   const fixture = setup();
   const [one, two] = [await fixture.dead(), await fixture.dead()];
   await fixture.deadLetters.replay(one, "alice");
@@ -337,7 +337,7 @@ test("the audit holds who did what, newest first, in pages", async () => {
   });
 });
 
-test("audit entries older than 400 days go when new ones come", async () => {
+test("a new audit entry removes those older than 400 days", async () => {
   const fixture = setup();
   const fields = ["by", "old", "action", "replay", "id", "", "replay", "", "details", "{}"];
   for (let at = 1; at <= 300; at += 1) {
@@ -347,30 +347,30 @@ test("audit entries older than 400 days go when new ones come", async () => {
   expect(await redis.xlen(fixture.key("audit"))).toBeLessThan(200);
 });
 
-test("an outbox task that has to wait holds up no other", async () => {
+test("an outbox task that has to wait delays no other", async () => {
   const { snapshot, outbox, many, sweepExpired } = setup();
   const ids = await many(30);
   await sweepExpired(100, 0);
-  const taken = await Promise.all([outbox.takeDue(20, LONG_MS), outbox.takeDue(20, LONG_MS)]);
+  const leased = await Promise.all([outbox.leaseDue(20, LONG_MS), outbox.leaseDue(20, LONG_MS)]);
   expect(
-    taken
+    leased
       .flat()
       .map(({ id }) => id)
       .toSorted(),
   ).toEqual(ids.toSorted());
-  expect(await outbox.takeDue(20, LONG_MS)).toEqual([]);
+  expect(await outbox.leaseDue(20, LONG_MS)).toEqual([]);
   expect((await snapshot()).outboxTasks).toBe(30);
 });
 
-test("an outbox task that was taken and not finished comes up again", async () => {
+test("an outbox task that was leased and not done comes up again", async () => {
   const { outbox, dead, sweepExpired } = setup();
   await dead();
   await sweepExpired(1, 0);
-  expect(await outbox.takeDue(5, 1)).toHaveLength(1);
-  await eventually(async () => expect(await outbox.takeDue(5, 1)).toHaveLength(1));
+  expect(await outbox.leaseDue(5, 1)).toHaveLength(1);
+  await eventually(async () => expect(await outbox.leaseDue(5, 1)).toHaveLength(1));
 });
 
-test("finishing the task of one replay leaves that of the next one", async () => {
+test("removing the task of one replay keeps that of the next", async () => {
   const { replays, outbox, dead, settle } = setup();
   const id = await dead();
   const replayOne = async () => {
@@ -384,11 +384,11 @@ test("finishing the task of one replay leaves that of the next one", async () =>
   const first = await replayOne();
   await settle(id, "die", 1, "http_400");
   const second = await replayOne();
-  await outbox.finish(first);
-  expect(await outbox.takeDue(5, LONG_MS)).toEqual(second);
+  await outbox.remove(first);
+  expect(await outbox.leaseDue(5, LONG_MS)).toEqual(second);
 });
 
-test("a replay's queue part is done at once, and its task is gone", async () => {
+test("a replay requeues its job immediately and removes its task", async () => {
   const { deadLetters, dead, snapshot } = setup();
   const id = await dead();
   const replayed = await deadLetters.replay(id, "alice");
@@ -397,7 +397,7 @@ test("a replay's queue part is done at once, and its task is gone", async () => 
   expect((await snapshot()).outboxTasks).toBe(0);
 });
 
-test("a queued acknowledgment without its text becomes a dead letter of its own reason", async () => {
+test("a queued acknowledgment without its text dies with the reason payload_lost", async () => {
   const fixture = setup();
   const { find, outbox, loseText } = fixture;
   const id = await fixture.queued();

@@ -1,4 +1,4 @@
-/** Heartbeats on a real Redis, and how a loss of Redis' data is noticed. */
+/** Heartbeats on a real Redis, and how they detect a loss of its data. */
 import { randomUUID } from "node:crypto";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { Redis } from "ioredis";
@@ -58,7 +58,7 @@ test("a process with a heartbeat is listed until it leaves", async () => {
   expect(await worker.heartbeat.loadProcesses()).toHaveLength(1);
 });
 
-test("a record that is a minute old is left out, and removed soon", async () => {
+test("a record that is a minute old is left out and soon removed", async () => {
   const { start, key } = setup();
   const { heartbeat } = start();
   await redis.hset(key("processes"), "gone", `1 1000 ${JSON.stringify({ role: "worker" })}`);
@@ -105,7 +105,7 @@ test("an emptied Redis is reported once by each process and written down for lat
   }
 });
 
-test("a Redis that goes back to a former state is noticed, also after many heartbeats of others", async () => {
+test("a Redis that went back is detected, also after many other heartbeats", async () => {
   const { start, key } = setup();
   const [before, witness] = [start(), start()];
   await before.heartbeat.beat();

@@ -1,6 +1,6 @@
 /**
- * Completing jobs on a real Redis with BullMQ's real worker: the provider's last word is booked as a settlement is, before
- * the queue hears of it, and the entry of the next job is prefetched only if it is in order.
+ * Completing jobs on a real Redis with BullMQ's real worker: final settlements are booked like others, before the queue
+ * changes, and the entry of the next job is prefetched only if it matches the job.
  */
 import { type AdResponseId, publisherIdSchema } from "@adrelay/contract";
 import { decideTransition, ENTRY_STATES, type EntryState } from "@adrelay/core";
@@ -11,7 +11,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { type FetchedJob, QueueWorker } from "../src/bullmq/worker.ts";
 import type { PrefetchedEntry } from "../src/delivery/attempt-start.ts";
 import type { JobEnd } from "../src/delivery/job-completer.ts";
-import { isLastWord } from "../src/delivery/settlement.ts";
+import { isFinal } from "../src/delivery/settlement.ts";
 import { jobIdOf } from "../src/redis/keys.ts";
 import {
   jobOf,
@@ -39,15 +39,15 @@ afterAll(async () => {
   await server.dispose();
 });
 
-type LastWordEvent = "deliver" | "refuse";
+type FinalEvent = "deliver" | "refuse";
 
 function setup() {
   const fixture = openTestStore(redis);
   const { parts, completer } = fixture;
-  /** Puts a job on the queue, whatever the ledger says. */
+  /** Puts a job on the queue without asking the ledger. */
   const addJob = async (id: AdResponseId, textHash = "hash") => {
     const { lua, keys, jobPrefix } = parts.queue.queueJobScript();
-    // A leftover of the way into its state, which has no job.
+    // The outbox task that bringing the entry into its state left. It has no job.
     await redis.del(parts.queue.payloadKey(id));
     const script = `${lua} return queueJob(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]))`;
     const args = [jobPrefix, jobIdOf(id), textHash, JSON.stringify(jobOf(id)), Date.now()];
@@ -55,7 +55,7 @@ function setup() {
   };
   const hasJob = async (id: AdResponseId) => (await redis.exists(parts.queue.payloadKey(id))) === 1;
   /** Runs all jobs, one at a time; each ends as `endOf` says. Resolves with what was prefetched of each. */
-  const work = async (count: number, endOf: (id: AdResponseId) => LastWordEvent | undefined) => {
+  const work = async (count: number, endOf: (id: AdResponseId) => FinalEvent | undefined) => {
     const prefetched = new Map<AdResponseId, PrefetchedEntry | undefined>();
     const errors: unknown[] = [];
     const worker = new QueueWorker({
@@ -64,7 +64,7 @@ function setup() {
       concurrency: 1,
       attemptTimeoutMs: 1000,
       run: async (fetched) => runOne(fetched, endOf, prefetched),
-      complete: (job, lastWord, script) => completer.complete(job, lastWord, script),
+      complete: (job, finalAttempt, script) => completer.complete(job, finalAttempt, script),
       onError: (error) => errors.push(error),
     });
     stops.push(() => worker.stop());
@@ -81,24 +81,24 @@ function setup() {
 
 function runOne(
   { data, prefetched }: FetchedJob,
-  endOf: (id: AdResponseId) => LastWordEvent | undefined,
+  endOf: (id: AdResponseId) => FinalEvent | undefined,
   seen: Map<AdResponseId, PrefetchedEntry | undefined>,
 ): JobEnd {
   const { adResponseId: id } = data as ReturnType<typeof jobOf>;
   seen.set(id, prefetched);
   const event = endOf(id);
   const settlement = settlementOf(id, event ?? "deliver");
-  if (event === undefined || !isLastWord(settlement)) {
-    return { kind: "completed", lastWord: undefined };
+  if (event === undefined || !isFinal(settlement)) {
+    return { kind: "completed", finalAttempt: undefined };
   }
   const entry = { queuedAtMs: 0, nextAttemptAtMs: undefined, attempts: 0, failedAttempts: 0 };
   const due = { job: jobOf(id), entry, nowMs: 0 };
   const trace = { own: undefined, recorded: undefined };
   const made = { kind: "made", settlement, isProbe: false, trace } as const;
-  return { kind: "completed", lastWord: { due, made, settlement } };
+  return { kind: "completed", finalAttempt: { due, made, settlement } };
 }
 
-/** All that the ledger says, without ids and times. */
+/** The ledger's content, without ids and times. */
 async function timeless({ find, snapshot }: StoreFixture, id: AdResponseId): Promise<string> {
   const { totals, states, ...counts } = await snapshot();
   const text = JSON.stringify([await find(id), [...totals], states, counts]);
@@ -107,22 +107,19 @@ async function timeless({ find, snapshot }: StoreFixture, id: AdResponseId): Pro
 
 test.each(
   ENTRY_STATES.flatMap((state) => (["deliver", "refuse"] as const).map((event) => [state, event] as const)),
-)(
-  "in state %s a job that is completed with %s leaves the ledger as a settlement does, and goes",
-  async (state, event) => {
-    const [completed, settled] = [setup(), setup()];
-    const [id, other] = [await newIdIn(completed, state), await newIdIn(settled, state)];
-    await completed.addJob(id);
-    await completed.work(1, () => event);
-    const booked = await settled.settle(other, event);
-    expect(completed.settled).toMatchObject([{ booked }]);
-    expect(await timeless(completed, id)).toBe(await timeless(settled, other));
-    const transition = decideTransition(state, event);
-    const after = (await completed.find(id))?.state ?? "absent";
-    expect(after).toBe(transition.kind === "moved" ? transition.to : state);
-    expect(await completed.hasJob(id)).toBe(false);
-  },
-);
+)("in state %s completing a job with %s books the same as a settlement", async (state, event) => {
+  const [completed, settled] = [setup(), setup()];
+  const [id, other] = [await newIdIn(completed, state), await newIdIn(settled, state)];
+  await completed.addJob(id);
+  await completed.work(1, () => event);
+  const booked = await settled.settle(other, event);
+  expect(completed.settled).toMatchObject([{ booked }]);
+  expect(await timeless(completed, id)).toBe(await timeless(settled, other));
+  const transition = decideTransition(state, event);
+  const after = (await completed.find(id))?.state ?? "absent";
+  expect(after).toBe(transition.kind === "moved" ? transition.to : state);
+  expect(await completed.hasJob(id)).toBe(false);
+});
 
 test("a job that ends without an attempt is completed, and nothing is booked", async () => {
   const fixture = setup();
@@ -135,7 +132,7 @@ test("a job that ends without an attempt is completed, and nothing is booked", a
   expect(await fixture.hasJob(id)).toBe(false);
 });
 
-test("a job whose outcome can't be booked stays, and the others go", async () => {
+test("a job whose outcome can't be booked stays, and others are completed", async () => {
   const fixture = setup();
   const ids = [newId(), newId(), newId()];
   for (const id of ids) {
@@ -153,7 +150,7 @@ test("a job whose outcome can't be booked stays, and the others go", async () =>
   ]);
 });
 
-test("an outcome is booked though the lock of its job is lost", async () => {
+test("an outcome is booked although the lock of its job is lost", async () => {
   const fixture = setup();
   const id = await newIdIn(fixture, "queued");
   await fixture.addJob(id);
@@ -168,7 +165,7 @@ test("an outcome is booked though the lock of its job is lost", async () => {
       await redis.del(`${parts.queue.payloadKey(id)}:lock`);
       return runOne(fetched, () => "deliver", new Map());
     },
-    complete: (job, lastWord, script) => completer.complete(job, lastWord, script),
+    complete: (job, finalAttempt, script) => completer.complete(job, finalAttempt, script),
     onError: (error) => errors.push(String(error)),
   });
   stops.push(() => worker.stop());
@@ -179,7 +176,7 @@ test("an outcome is booked though the lock of its job is lost", async () => {
   expect(fixture.settled).toMatchObject([{ booked: "booked" }]);
 });
 
-/** Two jobs: of the second one, the step that completes the first one may read the entry. */
+/** Two jobs. The step that completes the first one may prefetch the entry of the second one. */
 async function prefetchOf(fixture: ReturnType<typeof setup>, next: AdResponseId, textHash?: string) {
   const id = await newIdIn(fixture, "queued");
   await fixture.addJob(id);
@@ -189,7 +186,7 @@ async function prefetchOf(fixture: ReturnType<typeof setup>, next: AdResponseId,
   return prefetched.get(next);
 }
 
-test("the prefetched entry of a queued job is what the ledger says when its attempt begins", async () => {
+test("a prefetched entry equals what the ledger returns at the attempt's start", async () => {
   const fixture = setup();
   const next = await newIdIn(fixture, "queued");
   await fixture.settle(next, "retry");
@@ -226,7 +223,7 @@ test("a prefetched entry of another publisher has that publisher's name", async 
   expect((await prefetchOf(fixture, next))?.publisher).toBe("theirs");
 });
 
-test("a Redis that has forgotten the script gets it again", async () => {
+test("a script that Redis has forgotten is sent again", async () => {
   const fixture = setup();
   const [before, after] = [await newIdIn(fixture, "queued"), await newIdIn(fixture, "queued")];
   await fixture.addJob(before);

@@ -1,6 +1,6 @@
 /**
- * The ledger on a real Redis: every state with every event against the rules of core, exact counts, and the balance of the
- * counters over random walks.
+ * The ledger on a real Redis: every state with every event compared with the rules of core, exact counts, and the
+ * balance of the counters over random walks.
  */
 import type { AdResponseId } from "@adrelay/contract";
 import { decideTransition, ENTRY_EVENTS, ENTRY_STATES, type EntryState } from "@adrelay/core";
@@ -54,7 +54,7 @@ function expectBalance(snapshot: LedgerSnapshot): void {
 }
 
 test.each(ENTRY_STATES.flatMap((state) => ENTRY_EVENTS.map((event) => [state, event] as const)))(
-  "in state %s the event %s does what the rules say",
+  "in state %s the event %s follows the rules of core",
   async (state, event) => {
     const fixture = setup();
     const id = await newIdIn(fixture, state);
@@ -126,7 +126,7 @@ test("attempts of one turn are booked together, and each has its own reply", asy
   expectBalance(snapshot);
 });
 
-test("an entry that can't be read disturbs no other attempt of the same turn", async () => {
+test("an entry that can't be read affects no other attempt of the turn", async () => {
   const { begin, settle, partition } = setup();
   const ids = [newId(), newId(), newId()];
   await Promise.all(ids.map((id) => begin(id)));
@@ -191,7 +191,7 @@ test("a retry whose booking is sent again because its reply got lost counts once
   expect(await store.acknowledgments.find(id)).toMatchObject({ attempts: 1, failedAttempts: 1 });
 });
 
-test("a death that is sent again after a replay does not kill again", async () => {
+test("a death that is sent again after a replay changes nothing", async () => {
   const { store, deadLetters, begin, settle } = setup();
   const id = newId();
   await begin(id);
@@ -215,7 +215,7 @@ test("only the latest attempts are kept and all are counted", async () => {
   expect(entry?.attemptLog.at(-1)).toMatchObject({ code: "http_525", durationMs: 25 });
 });
 
-test("an entry that has ended is forgotten and its counts stay", async () => {
+test("an ended entry expires and its counts stay", async () => {
   const brief = openTestStore(redis, { recordRetentionMs: 50 });
   const id = newId();
   await brief.begin(id);
@@ -260,7 +260,7 @@ test.each([
   expectBalance(await fixture.snapshot());
 });
 
-test("a Redis that has forgotten the scripts gets them again", async () => {
+test("scripts that Redis has forgotten are sent again", async () => {
   const { store } = setup();
   const [before, after] = [newId(), newId()];
   expect(await store.injections.record({ ...INJECTION, id: before })).toBe(true);
@@ -269,7 +269,7 @@ test("a Redis that has forgotten the scripts gets them again", async () => {
   expect(await store.injections.record({ ...INJECTION, id: before })).toBe(false);
 });
 
-test("a question after a record sees it, on a Redis that was restarted", async () => {
+test("a read after a recording sees it, also on a restarted Redis", async () => {
   const impatient = new Redis(server.url, { enableOfflineQueue: false, maxRetriesPerRequest: 0 });
   // ioredis reports each attempt to reconnect.
   impatient.on("error", () => {});

@@ -9,11 +9,11 @@ import { jobOf, newId, openTestStore } from "./store-fixture.ts";
 
 export type Handle = (job: DeliveryJob, fetched: FetchedJob) => Promise<JobEnd>;
 
-export const COMPLETED: JobEnd = { kind: "completed", lastWord: undefined };
+export const COMPLETED: JobEnd = { kind: "completed", finalAttempt: undefined };
 export const NO_JOBS = { waiting: 0, active: 0, delayed: 0, failed: 0 };
 
 /**
- * A queue in a partition of its own, and workers for it.
+ * A queue in its own partition, and workers for it.
  *
  * @param onStop is given what must be stopped after the test
  */
@@ -40,7 +40,7 @@ export function openTestQueue(redis: Redis, onStop: (stop: () => Promise<void>) 
           throw error;
         }
       },
-      complete: (job, lastWord, script) => completer.complete(job, lastWord, script),
+      complete: (job, finalAttempt, script) => completer.complete(job, finalAttempt, script),
       onError: (error) => errors.push(error),
     });
     onStop(() => worker.stop());

@@ -49,7 +49,7 @@ test("a repeat is the same job, and the first text stays", async () => {
   expect(await redis.exists(key)).toBe(0);
 });
 
-test("a body with every kind of character comes out as it went in", async () => {
+test("a body with every kind of character stays unchanged", async () => {
   const { enqueue, work } = setup();
   const body = `{"llm_response":"\\u0000 \\ud800 走る 🏃 \u2028 ${"x".repeat(1_000_000)}"}`;
   const seen: string[] = [];
@@ -81,15 +81,15 @@ test("a handler that throws is run again", async () => {
   work(async () => {
     runs += 1;
     if (runs === 1) {
-      throw new TypeError("the ledger is away");
+      throw new TypeError("the ledger is down");
     }
     return COMPLETED;
   });
   await eventually(() => expect(runs).toBe(2), 10_000);
-  expect(errors).toEqual([expect.objectContaining({ message: "the ledger is away" })]);
+  expect(errors).toEqual([expect.objectContaining({ message: "the ledger is down" })]);
 });
 
-test("a worker to which Redis hands out no jobs waits between its questions, and gets them later", async () => {
+test("a worker whose fetches fail waits between them, and gets jobs later", async () => {
   const { queue, enqueue, work, errors } = setup();
   const ran = Promise.withResolvers<void>();
   await enqueue(newJob(), "hash");
@@ -125,7 +125,7 @@ test("a dead letter is kept until it is requeued or removed", async () => {
   await queue.remove(job.adResponseId);
 });
 
-test("a job that waits, or that an attempt holds, is distinguished from one that has failed", async () => {
+test("waiting and running jobs are distinguished from failed ones", async () => {
   const { queue, enqueue, work } = setup();
   const job = newJob();
   await enqueue(job, "hash");
@@ -169,7 +169,7 @@ test("many requeues of one failed job put it back once", async () => {
   expect(await queue.depths()).toEqual({ ...NO_JOBS, waiting: 1 });
 });
 
-/** A worker's deliveries, and what they log of jobs that can't be read. */
+/** A worker's deliveries, and what they log about jobs that can't be read. */
 function startDeliveries({ partition, errors }: ReturnType<typeof setup>) {
   const unreadable: unknown[] = [];
   const seen: string[] = [];

@@ -28,7 +28,7 @@ afterAll(async () => {
 function setup() {
   const fixture = openTestQueue(redis, (stop) => stops.push(stop));
   const { acknowledgments, maintenance, key } = fixture;
-  /** An acknowledgment that was queued so long ago. */
+  /** An acknowledgment that was queued this long ago. */
   const queued = async (ageMs: number) => {
     const job = newJob();
     const { adResponseId: id } = job;

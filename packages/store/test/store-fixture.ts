@@ -17,7 +17,7 @@ import { assembleStore, makeParts, type StoreOptions } from "../src/open-store.t
 export const publisher = publisherIdSchema.parse("acme");
 export const LONG_MS = 60_000;
 
-/** A store in a partition of its own, with the parts that a worker has. */
+/** A store in its own partition, with the parts that a worker has. */
 export type StoreFixture = ReturnType<typeof openTestStore>;
 
 export function openTestStore(redis: Redis, more: Partial<StoreOptions> = {}) {

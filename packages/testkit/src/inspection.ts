@@ -1,9 +1,9 @@
-/** What a test waits for and looks at: conditions, metrics, the whole content of a Redis. */
+/** What a test waits for and reads: conditions, metrics, the whole content of a Redis. */
 import { Redis } from "ioredis";
 
 /**
- * Repeats a check until it passes. After `timeoutMs` it throws the last failure. Tests wait in this way only. The
- * default time suits a loaded machine: a test about a duration passes its own.
+ * Repeats a check until it passes. After `timeoutMs` it throws the last failure. Tests wait only in this way. The
+ * default time suits a busy machine: a test about a duration passes its own.
  */
 export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 20_000): Promise<T> {
   const deadlineMs = performance.now() + timeoutMs;

@@ -1,9 +1,9 @@
-/** A sequence of numbers that looks random and is the same for the same seed. */
+/** A sequence of pseudo-random numbers: the same for the same seed. */
 export interface Random {
   /** Uniform in [0, 1). */
   next(): number;
   between(min: number, max: number): number;
-  /** Whole, both ends included. */
+  /** A whole number between both bounds, which are included. */
   integer(min: number, max: number): number;
   chance(share: number): boolean;
   pick<T>(items: readonly T[]): T;

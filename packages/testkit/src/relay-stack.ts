@@ -6,15 +6,15 @@ export const TEST_API_KEY = "key-of-a-caller";
 export const TEST_ADMIN_TOKEN = "token-of-an-operator";
 export const TEST_PROVIDER_KEY = "key-at-the-provider";
 
-/** A gateway and a worker. Each keeps its ports through a crash and a new start. */
+/** A gateway and a worker. Each keeps its ports through a crash and a restart. */
 export interface RelayStack {
   readonly gatewayUrl: string;
   readonly gatewayOpsUrl: string;
   readonly workerOpsUrl: string;
   readonly apps: Map<"gateway" | "worker", AppProcess>;
-  /** Starts one, again if it has ended, with more settings if given. */
+  /** Starts one, or restarts it after its end, with further settings if given. */
   start(app: "gateway" | "worker", env?: Record<string, string>): Promise<AppProcess>;
-  /** kill -9. */
+  /** Ends the process with SIGKILL. */
   crash(app: "gateway" | "worker"): Promise<void>;
   stop(): Promise<void>;
 }
@@ -72,11 +72,11 @@ export async function startRelayStack({ redis, providerUrl, env = {} }: StackOpt
   };
 }
 
-/** The real ad server. It keeps its port through a crash and a new start. */
+/** The real ad server. It keeps its port through a crash and a restart. */
 export interface AdServerProcess {
   readonly url: string;
   start(env?: Record<string, string>): Promise<void>;
-  /** kill -9. */
+  /** Ends the process with SIGKILL. */
   crash(): Promise<void>;
   stop(): Promise<void>;
   /** Whether the ad server has recorded an acknowledgment of an ad response, and how often one was posted. */

@@ -5,7 +5,7 @@ export interface SocketProxy {
   readonly port: number;
   /** Sets the port that new connections go to. */
   setTarget(port: number): void;
-  /** Delays every reply of the target by so much, on all connections. */
+  /** Delays every reply of the target by this time, on all connections. */
   setReplyDelay(delayMs: number): void;
   /** Closes all connections, like a restart of the target's host. */
   cut(): void;

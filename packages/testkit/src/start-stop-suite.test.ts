@@ -36,7 +36,7 @@ class Loop {
 
 startStopSuite("a loop", () => new Loop(), { isRunning: (loop) => loop.isRunning() });
 
-/** Parts that break the contract in one way each, by the case that must notice it. */
+/** Each part breaks the contract in one way. Its key is the case that must fail. */
 const BROKEN: Readonly<Record<keyof typeof START_STOP_CASES, () => LongLivedPart & { running: number }>> = {
   "a stop ends what a start began": () => ({
     running: 0,

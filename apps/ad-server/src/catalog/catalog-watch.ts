@@ -18,7 +18,7 @@ interface CatalogWatchDeps {
   onOutcome(outcome: ReloadOutcome): void;
 }
 
-/** A log line lists so many ids or faults at most, and counts all of them. */
+/** How many ids or faults a log line lists at most. It counts all of them. */
 const LISTED_MAX = 50;
 const MESSAGE_CHARS_MAX = 300;
 const ABSENT = "absent";

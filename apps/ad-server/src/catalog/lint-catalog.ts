@@ -63,7 +63,7 @@ function withoutSetting({ path, message }: FieldFault): FieldFault {
   return { path: path.replace(/^CATALOG_FILE ?/, ""), message };
 }
 
-/** Finds the place of a path: of the member itself or, if that is absent, of the nearest thing around it. */
+/** Finds the place of a path: of the member itself or, if it is absent, of the nearest one that contains it. */
 function placesIn(text: string): (path: string) => { line: number; column: number } {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });

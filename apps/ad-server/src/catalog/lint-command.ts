@@ -71,7 +71,7 @@ function parseWords(words: readonly string[]): ParsedWords {
     }
     return excess === undefined
       ? { kind: "lint", file, json: values.json, strict: values.strict }
-      : { kind: "faulty", why: `lint takes one file only, but there is also ${excess}` };
+      : { kind: "faulty", why: `lint accepts only one file, but there is also ${excess}` };
   } catch (error) {
     return { kind: "faulty", why: error instanceof Error ? error.message : "the command can't be parsed" };
   }

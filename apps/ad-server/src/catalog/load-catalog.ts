@@ -28,7 +28,7 @@ export function loadCatalog(file: string): CatalogResult {
   return read.kind === "ok" ? parseCatalog(read.value) : read;
 }
 
-/** As loadCatalog, but on a thread of its own, since a long file takes seconds. It never rejects. */
+/** As loadCatalog, but on a separate thread, because a long file takes seconds. It never rejects. */
 export function loadCatalogOnThread(file: string): Promise<CatalogResult> {
   const worker = new Worker(new URL("./load-catalog-thread.ts", import.meta.url), {
     workerData: file,

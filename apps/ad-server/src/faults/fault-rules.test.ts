@@ -50,7 +50,7 @@ test("every rule that can't be parsed is reported, not just the first", () => {
   expect(parseFaultRules("a; start:503; b")).toMatchObject({ kind: "faulty", faults: { length: 2 } });
 });
 
-test("the first rule that takes a call wins, and a spent rule passes calls to the next", () => {
+test("the first rule that applies wins, and a used-up rule leaves calls to the next", () => {
   const plan = planOf("acknowledge:503*2; any:reset*1");
   const kinds = () => plan.next("acknowledge")?.kind;
   expect([kinds(), kinds(), kinds(), kinds()]).toEqual(["status", "status", "reset", undefined]);
@@ -63,13 +63,13 @@ test("a rule doesn't count calls of another operation", () => {
   expect(plan.next("start")).toBeUndefined();
 });
 
-test("a rule without a count takes every call", () => {
+test("a rule without a count applies to every call", () => {
   const plan = planOf("start:500");
   const taken = Array.from({ length: 50 }, () => plan.next("start")).filter((fault) => fault !== undefined);
   expect(taken).toHaveLength(50);
 });
 
-test("a share takes about as many calls as it says, and the same ones for the same seed", () => {
+test("a share hits about that share of calls, and the same for a seed", () => {
   const takenBy = (text: string) => {
     const plan = planOf(text);
     return Array.from({ length: 1000 }, () => plan.next("start") !== undefined);

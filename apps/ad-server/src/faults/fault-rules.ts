@@ -15,7 +15,7 @@ export type Fault =
   | { readonly kind: "reset" }
   | { readonly kind: "drip" };
 
-/** Which calls a rule takes, of those that no earlier rule took. */
+/** Which calls a rule applies to, of the calls to which no earlier rule applies. */
 type FaultShare =
   | { readonly kind: "every" }
   | { readonly kind: "first"; readonly calls: number }
@@ -129,7 +129,7 @@ function parseOptions(text: string): Checked<ReadonlyMap<string, number>> {
   return good(options);
 }
 
-/** Decides which call gets which fault. It counts calls, so each process has a plan of its own. */
+/** Decides which call gets which fault. It counts calls, so each process has its own plan. */
 export class FaultPlan {
   readonly #rules: readonly { readonly rule: FaultRule; readonly takesNext: () => boolean }[];
 
@@ -137,7 +137,7 @@ export class FaultPlan {
     this.#rules = rules.map((rule) => ({ rule, takesNext: makeTakesNext(rule.share) }));
   }
 
-  /** The fault of the next call, from the first rule that takes it; undefined if the call is to be served. */
+  /** The fault of the next call, from the first rule that applies; undefined if the call is to be served. */
   next(operation: FaultOperation): Fault | undefined {
     return this.#rules.find(({ rule, takesNext }) => rule.operations.includes(operation) && takesNext())?.rule
       .fault;

@@ -113,7 +113,10 @@ function parseWrapped(text: string, type: WrappingType): Parsed {
   };
 }
 
-/** In Markdown: the content of a fence by CommonMark. The first line that closes the fence must be the last line. */
+/**
+ * In Markdown: the content of a fence, according to CommonMark. The first line that closes the fence must be the last
+ * line.
+ */
 function unfence(section: string, type: WrappingType): string {
   if (type !== "markdown") {
     return section;

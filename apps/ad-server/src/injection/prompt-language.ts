@@ -1,6 +1,6 @@
 /** Only the beginning of a prompt is looked at, so the work is bounded. */
 const SAMPLE_CHARS = 1000;
-/** A detector takes code, markup and URLs for English. */
+/** A detector mistakes code, markup and URLs for English. */
 const NO_PROSE = /```[^`]*```|<[^<>]{1,200}>|https?:\S+/gu;
 
 /** Languages that the prompt model was fitted to. */

@@ -39,7 +39,7 @@ interface Bidder {
   readonly rank: number;
 }
 
-/** The offers of an auction, best first, at most OFFERS_MAX; none if nobody bids as much as the floor. */
+/** The offers of an auction, best first, at most OFFERS_MAX; none if no bid reaches the floor. */
 export function holdAuction(candidates: readonly Candidate[], floorCpmMicros: number): Offer[] {
   // Rounded up and at least one micro: no impression is sold below the floor, and none for nothing.
   const floorMicros = Math.max(1, Math.ceil(floorCpmMicros / IMPRESSIONS_PER_MILLE));
@@ -107,7 +107,7 @@ export interface OfferTerms {
   readonly remembered: Readonly<Record<string, string>>;
 }
 
-/** What the store needs to know of an offer to take it or pass it over. */
+/** What the store needs to know of an offer to sell it or pass it over. */
 export function offerTermsOf({ ad, priceMicros }: Offer, pacing: Pacing): OfferTerms {
   return {
     ad: ad.id,

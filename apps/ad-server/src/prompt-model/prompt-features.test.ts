@@ -39,7 +39,7 @@ test.each([
   expect(closeness(word, like)).toBeGreaterThan(closeness(word, unlike));
 });
 
-test("a compound that nobody listed is read by its parts", () => {
+test("an unlisted compound is read by its parts", () => {
   expect(closeness("Kinderwagenfahrgestell", "Kinderwagen")).toBeGreaterThan(0.3);
 });
 

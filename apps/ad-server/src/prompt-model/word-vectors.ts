@@ -4,7 +4,7 @@ import { z } from "zod";
 
 /** A word of this rank counts half; a commoner word counts less, because it says little of what a prompt is about. */
 const RANK_HALF = 150;
-/** An unknown word is read as its longest known beginning and its longest known end, if they have so many characters. */
+/** An unknown word is read as its longest known beginning and end, if each has at least this many characters. */
 const PART_CHARS_MIN = 4;
 /** A code is one byte. */
 const CENTROIDS = 256;

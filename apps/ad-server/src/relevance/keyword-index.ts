@@ -36,7 +36,7 @@ export class KeywordIndex {
     }
   }
 
-  /** The ads that a prompt has a phrase of. Each phrase is searched once, however many ads share it. */
+  /** The ads with a phrase that occurs in the prompt. Each phrase is searched once, however many ads share it. */
   find(prompt: string): ReadonlySet<Ad> {
     const found = new Set<Phrase>();
     for (const sentence of prompt.split(SENTENCE_END)) {

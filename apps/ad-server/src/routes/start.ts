@@ -89,17 +89,17 @@ async function book(
 ): Promise<Stored<Injection>> {
   const offers = decision.outcome === "auction" ? decision.offers : [];
   const session = sessionHashOf(publisher, body.request_context.session_id);
-  const taken = await store.recordInjection({
+  const recorded = await store.recordInjection({
     id,
     publisher,
     session,
     decision: decision.outcome,
     offers: offers.map((offer) => offerTermsOf(offer, pacing)),
   });
-  if (taken.kind === "unavailable") {
-    return taken;
+  if (recorded.kind === "unavailable") {
+    return recorded;
   }
-  const sold = taken.value === undefined ? undefined : offers[taken.value];
+  const sold = recorded.value === undefined ? undefined : offers[recorded.value];
   return { kind: "ok", value: injectionOf(decision, sold) };
 }
 

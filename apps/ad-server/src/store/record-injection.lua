@@ -1,9 +1,9 @@
--- Books one injection. In the same step it reserves the price of the first offer that can be taken.
+-- Books one injection. In the same step it reserves the price of the first offer that can be sold.
 -- KEYS[1..7] see money.lua   KEYS[8] response hash, which must not exist yet
 -- ARGV[1] id   ARGV[2] publisher   ARGV[3] hash of the session   ARGV[4] auction | rejected | no_fill
 -- ARGV[5] offers as JSON, best first ([] unless auction): OfferTerms of money/auction.ts
 -- ARGV[6] lifetime of the response, ARGV[7] acknowledgment window, ARGV[8] lifetime of the report: ms
--- Returns the place of the offer that was taken, counted from 1; 0 if none was taken. Clock: Redis.
+-- Returns the place of the offer that was sold, counted from 1; 0 if none was sold. Clock: Redis.
 -- @include money
 local id, publisher, session = ARGV[1], ARGV[2], ARGV[3]
 local now = clockMs()
@@ -37,7 +37,7 @@ local function isCapped(offer)
   return redis.call('ZCARD', key) >= offer.cap.per_session
 end
 
--- Why an offer can't be taken: no_budget, capped or paced; nil if it can.
+-- Why an offer can't be sold: no_budget, capped or paced; nil if it can.
 local function obstacleTo(offer)
   local funds = fundsOf(offer.ad)
   if funds.committed + offer.price > offer.budget then
@@ -75,7 +75,7 @@ local function reserve(offer)
   end
 end
 
--- Takes the first offer that can be taken. If none can, the auction is counted under the obstacle to the best offer.
+-- Sells the first offer that can be sold. If none can, the auction is counted under the obstacle to the best offer.
 local function sell(offers)
   local firstObstacle
   for place, offer in ipairs(offers) do

@@ -86,7 +86,7 @@ export class ResponseStore {
     this.#ackWindowMs = ackWindowMs;
   }
 
-  /** Books an injection before its answer goes out. Returns the index of the offer that was taken, if one was. */
+  /** Books an injection before its answer goes out. Returns the index of the offer that was sold, if one was. */
   async recordInjection(record: InjectionRecord): Promise<Stored<number | undefined>> {
     const { id, publisher, session, decision, offers } = record;
     const stored = await this.#store.run(

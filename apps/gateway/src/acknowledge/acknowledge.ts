@@ -1,7 +1,7 @@
 /**
  * Accepts an acknowledgment, then waits for its outcome as long as the caller wants.
  *
- * 1. The store queues and books it in one step (invariant 2), within a second, answer included. Until the store has
+ * 1. The store queues and books it in one step (invariant 2), within a second, including the answer. Until the store has
  *    answered, nothing is promised: any failure before that is `queue_unavailable`, even if the job may be stored. A repeat
  *    meets the same job (invariant 1).
  * 2. The worker sends the outcome on this process' own channel. A message can be lost, so the ledger is asked at the end.
@@ -30,7 +30,7 @@ export interface AcknowledgeDeps {
   readonly waiters: OutcomeWaiters;
   readonly log: Logger;
   readonly tracing: Tracing;
-  /** Whether Redis may be trusted with an acknowledgment now. */
+  /** Whether Redis is durable now. Otherwise no acknowledgment is accepted. */
   readonly durability: Pick<DurabilityGuard, "isDurable">;
   /** Called for each one that was not accepted before. */
   onAccepted(acceptance: Acceptance): void;
@@ -56,7 +56,7 @@ export interface AcknowledgeInput {
   readonly waitMs: number;
 }
 
-/** What a caller is told about its acknowledgment. */
+/** The answer to a caller's acknowledgment. */
 export type AcknowledgeOutcome =
   /** Accepted, and not delivered yet. */
   | { readonly kind: "open" }
@@ -176,7 +176,7 @@ function acceptedOf(result: AcceptResult): Accepted {
     case "not_acknowledgeable":
     case "other_publisher":
       return { kind: "refused", code: result.kind };
-    // The queue took the job and doesn't hold it: it isn't BullMQ as we know it.
+    // The queue confirmed the job and doesn't hold it. So this version of BullMQ works in an unknown way.
     case "payload_missing":
       return UNAVAILABLE;
     default:
@@ -207,10 +207,10 @@ async function awaitOutcome(
   return entry === undefined || entry === OVERDUE ? { kind: "open" } : outcomeOfEntry(entry);
 }
 
-/** A provider's 409 need not say the verdict. The acknowledgment arrived, so the caller is told ok. */
+/** A provider's 409 may have no verdict. The acknowledgment arrived, so the caller gets ok. */
 const VERDICT_UNTOLD: Verdict = "ok";
 
-/** What a repeat of a known acknowledgment is told. */
+/** The answer to a repeat of a known acknowledgment. */
 function outcomeOfEntry(entry: LedgerEntry): AcknowledgeOutcome {
   switch (entry.state) {
     case "delivered":
@@ -235,7 +235,7 @@ function outcomeOfEntry(entry: LedgerEntry): AcknowledgeOutcome {
   }
 }
 
-/** What the caller is told after a message of the worker; undefined if the caller had better wait on. */
+/** The answer after a notice of the worker. Undefined if the caller should wait for another notice. */
 function outcomeOfNotice(notice: OutcomeNotice, leftMs: number): AcknowledgeOutcome | undefined {
   switch (notice.event) {
     case "deliver":
@@ -263,16 +263,16 @@ export function ackIdOf(id: AdResponseId): AdAckId {
   const hex = hash("sha256", `adrelay:acknowledgment:${id}`, "hex");
   const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
   const uuid = uuidOfHex(`${hex.slice(0, 12)}8${hex.slice(13, 16)}${variant}${hex.slice(17, 32)}`);
-  // It was made here, so it needs no check, which would take as long as all the rest.
+  // Not checked, because it was made here, and the check would take as long as all the rest.
   return uuid as AdAckId;
 }
 
 /**
- * Fingerprint of what a publisher acknowledged: 132 bits of SHA-256. It is taken over UTF-16, so that texts that differ only
+ * Fingerprint of what a publisher acknowledged: 132 bits of SHA-256. It hashes UTF-16, so that texts that differ only
  * in lone surrogates, which UTF-8 can't hold, have different fingerprints.
  */
 export function textHashOf(publisher: PublisherId, text: string): string {
-  // One buffer and one call: a hash that is fed piece by piece takes twice as long.
+  // One buffer and one call: hashing piece by piece takes twice as long.
   const bytes = Buffer.allocUnsafe(publisher.length + 1 + 2 * text.length);
   const textAt = bytes.write(`${publisher}\0`, "latin1");
   bytes.write(text, textAt, "utf16le");

@@ -64,7 +64,9 @@ type Parsed =
   | { readonly kind: "ok"; readonly body: AcknowledgmentRequest }
   | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
 
-/** Checks only what the relay itself needs. Each member must be there once, because parsers differ in which one they take. */
+/**
+ * Checks only what the relay itself needs. A repeated member is refused, because parsers differ in which one they use.
+ */
 function parseAcknowledgment(text: string, value: JsonObject): Parsed {
   const parsed = parseAcknowledgmentRequest(value);
   if (!parsed.success) {
@@ -116,7 +118,7 @@ interface Preference {
 const NO_WAIT = { waitMs: 0, applied: "respond-async" } as const;
 
 /**
- * Reads `Prefer: respond-async` and `Prefer: wait=SECONDS` (whole seconds, as RFC 7240 has it). The first
+ * Reads `Prefer: respond-async` and `Prefer: wait=SECONDS` (whole seconds, as in RFC 7240). The first
  * of each counts. respond-async without a wait means no wait; together with a wait, the wait counts.
  */
 function parsePrefer(header: string | undefined, defaultWaitMs: number): Preference {

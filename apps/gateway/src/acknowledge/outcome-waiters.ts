@@ -37,7 +37,7 @@ export class OutcomeWaiters {
     }
   }
 
-  /** Ends all waits now: their acknowledgments are stored, and their callers are told so. Later waits end immediately. */
+  /** Ends all waits now. The acknowledgments are stored, and the callers' answers say so. Later waits end immediately. */
   stop(): void {
     this.#stopped.abort();
     this.#redis.off("message", this.#hear);

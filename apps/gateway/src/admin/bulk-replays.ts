@@ -1,4 +1,4 @@
-/** Bulk replays: many dead letters, put back by the workers. */
+/** Bulk replays: the workers put many dead letters back on the queue. */
 import { REPLAY_RATE_DEFAULT, REPLAY_RATE_MAX, type ReplayView } from "@adrelay/contract";
 import { OVERDUE, type ReadBody, readJson, sendProblem } from "@adrelay/service-kit";
 import type { BulkReplay, DeadFilter, Store } from "@adrelay/store";
@@ -132,12 +132,12 @@ async function sendReplay(replays: BulkReplayDeps["replays"], id: string, respon
   }
 }
 
-/** The replay that the path names; '' if it is no id. */
+/** The replay's id in the path; '' if it isn't a valid id. */
 function idInPath(params: Readonly<Record<string, unknown>>): string {
   return z.guid().toLowerCase().safeParse(params["replay_id"]).data ?? "";
 }
 
-/** A bulk replay as operators see it. Null for what is missing. */
+/** A bulk replay as operators see it. Missing values are null. */
 function replayView({ id, filter, ...replay }: BulkReplay): ReplayView {
   return {
     replay_id: id,

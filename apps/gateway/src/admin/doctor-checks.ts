@@ -40,13 +40,13 @@ function checkAppendOnlyFile({ isAofOn }: RedisInfo, syncPolicy: string | undefi
       return {
         name,
         status: "warn",
-        detail: "is on; Redis doesn't tell appendfsync, which should be always",
+        detail: "is on; Redis doesn't show appendfsync, which should be always",
       };
     default:
       return {
         name,
         status: "warn",
-        detail: `is on, appendfsync ${syncPolicy}: a crash of Redis can lose what it took in the last seconds; set always`,
+        detail: `is on, appendfsync ${syncPolicy}: a crash of Redis can lose the writes of the last seconds; set always`,
       };
   }
 }
@@ -85,7 +85,7 @@ export async function checkDataLoss(heartbeat: Pick<Heartbeat, "loadLoss">): Pro
   const name = "data_loss";
   return [
     loss === undefined
-      ? { name, status: "ok", detail: "none noticed in the last 24 hours" }
+      ? { name, status: "ok", detail: "none found in the last 24 hours" }
       : { name, status: "warn", detail: `at ${new Date(loss.atMs).toISOString()}: ${loss.detail}` },
   ];
 }
@@ -107,7 +107,7 @@ export async function checkLedger(store: Pick<Store, "snapshot">): Promise<Docto
   ];
 }
 
-/** In the unit that a person would choose. */
+/** An age in its most readable unit. */
 function describeAge(ageMs: number): string {
   const unit = AGE_UNITS.find(({ unitMs }) => ageMs >= 2 * unitMs) ?? SECOND;
   return `${Math.round(ageMs / unit.unitMs)} ${unit.name}`;
@@ -199,5 +199,5 @@ function describeProvider({ account, publisherIds }: UsedAccount, reply: Provide
   }
   return reply.status === 401 || reply.status === 403
     ? { name, status: "fail", detail: `${where}: key refused (${reply.status})` }
-    : { name, status: "ok", detail: `${where}: answers, and takes the key` };
+    : { name, status: "ok", detail: `${where}: answers, and accepts the key` };
 }

@@ -32,7 +32,7 @@ interface CheckGroup {
   run(): Promise<readonly DoctorCheck[]>;
 }
 
-/** A provider has this long to answer; a group may take a little longer. */
+/** How long a provider may take to answer. A group of checks may take a little longer. */
 const PROVIDER_TIMEOUT_MS = 2500;
 const GROUP_TIMEOUT_MS = 3000;
 

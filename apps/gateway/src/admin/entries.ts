@@ -69,7 +69,7 @@ export function makeShowHandler(acknowledgments: Pick<Store["acknowledgments"], 
   };
 }
 
-/** One ad response: everything except what a user wrote. Null for what is missing. */
+/** One ad response, without users' texts. Missing values are null. */
 function entryView(entry: LedgerEntry): AcknowledgmentView {
   const acknowledged = acknowledgedOf(entry);
   const death = "death" in entry ? entry.death : undefined;

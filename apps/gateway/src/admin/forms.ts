@@ -10,7 +10,7 @@ const timeSchema = z.iso
   .datetime({ offset: true, error: "must be a time in ISO 8601, such as 2026-01-31T12:00:00Z" })
   .transform((text) => Date.parse(text));
 
-/** Which dead letters: those that died at `since` or later, before `until`. */
+/** Selects dead letters that died at `since` or later, and before `until`. */
 export const FILTER_FIELDS = {
   publisher: publisherIdSchema.optional(),
   reason: z.enum(DEAD_REASONS).optional(),
@@ -58,7 +58,7 @@ export function auditCursor(place: string): string {
   return Buffer.from(place, "latin1").toString("base64url");
 }
 
-/** Whether each member is there only once: of two, nobody can say which one is meant. False if a refusal was sent. */
+/** Refuses a body with a repeated member, because nobody can say which one is meant. False if it was refused. */
 export function refuseRepeats({ text, value }: JsonBody, response: Response): boolean {
   const repeated = duplicateKeys(text, Object.keys(value));
   if (repeated.length > 0) {
@@ -68,7 +68,7 @@ export function refuseRepeats({ text, value }: JsonBody, response: Response): bo
   return repeated.length === 0;
 }
 
-/** What was sent, if it fits the schema; undefined if a refusal was sent. */
+/** The input, if it matches the schema. Undefined if a refusal was sent. */
 export function parseForm<T>(schema: z.ZodType<T>, value: unknown, response: Response): T | undefined {
   const parsed = schema.safeParse(value);
   if (!parsed.success) {

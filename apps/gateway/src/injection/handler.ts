@@ -72,14 +72,14 @@ function sendAnswer({ fallbackAs }: StartInjectionRoute, response: Response, ans
   }
 }
 
-/** The provider's media type if it is valid. What passes through is JSON, whatever a provider calls it. */
+/** The provider's media type if it is valid, otherwise that of JSON: the body is JSON in any case. */
 function mediaTypeOf(contentType: string | undefined): string {
   return contentType !== undefined && /^[\w.+-]+\/[\w.+-]+\s*(;.*)?$/.test(contentType)
     ? contentType
     : "application/json";
 }
 
-/** Gone if the connection closes before the answer is out. */
+/** A caller that is gone once its connection closes before the answer was sent. */
 function callerOf(response: Response): Caller {
   const caller: { isGone: boolean; onGone: Caller["onGone"] } = { isGone: false, onGone: undefined };
   response.on("close", () => {

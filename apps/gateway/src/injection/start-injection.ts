@@ -2,8 +2,8 @@
  * Passes an injection through, within the caller's time limit whatever the provider and Redis do (invariant 8), and records
  * the answer before it goes out.
  *
- * After a time-out, or once the caller has hung up, the call to the provider runs on for a bounded time. A 200 that nobody
- * gets any more is an ad that was sold, and is recorded as abandoned.
+ * After a time-out, or once the caller has hung up, the call to the provider runs on for a bounded time. If a 200
+ * then comes, an ad was sold that no caller gets. It is recorded as abandoned.
  */
 import { randomUUID } from "node:crypto";
 import {
@@ -58,7 +58,7 @@ export type InjectionAnswer =
   | { readonly kind: "fallback"; readonly reason: FallbackReason; readonly fallback: Fallback }
   | { readonly kind: "caller_gone" };
 
-/** How long the store may hold up an answer. */
+/** How long the store may delay an answer. */
 const RECORD_TIMEOUT_MS = 250;
 /** How long the store has at least, when the provider has used up the caller's time. */
 const RECORD_TIMEOUT_MIN_MS = 25;
@@ -92,8 +92,8 @@ export function makeStartInjection(deps: StartInjectionDeps): StartInjection {
 }
 
 /**
- * Waits for the provider's answer after its caller was given a fallback. A request that has not gone out is cancelled: no ad
- * may be sold that nobody can get.
+ * Waits for the provider's answer after its caller was given a fallback. A request that was not
+ * sent yet is cancelled, so that no ad is sold without a caller.
  */
 function listenLate(
   deps: StartInjectionDeps,
@@ -186,7 +186,7 @@ async function recordAbandoned(
   }
 }
 
-/** Records an answer. If the store is away or slow, that is counted, and holds nothing up. */
+/** Records an answer. If the store doesn't confirm it in time, the injection is counted as untracked and goes on. */
 async function record(
   { injections, metrics, log, ackDeadlineMs }: StartInjectionDeps,
   { publisher, requestId }: InjectionInput,
@@ -245,7 +245,7 @@ export interface Caller {
   onGone: (() => void) | undefined;
 }
 
-/** In place of a reply: nobody waits for it any more. */
+/** Returned in place of a reply if the wait ended before it came. */
 export const GIVEN_UP = Symbol("given up");
 
 interface Wait {
@@ -300,7 +300,7 @@ export class Waits {
     });
   }
 
-  /** The last wait takes its place. May be called again at any time. */
+  /** The last wait moves to the free index. May be called again at any time. */
   #remove(wait: Wait): void {
     if (this.#running[wait.at] !== wait) {
       return;

@@ -29,7 +29,7 @@ test("the drain signal ends all waits, and ends later ones immediately", async (
   expect(await Promise.all(running)).toEqual([GIVEN_UP, GIVEN_UP, GIVEN_UP]);
 });
 
-test("a caller who hangs up, or has, ends his own wait alone", async () => {
+test("a caller that hangs up, now or before, ends only its own wait", async () => {
   const { waits, caller, never } = setup();
   const others = waits.untilGivenUp(never, 50, { isGone: false, onGone: undefined });
   const own = waits.untilGivenUp(never, LONG_MS, caller);
@@ -40,7 +40,7 @@ test("a caller who hangs up, or has, ends his own wait alone", async () => {
   expect(await others).toBe(GIVEN_UP);
 });
 
-test("a drain finds all waits that are left, whichever ended before", async () => {
+test("a drain ends all remaining waits after others have ended", async () => {
   const { waits, drain, never } = setup();
   const replies = [1, 2, 3].map(() => Promise.withResolvers<RawReply>());
   const ended = replies.map(({ promise }) =>

@@ -72,7 +72,7 @@ export class DeliveryQueue {
     if (first !== "not_failed") {
       return first;
     }
-    // One question: between two, the job could fail and be taken for one that waits.
+    // One command for all: between two commands, the job could fail and look like one that waits.
     const place = await this.#placeOf(id);
     switch (place) {
       case "failed": {
@@ -99,7 +99,7 @@ export class DeliveryQueue {
       if (codeOf(error) !== ErrorCode.JobNotInState) {
         throw error;
       }
-      // It may have been delayed since, so a job that is still there is worth another question.
+      // It may have been delayed since, so ask again if the job is still there.
       const place = await this.#placeOf(id);
       return place === "waiting" || place === "active" ? "not_yet" : "ended";
     }
@@ -135,8 +135,8 @@ export class DeliveryQueue {
   }
 
   /**
-   * BullMQ asks Redis one question when a queue is made. If the reply is lost, that queue rejects every call forever. So this
-   * call rejects, and the next one gets a new queue.
+   * BullMQ sends Redis one command when a queue is made. If the reply is lost, that queue rejects every call forever.
+   * So this call rejects, and the next one gets a new queue.
    */
   async #ready(): Promise<Queue> {
     if (this.#isStopped) {

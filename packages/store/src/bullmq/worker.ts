@@ -1,8 +1,8 @@
 /**
- * Takes jobs off the queue and runs each one. `run` says what is to be done with the job; only this file knows how BullMQ
- * wants to hear it. It is BullMQ's worker with three changes:
+ * Takes jobs off the queue and runs each one. `run` returns what is to be done with the job; only this file knows how
+ * to express that to BullMQ. It is BullMQ's worker with three changes:
  *
- * - Jobs are completed by `complete`, whose script has more to do in the same step (job-scripts.ts). It gets the last
+ * - Jobs are completed by `complete`, whose script also books in the same step (job-scripts.ts). It gets the final
  *   attempt that `run` returned, and returns the entry of the job that was fetched, which then comes with that job.
  * - If a fetch fails, the worker waits before the next one.
  * - Data that aren't JSON are handed to `run` as null. BullMQ would let such a job stall forever.
@@ -11,8 +11,8 @@
  * 2. A job that stalled, because its process was killed, is run again, however often that happens.
  * 3. BullMQ calls `complete` again if the connection failed. The repeat must count once.
  * 4. If `complete` fails for good, BullMQ lets the job fail with that error, and it is run again.
- * 5. A job lets go of its data, and of what it was made from, as soon as they were read: BullMQ's jobs outlive their end
- *    in V8's heap (docs/adr/0031).
+ * 5. A job's data, and the reply that they came in, are dropped as soon as they were read: BullMQ's jobs stay in V8's
+ *    heap after their end (docs/adr/0031).
  */
 import { setTimeout as wait } from "node:timers/promises";
 import {
@@ -28,7 +28,7 @@ import {
 } from "bullmq";
 import type { Redis } from "ioredis";
 import type { PrefetchedEntry } from "../delivery/attempt-start.ts";
-import type { JobEnd, LastAttempt } from "../delivery/job-completer.ts";
+import type { FinalAttempt, JobEnd } from "../delivery/job-completer.ts";
 import { QUEUE_NAME } from "../redis/keys.ts";
 import {
   type CompletedJob,
@@ -60,7 +60,7 @@ export interface QueueWorkerOptions {
   run(job: FetchedJob): Promise<JobEnd>;
   complete(
     job: JobToComplete,
-    lastWord: LastAttempt | undefined,
+    finalAttempt: FinalAttempt | undefined,
     script: CompleteJobScript,
   ): Promise<CompletedJob<PrefetchedEntry>>;
   /** Called with what BullMQ reports. */
@@ -92,7 +92,7 @@ export class QueueWorker {
     return this.#worker.isRunning() && !this.#worker.closing;
   }
 
-  /** Takes no more jobs and waits for the running ones. It has no bound of its own (bullmq#4656). */
+  /** Takes no more jobs and waits for the running ones. It has no time limit (bullmq#4656). */
   async stop(): Promise<void> {
     await this.#worker.close();
   }
@@ -100,10 +100,10 @@ export class QueueWorker {
 
 /** The result of a run whose job is to be completed, on its way through BullMQ. BullMQ makes JSON of every result. */
 class CompletableRun {
-  readonly lastWord: LastAttempt | undefined;
+  readonly finalAttempt: FinalAttempt | undefined;
 
-  constructor(lastWord: LastAttempt | undefined) {
-    this.lastWord = lastWord;
+  constructor(finalAttempt: FinalAttempt | undefined) {
+    this.finalAttempt = finalAttempt;
   }
 
   toJSON(): null {
@@ -176,7 +176,7 @@ async function runJob(
   const end = await run({ id, data, textHash: name, payloadKey, prefetched });
   switch (end.kind) {
     case "completed":
-      return new CompletableRun(end.lastWord);
+      return new CompletableRun(end.finalAttempt);
     case "delayed":
       await job.moveToDelayed(Date.now() + end.delayMs, token);
       throw new DelayedError();
@@ -197,8 +197,8 @@ function completingBackend({ complete }: QueueWorkerOptions): BackendFactory<Red
       const finishedOn = Date.now();
       script ??= makeCompleteJob(shipped, completeCommandOf(backend, job), backend.toKey(""));
       const toComplete = { id: job.id ?? "", token, fetchNext: fetchNext && backend.closing === undefined };
-      const lastWord = run instanceof CompletableRun ? run.lastWord : undefined;
-      const { reply, prefetched } = await complete(toComplete, lastWord, script);
+      const finalAttempt = run instanceof CompletableRun ? run.finalAttempt : undefined;
+      const { reply, prefetched } = await complete(toComplete, finalAttempt, script);
       if (job instanceof Job) {
         job.returnvalue = undefined;
       }

@@ -69,9 +69,9 @@ export interface CircuitRules {
 }
 
 export interface CircuitsParts {
-  /** Runs scripts fast or not at all: what is released ten times a second must not pile up. */
+  /** Runs scripts fast or not at all: it is called ten times a second, and calls must not pile up. */
   readonly run: RunScript;
-  /** Runs scripts however long Redis takes: what an attempt has learned must be reported. */
+  /** Waits for Redis as long as necessary, because what an attempt has learned must be reported. */
   readonly runPatiently: RunScript;
   readonly redis: Redis;
   readonly keys: StoreKeys;
@@ -79,7 +79,7 @@ export interface CircuitsParts {
   readonly rules: CircuitRules;
 }
 
-/** A refused key is probed this many times less often: haste doesn't mend it. */
+/** A refused key is probed this many times less often, because only a person can correct it. */
 export const AUTH_PROBE_FACTOR = 12;
 /** A member that was released and not claimed within this time is parked again: its job may not have been delayed yet. */
 const LEASE_MS = 2000;
@@ -124,7 +124,7 @@ export class Circuits {
   async bringBack({ name }: CircuitAccount, { released, phase }: CircuitRelease): Promise<void> {
     const { redis, keys, queue } = this.#parts;
     const results = await Promise.all(released.map(({ id }) => queue.promote(id)));
-    // While the breaker is closed nobody claims. If an attempt still holds the job, the lease brings it back.
+    // While the breaker is closed, no attempt claims. If one still holds the job, the lease brings it back.
     const isDone = (result: PromoteResult | undefined) =>
       result === "ended" || (result === "promoted" && phase === "closed");
     const done = released.filter((_member, at) => isDone(results[at]));
@@ -186,7 +186,7 @@ function waitAfter(
     case "throttled":
       return holdMs;
     case "auth":
-      // The first probe comes soon: the refusal may have been a slip.
+      // The first probe comes soon, because the refusal may have been a mistake of the provider.
       return probeIntervalMs * (kind === "trip" ? 1 : AUTH_PROBE_FACTOR);
     case "outage":
       return Math.max(holdMs, probeIntervalMs);

@@ -1,4 +1,4 @@
--- Parks an acknowledgment until its provider takes attempts again. If this entry is lost, its job comes back on its own
+-- Parks an acknowledgment until its circuit breaker lets it go. If this entry is lost, its job comes back on its own
 -- when its delay in the queue ends.
 -- KEYS: 1-3 as in circuit/circuit.lua, 4 the parked acknowledgments of its publisher, 5 next attempts by time: the next
 --       attempt doesn't depend on time any more

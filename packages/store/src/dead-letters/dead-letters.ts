@@ -94,7 +94,7 @@ const auditRowSchema = z.object({
   details: z.string(),
 });
 
-/** The audit. Its entries are written by the scripts that did what they say. */
+/** The audit. The script that makes a change also writes its audit entry. */
 export class Audit {
   readonly #redis: Redis;
   readonly #key: string;

@@ -1,4 +1,4 @@
--- Takes one letter out of the dead letters, by a replay or a discard (invariant 7).
+-- Removes one letter from the dead letters, by a replay or a discard (invariant 7).
 -- The queue's part becomes an outbox task in the same step, so that a crash before it is done loses nothing.
 -- KEYS: 8 the audit
 -- ARGV: 1 id, 2 event (replay, discard), 3 retention in ms (discard), 4 operator, 5 details of the audit as JSON

@@ -1,9 +1,9 @@
 -- A page of dead, queued or awaiting ids, newest first. It returns ids only, so that Redis isn't held up while a page is
--- built. It looks at ARGV[10] members at most and then returns a place to go on from, even if the page isn't full.
+-- built. It reads ARGV[10] members at most and then returns a place to go on from, even if the page isn't full.
 -- A place is a time and an id. Ids of the same millisecond are ordered by id, so none is shown twice or left out while
 -- others come and go. Dead letters of several kinds are merged by this order.
 -- ARGV: 1 state, 2 publisher or '', 3 reason or '', 4 since and 5 until in ms or '', 6 most rows,
---       7 time and 8 id of the place to go on from, or '' and '', 9 prefix of entry keys, 10 most members to look at
+--       7 time and 8 id of the place to go on from, or '' and '', 9 prefix of entry keys, 10 most members to read
 -- Clock: none. Writes nothing.
 -- Returns {ids, time and id of the next place}; both are '' at the end.
 -- @include redis/ledger

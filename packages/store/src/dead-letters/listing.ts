@@ -36,7 +36,9 @@ export interface ListPage {
   readonly next: ListPlace | undefined;
 }
 
-/** How many members one call may look at. It needs more than a page only to search queued or awaiting ones for a publisher. */
+/**
+ * How many members one call may read. It needs more than a page only to search queued or awaiting ones for a publisher.
+ */
 const SEEN_MAX = 2000;
 
 export interface ListingParts {

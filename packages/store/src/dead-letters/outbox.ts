@@ -33,7 +33,7 @@ export interface OutboxParts {
   readonly log: StoreLog;
 }
 
-/** How many jobs are looked at in the queue at the same time: they go to Redis in one write. */
+/** How many tasks are done at the same time. Their commands go to Redis in one write. */
 const CONCURRENCY = 100;
 
 export class Outbox {
@@ -43,10 +43,10 @@ export class Outbox {
     this.#parts = parts;
   }
 
-  /** Takes tasks that are due, oldest first. A task that isn't done within the lease comes up again. */
-  async takeDue(limit: number, leaseMs: number): Promise<OutboxTask[]> {
+  /** Leases tasks that are due, oldest first. A task that isn't done within the lease comes up again. */
+  async leaseDue(limit: number, leaseMs: number): Promise<OutboxTask[]> {
     const { run, keys } = this.#parts;
-    const reply = await run("dead-letters/take-outbox-tasks", {
+    const reply = await run("dead-letters/lease-outbox-tasks", {
       keys: keys.forEntry(""),
       args: [limit, leaseMs],
     });
@@ -65,14 +65,14 @@ export class Outbox {
       }
     };
     await Promise.all(Array.from({ length: Math.min(CONCURRENCY, tasks.length) }, lane));
-    await this.finish(done);
+    await this.remove(done);
   }
 
   /** Does one task right after its letter was moved. Never rejects: what fails here is left to the workers. */
   async follow(task: OutboxTask): Promise<void> {
     try {
       if (await this.#isDone(task)) {
-        await this.finish([task]);
+        await this.remove([task]);
       }
     } catch (err) {
       const { action, id } = task;
@@ -81,7 +81,7 @@ export class Outbox {
   }
 
   /** Removes tasks that were done. */
-  async finish(done: readonly OutboxTask[]): Promise<void> {
+  async remove(done: readonly OutboxTask[]): Promise<void> {
     const { redis, keys } = this.#parts;
     if (done.length > 0) {
       await redis.zrem(keys.outbox, ...done.map(({ text }) => text));
@@ -92,7 +92,7 @@ export class Outbox {
   async requeue(id: AdResponseId): Promise<RequeueResult> {
     const { queue, log } = this.#parts;
     const result = await queue.requeue(id);
-    // A delivery may have been quicker than this and have taken the payload with it. The ledger knows.
+    // The acknowledgment may have been delivered meanwhile, which removes the payload. The ledger knows.
     if (result === "gone" && (await this.losePayload(id))) {
       log.error({ event: "payload_lost", ad_response_id: id });
     }
@@ -114,7 +114,7 @@ export class Outbox {
     try {
       return await this.#isDone(task);
     } catch (err) {
-      // A running attempt holds the job, or Redis is away. A later round takes the task again.
+      // A running attempt holds the job, or Redis is down. A later round does the task.
       const { action, id } = task;
       this.#parts.log.warn({ event: "payload_work_postponed", action, ad_response_id: id, err });
       return false;

@@ -4,7 +4,7 @@
 --    rate × elapsed at most, whatever the number of workers; a burst is one second's worth.
 -- 2. It covers letters that died up to its creation. A letter that dies again dies later, so it is put back once.
 -- 3. Publishers take turns, and the next step goes on with the next publisher.
--- ARGV: 1 replay's id, 2 most letters, 3 prefix of entry keys, 4 wait in ms until other workers may take the outbox
+-- ARGV: 1 replay's id, 2 most letters, 3 prefix of entry keys, 4 wait in ms until other workers may lease the outbox
 --       tasks, 5 retention in ms
 -- Clock: Redis'. TTL: the record lives for the retention once the replay has completed.
 -- Returns {state or '', outbox tasks of the letters that were moved, now in µs}.

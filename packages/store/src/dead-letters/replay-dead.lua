@@ -1,5 +1,5 @@
 -- Puts one dead letter back on the queue. The queue's part becomes an outbox task in the same step, due at `dueAt`.
--- The task ends with the time in µs. So a later replay of the letter has a task of its own, and finishing this one
+-- The task ends with the time in µs. So a later replay of the letter has its own task, and removing this one
 -- doesn't remove that one.
 local function replayDead(key, id, publisher, reason, now, dueAt)
   removeDead(id, publisher, reason)

@@ -1,7 +1,7 @@
 /**
  * Bulk replays: which dead letters one covers, how far it has come, and its steps.
  *
- * A replay is a record in Redis and nothing else. Every worker takes it further, and none owns it, so a worker that dies
+ * A replay is a record in Redis and nothing else. Every worker advances it, and none owns it, so a worker that dies
  * takes nothing with it (docs/adr/0012). Outbox tasks that a dead worker left are done by the sweep of any other.
  */
 import { randomUUID } from "node:crypto";
@@ -90,7 +90,7 @@ export interface ReplaysParts {
 const BATCH = 100;
 /** Steps of one replay in a row before the next replay has its turn. */
 const STEPS_PER_TURN = 20;
-/** Other workers leave the outbox tasks of a step alone for this long. */
+/** For this long only the worker that made a step does its outbox tasks. */
 const GRACE_MS = 3000;
 
 export class Replays {
@@ -136,7 +136,7 @@ export class Replays {
     return this.#parts.redis.smembers(this.#parts.keys.runningReplays);
   }
 
-  /** Takes all running replays further; true if there were any. */
+  /** Advances all running replays. True if there were any. */
   async runRound(): Promise<boolean> {
     const running = await this.running();
     for (const id of running) {
@@ -146,8 +146,8 @@ export class Replays {
   }
 
   /**
-   * Takes one a step further, as far as its rate allows; see dead-letters/replay-batch.lua. The outbox tasks of the letters
-   * that were moved belong to the caller for `graceMs`, and then to any worker.
+   * Advances one replay by a step, as far as its rate allows; see dead-letters/replay-batch.lua. The outbox tasks of
+   * the letters that were moved belong to the caller for `graceMs`, and then to any worker.
    */
   async runBatch(id: string, limit: number, graceMs: number): Promise<ReplayBatch> {
     const { run, keys, recordRetentionMs } = this.#parts;
@@ -161,7 +161,7 @@ export class Replays {
 
   async #takeTurn(id: string): Promise<void> {
     const { outbox, log, isStopping } = this.#parts;
-    // The queue follows one step while the ledger takes the next one.
+    // The queue part of one step runs while the ledger makes the next step.
     let inQueue: Promise<unknown> = Promise.resolve();
     for (let step = 0; step < STEPS_PER_TURN && !isStopping(); step += 1) {
       const [{ state, moved }] = await Promise.all([this.runBatch(id, BATCH, GRACE_MS), inQueue]);

@@ -20,7 +20,7 @@ redis.call('HSET', replayKey, 'state', 'running', 'publisher', ARGV[2], 'reason'
   'updated', created, 'tokens', 0, 'refilled', string.format('%.0f', clockUs()))
 redis.call('ZADD', replaysKey, created, ARGV[1])
 redis.call('SADD', runningKey, ARGV[1])
--- Forget the ids of replays whose records have expired. A few at each start keep up with any number of them.
+-- Forget the ids of replays whose records have expired. A few at each start are enough, because a start adds only one.
 for _, old in ipairs(redis.call('ZRANGE', replaysKey, 0, 9)) do
   if redis.call('EXISTS', ARGV[9] .. old) == 0 then
     redis.call('ZREM', replaysKey, old)

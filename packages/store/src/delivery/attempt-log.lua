@@ -1,5 +1,5 @@
--- What an attempt leaves in its entry. The fields are written by one command, because each command is a record of its
--- own in Redis' file.
+-- What an attempt leaves in its entry. The fields are written by one command, because each command makes a
+-- record in Redis' file.
 
 -- An attempt is one line: time,code,duration,outcome. Only the latest ones are kept.
 local function logWith(log, attempts, kept, line)
@@ -18,7 +18,7 @@ local function writeRetry(key, id, log, attempts, now, waitMs, failures)
   if failures ~= '0' then
     redis.call('HINCRBY', key, 'f', failures)
   end
-  -- Without a wait, the acknowledgment is parked until its provider takes attempts again.
+  -- Without a wait, the acknowledgment is parked until its circuit breaker lets it go.
   if tonumber(waitMs) > 0 then
     redis.call('ZADD', dueKey, dueAt, id)
   end
@@ -27,12 +27,12 @@ end
 -- The time of the end is the time of the last attempt in the log: a field for it would make each entry larger.
 -- A full Redis lets a script write on after a first command that needs no memory. So PEXPIRE comes first: then a delivery
 -- can be booked, and its text leaves Redis.
-local function writeLastWord(key, log, attempts, to, label, ackId, retentionMs)
+local function writeFinal(key, log, attempts, to, label, ackId, retentionMs)
   redis.call('PEXPIRE', key, retentionMs)
   redis.call('HSET', key, 'l', log, 'n', attempts, 's', to, 'o', label, 'i', ackId)
 end
 
--- Takes out a dead letter whose acknowledgment turns out to have arrived. The queue still keeps its text.
+-- Removes a dead letter whose acknowledgment turns out to have arrived. The queue still keeps its text.
 local function leaveDeath(key, id, publisher, reason, now)
   removeDead(id, publisher, reason)
   redis.call('HDEL', key, 'x', 'y', 'e')

@@ -51,7 +51,7 @@ export interface JobToBegin {
   readonly prefetched: PrefetchedEntry | undefined;
 }
 
-/** A job runs as soon as it is fetched. If it didn't, its process was held up, and another may have made its attempt. */
+/** A job runs as soon as it is fetched. If it is older, this process was blocked, and another may have run the job. */
 const PREFETCHED_AGE_MAX_MS = 1000;
 
 /** The prefetched result if it may be used; undefined if the ledger must be asked. `nowMs`: monotonic. */

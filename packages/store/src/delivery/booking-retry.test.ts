@@ -6,8 +6,8 @@ const REFUSAL = new Error("READONLY You can't write against a read only replica.
 
 function setup({ isStopping = false, failures = [] as Error[] } = {}) {
   const events: string[] = [];
-  const note = ({ event }: StoreLogFields) => events.push(event);
-  const log: StoreLog = { debug: note, info: note, warn: note, error: note };
+  const keep = ({ event }: StoreLogFields) => events.push(event);
+  const log: StoreLog = { debug: keep, info: keep, warn: keep, error: keep };
   const retry = new BookingRetry({ log, isStopping: () => isStopping });
   let calls = 0;
   const book = async () => {
@@ -16,19 +16,19 @@ function setup({ isStopping = false, failures = [] as Error[] } = {}) {
     if (failure !== undefined) {
       throw failure;
     }
-    return "taken";
+    return "booked";
   };
   return { retry, book, calls: () => calls, events };
 }
 
-test("a refused booking is repeated until it is taken, and logged once", async () => {
+test("a refused booking is repeated until Redis accepts it, and logged once", async () => {
   const { retry, book, calls, events } = setup({ failures: [REFUSAL, REFUSAL] });
-  expect(await retry.run(book)).toBe("taken");
+  expect(await retry.run(book)).toBe("booked");
   expect(calls()).toBe(3);
   expect(events).toEqual(["booking_refused", "booking_resumed"]);
 });
 
-test("a fault that waiting doesn't mend is raised immediately, also after a refusal", async () => {
+test("a permanent error is raised immediately, also after a refusal", async () => {
   const fault = new Error("ERR user_script:1: no such thing");
   const first = setup({ failures: [fault] });
   await expect(first.retry.run(first.book)).rejects.toBe(fault);

@@ -1,4 +1,4 @@
--- Completes jobs: books the provider's last word on each one's attempt, if there is one, has BullMQ complete the job and
+-- Completes jobs: books the final settlement of each one's attempt, if there is one, has BullMQ complete the job and
 -- fetch the next one, and reads the entry of the fetched job.
 -- 1. The ledger first, then the queue (invariant 3): if booking fails, the job isn't completed, and only that job gets
 --    the error.

@@ -3,7 +3,7 @@
  *
  * 1. The ledger is read at the start of every attempt, or at most a second before, in the step that fetched the job. In a
  *    final state no attempt is made (invariant 3).
- * 2. An attempt that comes before its time goes back to wait: its process died between the booking and the delay of the job.
+ * 2. A job that comes before its time is delayed again: its process died between the booking and the delay of the job.
  * 3. A job that this version can't read waits for a worker that can: it may be of a newer version.
  * 4. If making an attempt throws, the job is run again: a fault of ours ends no acknowledgment.
  */
@@ -82,11 +82,11 @@ export class Deliveries {
       concurrency,
       attemptTimeoutMs,
       run: (fetched) => this.#run(fetched, { starter, completer, attempt }),
-      complete: async (job, lastWord, script) => {
+      complete: async (job, finalAttempt, script) => {
         try {
-          return await completer.complete(job, lastWord, script);
+          return await completer.complete(job, finalAttempt, script);
         } catch (error) {
-          this.#logFailure(lastWord?.settlement.id, error);
+          this.#logFailure(finalAttempt?.settlement.id, error);
           throw error;
         }
       },
@@ -96,13 +96,13 @@ export class Deliveries {
     this.#worker.start();
   }
 
-  /** True while jobs are taken. */
+  /** True while it fetches jobs. */
   get isConsuming(): boolean {
     return this.#worker?.isConsuming ?? false;
   }
 
   /**
-   * Takes no more jobs and waits for the running attempts. It has no bound of its own: the caller needs one. While Redis is
+   * Takes no more jobs and waits for the running attempts. It has no time limit: the caller needs one. While Redis is
    * away it doesn't wait: no outcome can be booked, and the running jobs will be delivered again.
    */
   async stop(): Promise<void> {
@@ -171,7 +171,7 @@ function endOfSkipped(start: Exclude<AttemptStart, { kind: "due" }>): {
     case "dead":
       return { why: "dead", outcome: "dead", end: { kind: "failed", reason: start.reason } };
     case "ended":
-      return { why: start.why, outcome: "finished", end: { kind: "completed", lastWord: undefined } };
+      return { why: start.why, outcome: "finished", end: { kind: "completed", finalAttempt: undefined } };
     default:
       return start satisfies never;
   }

@@ -1,13 +1,14 @@
 /**
- * The end of one delivery, from the outcome of its attempt to the fate of its job. It reads from top to bottom:
+ * The end of one delivery, from the outcome of its attempt to the end of its job. It reads from top to bottom:
  *
- * - `end` takes the outcome. A retry or a death is booked at once, by delivery/settle.lua; then the queue delays the job or
- *   keeps it as a dead letter. A parked acknowledgment is parked, then its job is delayed.
- * - The provider's last word is booked where its job is completed: BullMQ's worker calls `complete`, and delivery/complete.lua
- *   books it, completes the job and fetches the next one, in one step of Redis.
+ * - `end` gets the outcome. A retry or a death is booked immediately by delivery/settle.lua. Then the queue delays the
+ *   job or keeps it as a dead letter. A parked acknowledgment is parked, then its job is delayed.
+ * - A delivery or a refusal is booked when its job is completed: BullMQ's worker calls `complete`, and
+ *   delivery/complete.lua books it, completes the job and fetches the next one, in one step of Redis.
  *
  * 1. The ledger first, then the queue (invariant 3). If a booking fails, the job isn't moved, and its attempt is made again.
- * 2. A booking that Redis refuses is repeated until it is taken (`BookingRetry`). A repeat books nothing a second time.
+ * 2. A booking that Redis refuses is repeated until Redis accepts it (`BookingRetry`). A repeat books nothing a
+ *    second time.
  * 3. Each attempt is reported once, after it was booked.
  * 4. A dead process leaves a job that BullMQ finds stalled. Its next attempt finds the outcome in the ledger, or is made
  *    again with the same idempotency key (invariant 4).
@@ -32,10 +33,10 @@ import {
 import type { StoreLog } from "../store-log.ts";
 import { type PrefetchedEntry, parsePrefetched, type QueuedEntry } from "./attempt-start.ts";
 import {
-  argsOfLastWord,
+  argsOfFinal,
   argsOfSettlement,
-  isLastWord,
-  type LastWord,
+  type FinalSettlement,
+  isFinal,
   type Notification,
   type OpenSettlement,
   type ParkPlace,
@@ -50,7 +51,7 @@ export interface DueAttempt {
   readonly nowMs: number;
 }
 
-/** The answer of whoever makes attempts. */
+/** The result of making an attempt, or of not making one. */
 export type AttemptResult =
   | MadeAttempt
   /** No attempt was made: the acknowledgment waits for its provider account. */
@@ -65,7 +66,7 @@ export type AttemptResult =
 interface MadeAttempt {
   readonly kind: "made";
   readonly settlement: Settlement;
-  /** It was made to learn about the provider, so its failure costs the acknowledgment nothing. */
+  /** It was made to learn about the provider, so its failure doesn't count for the acknowledgment. */
   readonly isProbe: boolean;
   /** The trace of the attempt, for its report. `recorded`: the trace in which it is kept. */
   readonly trace: { readonly own: string | undefined; readonly recorded: string | undefined };
@@ -80,17 +81,17 @@ export interface SettledAttempt {
 
 /** What the queue is to do with a job. */
 export type JobEnd =
-  /** The payload leaves Redis. `lastWord` is booked in the same step; undefined if no attempt was made. */
-  | { readonly kind: "completed"; readonly lastWord: LastAttempt | undefined }
+  /** The payload leaves Redis. `finalAttempt` is booked in the same step; undefined if no attempt was made. */
+  | { readonly kind: "completed"; readonly finalAttempt: FinalAttempt | undefined }
   | { readonly kind: "delayed"; readonly delayMs: number }
-  /** The payload is kept: it is a dead letter's. */
+  /** The payload is kept for the dead letter. */
   | { readonly kind: "failed"; readonly reason: string };
 
-/** An attempt on which the provider had the last word. */
-export interface LastAttempt {
+/** An attempt that was delivered or refused. */
+export interface FinalAttempt {
   readonly due: DueAttempt;
   readonly made: MadeAttempt;
-  readonly settlement: LastWord;
+  readonly settlement: FinalSettlement;
 }
 
 export interface JobCompleterParts {
@@ -104,7 +105,7 @@ export interface JobCompleterParts {
   onSettled(settled: SettledAttempt): void;
 }
 
-/** How long a parked job is delayed. Then it asks for itself whether its attempt may be made. */
+/** How long the job of a parked acknowledgment is delayed. If it was not released by then, it runs and asks again. */
 export const PARKED_MAX_MS = 600_000;
 /** A death that wasn't booked: it was booked before, or the letter was replayed meanwhile. The ledger is asked again. */
 const BEGIN_AGAIN_MS = 1000;
@@ -128,15 +129,15 @@ export class JobCompleter {
     });
   }
 
-  /** Takes the outcome of an attempt. Says what the queue is to do with the job. */
+  /** Books the outcome of an attempt, unless `complete` does. Returns what the queue is to do with the job. */
   async end(due: DueAttempt, result: AttemptResult): Promise<JobEnd> {
     if (result.kind === "parked") {
       const { account, place, notify } = result;
       return this.#park(due.job, { account, place, notify });
     }
     const { settlement } = result;
-    if (isLastWord(settlement)) {
-      return { kind: "completed", lastWord: { due, made: result, settlement } };
+    if (isFinal(settlement)) {
+      return { kind: "completed", finalAttempt: { due, made: result, settlement } };
     }
     const booked = await this.#parts.bookingRetry.run(() => this.settle(settlement));
     this.#parts.onSettled({ due, made: result, booked });
@@ -157,13 +158,13 @@ export class JobCompleter {
     const { next } = settlement;
     return next.kind === "after_delay"
       ? { kind: "delayed", delayMs: next.delayMs }
-      : // At the end of the line, so that one that always fails doesn't keep the breaker of its account open.
+      : // Parked last, so that an acknowledgment that always fails doesn't keep the breaker of its account open.
         this.#park(job, { account: next.account, place: { kind: "last" }, notify: undefined });
   }
 
   /**
    * Parks first, then delays the job. A crash in between leaves a job that stalls and is run again; the other way round
-   * would leave a job that nobody brings back.
+   * would leave a job that nothing brings back.
    */
   async #park(job: DeliveryJob, parking: Pick<Parking, "account" | "place" | "notify">): Promise<JobEnd> {
     const member = { publisher: job.publisher, id: job.adResponseId };
@@ -172,22 +173,22 @@ export class JobCompleter {
   }
 
   /**
-   * Books a last word, if there is one, completes the job and fetches the next one. Rejects if the booking failed: then
-   * the job isn't completed. BullMQ calls this again if the connection failed.
+   * Books the final settlement, if there is one, completes the job and fetches the next one. Rejects if the booking
+   * failed: then the job isn't completed. BullMQ calls this again if the connection failed.
    */
   async complete(
     job: JobToComplete,
-    lastWord: LastAttempt | undefined,
+    finalAttempt: FinalAttempt | undefined,
     script: CompleteJobScript,
   ): Promise<CompletedJob<PrefetchedEntry>> {
-    const completion = { job, settlement: lastWord?.settlement };
+    const completion = { job, settlement: finalAttempt?.settlement };
     this.#completions ??= this.#openCompletions(script);
     const completions = this.#completions;
     const { booked, reply, prefetched } = await this.#parts.bookingRetry.run(() =>
       completions.submit(completion),
     );
-    if (lastWord !== undefined && booked !== undefined) {
-      this.#parts.onSettled({ due: lastWord.due, made: lastWord.made, booked });
+    if (finalAttempt !== undefined && booked !== undefined) {
+      this.#parts.onSettled({ due: finalAttempt.due, made: finalAttempt.made, booked });
     }
     return { reply, prefetched };
   }
@@ -212,7 +213,7 @@ type Parking = Parameters<Circuits["park"]>[0];
 
 interface Completion {
   readonly job: JobToComplete;
-  readonly settlement: LastWord | undefined;
+  readonly settlement: FinalSettlement | undefined;
 }
 
 interface Completed extends CompletedJob<PrefetchedEntry> {
@@ -221,7 +222,7 @@ interface Completed extends CompletedJob<PrefetchedEntry> {
 }
 
 function argsOfCompletion({ job: { id, token, fetchNext }, settlement }: Completion): (string | number)[] {
-  return [id, token, fetchNext ? 1 : 0, ...argsOfLastWord(settlement)];
+  return [id, token, fetchNext ? 1 : 0, ...argsOfFinal(settlement)];
 }
 
 function readCompleted(replied: unknown, requestedAtMs: number): Completed {
@@ -242,8 +243,8 @@ interface BookingRetryOptions {
 const RETRY_AFTER_MS = 250;
 
 /**
- * While Redis refuses writes (it is a replica, a save failed, replicas are missing), the outcomes of attempts wait here and
- * are booked again and again. If their jobs were given up, the attempts would be made a second time. The waiting jobs keep
+ * While Redis refuses writes (it is a replica, a save failed, replicas are missing), the outcomes of attempts wait here
+ * and are booked again and again. If the jobs were released instead, the attempts would be made a second time. The waiting jobs keep
  * their slots, and Redis hands out no other jobs meanwhile, so no attempt is made that can't be booked.
  */
 export class BookingRetry {
@@ -254,7 +255,7 @@ export class BookingRetry {
     this.#options = options;
   }
 
-  /** Books until Redis takes it. Rejects with any error but a refusal, and with the refusal at a stop. */
+  /** Books until Redis accepts it. Rejects with any error but a refusal, and with the refusal at a stop. */
   async run<T>(book: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
@@ -286,7 +287,7 @@ export class BookingRetry {
   }
 }
 
-/** Whether Redis may take the same command later. */
+/** Whether Redis may accept the same command later. */
 function isRefusal(error: unknown): boolean {
   const kind = redisErrorKind(error);
   return kind === "refuses_writes" || kind === "no_permission";

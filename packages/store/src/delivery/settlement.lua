@@ -3,7 +3,7 @@
 -- ARGV: 1 retention in ms (deliver, refuse), 2 how many attempts are kept
 -- TTL: an entry that ends here lives for the retention.
 -- A retry or a death is booked only if no other attempt was booked meanwhile: a write that is sent again because its
--- reply was lost counts once. A delivery or a refusal is the provider's last word and is always booked.
+-- reply was lost counts once. A delivery or a refusal is final and is always booked.
 -- The rules are those of `decideTransition` in core; test/ledger.test.ts compares the two in every state.
 -- @include delivery/attempt-log
 local ENDS = {deliver = 'delivered', refuse = 'refused', die = 'dead', retry = 'queued', ambiguous = 'queued'}
@@ -15,21 +15,21 @@ local nowText = string.format('%.0f', now)
 -- retries and deaths only; delivery/settle.lua lists them.
 local function settle(key, id, event, label, code, ackId, durationMs, channel, message, attemptsBefore, waitMs,
     failures, size, providerError)
-  local to, isLastWord = ENDS[event], event == 'deliver' or event == 'refuse'
+  local to, isFinal = ENDS[event], event == 'deliver' or event == 'refuse'
   local state, publisher, log, attempts, reason, wait =
     unpack(redis.call('HMGET', key, 's', 'p', 'l', 'n', 'x', 'w'))
   if state ~= 'queued' and state == to then
     return 0
-  elseif state ~= 'queued' and not (state == 'dead' and isLastWord) then
+  elseif state ~= 'queued' and not (state == 'dead' and isFinal) then
     return -1
-  elseif not isLastWord and (attempts or '0') ~= attemptsBefore then
+  elseif not isFinal and (attempts or '0') ~= attemptsBefore then
     return 0
   end
 
   attempts = tonumber(attempts) or 0
   log = logWith(log, attempts, attemptsKept, nowText .. ',' .. code .. ',' .. durationMs .. ',' .. event .. '\n')
-  -- For a retry or a death this may remove nothing. It lets a full Redis take the rest: see delivery/attempt-log.lua.
-  if wait or not isLastWord then
+  -- For a retry or a death this may remove nothing. It lets a full Redis accept the rest: see delivery/attempt-log.lua.
+  if wait or not isFinal then
     redis.call('ZREM', dueKey, id)
   end
   if to == 'queued' then
@@ -38,7 +38,7 @@ local function settle(key, id, event, label, code, ackId, durationMs, channel, m
     redis.call('HSET', key, 'l', log, 'n', attempts + 1, 's', to, 'x', label, 'z', size, 'y', providerError)
     addDead(id, publisher, label, now)
   else
-    writeLastWord(key, log, attempts + 1, to, label, ackId, retentionMs)
+    writeFinal(key, log, attempts + 1, to, label, ackId, retentionMs)
     if state == 'dead' then
       leaveDeath(key, id, publisher, reason, now)
     end

@@ -29,8 +29,8 @@ type NextAttempt =
   /** It is parked until the circuit breaker of this account lets it go. */
   | { readonly kind: "parked"; readonly account: string };
 
-/** The provider's last word: the acknowledgment has ended. */
-export type LastWord = SettlementBase &
+/** A delivery or a refusal: the acknowledgment has ended. */
+export type FinalSettlement = SettlementBase &
   (
     | {
         readonly event: "deliver";
@@ -48,7 +48,7 @@ export type OpenSettlement = SettlementBase &
         /** `ambiguous`: the provider may have received the attempt. `retry`: it hasn't, or it asked for another one. */
         readonly event: "retry" | "ambiguous";
         readonly next: NextAttempt;
-        /** Whether the failure counts against the acknowledgment. A probe's doesn't. */
+        /** Whether the failure counts for the acknowledgment. That of a probe doesn't. */
         readonly isCounted: boolean;
       }
     | {
@@ -61,16 +61,16 @@ export type OpenSettlement = SettlementBase &
   );
 
 /** The outcome of one attempt. */
-export type Settlement = LastWord | OpenSettlement;
+export type Settlement = FinalSettlement | OpenSettlement;
 
-export function isLastWord(settlement: Settlement): settlement is LastWord {
+export function isFinal(settlement: Settlement): settlement is FinalSettlement {
   return settlement.event === "deliver" || settlement.event === "refuse";
 }
 
 const NOTHING_TO_BOOK = Array.from({ length: 8 }, () => "");
 
-/** The first eight arguments of delivery/settle.lua, which delivery/complete.lua takes as well; '' if there is nothing. */
-export function argsOfLastWord(settlement: LastWord | undefined): (string | number)[] {
+/** The first eight arguments of delivery/settle.lua, for delivery/complete.lua. All are '' without a settlement. */
+export function argsOfFinal(settlement: FinalSettlement | undefined): (string | number)[] {
   if (settlement === undefined) {
     return NOTHING_TO_BOOK;
   }
@@ -85,7 +85,7 @@ export function argsOfSettlement(settlement: Settlement): (string | number)[] {
   switch (settlement.event) {
     case "deliver":
     case "refuse":
-      return [...argsOfLastWord(settlement), attemptsBefore, 0, 1, "", ""];
+      return [...argsOfFinal(settlement), attemptsBefore, 0, 1, "", ""];
     case "retry":
     case "ambiguous": {
       const { next, isCounted } = settlement;

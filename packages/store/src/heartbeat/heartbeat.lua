@@ -29,7 +29,7 @@ end
 
 local beat = redis.call('HINCRBY', KEYS[1], 'beat', 1)
 redis.call('HSET', KEYS[2], id, beat .. ' ' .. now .. ' ' .. record)
--- Readers leave silent processes out, so there is no need to look for them at each heartbeat.
+-- Readers leave silent processes out, so there is no need to remove them at each heartbeat.
 if beat % 10 == 0 then
   local all = redis.call('HGETALL', KEYS[2])
   for at = 1, #all, 2 do

@@ -30,7 +30,9 @@ export type AcceptResult =
       readonly recordedAtMs: number | undefined;
     }
   | { readonly kind: "repeat"; readonly entry: LedgerEntry }
-  /** Nothing was accepted. `payload_missing`: the queue took the job and doesn't hold it, which is a fault of ours. */
+  /**
+   * Nothing was accepted. `payload_missing`: the queue confirmed the job and doesn't hold it, which is a fault of ours.
+   */
   | { readonly kind: Exclude<AcceptCode, AcceptedKind | "repeat"> };
 type AcceptedKind = "accepted" | "accepted_late" | "accepted_unknown";
 

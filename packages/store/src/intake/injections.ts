@@ -37,7 +37,7 @@ export class InjectionRecorder {
     });
   }
 
-  /** Records an injection's answer; false if the id was known before. Rejects if Redis doesn't take it. */
+  /** Records an injection's answer; false if the id was known before. Rejects if Redis doesn't confirm it. */
   record(record: InjectionRecord): Promise<boolean> {
     return this.#batcher.submit(record);
   }

@@ -3,7 +3,7 @@
 -- ARGV: 1 event (miss, expire), 2 most ids, 3 retention of entries in ms, 4 prefix of entry keys,
 --       5 retention of dead letters in ms (expire)
 -- Clock: Redis'. TTL: an entry that ends here lives for the retention.
--- Returns how many ids were looked at. If it is as many as asked for, there may be more.
+-- Returns how many ids were checked. If it is as many as asked for, there may be more.
 -- @include redis/ledger
 -- @include dead-letters/dead-index
 local event = ARGV[1]

@@ -38,12 +38,12 @@ export class Sweep {
     await this.#runOutbox();
   }
 
-  /** Moves overdue ad responses to missed; resolves with how many were looked at, at most `limit`. */
+  /** Moves overdue ad responses to missed; resolves with how many were checked, at most `limit`. */
   sweepMissed(limit: number): Promise<number> {
     return this.#sweep("miss", limit, []);
   }
 
-  /** Expires dead letters older than `deadLetterRetentionMs`; resolves with how many were looked at. */
+  /** Expires dead letters older than `deadLetterRetentionMs`; resolves with how many were checked. */
   sweepExpired(limit: number, deadLetterRetentionMs: number): Promise<number> {
     return this.#sweep("expire", limit, [deadLetterRetentionMs]);
   }
@@ -58,7 +58,7 @@ export class Sweep {
   async #runOutbox(): Promise<void> {
     const { outbox, isStopping } = this.#parts;
     for (let round = 0; round < BATCHES_PER_ROUND && !isStopping(); round += 1) {
-      const tasks = await outbox.takeDue(BATCH, OUTBOX_LEASE_MS);
+      const tasks = await outbox.leaseDue(BATCH, OUTBOX_LEASE_MS);
       await outbox.run(tasks);
       if (tasks.length < BATCH) {
         break;

@@ -87,7 +87,7 @@ export interface LedgerCounts {
   readonly publishers: readonly PublisherId[];
 }
 
-/** The counts in a registry of their own. */
+/** The counts in a separate registry. */
 export function renderLedgerMetrics({ snapshot, depths, publishers }: LedgerCounts): Registry {
   const registry = new Registry();
   for (const counter of LEDGER_COUNTERS) {

@@ -1,4 +1,4 @@
--- Many ad responses in one script. Each is a step of its own. The first one's entry is KEYS[1]; the entries of the
+-- Many ad responses in one script. Each has its own step. The first one's entry is KEYS[1]; the entries of the
 -- others follow the seven keys of redis/ledger.lua.
 local function entryKeyOf(at)
   return at == 1 and entryKey or KEYS[6 + at]

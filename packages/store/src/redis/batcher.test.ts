@@ -19,7 +19,7 @@ function setup() {
   return { asked, batch };
 }
 
-test("what is asked in one turn goes out at once, and each gets its own reply", async () => {
+test("items of one turn share a call, and each gets its own reply", async () => {
   const { asked, batch } = setup();
   const first = Promise.all([1, 2, 3].map((item) => batch.submit(item)));
   expect(asked).toEqual([]);
@@ -28,7 +28,7 @@ test("what is asked in one turn goes out at once, and each gets its own reply", 
   expect(asked).toEqual([[1, 2, 3], [4]]);
 });
 
-test("an error is its item's alone", async () => {
+test("an error reaches only its own item", async () => {
   const { batch } = setup();
   const replies = await Promise.allSettled([1, 13, 2].map((item) => batch.submit(item)));
   expect(replies.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
@@ -63,7 +63,7 @@ test("a turn that asks for much is asked in bounded parts, in order", async () =
   expect(asked.flat()).toEqual(items);
 });
 
-/** Calls that come back when they are told to. */
+/** Calls whose replies the test sends. */
 function setupOpenCalls(options: Partial<BatcherOptions<number>>) {
   const calls: { readonly items: readonly number[]; readonly end: () => void }[] = [];
   const batch = new Batcher((items: readonly number[]) => {
@@ -81,7 +81,7 @@ const replyIsHeard = async () => {
   await turnEnds();
 };
 
-test("without a limit of calls each goes out with its turn, whatever is under way", async () => {
+test("without a limit of calls each turn has its own call", async () => {
   const { batch, asked } = setupOpenCalls({});
   for (const item of [1, 2, 3, 4]) {
     void batch.submit(item);
@@ -145,7 +145,7 @@ test("a reply that doesn't come holds nothing up for longer than a moment", asyn
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("what is overdue when a long turn ends goes at once", async () => {
+test("items that are overdue after a long turn go immediately", async () => {
   const { batch, asked } = setupOpenCalls({ callsMax: 1 });
   void batch.submit(1);
   await turnEnds();

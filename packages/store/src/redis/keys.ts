@@ -90,7 +90,7 @@ export const FINGERPRINT_FIELD = "name";
 
 /**
  * The id of an ad response's job. It is always the same, so that a repeat meets the same job (invariant 2). It is
- * hashed, because BullMQ takes neither a `:` in a job's id nor an id of digits only.
+ * hashed, because BullMQ accepts neither a `:` in a job's id nor an id of digits only.
  */
 export function jobIdOf(id: AdResponseId): string {
   return `a${hash("sha256", id, "base64url").slice(0, 27)}`;

@@ -80,7 +80,7 @@ export class ScriptRunner {
     try {
       return await this.#redis.evalsha(sha, keys.length, ...keys, ...args);
     } catch (error) {
-      // Redis was told to forget its scripts, or it refused the call that carried the source.
+      // Redis has forgotten its scripts, or it refused the call that carried the source.
       if (redisErrorKind(error) === "no_script") {
         return sendSource();
       }
@@ -146,7 +146,7 @@ export function listOf(reply: unknown): readonly unknown[] {
   return reply;
 }
 
-/** Reads a list of replies, each of which may be an error. One that can't be read spoils no other. */
+/** Reads a list of replies, each of which may be an error. An unreadable reply affects no other. */
 export function readEach<T>(replies: unknown, read: (reply: unknown, at: number) => T): (T | Error)[] {
   return listOf(replies).map((reply, at) => {
     try {

@@ -64,7 +64,7 @@ function hasLongWord(plain: string): boolean {
   return hasLongRun(plain) && plain.split(/\s/).some((word) => LONG_WORD.test(word));
 }
 
-/** Whether there are so many characters without a blank. It is cheap, and false for nearly every text. */
+/** Whether a text has this many characters in a row without a blank. It is cheap, and false for nearly every text. */
 function hasLongRun(plain: string): boolean {
   let from = 0;
   for (let blank = plain.indexOf(" "); blank !== -1; blank = plain.indexOf(" ", from)) {

@@ -26,13 +26,13 @@ export interface Embedder {
 }
 
 const THREAD_FILE = fileURLToPath(new URL("./sentence-embedder.ts", import.meta.url));
-/** At most so many texts wait. Each takes tens of milliseconds, so further texts would be overdue anyway. */
+/** How many texts may wait. Each takes tens of milliseconds, so further texts would be overdue anyway. */
 export const WAITING_MAX = 32;
 
 type Pool = Piscina<ThreadTask, ThreadAnswer>;
 
 /**
- * An embedder in a thread of its own. It embeds one text at a time and has a bounded queue. A text whose time is up
+ * An embedder in a separate thread. It embeds one text at a time and has a bounded queue. A text whose time is up
  * while it waits is not run; if its time is up while it runs, its vector is dropped. If the thread dies, the text that
  * it was running fails and a new thread takes its place.
  */
@@ -59,7 +59,7 @@ export class EmbeddingPool implements Embedder {
       minThreads: 1,
       maxThreads: 1,
       maxQueue: WAITING_MAX,
-      // ONNX Runtime has threads of its own that send messages to this thread, so it must not sleep on a lock.
+      // ONNX Runtime has threads that send messages to this thread, so it must not sleep on a lock.
       atomics: "disabled",
     });
     // Emitted when a thread dies between two texts. Without a listener the process would exit.

@@ -4,7 +4,10 @@ import { type Question, type Relevance, type ScoredAd, wishShare } from "../rele
 import type { Embedder, EmbedRefusal } from "./embedding-pool.ts";
 import { loadTextVectors, type VectorCache } from "./text-vectors.ts";
 
-/** Chosen on ad-model/testdata/prompts-heldout.jsonl. Closeness is in standard deviations, to suit every model. */
+/**
+ * Chosen on ad-model/testdata/prompts-heldout.jsonl. The unit of closeness is a standard deviation, so that it suits
+ * every model.
+ */
 const EMBEDDING_THRESHOLDS = {
   /** Least probability that the prompt wishes to buy something, compared with having nothing to sell. */
   wishMin: 0.4,

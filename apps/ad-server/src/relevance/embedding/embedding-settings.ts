@@ -62,7 +62,7 @@ export const EMBEDDING_SETTINGS = {
     "en",
     "Languages that the embedding model was made for; prompts in others are ranked as by lexical.",
   ),
-  EMBEDDING_TOKENS_MAX: setting(integerType(8, 512), "128", "Prompts and ads are read by so many tokens."),
+  EMBEDDING_TOKENS_MAX: setting(integerType(8, 512), "128", "How many tokens of a prompt or ad are read."),
   EMBEDDING_TIMEOUT: setting(
     durationType.pipe(z.number().max(TIMEOUT_MS_MAX, "must be at most 30s")),
     "500ms",

@@ -41,7 +41,7 @@ const INPUTS: Readonly<Record<string, bigint | "ids">> = {
  * A sentence-embedding model that runs in this thread. A text is cut into tokens, one inference gives a state for each
  * token, and the mean of the states, scaled to length 1, is the vector. Texts run one by one, so that no text is padded
  * to the length of another and the vector of a text does not depend on other texts. Inference blocks the thread for
- * tens of milliseconds; EmbeddingPool therefore runs it in a thread of its own.
+ * tens of milliseconds; so EmbeddingPool runs it in a separate thread.
  */
 export class SentenceEmbedder {
   /** Equal for equal files and options. Only vectors with the same id can be compared. */
@@ -209,7 +209,7 @@ export type ThreadTask =
       readonly kind: "embed";
       readonly text: string;
       readonly role: TextRole;
-      /** After this time nobody waits for the answer; milliseconds since 1970. */
+      /** Nothing waits for the answer after this time, in milliseconds since 1970. */
       readonly notAfterMs: number;
     };
 
@@ -219,7 +219,7 @@ export type ThreadAnswer =
   | { readonly kind: "overdue" }
   | { readonly kind: "faulty"; readonly fault: string };
 
-/** One model a thread. It is loaded by the first task, so a thread that replaces a dead one loads it again. */
+/** One model per thread. It is loaded by the first task, so a thread that replaces a dead one loads it again. */
 let loading: Promise<EmbedderResult> | undefined;
 
 /** The entry point of the thread: EmbeddingPool calls it by its name. `workerData` holds the EmbedderOptions. */

@@ -9,7 +9,7 @@ import { EmbeddingModelError } from "./model-files.ts";
 
 /** If one text of an ad takes longer, the thread is stuck. */
 const TEXT_TIMEOUT_MS = 30_000;
-/** After so many texts the file is saved and the progress is logged. A crash loses at most this much work. */
+/** After this many texts the file is saved and the progress is logged. A crash loses at most this much work. */
 const SAVE_EVERY_TEXTS = 500;
 
 export interface VectorCache {
@@ -118,7 +118,7 @@ function loadVectors(file: string, dimensions: number): VectorFileResult {
       header.sha256 === sha256Of(rows);
     return isWhole
       ? { kind: "ok", vectors: vectorsOf(header.keys, new Uint8Array(rows).buffer, dimensions) }
-      : { kind: "broken", reason: "its vectors aren't those of its header" };
+      : { kind: "broken", reason: "its vectors don't match its header" };
   } catch (error) {
     const isAbsent = error instanceof Error && "code" in error && error.code === "ENOENT";
     return isAbsent ? { kind: "absent" } : { kind: "broken", reason: "it has no such header" };

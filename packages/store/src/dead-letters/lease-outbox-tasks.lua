@@ -1,5 +1,5 @@
--- Takes outbox tasks that are due, oldest first. A task that isn't finished within the lease comes up again. So a task
--- that must wait holds up no other, and two workers never take the same one.
+-- Leases outbox tasks that are due, oldest first. A task that isn't done within the lease comes up again. So a task that
+-- must wait delays no other, and two workers never have the same one at the same time.
 -- ARGV: 1 most tasks, 2 lease in ms
 -- Clock: Redis'. TTL: none.
 -- Returns the tasks: `requeue:ID:TIME` or `remove:ID`.

@@ -1,4 +1,6 @@
-/** Everything that a run is made of: four apps, a Redis, a provider, and a wire of its own between each two. */
+/**
+ * What a run runs: four apps, a Redis, a provider, and a proxy for each app's connections to Redis and to the provider.
+ */
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,9 +13,9 @@ import { ACCOUNTS, type Account, APP_IDS, type AppId, type LinkEnd } from "./fau
 import { LogWatch } from "./log-watch.ts";
 import { PROVIDER_KEYS, type ProviderModel, startProviderModel } from "./provider-model.ts";
 
-export interface World {
+export interface ChaosStack {
   readonly redis: TestRedis;
-  /** Past all wires: for faults and for the look at the books in the end. */
+  /** A direct connection, without a proxy: for faults, and to read the ledger in the end. */
   readonly admin: Redis;
   readonly provider: ProviderModel;
   readonly apps: ReadonlyMap<AppId, ChaosApp>;
@@ -22,20 +24,20 @@ export interface World {
   /** By app. */
   readonly opsUrls: ReadonlyMap<AppId, string>;
   readonly logs: LogWatch;
-  /** Apps that ended though nobody asked them to, or not as they should have. */
-  readonly deaths: string[];
+  /** Processes that failed to start, ended on their own, or stopped badly. */
+  readonly processProblems: string[];
   dispose(): Promise<void>;
 }
 
 /** The publishers' keys at the gateways. */
 export const CALLER_KEYS: Readonly<Record<Account, string>> = { acme: "key-of-acme", globe: "key-of-globe" };
 export const ADMIN_TOKEN = "token-of-an-operator";
-/** An attempt's bound; a job's lock is ten seconds longer: JOB_LOCK_MS of the plan. */
+/** The time limit of an attempt. A job's lock is ten seconds longer: JOB_LOCK_MS of the plan. */
 export const DELIVERY_TIMEOUT_MS = 1000;
 export const ACK_DEADLINE_MS = 3000;
 const SHUTDOWN_TIMEOUT_MS = 5000;
 
-/** Short limits, so that a run of seconds sees what happens in days. */
+/** Short limits, so that a run of some seconds shows what otherwise takes days. */
 const SETTINGS = {
   REDIS_DURABILITY: "strict",
   ADMIN_TOKEN,
@@ -53,14 +55,18 @@ const SETTINGS = {
   GLOBE_KEY: PROVIDER_KEYS.globe,
 };
 
-export interface WorldOptions {
+export interface ChaosStackOptions {
   readonly seed: number;
-  /** After this an acknowledgment that was not delivered is a dead letter. */
+  /** An acknowledgment that was not delivered within this time becomes a dead letter. */
   readonly deliveryAgeMaxMs: number;
   readonly logsDir?: string | undefined;
 }
 
-export async function startWorld({ seed, deliveryAgeMaxMs, logsDir }: WorldOptions): Promise<World> {
+export async function startChaosStack({
+  seed,
+  deliveryAgeMaxMs,
+  logsDir,
+}: ChaosStackOptions): Promise<ChaosStack> {
   const folder = mkdtempSync(join(tmpdir(), "adrelay-chaos-"));
   const [redis, provider] = await Promise.all([
     startTestRedis(),
@@ -68,7 +74,7 @@ export async function startWorld({ seed, deliveryAgeMaxMs, logsDir }: WorldOptio
   ]);
   const links = new Map<string, SocketProxy>();
   const logs = new LogWatch(logsDir);
-  const deaths: string[] = [];
+  const processProblems: string[] = [];
   const apps = new Map<AppId, ChaosApp>();
   const ports = new Map<AppId, { readonly port: number; readonly opsPort: number }>();
   for (const id of APP_IDS) {
@@ -85,12 +91,12 @@ export async function startWorld({ seed, deliveryAgeMaxMs, logsDir }: WorldOptio
       PUBLISHERS_FILE: writePublishers(join(folder, `${id}.yaml`), toProvider.port),
     };
     const onLogText = (line: string) => logs.read(id, line);
-    const onDeath = (what: string) => void deaths.push(what);
-    apps.set(id, new ChaosApp({ id, env, onLogText, onDeath, shutdownTimeoutMs: SHUTDOWN_TIMEOUT_MS }));
+    const onProblem = (what: string) => void processProblems.push(what);
+    apps.set(id, new ChaosApp({ id, env, onLogText, onProblem, shutdownTimeoutMs: SHUTDOWN_TIMEOUT_MS }));
   }
   await Promise.all([...apps.values()].map((app) => app.start()));
   const admin = new Redis(redis.url, { maxRetriesPerRequest: null, retryStrategy: () => 50 });
-  // It reconnects by itself; a fault that takes Redis away is no fault of this connection.
+  // It reconnects automatically. Errors are expected while a fault stops Redis.
   admin.on("error", () => {});
   const url = (port: number | undefined) => `http://127.0.0.1:${port}`;
   return {
@@ -102,7 +108,7 @@ export async function startWorld({ seed, deliveryAgeMaxMs, logsDir }: WorldOptio
     gatewayUrls: (["gateway-1", "gateway-2"] as const).map((id) => url(ports.get(id)?.port)),
     opsUrls: new Map([...ports].map(([id, { opsPort }]) => [id, url(opsPort)])),
     logs,
-    deaths,
+    processProblems,
     dispose: async () => {
       await Promise.all([...apps.values()].map((app) => app.crash()));
       admin.disconnect();
@@ -119,7 +125,7 @@ function portSettings(id: AppId, { port, opsPort }: { readonly port: number; rea
     : { WORKER_OPS_PORT: String(opsPort) };
 }
 
-/** Two publishers, each with an account of its own at the provider; the wire to it is this app's own. */
+/** Two publishers, each with its own account at the provider. The address is that of this app's proxy. */
 function writePublishers(path: string, providerPort: number): string {
   const lines = ACCOUNTS.map((account) => {
     const digest = createHash("sha256").update(CALLER_KEYS[account]).digest("hex");
@@ -133,7 +139,7 @@ function writePublishers(path: string, providerPort: number): string {
 function requireLink(links: ReadonlyMap<string, SocketProxy>, name: string): SocketProxy {
   const link = links.get(name);
   if (link === undefined) {
-    throw new RangeError(`there is no wire ${name}`);
+    throw new RangeError(`there is no link ${name}`);
   }
   return link;
 }

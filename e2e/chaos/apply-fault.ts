@@ -1,49 +1,49 @@
-/** How each fault begins, and how it ends. */
+/** How each fault begins and ends. */
 import { pause } from "@adrelay/testkit";
 import type { Redis } from "ioredis";
 import type { ChaosApp } from "./chaos-app.ts";
 import { APP_IDS, type AppId, type Fault, type RedisFault } from "./fault.ts";
-import type { World } from "./world.ts";
+import type { ChaosStack } from "./stack.ts";
 
-/** Begins a fault, lets it last, and ends it; resolves once all is as before, restarts included. */
-export async function inflict(world: World, fault: Fault, durationMs: number): Promise<void> {
+/** Begins a fault, waits, and ends it. Resolves when everything works again, also what has to be restarted. */
+export async function applyFault(stack: ChaosStack, fault: Fault, durationMs: number): Promise<void> {
   switch (fault.kind) {
     case "kill":
-      return whileDown(appOf(world, fault.app), (app) => app.crash(), durationMs);
+      return whileDown(appOf(stack, fault.app), (app) => app.crash(), durationMs);
     case "freeze": {
-      const app = appOf(world, fault.app);
+      const app = appOf(stack, fault.app);
       app.freeze();
       await pause(durationMs);
       return app.thaw();
     }
     case "rolling_restart":
-      return restartInTurn(world, fault.everyMs, durationMs);
+      return restartInTurn(stack, fault.everyMs, durationMs);
     case "clock_skew": {
-      const app = appOf(world, fault.app);
+      const app = appOf(stack, fault.app);
       await app.stop();
       await app.start(fault.skewMs);
       await pause(durationMs);
       return whileDown(app, (one) => one.stop(), 0);
     }
     case "redis":
-      return inflictOnRedis(world, fault.how, durationMs);
+      return applyToRedis(stack, fault.how, durationMs);
     case "link_cut":
-      return world.link(fault.app, fault.end).cut();
+      return stack.link(fault.app, fault.end).cut();
     case "link_swallow":
-      // The other end never comes back: only a new connection helps.
-      world.link(fault.app, fault.end).swallow();
+      // The other end stays silent forever: only a new connection helps.
+      stack.link(fault.app, fault.end).swallow();
       return pause(durationMs);
     case "link_delay": {
-      const link = world.link(fault.app, fault.end);
+      const link = stack.link(fault.app, fault.end);
       link.setReplyDelay(fault.delayMs);
       await pause(durationMs);
       return link.setReplyDelay(0);
     }
     case "provider": {
       const { accounts, how, share } = fault;
-      const setFault = (active: Parameters<World["provider"]["setFault"]>[1]) => {
+      const setFault = (active: Parameters<ChaosStack["provider"]["setFault"]>[1]) => {
         for (const account of accounts) {
-          world.provider.setFault(account, active);
+          stack.provider.setFault(account, active);
         }
       };
       setFault({ how, share });
@@ -55,8 +55,8 @@ export async function inflict(world: World, fault: Fault, durationMs: number): P
   }
 }
 
-function appOf(world: World, id: AppId): ChaosApp {
-  const app = world.apps.get(id);
+function appOf(stack: ChaosStack, id: AppId): ChaosApp {
+  const app = stack.apps.get(id);
   if (app === undefined) {
     throw new RangeError(`there is no app ${id}`);
   }
@@ -73,17 +73,21 @@ async function whileDown(
   await app.start();
 }
 
-/** Each in turn, the next one `everyMs` after the one before, or once that runs again. */
-async function restartInTurn(world: World, everyMs: number, durationMs: number): Promise<void> {
+/** Restarts one app after the other: every `everyMs`, or later if the app before doesn't run again yet. */
+async function restartInTurn(stack: ChaosStack, everyMs: number, durationMs: number): Promise<void> {
   const endsAtMs = performance.now() + durationMs;
   for (let turn = 0; performance.now() < endsAtMs; turn += 1) {
     const nextAtMs = performance.now() + everyMs;
-    await whileDown(appOf(world, APP_IDS[turn % APP_IDS.length] ?? "worker-1"), (app) => app.stop(), 0);
+    await whileDown(appOf(stack, APP_IDS[turn % APP_IDS.length] ?? "worker-1"), (app) => app.stop(), 0);
     await pause(Math.max(Math.min(nextAtMs, endsAtMs) - performance.now(), 0));
   }
 }
 
-async function inflictOnRedis({ redis, admin }: World, how: RedisFault, durationMs: number): Promise<void> {
+async function applyToRedis(
+  { redis, admin }: ChaosStack,
+  how: RedisFault,
+  durationMs: number,
+): Promise<void> {
   switch (how) {
     case "kill":
       await redis.crash();
@@ -98,7 +102,7 @@ async function inflictOnRedis({ redis, admin }: World, how: RedisFault, duration
       await pause(durationMs);
       return redis.thaw();
     case "readonly":
-      // A replica of nobody: it keeps its data and refuses writes.
+      // A replica without a reachable master keeps its data and refuses writes.
       return between(admin, ["REPLICAOF 127.0.0.1 1"], ["REPLICAOF NO ONE"], durationMs);
     case "oom":
       return between(admin, ["CONFIG SET maxmemory 1"], ["CONFIG SET maxmemory 0"], durationMs);

@@ -1,13 +1,15 @@
-/** What the publishers know: each ad response that they were given or asked about, and what they were told. */
+/**
+ * The publishers' own records: each ad response that they got or asked about, what they sent, and how it was answered.
+ */
 import type { Account } from "./fault.ts";
 
 export interface AdRecord {
   readonly id: string;
   readonly account: Account;
-  /** Where the id is from: a 200, a 201 or 202 of the provider, a fallback of the gateway, or thin air. */
+  /** Where the id comes from: a 200, a 201 or 202 of the provider, a fallback of the gateway, or made up. */
   readonly origin: "filled" | "unfilled" | "fallback" | "unknown";
-  /** Acknowledgments sent, whatever came of them. */
-  tries: number;
+  /** How many acknowledgments were sent, answered or not. */
+  sendCount: number;
   /** Hashes of all bodies that were sent for it. */
   readonly sent: Set<string>;
   /** Hashes of the bodies that got a 2xx. */
@@ -18,10 +20,10 @@ export interface AdRecord {
   readonly answers: Set<number>;
 }
 
-/** Keeps the records of all lanes, and whatever answers no caller should get. */
-export class LaneRecords {
+export class PublisherRecords {
   readonly ads = new Map<string, AdRecord>();
-  readonly faulty: string[] = [];
+  /** Answers that no caller may get. */
+  readonly unexpected: string[] = [];
   readonly counts = { injections: 0, acknowledgments: 0, unanswered: 0 };
 
   add(id: string, account: Account, origin: AdRecord["origin"]): AdRecord {
@@ -29,14 +31,14 @@ export class LaneRecords {
       id,
       account,
       origin,
-      tries: 0,
+      sendCount: 0,
       sent: new Set(),
       accepted: new Set(),
       ackIds: new Set(),
       answers: new Set(),
     };
     if (this.ads.has(id)) {
-      this.faulty.push(`${id} was given out twice`);
+      this.unexpected.push(`${id} was given to two callers`);
     }
     this.ads.set(id, record);
     return record;

@@ -1,4 +1,4 @@
-/** The counters against the states, of every replica and for each publisher. */
+/** Compares the counters in the metrics with the entries, for each publisher and on every replica. */
 
 import { acknowledgedOf, type LedgerEntry } from "@adrelay/store";
 import { type Samples, sumOf } from "@adrelay/testkit";
@@ -9,20 +9,20 @@ import { type Check, checkSums } from "./check.ts";
 
 type Sum = readonly [what: string, left: number, right: number];
 
-export function checkBooks({ ads, metrics }: Evidence): readonly Check[] {
+export function checkCounters({ ads, metrics }: Evidence): readonly Check[] {
   const [samples = new Map<string, number>()] = metrics.values();
   return [
     checkSums(
-      "states in metrics are the sum of look-ups",
+      "states in metrics are the sums of all look-ups",
       ACCOUNTS.flatMap((account) => stateSums(samples, account, ads)),
     ),
     checkSums(
-      "counters are what the entries tell",
+      "counters agree with the entries",
       ACCOUNTS.flatMap((account) => counterSums(samples, account, ads)),
     ),
-    { name: "the books balance in the end", looked: ACCOUNTS.length, broken: imbalancesOf(samples) },
+    { name: "the counters balance in the end", checked: ACCOUNTS.length, broken: imbalancesOf(samples) },
     checkReplicas(metrics),
-    checkSums("the queue holds dead letters alone", queueSums(samples)),
+    checkSums("the queue holds only dead letters", queueSums(samples)),
   ];
 }
 
@@ -45,7 +45,7 @@ function counterSums(samples: Samples, publisher: Account, ads: readonly AdEvide
   const isAccepted = (entry: LedgerEntry) => acknowledgedOf(entry) !== undefined;
   const isLate = (entry: LedgerEntry) => acknowledgedOf(entry)?.isLate ?? false;
   return [
-    // Only of an ad that ran is a deadline kept.
+    // Only ads that reached their caller have a deadline.
     [`${publisher} filled`, filled, count((entry) => entry.injection?.deadlineAtMs !== undefined)],
     [`${publisher} accepted`, total("accepted"), count(isAccepted)],
     [
@@ -54,7 +54,7 @@ function counterSums(samples: Samples, publisher: Account, ads: readonly AdEvide
       count((entry) => isAccepted(entry) && entry.injection === undefined),
     ],
     [`${publisher} late`, total("late"), count(isLate)],
-    // A late acknowledgment was missed before, and stays counted as such.
+    // A late acknowledgment was missed before, and stays counted as missed.
     [`${publisher} missed`, total("missed"), inState("missed") + count(isLate)],
     [`${publisher} delivered`, total("delivered"), inState("delivered")],
     [`${publisher} refused`, total("refused"), inState("refused")],
@@ -63,23 +63,23 @@ function counterSums(samples: Samples, publisher: Account, ads: readonly AdEvide
 
 const SHARED = /^(adrelay_acknowledgments|adrelay_injections_recorded_total|adrelay_queue_jobs)/;
 
-/** What comes from the ledger is the same on every replica. */
+/** Metrics that come from the ledger are the same on every replica. */
 function checkReplicas(metrics: Evidence["metrics"]): Check {
-  const told = [...metrics].map(([app, samples]) => {
+  const pages = [...metrics].map(([app, samples]) => {
     const lines = [...samples]
       .filter(([name]) => SHARED.test(name))
       .map(([name, value]) => `${name} ${value}`);
     return { app, text: lines.sort().join("\n") };
   });
-  const [first] = told;
-  const others = told.filter(({ text }) => text !== first?.text);
+  const [first] = pages;
+  const others = pages.filter(({ text }) => text !== first?.text);
   return {
-    name: "all replicas tell the same counts",
-    looked: told.length,
+    name: "all replicas show the same counts",
+    checked: pages.length,
     broken: others.map(({ app, text }) => {
       const known = new Set(first?.text.split("\n"));
       const different = text.split("\n").filter((line) => !known.has(line));
-      return `${app} tells other counts than ${first?.app}: ${different.join(", ")}`;
+      return `${app} shows other counts than ${first?.app}: ${different.join(", ")}`;
     }),
   };
 }

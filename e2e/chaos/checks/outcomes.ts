@@ -1,0 +1,98 @@
+/** How each acknowledgment and each ad ended. */
+import type { AdEvidence, Evidence } from "../evidence.ts";
+import type { LogWatch } from "../log-watch.ts";
+import { ruleFor } from "../provider-records.ts";
+import { type Check, checkAds } from "./check.ts";
+
+const isAccepted = ({ publisherRecord }: AdEvidence) =>
+  publisherRecord !== undefined && publisherRecord.accepted.size > 0;
+
+export function checkOutcomes({ ads }: Evidence, { untracked }: LogWatch): readonly Check[] {
+  return [
+    checkAds("each accepted acknowledgment has ended", ads, isAccepted, endFault),
+    checkAds("exactly what the provider counted is delivered", ads, isDeliveredOrCounted, deliveryFault),
+    checkAds("at most one text per id is accepted", ads, isAccepted, ({ publisherRecord }) =>
+      (publisherRecord?.accepted.size ?? 0) > 1 || (publisherRecord?.ackIds.size ?? 0) > 1
+        ? `accepted ${publisherRecord?.accepted.size} texts with ${publisherRecord?.ackIds.size} ids`
+        : undefined,
+    ),
+    checkAds(
+      "look-ups agree with the ledger",
+      ads,
+      ({ entry, view }) => (entry ?? view) !== undefined,
+      lookUpFault,
+    ),
+    checkAds("each ad never acknowledged is missed", ads, isNeverAcknowledged, (ad) =>
+      missedFault(ad, untracked),
+    ),
+    checkAds(
+      "each missed ad was never acknowledged",
+      ads,
+      ({ entry }) => entry?.state === "missed",
+      ({ publisherRecord }) =>
+        (publisherRecord?.sendCount ?? 0) > 0
+          ? `acknowledged, answers ${[...(publisherRecord?.answers ?? [])].join(", ")}`
+          : undefined,
+    ),
+    checkAds("each injection without a record has its log line", ads, isUnknown, (ad) =>
+      unknownFault(ad, untracked),
+    ),
+  ];
+}
+
+function endFault({ id, entry }: AdEvidence): string | undefined {
+  const rule = ruleFor(id);
+  switch (entry?.state) {
+    case "delivered":
+      return rule.kind === "count" ? undefined : "delivered, although the provider never counts it";
+    case "refused":
+      return rule.kind === "refuse" ? undefined : "refused, although the provider never refuses it";
+    case "dead":
+      return rule.kind === "reject" && entry.death.reason === `http_${rule.status}`
+        ? undefined
+        : `dead because of ${entry.death.reason ?? "nothing"}`;
+    default:
+      return `accepted, but ${entry?.state ?? "unknown to the ledger"}`;
+  }
+}
+
+const isDeliveredOrCounted = ({ entry, isCounted }: AdEvidence) => entry?.state === "delivered" || isCounted;
+
+function deliveryFault({ entry, isCounted }: AdEvidence): string | undefined {
+  return entry?.state === "delivered" && isCounted
+    ? undefined
+    : `${isCounted ? "counted" : "not counted"} by the provider, ${entry?.state ?? "unknown"} in the ledger`;
+}
+
+function lookUpFault({ entry, view, posts }: AdEvidence): string | undefined {
+  if (view?.state !== entry?.state) {
+    return `looked up as ${String(view?.state)}, ${entry?.state} in the ledger`;
+  }
+  const key = posts[0]?.idempotencyKey;
+  return key === undefined || key === view?.ackId
+    ? undefined
+    : `posted as ${key}, looked up as ${String(view?.ackId)}`;
+}
+
+const isNeverAcknowledged = ({ publisherRecord }: AdEvidence) =>
+  publisherRecord?.origin === "filled" && publisherRecord.sendCount === 0;
+
+/**
+ * An injection that is answered while Redis doesn't answer has no entry, and a log line says so. Its write may
+ * still have reached Redis. Then it is missed, as it should be.
+ */
+function missedFault({ id, entry }: AdEvidence, untracked: ReadonlySet<string>): string | undefined {
+  return entry?.state === "missed" || (entry === undefined && untracked.has(id))
+    ? undefined
+    : (entry?.state ?? "unknown to the ledger, without a log line that says so");
+}
+
+const isUnknown = ({ entry, publisherRecord }: AdEvidence) =>
+  entry !== undefined && entry.injection === undefined && publisherRecord?.origin !== "unknown";
+
+/** An entry may lack its injection only if a log line says that the injection was not recorded. */
+function unknownFault({ id }: AdEvidence, untracked: ReadonlySet<string>): string | undefined {
+  return untracked.has(id)
+    ? undefined
+    : "acknowledged as unknown, although no log line says that its injection was not recorded";
+}

@@ -1,0 +1,56 @@
+/** Processes, logs, scrapes, callers, and what is left in Redis. */
+import { dumpRedis, relayCaller, unknownId } from "@adrelay/testkit";
+import type { Evidence } from "../evidence.ts";
+import { CANARY } from "../log-watch.ts";
+import type { PublisherRecords } from "../publisher-records.ts";
+import type { Scraper } from "../scraper.ts";
+import { CALLER_KEYS, type ChaosStack } from "../stack.ts";
+import type { Check } from "./check.ts";
+
+export async function checkSystem(
+  stack: ChaosStack,
+  { ads }: Evidence,
+  { records, scraper }: { readonly records: PublisherRecords; readonly scraper: Scraper },
+): Promise<readonly Check[]> {
+  const { logs, processProblems, apps } = stack;
+  const { injections, acknowledgments } = records.counts;
+  return [
+    {
+      name: "no caller gets an unexpected answer",
+      checked: injections + acknowledgments,
+      broken: records.unexpected,
+    },
+    { name: "the counters balance in every scrape", checked: scraper.answered, broken: scraper.broken },
+    { name: "no process ends on its own or stops late", checked: apps.size, broken: processProblems },
+    { name: "no log line reports a bug", checked: logs.lines, broken: logs.bugs },
+    { name: "no log line contains a user's text", checked: logs.lines, broken: logs.leaks },
+    await checkGatewaysAccept(stack),
+    await checkRedisTexts(stack, ads.filter(({ entry }) => entry?.state === "dead").length),
+  ];
+}
+
+/** Runs after the counters were read, because it changes them. */
+async function checkGatewaysAccept({ gatewayUrls }: ChaosStack): Promise<Check> {
+  const answers = await Promise.all(
+    gatewayUrls.map(async (url) => {
+      const answer = await relayCaller(url, CALLER_KEYS.acme).acknowledge(unknownId(), "a last text", {
+        // This check is about the gateway, so it doesn't wait for the provider.
+        headers: { Prefer: "respond-async" },
+      });
+      return `${url} answers ${answer.status} ${answer.text}`;
+    }),
+  );
+  const broken = answers.filter((answer) => !/ answers 20[01] /.test(answer));
+  return { name: "each gateway accepts acknowledgments in the end", checked: answers.length, broken };
+}
+
+/** The only texts of users that may be left in Redis are those in the jobs of dead letters, one job for each. */
+async function checkRedisTexts({ redis }: ChaosStack, dead: number): Promise<Check> {
+  const keys = (await dumpRedis(redis.url)).split("\n");
+  const withText = keys.filter((line) => line.includes(CANARY));
+  const broken =
+    withText.length > dead
+      ? [`${withText.length} keys contain texts of users, but there are ${dead} dead letters`]
+      : [];
+  return { name: "Redis keeps only the texts of dead letters", checked: keys.length, broken };
+}
