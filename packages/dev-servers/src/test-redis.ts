@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { describeTried, findRedisServer } from "./find-redis.ts";
+import type { PinnedWay } from "./pinned-servers.ts";
 import { freeLanePort } from "./ports.ts";
 import { describeServer, type RedisServer } from "./redis-server.ts";
 import { startRedis } from "./start-redis.ts";
@@ -30,10 +31,16 @@ export type TestRedisKind = "docker" | "local";
 const KIND_VARIABLE = "ADRELAY_TEST_REDIS";
 const SERVER_VARIABLE = "ADRELAY_REDIS_SERVER";
 
-/** Starts a Redis, locally or in a container: see `chooseTestRedis`. The arguments are those of redis-server. */
-export async function startTestRedis(extraArgs: readonly string[] = []): Promise<TestRedis> {
-  if ((await chooseTestRedis(process.env)) === "local") {
-    return startLocalTestRedis(extraArgs);
+/**
+ * Starts a Redis, locally or in a container: see `chooseTestRedis`. The arguments are those of redis-server. The default
+ * environment is this process's.
+ */
+export async function startTestRedis(
+  extraArgs: readonly string[] = [],
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<TestRedis> {
+  if ((await chooseTestRedis(env)) === "local") {
+    return startLocalTestRedis(extraArgs, env);
   }
   // Loaded only here: the Docker client takes longer to load than a local Redis to start.
   const { startDockerTestRedis } = await import("./docker-test-redis.ts");
@@ -107,6 +114,25 @@ export async function provideRedis(say: (line: string) => void): Promise<boolean
   return true;
 }
 
+/** An environment in which each test's Redis is a certain pinned server; or why this machine can't have that server. */
+export type PinnedTestEnv =
+  | { readonly kind: "ready"; readonly env: NodeJS.ProcessEnv }
+  | { readonly kind: "not_here"; readonly why: string };
+
+/** Finds or fetches a pinned server, so that tests can run on it whatever this run uses otherwise. */
+export async function pinnedTestEnv(way: PinnedWay, log: (line: string) => void): Promise<PinnedTestEnv> {
+  const env = { ...process.env, [KIND_VARIABLE]: "local", [SERVER_VARIABLE]: way };
+  const server = await findRedisServer({ log, env });
+  return server.kind === "none"
+    ? { kind: "not_here", why: server.tried.map(({ why }) => why).join("; ") }
+    : { kind: "ready", env };
+}
+
+/** Whether `provideRedis` has chosen this pinned server for the whole run. */
+export function isProvided(way: PinnedWay): boolean {
+  return process.env[KIND_VARIABLE] === "local" && process.env[SERVER_VARIABLE] === way;
+}
+
 /** The way that finds this server again. What apt-get installed is on PATH now; apt would install it once more. */
 function wayAgain(server: RedisServer): string {
   if (server.kind === "docker") {
@@ -121,8 +147,8 @@ class RedisMissingError extends Error {
 }
 
 /** A server process of this machine, with its data in a temporary folder. */
-async function startLocalTestRedis(extraArgs: readonly string[]): Promise<TestRedis> {
-  const server = await findRedisServer({ log: () => {} });
+async function startLocalTestRedis(extraArgs: readonly string[], env: NodeJS.ProcessEnv): Promise<TestRedis> {
+  const server = await findRedisServer({ log: () => {}, env });
   if (server.kind === "none") {
     throw new RedisMissingError(`tests need a Redis:\n${describeTried(server)}`);
   }
