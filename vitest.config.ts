@@ -4,12 +4,23 @@ import { defineConfig } from "vitest/config";
 /** Vitest's default leaves one core free: on two cores only one worker. But the tests wait more than they compute. */
 const maxWorkers = Math.max(2, availableParallelism() - 1);
 
+const integration = { testTimeout: 60_000, hookTimeout: 60_000, maxWorkers };
 const e2e = { testTimeout: 120_000, hookTimeout: 120_000 };
 
 /** End-to-end tests that must run alone: they check tight times, or they disturb everything around them. */
 const ALONE = ["breaker", "chaos", "kill", "long-outage", "outage", "regressions", "shutdown"].map(
   (name) => `e2e/${name}.test.ts`,
 );
+
+/** The store on the oldest and on the newest supported Redis. `embedded` is the newest one. */
+const storeOn = (way: "oldest" | "embedded") => ({
+  test: {
+    name: `store-${way}`,
+    include: ["packages/store/test/**/*.test.ts"],
+    env: { ADRELAY_REDIS_SERVER: way, ADRELAY_TEST_REDIS: "local" },
+    ...integration,
+  },
+});
 
 export default defineConfig({
   test: {
@@ -31,11 +42,11 @@ export default defineConfig({
         test: {
           name: "integration",
           include: ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts", "deploy/**/*.test.ts"],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-          maxWorkers,
+          ...integration,
         },
       },
+      storeOn("oldest"),
+      storeOn("embedded"),
       {
         // They mostly wait: for processes to start, for locks of killed workers to expire.
         test: {

@@ -1,6 +1,12 @@
 /** `npm test`: every check, with a real Redis and Prometheus. The last line counts what passed and what failed. */
 import { fileURLToPath } from "node:url";
-import { providePrometheus, provideRedis, stopDescendants } from "@adrelay/dev-servers";
+import {
+  isProvided,
+  pinnedTestEnv,
+  providePrometheus,
+  provideRedis,
+  stopDescendants,
+} from "@adrelay/dev-servers";
 import { optionsOrExit, TEST_COMMAND, type TestOptions } from "./bootstrap/command-line.mjs";
 import { type Check, planChecks, runCheck } from "./test/checks.ts";
 import { addTallies, formatTally, NOTHING, type Tally } from "./test/outcome.ts";
@@ -40,6 +46,17 @@ async function runOne(
   if (check.needsRedis && !hasRedis) {
     say(`=== ${check.name}: not run, because there is no Redis`);
     return { ...NOTHING, failed: 1 };
+  }
+  if (check.kind === "tests" && check.server !== undefined) {
+    if (isProvided(check.server)) {
+      say(`=== ${check.name}: done, because the integration tests ran on that server`);
+      return NOTHING;
+    }
+    const pinned = await unlessStopped(pinnedTestEnv(check.server, say));
+    if (pinned.kind === "not_here") {
+      say(`=== ${check.name}: skipped, because that server can't be had here: ${pinned.why}`);
+      return { ...NOTHING, skipped: 1 };
+    }
   }
   const startedMs = performance.now();
   const { tally, remark } = await unlessStopped(runCheck(check, ROOT));

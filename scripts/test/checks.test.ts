@@ -9,7 +9,16 @@ function planned(...args: string[]): readonly string[] {
 
 describe("what a run consists of", () => {
   it("is everything, in order, without options", () => {
-    expect(planned()).toEqual(["biome ci", "tsc", "knip", "unit tests", "integration tests", "e2e tests"]);
+    expect(planned()).toEqual([
+      "biome ci",
+      "tsc",
+      "knip",
+      "unit tests",
+      "integration tests",
+      "store tests on Redis 6.2",
+      "store tests on Valkey 9.1",
+      "e2e tests",
+    ]);
   });
 
   it("is one stage with --only", () => {

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PINNED_SERVERS, type PinnedWay } from "@adrelay/dev-servers";
 import type { TestStage } from "../bootstrap/command-line.mjs";
 import { judgeVitestRun, type Verdict } from "./outcome.ts";
 
@@ -18,6 +19,8 @@ export type Check = {
       readonly projects: readonly string[];
       readonly filters: readonly string[];
       readonly mayBeEmpty: boolean;
+      /** The server that its projects run on; undefined if that is the server of this run. */
+      readonly server?: PinnedWay;
     }
 );
 
@@ -36,6 +39,12 @@ export function planChecks({ stages, filters }: Selection): readonly Check[] {
     // There are always unit tests. If none is found, the run is broken.
     { ...testCheck("unit", filters), needsRedis: false, mayBeEmpty: hasFilters },
     testCheck("integration", filters),
+    ...PINNED_SERVERS.map(({ way, title }) => ({
+      ...testCheck("integration", filters),
+      name: `store tests on ${title}`,
+      projects: [`store-${way}`],
+      server: way,
+    })),
     testCheck("e2e", filters),
   ];
   return plan.filter(({ of }) => stages.includes(of));

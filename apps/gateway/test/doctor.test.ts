@@ -102,6 +102,7 @@ test("a healthy relay passes all checks of Redis and its processes", async () =>
     ({ name, status }) => status !== "ok" && !name.startsWith("provider:"),
   );
   expect(bad).toEqual([]);
+  expect(checks.get("redis")?.detail).toMatch(/^(Redis|Valkey) \d+\.\d+\.\d+, answers in \d+ ms$/);
   expect(checks.get("redis_append_only_file")?.detail).toContain("always");
 });
 

@@ -1,6 +1,6 @@
 /** Finds a Redis server that this machine can run, or fetches one. */
 import { fileURLToPath } from "node:url";
-import { findEmbedded } from "./embedded-valkey.ts";
+import { findPinned } from "./pinned-servers.ts";
 import { executablesOnPath, installDebianPackage, runCommand } from "./programs.ts";
 import {
   type Attempt,
@@ -18,17 +18,22 @@ export type FoundServer =
 
 /** Where this checkout keeps a fetched server. */
 const CACHE_DIR = fileURLToPath(new URL("../../../.adrelay/redis-server", import.meta.url));
-/** Allows only one way: path, embedded, docker or apt. */
+/** Allows only one way: path, embedded, docker, apt or oldest. */
 const FORCE_VARIABLE = "ADRELAY_REDIS_SERVER";
 
-type Way = "path" | "embedded" | "docker" | "apt";
+type FindServer = (context: SearchContext) => Promise<Attempt>;
 
 /** The ways that need no root and leave nothing outside the checkout come first. */
-const WAYS: Readonly<Record<Way, (context: SearchContext) => Promise<Attempt>>> = {
+const SEARCHED_WAYS: Readonly<Record<string, FindServer>> = {
   path: ({ env }) => findOnPath(env, "path"),
-  embedded: findEmbedded,
+  embedded: (context) => findPinned("embedded", context),
   docker: findDocker,
   apt: findWithApt,
+};
+/** These are used only if ADRELAY_REDIS_SERVER names them. */
+const FORCED_WAYS: Readonly<Record<string, FindServer>> = {
+  ...SEARCHED_WAYS,
+  oldest: (context) => findPinned("oldest", context),
 };
 
 /**
@@ -41,9 +46,12 @@ export async function findRedisServer({
   env = process.env,
 }: FindRedisOptions): Promise<FoundServer> {
   const forced = env[FORCE_VARIABLE] ?? "";
-  const ways = Object.entries(WAYS).filter(([name]) => forced === "" || name === forced);
+  const ways =
+    forced === ""
+      ? Object.entries(SEARCHED_WAYS)
+      : Object.entries(FORCED_WAYS).filter(([name]) => name === forced);
   if (ways.length === 0) {
-    const why = `${FORCE_VARIABLE} must be one of ${Object.keys(WAYS).join(", ")}`;
+    const why = `${FORCE_VARIABLE} must be one of ${Object.keys(FORCED_WAYS).join(", ")}`;
     return { kind: "none", tried: [{ what: forced, why }] };
   }
   const tried: { what: string; why: string }[] = [];

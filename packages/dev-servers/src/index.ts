@@ -1,6 +1,7 @@
 /** Redis and Prometheus for tests, for benchmarks and for `npm start`: found or fetched, without root, and run. */
 export { describeTried, findRedisServer } from "./find-redis.ts";
 export type { TestRedis } from "./local-test-redis.ts";
+export { PINNED_SERVERS, type PinnedWay } from "./pinned-servers.ts";
 export { freeLanePort, freePort } from "./ports.ts";
 export { listProcesses, selectDescendants, stopDescendants } from "./process-tree.ts";
 export {
@@ -20,6 +21,8 @@ export { describeServer, type RedisServer } from "./redis-server.ts";
 export { type StartRedisOptions, startRedis } from "./start-redis.ts";
 export {
   chooseTestRedis,
+  isProvided,
+  pinnedTestEnv,
   provideRedis,
   startTestRedis,
   type TestRedisKind,

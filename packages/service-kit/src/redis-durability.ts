@@ -14,8 +14,10 @@ export const DURABILITY_MODES = ["require", "strict", "warn"] as const;
 /** The values of REDIS_DURABILITY: what is demanded of Redis, and whether a fault is only logged. */
 type DurabilityMode = (typeof DURABILITY_MODES)[number];
 
-/** What Redis reports with INFO about its durability and memory. */
+/** What Redis reports with INFO about its version, durability and memory. */
 export interface RedisInfo {
+  /** Such as "Redis 6.2.5" or "Valkey 9.1.2", for people. */
+  readonly version: string;
   readonly isAofOn: boolean;
   readonly evictionPolicy: string | undefined;
   readonly usedBytes: number;
@@ -26,7 +28,10 @@ export interface RedisInfo {
 /** Reads what INFO reports. Unlike CONFIG, managed services allow it. */
 export async function loadRedisInfo(redis: Redis): Promise<RedisInfo> {
   const info = await redis.info();
+  // Valkey reports the version of Redis that it is compatible with as well.
+  const valkey = infoField(info, "valkey_version");
   return {
+    version: valkey === undefined ? `Redis ${infoField(info, "redis_version")}` : `Valkey ${valkey}`,
     isAofOn: infoField(info, "aof_enabled") === "1",
     evictionPolicy: infoField(info, "maxmemory_policy"),
     usedBytes: Number(infoField(info, "used_memory") ?? 0),

@@ -93,7 +93,7 @@ test("a worker whose fetches fail waits between them, and gets jobs later", asyn
   const { queue, enqueue, work, errors } = setup();
   const ran = Promise.withResolvers<void>();
   await enqueue(newJob(), "hash");
-  await redis.config("SET", "min-replicas-to-write", "1");
+  await redis.replicaof("127.0.0.1", 1);
   try {
     work(async () => {
       ran.resolve();
@@ -103,7 +103,7 @@ test("a worker whose fetches fail waits between them, and gets jobs later", asyn
     await pause(1000);
     expect(errors.length).toBeLessThan(10);
   } finally {
-    await redis.config("SET", "min-replicas-to-write", "0");
+    await redis.replicaof("NO", "ONE");
   }
   await ran.promise;
   await eventually(async () => expect(await queue.depths()).toEqual(NO_JOBS));

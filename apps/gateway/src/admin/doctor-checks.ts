@@ -21,7 +21,7 @@ export async function checkRedis(redis: Redis): Promise<DoctorCheck[]> {
   const tookMs = Math.round(performance.now() - startedAtMs);
   const [info, syncPolicy] = await Promise.all([loadRedisInfo(redis), loadSyncPolicy(redis)]);
   return [
-    { name: "redis", status: "ok", detail: `answers in ${tookMs} ms` },
+    { name: "redis", status: "ok", detail: `${info.version}, answers in ${tookMs} ms` },
     checkAppendOnlyFile(info, syncPolicy),
     checkEviction(info),
     checkMemory(info),
