@@ -7,12 +7,10 @@ export {
   type CircuitPhase,
   type CircuitReason,
   decideCircuit,
-  HOLD_MAX_MS,
   judgeProvider,
   type ProviderHealth,
 } from "./circuit-breaker.ts";
 export {
-  type AttemptCode,
   type CallFailure,
   classifyDelivery,
   DEAD_REASON_TEXTS,
@@ -21,9 +19,7 @@ export {
   type DeliveryOutcome,
   outcomeLabelOf,
   type ProviderReply,
-  parseRetryAfterMs,
   publicErrorOf,
-  RETRY_AFTER_MAX_MS,
 } from "./delivery.ts";
 export {
   decideIntake,
@@ -33,16 +29,11 @@ export {
   type EntryEvent,
   type EntryState,
   type IntakeDecision,
-  type IntakeQuestion,
-  isTerminal,
-  type KnownEntry,
-  type Transition,
 } from "./entry-states.ts";
 export {
   classifyInjection,
-  FALLBACK_REASONS,
   type FallbackReason,
   type InjectionVerdict,
 } from "./injection.ts";
-export { JITTER_SHARE, planRetry, type RetryPlan, type RetryQuestion, SLOW_RETRY_MS } from "./plan-retry.ts";
-export { type RedisErrorKind, redisErrorKind } from "./redis-error-kind.ts";
+export { planRetry } from "./plan-retry.ts";
+export { redisErrorKind } from "./redis-error-kind.ts";

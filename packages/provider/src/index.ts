@@ -1,7 +1,5 @@
 /** How ad services are called: the HTTP client, the publishers and their provider accounts. */
 export {
-  type AcknowledgeCall,
-  type ProviderCall,
   ProviderClient,
   type RawReply,
   type RunningCall,
@@ -12,9 +10,6 @@ export {
   loadPublishers,
   type ProviderAccount,
   type ProviderGroup,
-  type ProviderSettings,
   type Publisher,
-  type PublisherSources,
-  type PublishersResult,
   publisherSources,
 } from "./publishers.ts";

@@ -8,12 +8,10 @@ export {
   createApp,
   type FinishedRequest,
   HttpServer,
-  type ListenOptions,
   startHttpServer,
 } from "./http-server.ts";
 export {
   answerErrors,
-  type BodyResult,
   type JsonObject,
   makeReadBody,
   methodNotAllowed,
@@ -25,16 +23,14 @@ export {
 } from "./json-http.ts";
 export {
   CannotStartError,
-  type Heartbeat,
   Lifecycle,
   Periodic,
   PeriodicHeartbeat,
-  type StopStep,
 } from "./lifecycle.ts";
-export { createLogger, LOG_LEVELS, type LogLevel } from "./logger.ts";
+export { createLogger } from "./logger.ts";
 export { createHistogramWithExemplars, createRegistry, exemplarOf } from "./metrics.ts";
 export { openTracing } from "./open-tracing.ts";
-export { createOpsApp, type OpsOptions, type ReadinessCheck } from "./ops-app.ts";
+export { createOpsApp } from "./ops-app.ts";
 export { connectRedis, type RedisRole } from "./redis.ts";
 export {
   DurabilityGuard,
@@ -47,7 +43,6 @@ export {
 export {
   addToRequestLog,
   headerOf,
-  type RequestContext,
   type RequestLogFields,
   requestContextOf,
   requestIdOf,
@@ -73,7 +68,5 @@ export {
 export {
   NO_TRACING,
   type Span,
-  type SpanAttributes,
-  type SpanOptions,
   type Tracing,
 } from "./tracing.ts";
