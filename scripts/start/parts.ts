@@ -1,4 +1,4 @@
-/** The processes of the local stack. Each is kept running: if it ends, it is started again. */
+/** The processes of the local stack: the apps, and a Redis if none is given. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createWriteStream, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,14 +10,7 @@ import {
   type RedisServer,
   startRedis,
 } from "@adrelay/dev-servers";
-
-/** One process of the stack. */
-export interface Part {
-  readonly name: string;
-  pid(): number;
-  /** Sends SIGTERM, later SIGKILL. Resolves once the process has ended. It is not started again. */
-  stop(): Promise<void>;
-}
+import { KeptProcess, type RunningProcess } from "./kept-process.ts";
 
 export interface PartOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -37,14 +30,12 @@ export interface AppPartOptions extends PartOptions {
 }
 
 const STOP_TIMEOUT_MS = 30_000;
-const RESTART_DELAY_MS = 500;
-const RESTART_DELAY_MAX_MS = 10_000;
-/** If a part ends after at least this time, the delay begins at its lowest value again. */
-const STABLE_MS = 30_000;
 
 /** Starts an app and waits until it reports that it listens. Rejects with a PartError if it ends before. */
-export async function startApp(options: AppPartOptions): Promise<Part> {
-  return keepRunning({ ...options, name: options.app, launch: () => launchApp(options) });
+export async function startApp(options: AppPartOptions): Promise<KeptProcess> {
+  const part = new KeptProcess({ ...options, name: options.app, launch: () => launchApp(options) });
+  await part.start();
+  return part;
 }
 
 export interface RedisPartOptions extends PartOptions {
@@ -55,7 +46,7 @@ export interface RedisPartOptions extends PartOptions {
 const WAY_FILE = "server-kind";
 
 /** Starts a Redis that keeps its data, on a free port that it also keeps. Rejects with a PartError or a RedisStartError. */
-export async function startOwnRedis(options: RedisPartOptions): Promise<Part & { readonly url: string }> {
+export async function startOwnRedis(options: RedisPartOptions): Promise<{ part: KeptProcess; url: string }> {
   const { env, dataDir: dir, say } = options;
   const wayFile = join(dir, WAY_FILE);
   const server = await findRedisServer({ env: { ...rememberedWay(wayFile), ...env }, log: say });
@@ -74,9 +65,10 @@ export async function startOwnRedis(options: RedisPartOptions): Promise<Part & {
     const ended = redis.exited.then(({ code, signal }) => describeEnd(code, signal));
     return { pid: redis.pid, ended, stop: () => redis.stop() };
   };
-  const part = await keepRunning({ ...options, name: "redis", launch });
+  const part = new KeptProcess({ ...options, name: "redis", launch });
+  await part.start();
   say(`redis runs at ${url}: ${describeServer(server)}, data in ${dir}`);
-  return { ...part, url };
+  return { part, url };
 }
 
 function wayOf(server: RedisServer): string {
@@ -93,68 +85,6 @@ function wayOf(server: RedisServer): string {
 function rememberedWay(file: string): NodeJS.ProcessEnv {
   const way = existsSync(file) ? readFileSync(file, "utf8").trim() : "";
   return way === "embedded" || way === "docker" ? { ADRELAY_REDIS_SERVER: way } : {};
-}
-
-interface RunningProcess {
-  readonly pid: number;
-  /** Resolves once it has ended, to how it ended. */
-  readonly ended: Promise<string>;
-  stop(): Promise<void>;
-}
-
-interface KeptOptions extends Pick<PartOptions, "say" | "onRestarted"> {
-  readonly name: string;
-  readonly launch: () => Promise<RunningProcess>;
-}
-
-/** Launches a process, and again each time it ends, with a growing delay. Rejects only if the first launch does. */
-async function keepRunning({ name, launch, say, onRestarted }: KeptOptions): Promise<Part> {
-  let isStopping = false;
-  let delayMs = RESTART_DELAY_MS;
-  let launching = launch();
-  let running = await launching;
-  const restartLater = () => {
-    setTimeout(() => void restart(), delayMs);
-    delayMs = Math.min(delayMs * 2, RESTART_DELAY_MAX_MS);
-  };
-  const watch = ({ ended }: RunningProcess) => {
-    const startedAtMs = performance.now();
-    void ended.then((how) => {
-      if (!isStopping) {
-        delayMs = performance.now() - startedAtMs > STABLE_MS ? RESTART_DELAY_MS : delayMs;
-        say(`${name} ended (${how}); starting it again`);
-        restartLater();
-      }
-    });
-  };
-  const restart = async (): Promise<void> => {
-    if (isStopping) {
-      return;
-    }
-    try {
-      launching = launch();
-      running = await launching;
-      watch(running);
-      onRestarted();
-      say(`${name} runs again (pid ${running.pid})`);
-    } catch (error) {
-      say(error instanceof Error ? error.message : String(error));
-      restartLater();
-    }
-  };
-  watch(running);
-  return {
-    name,
-    pid: () => running.pid,
-    stop: async () => {
-      isStopping = true;
-      // A launch that is under way must not leave a process behind.
-      await launching.then(
-        (launched) => launched.stop(),
-        () => {},
-      );
-    },
-  };
 }
 
 function launchApp({ app, env, logFile }: AppPartOptions): Promise<RunningProcess> {

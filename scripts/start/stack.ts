@@ -5,7 +5,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type LocalKeys, loadLocalKeys, type RunFile, writeRunFile } from "./home.ts";
-import { type Part, PartError, type PartOptions, startApp, startOwnRedis } from "./parts.ts";
+import type { KeptProcess } from "./kept-process.ts";
+import { PartError, type PartOptions, startApp, startOwnRedis } from "./parts.ts";
 import { absentRedis, equalPorts, settingFaults, takenPorts, type WantedPort } from "./preflight.ts";
 
 export interface StackOptions {
@@ -41,11 +42,11 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   if (hindrances.length > 0) {
     throw new PartError(hindrances.join("\n"));
   }
-  const parts: Part[] = [];
-  const stop = async () => {
-    for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
-      await part.stop();
-    }
+  const parts: KeptProcess[] = [];
+  let stopping: Promise<void> | undefined;
+  const stop = () => {
+    stopping ??= stopInReverse(parts);
+    return stopping;
   };
   const runFile = join(home, "run.json");
   let save = () => {};
@@ -59,7 +60,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       signal.throwIfAborted();
       const logFile = join(home, "logs", `${app}.log`);
       parts.push(await startApp({ app, env: settings, logFile, ...kept }));
-      say(`${app} runs (pid ${parts.at(-1)?.pid()}), log in ${logFile}`);
+      say(`${app} runs (pid ${parts.at(-1)?.pid}), log in ${logFile}`);
     }
     await waitUntilReady(run(), signal);
     save();
@@ -67,6 +68,12 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   } catch (error) {
     await stop();
     throw error;
+  }
+}
+
+async function stopInReverse(parts: readonly KeptProcess[]): Promise<void> {
+  for (const part of parts.toReversed()) {
+    await part.stop();
   }
 }
 
@@ -96,9 +103,9 @@ function wantedPorts(env: NodeJS.ProcessEnv, gatewayPort: number | undefined): P
   };
 }
 
-async function addOwnRedis(parts: Part[], home: string, options: PartOptions): Promise<string> {
+async function addOwnRedis(parts: KeptProcess[], home: string, options: PartOptions): Promise<string> {
   const redis = await startOwnRedis({ ...options, dataDir: join(home, "redis") });
-  parts.push(redis);
+  parts.push(redis.part);
   return redis.url;
 }
 
@@ -137,10 +144,10 @@ function describeRun(stack: {
   ports: Ports;
   redisUrl: string;
   settings: NodeJS.ProcessEnv;
-  parts: Part[];
+  parts: KeptProcess[];
 }): RunFile {
   const { ports, redisUrl, settings, parts } = stack;
-  const pids = Object.fromEntries(parts.map((part) => [part.name, part.pid()]));
+  const pids = Object.fromEntries(parts.map((part) => [part.name, part.pid]));
   return {
     gateway: urlOf(ports.gateway),
     gatewayOps: urlOf(ports.gatewayOps),

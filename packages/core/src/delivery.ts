@@ -68,7 +68,7 @@ export const DEAD_REASON_TEXTS: Readonly<Record<DeadReason, string>> = {
 };
 
 /** Short stable name of an attempt's outcome: `ok`, `http_503`, `timeout` … */
-export type AttemptCode = string;
+type AttemptCode = string;
 
 /** Classifies one reply. Total: every status and every failure has a class. */
 export function classifyDelivery(reply: ProviderReply, nowMs: number): DeliveryOutcome {

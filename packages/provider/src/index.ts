@@ -1,8 +1,6 @@
 /** How ad services are called: the HTTP client, the publishers and their provider accounts. */
 export {
-  type AcknowledgeCall,
   outcomeLabelOf,
-  type ProviderCall,
   ProviderClient,
   type RawReply,
   type RunningCall,
@@ -13,9 +11,6 @@ export {
   loadPublishers,
   type ProviderAccount,
   type ProviderGroup,
-  type ProviderSettings,
   type Publisher,
-  type PublisherSources,
-  type PublishersResult,
   publisherSources,
 } from "./publishers.ts";

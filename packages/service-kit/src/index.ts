@@ -23,8 +23,6 @@ export {
   type FinishedRequest,
   HttpServer,
   headerOf,
-  type ListenOptions,
-  type RequestContext,
   type RequestLogFields,
   requestContextOf,
   requestIdOf,
@@ -33,16 +31,14 @@ export {
 } from "./http-server.ts";
 export {
   CannotStartError,
-  type Heartbeat,
   Lifecycle,
   Periodic,
   PeriodicHeartbeat,
-  type StopStep,
 } from "./lifecycle.ts";
-export { createLogger, LOG_LEVELS, type LogLevel } from "./logger.ts";
+export { createLogger } from "./logger.ts";
 export { createHistogramWithExemplars, createRegistry } from "./metrics.ts";
 export { openTracing } from "./open-tracing.ts";
-export { createOpsApp, type OpsOptions, type ReadinessCheck } from "./ops-app.ts";
+export { createOpsApp } from "./ops-app.ts";
 export { connectRedis, type RedisRole } from "./redis.ts";
 export {
   DurabilityGuard,
@@ -73,7 +69,5 @@ export {
   exemplarOf,
   NO_TRACING,
   type Span,
-  type SpanAttributes,
-  type SpanOptions,
   type Tracing,
 } from "./tracing.ts";

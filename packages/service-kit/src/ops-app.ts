@@ -8,7 +8,7 @@ import { assignRequestId } from "./http-server.ts";
 import { renderMetrics } from "./metrics.ts";
 
 /** A dependency that `/readyz` names. Its check resolves to true if the dependency can be used. */
-export interface ReadinessCheck {
+interface ReadinessCheck {
   readonly name: string;
   check(): Promise<boolean>;
 }

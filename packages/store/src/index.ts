@@ -1,10 +1,8 @@
 /** All that the relay keeps in Redis: the ledger of ad responses and the queue of their acknowledgments. */
-export type { QueueDepths } from "./bullmq/queue.ts";
-export {
-  AUTH_PROBE_FACTOR,
-  type CircuitMember,
-  type CircuitReport,
-  type CircuitState,
+export type {
+  CircuitMember,
+  CircuitReport,
+  CircuitState,
 } from "./circuit/circuits.ts";
 export { AUDIT_PLACE, type AuditEntry } from "./dead-letters/dead-letters.ts";
 export type { DeadFilter, ListPlace } from "./dead-letters/listing.ts";
@@ -15,7 +13,7 @@ export {
   PARKED_MAX_MS,
   type SettledAttempt,
 } from "./delivery/job-completer.ts";
-export type { Notification, ParkPlace, Settlement } from "./delivery/settlement.ts";
+export type { Notification, Settlement } from "./delivery/settlement.ts";
 export { acknowledgedOf, type LedgerEntry, lastCodeOf } from "./entry.ts";
 export {
   createDataLossCounter,
@@ -25,6 +23,6 @@ export {
 } from "./heartbeat/heartbeat.ts";
 export type { AcceptResult } from "./intake/accept.ts";
 export type { InjectionRecord } from "./intake/injections.ts";
-export { LEDGER_COUNTERS, renderLedgerMetrics } from "./metrics/ledger-metrics.ts";
+export { renderLedgerMetrics } from "./metrics/ledger-metrics.ts";
 export type { LabelledCount, LedgerSnapshot } from "./metrics/snapshot.ts";
 export { openStore, type Store } from "./open-store.ts";

@@ -52,6 +52,7 @@ function startDeliveries({ deliveries }: Store): void {
   });
 }
 
+/** The class Deliveries, as the store has it. */
 startStopSuite(
   "the store's deliveries",
   () => {

@@ -80,7 +80,7 @@ export interface CircuitsParts {
 }
 
 /** A refused key is probed this many times less often, because only a person can correct it. */
-export const AUTH_PROBE_FACTOR = 12;
+const AUTH_PROBE_FACTOR = 12;
 /** A member that was released and not claimed within this time is parked again: its job may not have been delayed yet. */
 const LEASE_MS = 2000;
 

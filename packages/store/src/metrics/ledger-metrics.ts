@@ -24,7 +24,7 @@ interface LedgerCounter {
 }
 
 /** All counters of the ledger. */
-export const LEDGER_COUNTERS: readonly LedgerCounter[] = [
+const LEDGER_COUNTERS: readonly LedgerCounter[] = [
   {
     source: "recorded",
     metric: "adrelay_injections_recorded_total",

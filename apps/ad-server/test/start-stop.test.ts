@@ -1,0 +1,131 @@
+/** The ad server's long-lived parts keep the contract of start and stop. */
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import type { Server } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { eventually, pause } from "@adrelay/testkit";
+import { startStopSuite } from "@adrelay/testkit/start-stop-suite";
+import express from "express";
+import { pino } from "pino";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { CatalogWatch } from "../src/catalog/catalog-watch.ts";
+import { CurrentCatalog } from "../src/catalog/current-catalog.ts";
+import { FaultInjector } from "../src/faults/fault-injector.ts";
+import { FaultPlan, parseFaultRules } from "../src/faults/fault-rules.ts";
+import { loadPromptRules } from "../src/injection/decide-injection.ts";
+import { EmbeddingPool } from "../src/relevance/embedding/embedding-pool.ts";
+import { sweepReservations } from "../src/store/response-store.ts";
+import { openTestStore } from "./test-store.ts";
+import { writeTinyModel } from "./tiny-embedding-model.ts";
+
+const log = pino({ level: "silent" });
+const stops: (() => unknown)[] = [];
+let folder: string;
+let store: Awaited<ReturnType<typeof openTestStore>>;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "adrelay-start-stop-"));
+  store = await openTestStore();
+});
+afterEach(async () => {
+  await Promise.all(stops.splice(0).map((stop) => stop()));
+});
+afterAll(async () => {
+  await store.dispose();
+  rmSync(folder, { recursive: true });
+});
+
+const promptRules = await loadPromptRules();
+
+startStopSuite(
+  "the catalogue's watch",
+  async () => {
+    const file = join(folder, randomUUID());
+    let reads = 0;
+    const hangUpListenersBefore = process.listenerCount("SIGHUP");
+    const watch = new CatalogWatch({
+      file,
+      intervalMs: 1,
+      current: await CurrentCatalog.open([], {
+        now: () => 0,
+        buildRules: async () => ({ ...promptRules, relevance: { rank: async () => [] }, floorCpmMicros: 0 }),
+      }),
+      log,
+      reloadsOnHangUp: true,
+      read: async () => {
+        reads += 1;
+        return { kind: "faulty", faults: [] };
+      },
+      onOutcome: () => {},
+    });
+    stops.push(() => watch.stop());
+    return {
+      start: () => watch.start(),
+      stop: () => watch.stop(),
+      isRunning: async () => {
+        const before = reads;
+        writeFileSync(file, randomUUID());
+        await pause(50);
+        return reads > before || process.listenerCount("SIGHUP") > hangUpListenersBefore;
+      },
+    };
+  },
+  { isRunning: (part) => part.isRunning() },
+);
+
+// Not by the suite: to open it takes seconds, and there is no other start.
+test("the thread that embeds texts stops for good, and all its stops resolve", async () => {
+  const options = { folder: writeTinyModel(join(folder, randomUUID())), tokensMax: 16, threads: 1 };
+  const pool = await EmbeddingPool.open({ ...options, prefixes: "none" }, log);
+  const running = pool.embed("shoes", "query", 20_000);
+  await Promise.all([pool.stop(), pool.stop(), pool.stop()]);
+  await pool.stop();
+  expect((await running).kind).toMatch(/vector|refused/);
+  expect(await pool.embed("shoes", "query", 20_000)).toEqual({ kind: "refused", reason: "failed" });
+});
+
+startStopSuite("the sweep of reservations", () => sweepReservations(store.storeOf(1000), log));
+
+/** What it starts is a call that hangs, until the stop disconnects it. */
+startStopSuite(
+  "the injector of faults",
+  async () => {
+    const rules = parseFaultRules("any:hang");
+    const faults = new FaultInjector(new FaultPlan(rules.kind === "ok" ? rules.rules : []));
+    const server = express()
+      .use((_request, response) => {
+        if (faults.inject("start", response) === undefined) {
+          response.sendStatus(204);
+        }
+      })
+      .listen(0, "127.0.0.1");
+    stops.push(() => closeServer(server));
+    await once(server, "listening");
+    let hanging = 0;
+    const call = async () => {
+      hanging += 1;
+      await fetch(`http://127.0.0.1:${Object(server.address()).port}`).catch(() => {});
+      hanging -= 1;
+    };
+    return {
+      start: () => void call(),
+      // A call may reach the server after the stop, and is served then.
+      stop: async () => {
+        faults.stop();
+        await eventually(() => expect(hanging).toBe(0));
+      },
+      isRunning: async () => {
+        await pause(20);
+        return hanging > 0;
+      },
+    };
+  },
+  { isRunning: (part) => part.isRunning() },
+);
+
+function closeServer(server: Server): void {
+  server.close();
+  server.closeAllConnections();
+}
