@@ -23,7 +23,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 
 const ASYNC = { headers: { Prefer: "respond-async" } };
 const ACK_DEADLINE_MS = 1500;
-const PROVIDER_TAKES_MS = 500;
+/** Long enough for a loaded machine to take Redis away meanwhile. */
+const PROVIDER_TAKES_MS = 1000;
 
 const servers = await Promise.all(
   PINNED_SERVERS.map(async ({ way, title }) => {
@@ -48,7 +49,11 @@ describe.each(servers.filter((server) => server.kind === "ready"))("on $title", 
     [server, provider] = await Promise.all([startTestRedis([], env), startScriptedProvider()]);
     redis = new Redis(server.url);
     redis.on("error", () => {});
-    const settings = { ACK_DEADLINE_MS: String(ACK_DEADLINE_MS), REDIS_DURABILITY: "strict" };
+    const settings = {
+      ACK_DEADLINE_MS: String(ACK_DEADLINE_MS),
+      DELIVERY_TIMEOUT_MS: "5000",
+      REDIS_DURABILITY: "strict",
+    };
     stack = await startRelayStack({ redis: server, providerUrl: provider.url, env: settings });
     caller = relayCaller(stack.gatewayUrl);
   });
@@ -98,16 +103,20 @@ describe.each(servers.filter((server) => server.kind === "ready"))("on $title", 
       count === 0 ? { kind: "answer", status: 503 } : acknowledged("no_ad_used"),
     );
     const id = await injected();
-    expect((await caller.acknowledge(id, "text", ASYNC)).status).toBe(201);
-    expect((await caller.acknowledge(id, "text", ASYNC)).status).toBeLessThan(300);
-    expect((await caller.acknowledge(id, "another text", ASYNC)).status).toBe(409);
+    const answers = [
+      await caller.acknowledgeUntilAccepted(id, "text", ASYNC),
+      await caller.acknowledgeUntilAccepted(id, "text", ASYNC),
+      await caller.acknowledgeUntilAccepted(id, "another text", ASYNC),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([201, expect.toBeOneOf([200, 201]), 409]);
     await becomes(id, "delivered");
     expect((await caller.lookUp(id)).body).toMatchObject({ attempts: 2 });
     expect(provider.acknowledgmentsOf(id)).toHaveLength(2);
   });
 
   test("a caller that waits gets the provider's verdict", async () => {
-    const answer = await caller.acknowledge(await injected(), "text", { headers: { Prefer: "wait=10" } });
+    const patient = { headers: { Prefer: "wait=10" } };
+    const answer = await caller.acknowledgeUntilAccepted(await injected(), "text", patient);
     expect(answer.body).toMatchObject({ status: "ok" });
   });
 
@@ -138,7 +147,7 @@ describe.each(servers.filter((server) => server.kind === "ready"))("on $title", 
   test("an injection without an acknowledgment is missed, and a late one is delivered", async () => {
     const id = await injected();
     await becomes(id, "missed");
-    expect((await caller.acknowledge(id, "text")).status).toBeLessThan(300);
+    await caller.acknowledgeUntilAccepted(id, "text", ASYNC);
     await becomes(id, "delivered");
     expect((await caller.lookUp(id)).body).toMatchObject({ late: true });
   });
@@ -172,9 +181,7 @@ describe.each(servers.filter((server) => server.kind === "ready"))("on $title", 
     await becomes(id, "delivered");
     await eventually(() => expect(worker?.logs).toContainEqual(booking("booking_resumed")));
     expect(provider.acknowledgmentsOf(id)).toHaveLength(1);
-    await eventually(async () =>
-      expect((await caller.acknowledge(waiting, "text", ASYNC)).status).toBeLessThan(300),
-    );
+    await caller.acknowledgeUntilAccepted(waiting, "text", ASYNC);
     await becomes(waiting, "delivered");
   });
 
@@ -187,9 +194,7 @@ describe.each(servers.filter((server) => server.kind === "ready"))("on $title", 
     await becomes(id, "delivered");
     expect(provider.acknowledgmentsOf(id)).toHaveLength(1);
     await redis.config("SET", "maxmemory", "0");
-    await eventually(async () =>
-      expect((await caller.acknowledge(waiting, "text", ASYNC)).status).toBeLessThan(300),
-    );
+    await caller.acknowledgeUntilAccepted(waiting, "text", ASYNC);
     await becomes(waiting, "delivered");
   });
 
