@@ -12,7 +12,7 @@ export interface QuantiseOptions {
   readonly sampleWords: number;
   readonly rounds: number;
 }
-export const QUANTISE_OPTIONS: QuantiseOptions = { partDimensions: 4, sampleWords: 25_000, rounds: 15 };
+const QUANTISE_OPTIONS: QuantiseOptions = { partDimensions: 4, sampleWords: 25_000, rounds: 15 };
 
 /** As many as a byte can number. */
 const CENTROIDS = 256;
