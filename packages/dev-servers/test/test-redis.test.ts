@@ -101,7 +101,7 @@ test("the variables decide the kind, and an unknown word is refused", async () =
   );
   expect(await chooseTestRedis({ ADRELAY_REDIS_SERVER: "docker" })).toBe("docker");
   expect(await chooseTestRedis({ ADRELAY_REDIS_SERVER: "embedded" })).toBe("local");
-  await expect(chooseTestRedis({ ADRELAY_TEST_REDIS: "podman" })).rejects.toThrow("docker and local");
+  await expect(chooseTestRedis({ ADRELAY_TEST_REDIS: "podman" })).rejects.toThrow("must be docker or local");
 });
 
 test.for(PINNED_SERVERS)(
