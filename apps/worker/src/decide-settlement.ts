@@ -1,7 +1,7 @@
 /** What the outcome of an attempt means for its acknowledgment: what is booked, and the notice for a waiting gateway. */
 import type { DeliveryJob, OutcomeNotice } from "@adrelay/contract";
 import { type DeliveryOutcome, planRetry } from "@adrelay/core";
-import { type DueAttempt, type Notification, PARKED_MAX_MS, type Settlement } from "@adrelay/store";
+import { type ChannelNotice, type DueAttempt, PARKED_MAX_MS, type Settlement } from "@adrelay/store";
 
 export interface RetryRules {
   readonly scheduleMs: readonly number[];
@@ -126,7 +126,7 @@ function notify(
   event: OutcomeNotice["event"],
   code: string,
   delayMs = 0,
-): Notification | undefined {
+): ChannelNotice | undefined {
   return notificationFor(job, { event, code, delayMs });
 }
 
@@ -134,7 +134,7 @@ function notify(
 export function notificationFor(
   { adResponseId, publisher, replyTo }: DeliveryJob,
   outcome: Omit<OutcomeNotice, "adResponseId" | "publisher">,
-): Notification | undefined {
+): ChannelNotice | undefined {
   if (replyTo === undefined) {
     return undefined;
   }

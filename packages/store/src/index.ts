@@ -13,7 +13,7 @@ export {
   PARKED_MAX_MS,
   type SettledAttempt,
 } from "./delivery/job-completer.ts";
-export type { Notification, Settlement } from "./delivery/settlement.ts";
+export type { ChannelNotice, Settlement } from "./delivery/settlement.ts";
 export { acknowledgedOf, type LedgerEntry, lastCodeOf } from "./entry.ts";
 export {
   createDataLossCounter,

@@ -14,7 +14,7 @@ import { CIRCUIT_PHASES, CIRCUIT_REASONS, type CircuitPhase, type CircuitReason 
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import type { DeliveryQueue, PromoteResult } from "../bullmq/queue.ts";
-import type { Notification, ParkPlace } from "../delivery/settlement.ts";
+import type { ChannelNotice, ParkPlace } from "../delivery/settlement.ts";
 import { idOf, memberOf, type StoreKeys } from "../redis/keys.ts";
 import type { RunScript } from "../redis/scripts.ts";
 import { CLAIM_CODES, type ClaimCode, decodeReply, fieldsOf } from "../redis/scripts.ts";
@@ -53,7 +53,7 @@ export interface Parking {
   readonly account: string;
   readonly member: CircuitMember;
   readonly place: ParkPlace;
-  readonly notify: Notification | undefined;
+  readonly notify: ChannelNotice | undefined;
 }
 
 export type CircuitReport =

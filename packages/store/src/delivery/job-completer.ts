@@ -35,9 +35,9 @@ import { type PrefetchedEntry, parsePrefetched, type QueuedEntry } from "./attem
 import {
   argsOfFinal,
   argsOfSettlement,
+  type ChannelNotice,
   type FinalSettlement,
   isFinal,
-  type Notification,
   type OpenSettlement,
   type ParkPlace,
   type Settlement,
@@ -59,7 +59,7 @@ export type AttemptResult =
       readonly kind: "parked";
       readonly account: string;
       readonly place: ParkPlace;
-      readonly notify: Notification | undefined;
+      readonly notify: ChannelNotice | undefined;
     };
 
 /** An attempt was made, and this is its outcome. */

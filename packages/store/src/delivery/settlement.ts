@@ -4,7 +4,7 @@ import type { DeadReason } from "@adrelay/core";
 import { memberOf } from "../redis/keys.ts";
 
 /** A message for the gateway that waits for this outcome. It is published by the script that books the outcome. */
-export interface Notification {
+export interface ChannelNotice {
   readonly channel: string;
   readonly message: string;
 }
@@ -19,7 +19,7 @@ interface SettlementBase {
   readonly durationMs: number;
   /** How many attempts were booked when this one began. */
   readonly attemptsBefore: number;
-  readonly notify: Notification | undefined;
+  readonly notify: ChannelNotice | undefined;
 }
 
 /** What happens after an attempt that failed and is to be repeated. */
