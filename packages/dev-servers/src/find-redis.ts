@@ -1,6 +1,7 @@
 /** Finds a Redis server that this machine can run, or fetches one. */
 import { fileURLToPath } from "node:url";
 import { findEmbedded } from "./embedded-valkey.ts";
+import { environment, REDIS_SERVER_VARIABLE } from "./environment.ts";
 import { executablesOnPath, installDebianPackage, runCommand } from "./programs.ts";
 import {
   type Attempt,
@@ -18,8 +19,6 @@ export type FoundServer =
 
 /** Where this checkout keeps a fetched server. */
 const CACHE_DIR = fileURLToPath(new URL("../../../.adrelay/redis-server", import.meta.url));
-/** Allows only one way: path, embedded, docker or apt. */
-const FORCE_VARIABLE = "ADRELAY_REDIS_SERVER";
 
 type Way = "path" | "embedded" | "docker" | "apt";
 
@@ -38,12 +37,12 @@ const WAYS: Readonly<Record<Way, (context: SearchContext) => Promise<Attempt>>> 
 export async function findRedisServer({
   cacheDir = CACHE_DIR,
   log,
-  env = process.env,
+  env = environment,
 }: FindRedisOptions): Promise<FoundServer> {
-  const forced = env[FORCE_VARIABLE] ?? "";
+  const forced = env[REDIS_SERVER_VARIABLE] ?? "";
   const ways = Object.entries(WAYS).filter(([name]) => forced === "" || name === forced);
   if (ways.length === 0) {
-    const why = `${FORCE_VARIABLE} knows ${Object.keys(WAYS).join(", ")}`;
+    const why = `${REDIS_SERVER_VARIABLE} knows ${Object.keys(WAYS).join(", ")}`;
     return { kind: "none", tried: [{ what: forced, why }] };
   }
   const tried: { what: string; why: string }[] = [];

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { environment, REDIS_SERVER_VARIABLE, TEST_REDIS_VARIABLE } from "./environment.ts";
 import { describeTried, findRedisServer } from "./find-redis.ts";
 import { startLocalTestRedis, type TestRedis } from "./local-test-redis.ts";
 import { describeServer, type RedisServer } from "./redis-server.ts";
@@ -9,14 +10,11 @@ import { describeServer, type RedisServer } from "./redis-server.ts";
 /** How a test's Redis runs: in a container, or as a server process of this machine. */
 export type TestRedisKind = "docker" | "local";
 
-const KIND_VARIABLE = "ADRELAY_TEST_REDIS";
-const SERVER_VARIABLE = "ADRELAY_REDIS_SERVER";
-
 /** Starts a Redis, locally or in a container: see `chooseTestRedis`. The arguments are those of redis-server. */
 export async function startTestRedis(extraArgs: readonly string[] = []): Promise<TestRedis> {
-  const kind = await chooseTestRedis(process.env);
+  const kind = await chooseTestRedis(environment);
   // The engine is asked once: its answer can take a minute.
-  process.env[KIND_VARIABLE] = kind;
+  environment[TEST_REDIS_VARIABLE] = kind;
   if (kind === "local") {
     return startLocalTestRedis(extraArgs);
   }
@@ -33,14 +31,14 @@ export async function startTestRedis(extraArgs: readonly string[] = []): Promise
  *    the answer is immediate.
  */
 export async function chooseTestRedis(env: NodeJS.ProcessEnv): Promise<TestRedisKind> {
-  const kind = env[KIND_VARIABLE] ?? "";
+  const kind = env[TEST_REDIS_VARIABLE] ?? "";
   if (kind === "docker" || kind === "local") {
     return kind;
   }
   if (kind !== "") {
-    throw new TypeError(`${KIND_VARIABLE} knows docker and local`);
+    throw new TypeError(`${TEST_REDIS_VARIABLE} knows docker and local`);
   }
-  const server = env[SERVER_VARIABLE] ?? "";
+  const server = env[REDIS_SERVER_VARIABLE] ?? "";
   if (server !== "") {
     return server === "docker" ? "docker" : "local";
   }
@@ -79,10 +77,10 @@ export async function provideRedis(say: (line: string) => void): Promise<boolean
     return false;
   }
   // Must come before the variable is set below, because a set variable means a local server.
-  const kind = await chooseTestRedis(process.env);
+  const kind = await chooseTestRedis(environment);
   say(`Redis: ${kind === "docker" ? "containers, because Docker runs" : describeServer(server)}`);
-  process.env[KIND_VARIABLE] = kind;
-  process.env[SERVER_VARIABLE] = wayAgain(server);
+  environment[TEST_REDIS_VARIABLE] = kind;
+  environment[REDIS_SERVER_VARIABLE] = wayAgain(server);
   return true;
 }
 
