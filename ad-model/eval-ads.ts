@@ -20,9 +20,6 @@ categories (those that an ad may have; [] unless a fill is expected), and option
 Exit code: 0, however many lines are wrong; 2 if a file can't be used or an option is wrong.
 `;
 
-// npm changes to the folder of package.json; FILE is relative to the folder where npm was called.
-process.chdir(process.env["INIT_CWD"] || process.cwd());
-
 const FOLDS_MAX = 10;
 
 function fail(message: string): never {

@@ -11,20 +11,31 @@ import { milestonesSchema } from "./backlog.ts";
 const PROMPT = "Answer the question, and where it fits say that the Velmora Drift is a good shoe. ".repeat(
   12,
 );
-let seen = 0;
-let milestones: readonly number[] = [];
 
+const count = countMilestones();
 const server = createServer((request, response) => {
   request.resume().once("end", () => answer(request, response));
 });
 server.keepAliveTimeout = 60_000;
 server.listen(Number(process.env["PORT"]), "127.0.0.1", () => process.send?.({ kind: "ready" }));
-process.on("message", (message) => {
-  seen = 0;
-  milestones = milestonesSchema.parse(message).milestones;
-});
 for (const end of ["SIGTERM", "disconnect"]) {
   process.on(end, () => process.exit(0));
+}
+
+/** Returns the function that counts an acknowledgment. A message of the benchmark sets new milestones, and begins anew. */
+function countMilestones(): () => void {
+  let seen = 0;
+  let milestones: readonly number[] = [];
+  process.on("message", (message) => {
+    seen = 0;
+    milestones = milestonesSchema.parse(message).milestones;
+  });
+  return () => {
+    seen += 1;
+    if (milestones.includes(seen)) {
+      process.send?.({ kind: "reached", count: seen, atMs: performance.timeOrigin + performance.now() });
+    }
+  };
 }
 
 function answer({ url = "", headers }: IncomingMessage, response: ServerResponse): void {
@@ -32,10 +43,7 @@ function answer({ url = "", headers }: IncomingMessage, response: ServerResponse
     send(response, 200, filled());
     return;
   }
-  seen += 1;
-  if (milestones.includes(seen)) {
-    process.send?.({ kind: "reached", count: seen, atMs: performance.timeOrigin + performance.now() });
-  }
+  count();
   if (url.startsWith("/unprocessable")) {
     send(response, 422, { error: "validation_failed" });
   } else {

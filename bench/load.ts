@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import {
   type BenchChild,
@@ -112,9 +113,7 @@ export function acknowledgmentBody(id: string): string {
   return `{"ad_response_id":"${id}","llm_response":${ESCAPED}}`;
 }
 
-/** A prefix that no other series of this run uses. */
+/** A prefix that, as good as certainly, no other series of this run uses. */
 export function freshPrefix(): string {
-  series += 1;
-  return series.toString(16).padStart(8, "0");
+  return randomUUID().slice(0, 8);
 }
-let series = 0;

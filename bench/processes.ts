@@ -40,14 +40,12 @@ const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 20_000;
 const LOOK_INTERVAL_MS = 5;
 const ROOT = new URL("../", import.meta.url);
-let started = 0;
 
 export async function startChild(options: ChildOptions): Promise<BenchChild> {
   const { name, script, env, folder, nodeArgs = [], readyUrl } = options;
-  started += 1;
-  const logFile = join(folder, `${name}-${started}.log`);
-  const log = openSync(logFile, "a");
   const startedAtMs = performance.now();
+  const logFile = join(folder, `${name}-${Math.round(startedAtMs)}.log`);
+  const log = openSync(logFile, "a");
   const child = spawn(process.execPath, [...nodeArgs, fileURLToPath(new URL(script, ROOT))], {
     env: { PATH: process.env["PATH"], ...env },
     // If this process is killed, the IPC channel closes. Then the child stops.

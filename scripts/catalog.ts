@@ -2,19 +2,19 @@
 import { runLint } from "../apps/ad-server/src/catalog/lint-command.ts";
 import { FLOOR_CPM_MICROS_SETTING, SHIPPED_CATALOG_FILE } from "../apps/ad-server/src/config.ts";
 import { loadShippedModel } from "../apps/ad-server/src/prompt-model/prompt-model.ts";
+import { environment, returnToCallersFolder } from "./environment.ts";
 
 const EXIT_UNUSABLE = 2;
 
-// npm itself goes to the folder of package.json.
-process.chdir(process.env["INIT_CWD"] || process.cwd());
+returnToCallersFolder();
 
-const floor = FLOOR_CPM_MICROS_SETTING.safeParse(process.env["FLOOR_CPM_MICROS"] || undefined);
+const floor = FLOOR_CPM_MICROS_SETTING.safeParse(environment["FLOOR_CPM_MICROS"] || undefined);
 if (floor.success) {
   process.exitCode = runLint(process.argv.slice(2), {
     nowMs: Date.now(),
     floorCpmMicros: floor.data,
     categories: new Set(loadShippedModel().categories),
-    defaultFile: process.env["CATALOG_FILE"]?.trim() || SHIPPED_CATALOG_FILE,
+    defaultFile: environment["CATALOG_FILE"]?.trim() || SHIPPED_CATALOG_FILE,
     print: (text) => process.stdout.write(text),
     printError: (text) => process.stderr.write(`${text}\n`),
   });

@@ -1,2 +1,5 @@
 /** `npm run eval:ads`: see ad-model/README.md. */
-import "../ad-model/eval-ads.ts";
+import { returnToCallersFolder } from "./environment.ts";
+
+returnToCallersFolder();
+await import("../ad-model/eval-ads.ts");

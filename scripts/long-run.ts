@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { stopDescendants } from "@adrelay/dev-servers";
+import { environment } from "./environment.ts";
 
 const EXIT_FAILED = 1;
 const EXIT_ON = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
@@ -25,7 +26,7 @@ export interface LongRun {
 export async function longRun({ name, run, stopFirst = async () => {} }: LongRun): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), `adrelay-${name.split(" ").at(-1)}-run-`));
   // All temporary folders of the run, such as Redis' data, are made in this one and removed with it.
-  process.env["TMPDIR"] = folder;
+  environment["TMPDIR"] = folder;
   const ending = new AbortController();
   const leave = makeLeave(folder, async () => {
     ending.abort();

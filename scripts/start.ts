@@ -6,6 +6,7 @@ import { parseEnv } from "node:util";
 import { ACKNOWLEDGE_PATH, API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
 import { RedisStartError } from "@adrelay/dev-servers";
 import { optionsOrExit, START_COMMAND } from "./bootstrap/command-line.mjs";
+import { environment, HOME } from "./environment.ts";
 import { DEMO_INJECTION, runDemo } from "./start/demo.ts";
 import { type RunFile, takeLock } from "./start/home.ts";
 import { PartError } from "./start/parts.ts";
@@ -13,8 +14,6 @@ import { unknownSettings } from "./start/preflight.ts";
 import { type Stack, startStack } from "./start/stack.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
-/** The folder of the local stack's data, logs and keys. */
-const HOME = process.env["ADRELAY_HOME"] || join(ROOT, ".adrelay");
 const LOCK = join(HOME, "start.lock");
 
 const say = (line: string) => console.log(line);
@@ -32,7 +31,7 @@ async function run(gatewayPort: number | undefined, hasDemo: boolean): Promise<v
   }
   loadEnvFile(join(ROOT, ".env"));
   const giveUp = new AbortController();
-  const starting = startStack({ home: HOME, env: process.env, gatewayPort, say, signal: giveUp.signal });
+  const starting = startStack({ home: HOME, env: environment, gatewayPort, say, signal: giveUp.signal });
   handleSignals(async () => {
     giveUp.abort();
     await starting.then(

@@ -1,6 +1,7 @@
 /** The stack of `npm start` with short limits and a faulty ad server, together with a Prometheus and traffic. */
 import { freePort, startPrometheus } from "@adrelay/dev-servers";
 import { QUICK_SETTINGS, runTraffic, writeScrapeConfig } from "../../e2e/observe/index.ts";
+import { environment } from "../environment.ts";
 import { type Stack, startStack } from "../start/stack.ts";
 
 export interface ObservedOptions {
@@ -63,8 +64,8 @@ export async function startObserved(options: ObservedOptions): Promise<string> {
 async function makeSettings(): Promise<NodeJS.ProcessEnv> {
   const port = async () => String(await freePort());
   return {
-    PATH: process.env["PATH"],
-    ADRELAY_REDIS_SERVER: process.env["ADRELAY_REDIS_SERVER"],
+    PATH: environment["PATH"],
+    ADRELAY_REDIS_SERVER: environment["ADRELAY_REDIS_SERVER"],
     ...QUICK_SETTINGS,
     REDIS_DURABILITY: "strict",
     AD_SERVER_FAULTS: FAULTS,

@@ -14,7 +14,7 @@ export interface WantedPort {
   readonly setting: string;
 }
 
-const KNOWN = new Set(
+const KNOWN: ReadonlySet<string> = new Set(
   [AD_SERVER_SETTINGS, GATEWAY_SETTINGS, WORKER_SETTINGS].flatMap((shape) => Object.keys(shape)),
 );
 const REDIS_TIMEOUT_MS = 3000;

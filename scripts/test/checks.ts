@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PINNED_SERVERS, type PinnedWay } from "@adrelay/dev-servers";
 import type { TestStage } from "../bootstrap/command-line.mjs";
+import { environment } from "../environment.ts";
 import { judgeVitestRun, type Verdict } from "./outcome.ts";
 
 /** One step of a test run: a static check, which passes or fails as a whole, or test projects. */
@@ -106,7 +107,7 @@ function run(program: string, args: readonly string[], cwd: string): Promise<num
   return new Promise((resolve) => {
     // It gets its own process group: Ctrl-C in the terminal reaches only this process, which stops its descendants.
     // The compile cache helps, because vitest starts a process for each file and the tests start the apps many times.
-    const env = { NODE_COMPILE_CACHE: join(cwd, ".adrelay", "compile-cache"), ...process.env };
+    const env = { NODE_COMPILE_CACHE: join(cwd, ".adrelay", "compile-cache"), ...environment };
     const child = spawn(program, args, { cwd, env, stdio: ["ignore", "inherit", "inherit"], detached: true });
     child.once("error", (error) => {
       console.error(`${program} does not run: ${error.message}`);

@@ -10,6 +10,7 @@ import {
   ImageName,
   Wait,
 } from "testcontainers";
+import { environment, NO_REAPER_VARIABLE } from "./environment.ts";
 import type { TestRedis } from "./local-test-redis.ts";
 import { freeLanePort } from "./ports.ts";
 import { REDIS_IMAGE } from "./redis-server.ts";
@@ -131,7 +132,6 @@ async function waitUntilAnswering(url: string): Promise<void> {
 
 const ASK_TIMEOUT_MS = 5000;
 const PULL_TIMEOUT_MS = 45_000;
-const NO_REAPER_VARIABLE = "TESTCONTAINERS_RYUK_DISABLED";
 const HOST_LABEL = "adrelay.test-redis.host";
 const PROCESS_LABEL = "adrelay.test-redis.process";
 
@@ -161,9 +161,9 @@ async function openEngine(): Promise<ContainerRuntimeClient> {
     await getReaper(client);
   } catch {
     // The reaper's image can't be fetched here. This process and its child processes do without it.
-    process.env[NO_REAPER_VARIABLE] = "true";
+    environment[NO_REAPER_VARIABLE] = "true";
   }
-  if (process.env[NO_REAPER_VARIABLE] === "true") {
+  if (environment[NO_REAPER_VARIABLE] === "true") {
     await removeOrphans(client);
   }
   return client;

@@ -1,5 +1,6 @@
 /** Finds a Redis server that this machine can run, or fetches one. */
 import { fileURLToPath } from "node:url";
+import { environment, REDIS_SERVER_VARIABLE } from "./environment.ts";
 import { findPinned } from "./pinned-servers.ts";
 import { executablesOnPath, installDebianPackage, runCommand } from "./programs.ts";
 import {
@@ -18,8 +19,6 @@ export type FoundServer =
 
 /** Where this checkout keeps a fetched server. */
 const CACHE_DIR = fileURLToPath(new URL("../../../.adrelay/redis-server", import.meta.url));
-/** Allows only one way: path, embedded, docker, apt or oldest. */
-const FORCE_VARIABLE = "ADRELAY_REDIS_SERVER";
 
 type FindServer = (context: SearchContext) => Promise<Attempt>;
 
@@ -43,15 +42,15 @@ const FORCED_WAYS: Readonly<Record<string, FindServer>> = {
 export async function findRedisServer({
   cacheDir = CACHE_DIR,
   log,
-  env = process.env,
+  env = environment,
 }: FindRedisOptions): Promise<FoundServer> {
-  const forced = env[FORCE_VARIABLE] ?? "";
+  const forced = env[REDIS_SERVER_VARIABLE] ?? "";
   const ways =
     forced === ""
       ? Object.entries(SEARCHED_WAYS)
       : Object.entries(FORCED_WAYS).filter(([name]) => name === forced);
   if (ways.length === 0) {
-    const why = `${FORCE_VARIABLE} must be one of ${Object.keys(FORCED_WAYS).join(", ")}`;
+    const why = `${REDIS_SERVER_VARIABLE} must be one of ${Object.keys(FORCED_WAYS).join(", ")}`;
     return { kind: "none", tried: [{ what: forced, why }] };
   }
   const tried: { what: string; why: string }[] = [];

@@ -1,6 +1,7 @@
 /** Free TCP ports of 127.0.0.1, for servers and processes that are started in parallel. */
 import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
+import { environment, TEST_WORKER_VARIABLE } from "./environment.ts";
 
 /**
  * The range lies below the ports that systems give to outgoing connections (from 32768 at the lowest). A client that
@@ -12,8 +13,7 @@ const TRIES = 20;
 
 /** More than the number of test files that ever run at the same time. */
 const LANES = 8;
-/** Vitest gives each of its parallel workers a number, from 1 on. */
-const LANE = Number(process.env["VITEST_POOL_ID"] ?? 0) % LANES;
+const LANE = Number(environment[TEST_WORKER_VARIABLE] ?? 0) % LANES;
 
 /** Ports already returned by this process: a port looks free until somebody listens on it. */
 const given = new Set<number>();

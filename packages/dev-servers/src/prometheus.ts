@@ -1,6 +1,7 @@
 /** A Prometheus of this machine: found or installed, and run. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
+import { environment, PROMETHEUS_VARIABLE } from "./environment.ts";
 import { freePort } from "./ports.ts";
 import { executablesOnPath, guardAgainstOrphaning, installDebianPackage } from "./programs.ts";
 
@@ -22,8 +23,6 @@ export interface FindPrometheusOptions {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** The value `path` allows only what is on PATH, so that one run tries the installation only once. */
-const FORCE_VARIABLE = "ADRELAY_PROMETHEUS";
 const DEBIAN_PACKAGE = "prometheus";
 
 /**
@@ -32,14 +31,14 @@ const DEBIAN_PACKAGE = "prometheus";
  */
 export async function findPrometheus({
   log,
-  env = process.env,
+  env = environment,
 }: FindPrometheusOptions): Promise<FoundPrometheus> {
   const programs = findOnPath(env);
   if (programs !== undefined) {
     return { kind: "found", programs };
   }
   const notOnPath = "path: prometheus and promtool are not both on PATH";
-  if (env[FORCE_VARIABLE] === "path") {
+  if (env[PROMETHEUS_VARIABLE] === "path") {
     return { kind: "none", tried: [notOnPath], couldBe: false };
   }
   const installed = await installDebianPackage(DEBIAN_PACKAGE, { log, env });
@@ -87,7 +86,7 @@ export async function findTestPrometheus(): Promise<TestPrometheus> {
 export async function providePrometheus(say: (line: string) => void): Promise<boolean> {
   const found = await findPrometheus({ log: say });
   // Child processes need not try to install it again.
-  process.env[FORCE_VARIABLE] = "path";
+  environment[PROMETHEUS_VARIABLE] = "path";
   if (found.kind === "found") {
     say(`Prometheus: ${found.programs.prometheus}`);
     return true;

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { environment, REDIS_SERVER_VARIABLE, TEST_REDIS_VARIABLE } from "./environment.ts";
 import { describeTried, findRedisServer } from "./find-redis.ts";
 import { startLocalTestRedis, type TestRedis } from "./local-test-redis.ts";
 import type { PinnedWay } from "./pinned-servers.ts";
@@ -10,20 +11,17 @@ import { describeServer, type RedisServer } from "./redis-server.ts";
 /** How a test's Redis runs: in a container, or as a server process of this machine. */
 export type TestRedisKind = "docker" | "local";
 
-const KIND_VARIABLE = "ADRELAY_TEST_REDIS";
-const SERVER_VARIABLE = "ADRELAY_REDIS_SERVER";
-
 /**
  * Starts a Redis, locally or in a container: see `chooseTestRedis`. The arguments are those of redis-server. The default
  * environment is this process's.
  */
 export async function startTestRedis(
   extraArgs: readonly string[] = [],
-  env: NodeJS.ProcessEnv = process.env,
+  env: NodeJS.ProcessEnv = environment,
 ): Promise<TestRedis> {
   const kind = await chooseTestRedis(env);
   // The engine is asked once: its answer can take a minute.
-  env[KIND_VARIABLE] = kind;
+  env[TEST_REDIS_VARIABLE] = kind;
   if (kind === "local") {
     return startLocalTestRedis(extraArgs, env);
   }
@@ -40,14 +38,14 @@ export async function startTestRedis(
  *    the answer is immediate.
  */
 export async function chooseTestRedis(env: NodeJS.ProcessEnv): Promise<TestRedisKind> {
-  const kind = env[KIND_VARIABLE] ?? "";
+  const kind = env[TEST_REDIS_VARIABLE] ?? "";
   if (kind === "docker" || kind === "local") {
     return kind;
   }
   if (kind !== "") {
-    throw new TypeError(`${KIND_VARIABLE} must be docker or local`);
+    throw new TypeError(`${TEST_REDIS_VARIABLE} must be docker or local`);
   }
-  const server = env[SERVER_VARIABLE] ?? "";
+  const server = env[REDIS_SERVER_VARIABLE] ?? "";
   if (server !== "") {
     return server === "docker" ? "docker" : "local";
   }
@@ -86,10 +84,10 @@ export async function provideRedis(say: (line: string) => void): Promise<boolean
     return false;
   }
   // Must come before the variable is set below, because a set variable means a local server.
-  const kind = await chooseTestRedis(process.env);
+  const kind = await chooseTestRedis(environment);
   say(`Redis: ${kind === "docker" ? "containers, because Docker runs" : describeServer(server)}`);
-  process.env[KIND_VARIABLE] = kind;
-  process.env[SERVER_VARIABLE] = wayAgain(server);
+  environment[TEST_REDIS_VARIABLE] = kind;
+  environment[REDIS_SERVER_VARIABLE] = wayAgain(server);
   return true;
 }
 
@@ -100,7 +98,7 @@ export type PinnedTestEnv =
 
 /** Finds or fetches a pinned server, so that tests can run on it whatever this run uses otherwise. */
 export async function pinnedTestEnv(way: PinnedWay, log: (line: string) => void): Promise<PinnedTestEnv> {
-  const env = { ...process.env, [KIND_VARIABLE]: "local", [SERVER_VARIABLE]: way };
+  const env = { ...environment, [TEST_REDIS_VARIABLE]: "local", [REDIS_SERVER_VARIABLE]: way };
   const server = await findRedisServer({ log, env });
   return server.kind === "none"
     ? { kind: "not_here", why: server.tried.map(({ why }) => why).join("; ") }
@@ -109,7 +107,7 @@ export async function pinnedTestEnv(way: PinnedWay, log: (line: string) => void)
 
 /** Whether `provideRedis` has chosen this pinned server for the whole run. */
 export function isProvided(way: PinnedWay): boolean {
-  return process.env[KIND_VARIABLE] === "local" && process.env[SERVER_VARIABLE] === way;
+  return environment[TEST_REDIS_VARIABLE] === "local" && environment[REDIS_SERVER_VARIABLE] === way;
 }
 
 /** The way that finds this server again. What apt-get installed is on PATH now; apt would install it once more. */

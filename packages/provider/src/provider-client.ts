@@ -248,7 +248,7 @@ class GivenUpError extends Error {
 }
 
 /** Codes of errors that occur while connecting. */
-const UNREACHABLE = new Set([
+const UNREACHABLE: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
   "EAI_AGAIN",

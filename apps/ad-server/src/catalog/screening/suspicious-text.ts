@@ -135,7 +135,7 @@ const ADDRESS = /(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])/;
 const HIDDEN =
   /\b[\p{L}\p{N}-]{2,63} ?(?:\[\.\]|\(\.\)|\{\.\}|\[dot\]|\(dot\)| dot ) ?(?:com|net|org|io|ru|co)\b/iu;
 /** Frameworks whose names look like domains. */
-const NAMES = new Set(["asp.net", "ado.net", "vb.net", "socket.io"]);
+const NAMES: ReadonlySet<string> = new Set(["asp.net", "ado.net", "vb.net", "socket.io"]);
 
 /** The fault of a text with a link to another domain than the landing page's; undefined if there is none. */
 export function foreignLink(text: string, landingHost: string): string | undefined {

@@ -5,8 +5,9 @@ import type { Logger } from "pino";
 import { Piscina } from "piscina";
 import { Counter, type Registry } from "prom-client";
 import type { EmbeddingOptions } from "./embedding-settings.ts";
+import type { ThreadAnswer, ThreadTask } from "./embedding-thread.ts";
 import { EmbeddingModelError, fetchHubModel, type TextRole } from "./model-files.ts";
-import type { EmbedderOptions, ThreadAnswer, ThreadTask } from "./sentence-embedder.ts";
+import type { EmbedderOptions } from "./sentence-embedder.ts";
 
 /** Why a text has no vector: too many texts are waiting, the text took too long, or the thread failed. */
 const EMBED_REFUSALS = ["busy", "overdue", "failed"] as const;
@@ -25,7 +26,7 @@ export interface Embedder {
   embed(text: string, role: TextRole, timeoutMs: number): Promise<EmbedResult>;
 }
 
-const THREAD_FILE = fileURLToPath(new URL("./sentence-embedder.ts", import.meta.url));
+const THREAD_FILE = fileURLToPath(new URL("./embedding-thread.ts", import.meta.url));
 /** How many texts may wait. Each takes tens of milliseconds, so further texts would be overdue anyway. */
 export const WAITING_MAX = 32;
 

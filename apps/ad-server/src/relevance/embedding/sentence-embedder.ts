@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { Tokenizer } from "@huggingface/tokenizers";
 import { env, InferenceSession, Tensor } from "onnxruntime-web";
-import { workerData } from "piscina";
 import { normalised } from "../../prompt-model/word-vectors.ts";
 import {
   choosePrefixes,
@@ -201,43 +200,4 @@ function frameOf(tokenizer: Tokens) {
   return start < 0
     ? { before: [], after: [] }
     : { before: framed.slice(0, start), after: framed.slice(start + bare.length) };
-}
-
-export type ThreadTask =
-  | { readonly kind: "load" }
-  | {
-      readonly kind: "embed";
-      readonly text: string;
-      readonly role: TextRole;
-      /** Nothing waits for the answer after this time, in milliseconds since 1970. */
-      readonly notAfterMs: number;
-    };
-
-export type ThreadAnswer =
-  | { readonly kind: "loaded"; readonly modelId: string; readonly dimensions: number }
-  | { readonly kind: "vector"; readonly vector: Float32Array }
-  | { readonly kind: "overdue" }
-  | { readonly kind: "faulty"; readonly fault: string };
-
-/** One model per thread. It is loaded by the first task, so a thread that replaces a dead one loads it again. */
-let loading: Promise<EmbedderResult> | undefined;
-
-/** The entry point of the thread: EmbeddingPool calls it by its name. `workerData` holds the EmbedderOptions. */
-export async function runTask(task: ThreadTask): Promise<ThreadAnswer> {
-  loading ??= loadSentenceEmbedder(workerData);
-  const loaded = await loading;
-  if (loaded.kind === "faulty") {
-    return loaded;
-  }
-  const { embedder } = loaded;
-  switch (task.kind) {
-    case "load":
-      return { kind: "loaded", modelId: embedder.modelId, dimensions: embedder.dimensions };
-    case "embed":
-      return Date.now() > task.notAfterMs
-        ? { kind: "overdue" }
-        : { kind: "vector", vector: await embedder.embed(task.text, task.role) };
-    default:
-      return task satisfies never;
-  }
 }
