@@ -4,26 +4,22 @@
  */
 import { type AdResponseId, publisherIdSchema } from "@adrelay/contract";
 import { decideIntake, ENTRY_STATES, type EntryState, type IntakeDecision } from "@adrelay/core";
-import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
-import { Redis } from "ioredis";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { acknowledgedOf } from "../src/index.ts";
 import type { AcceptRequest, AcceptResult } from "../src/intake/accept.ts";
 import { StoreRefusalError } from "../src/redis/scripts.ts";
-import { jobOf, newId, newIdIn, openTestStore, publisher, type StoreFixture } from "./store-fixture.ts";
+import {
+  jobOf,
+  newId,
+  newIdIn,
+  openTestRedis,
+  openTestStore,
+  publisher,
+  type StoreFixture,
+} from "./store-fixture.ts";
 
 const theirs = publisherIdSchema.parse("theirs");
-let server: TestRedis;
-let redis: Redis;
-
-beforeAll(async () => {
-  server = await startTestRedis();
-  redis = new Redis(server.url);
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.dispose();
-});
+const { redis } = await openTestRedis();
 
 function setup(acceptsUnknown = true) {
   const fixture = openTestStore(redis, { unknownIds: acceptsUnknown ? "accept" : "reject" });

@@ -3,28 +3,18 @@
  * compared.
  */
 import type { DeliveryJob } from "@adrelay/contract";
-import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { dumpRedis } from "@adrelay/testkit";
-import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { JobScriptError, learnQueueJob } from "../src/bullmq/job-scripts.ts";
 import { jobIdOf } from "../src/redis/keys.ts";
 import { newJob, openTestQueue } from "./queue-fixture.ts";
+import { openTestRedis } from "./store-fixture.ts";
 
-let server: TestRedis;
-let redis: Redis;
+const { server, redis } = await openTestRedis({ maxRetriesPerRequest: null });
 const stops: (() => Promise<void>)[] = [];
 
-beforeAll(async () => {
-  server = await startTestRedis();
-  redis = new Redis(server.url, { maxRetriesPerRequest: null });
-});
 afterEach(async () => {
   await Promise.all(stops.splice(0).map((stop) => stop()));
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.dispose();
 });
 
 /** A separate queue, and what Redis holds of it. Each time is replaced by T, because times differ. */

@@ -1,7 +1,6 @@
 /** Each inside of BullMQ that src/bullmq/ reaches into. A failure here says what an upgrade of BullMQ has changed. */
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { eventually, manifestsThatName } from "@adrelay/testkit";
 import {
   createRedisBackend,
@@ -15,8 +14,7 @@ import {
   Worker,
 } from "bullmq";
 import installed from "bullmq/package.json" with { type: "json" };
-import { Redis } from "ioredis";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import manifest from "../package.json" with { type: "json" };
 import {
@@ -29,18 +27,9 @@ import {
   QUEUE_JOB_KEY_COUNT,
 } from "../src/bullmq/job-scripts.ts";
 import { asFunction, loadShippedScript, type OwnFunctions } from "../src/bullmq/shipped-scripts.ts";
+import { openTestRedis } from "./store-fixture.ts";
 
-let server: TestRedis;
-let redis: Redis;
-
-beforeAll(async () => {
-  server = await startTestRedis();
-  redis = new Redis(server.url, { maxRetriesPerRequest: null });
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.dispose();
-});
+const { redis } = await openTestRedis({ maxRetriesPerRequest: null });
 
 const SCRIPTS = [
   { name: "addStandardJob", keyCount: QUEUE_JOB_KEY_COUNT, functions: ADD_FUNCTIONS, packed: [1, 3] },

@@ -1,30 +1,19 @@
 /** BullMQ's worker with our script to complete jobs: what is left in Redis, and what comes with the fetched job. */
 import type { AdResponseId } from "@adrelay/contract";
-import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { eventually } from "@adrelay/testkit";
 import { Worker } from "bullmq";
-import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { QUEUE_NAME } from "../src/redis/keys.ts";
 import { COMPLETED, type Handle, openTestQueue } from "./queue-fixture.ts";
-import { jobOf, newId } from "./store-fixture.ts";
+import { jobOf, newId, openTestRedis } from "./store-fixture.ts";
 
-let server: TestRedis;
-let redis: Redis;
+const { redis } = await openTestRedis({ maxRetriesPerRequest: null });
 const stops: (() => Promise<void>)[] = [];
 
-beforeAll(async () => {
-  server = await startTestRedis();
-  redis = new Redis(server.url, { maxRetriesPerRequest: null });
-});
 afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) {
     await stop();
   }
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.dispose();
 });
 
 const IDS = Array.from({ length: 6 }, () => newId());

@@ -8,28 +8,16 @@ import {
   type CircuitPhase,
   decideCircuit,
 } from "@adrelay/core";
-import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { eventually } from "@adrelay/testkit";
-import { Redis } from "ioredis";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { CircuitMember } from "../src/index.ts";
-import { openTestStore } from "./store-fixture.ts";
+import { openTestRedis, openTestStore } from "./store-fixture.ts";
 
 const PROBE_MS = 300;
 const RATE = 120;
 const ROOM = 50;
 
-let server: TestRedis;
-let redis: Redis;
-
-beforeAll(async () => {
-  server = await startTestRedis();
-  redis = new Redis(server.url);
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.dispose();
-});
+const { redis } = await openTestRedis();
 
 const publisher = (id: string) => publisherIdSchema.parse(id);
 const account = { name: "alpha", publishers: [publisher("alpha"), publisher("beta")] };

@@ -2,15 +2,13 @@
 import { randomUUID } from "node:crypto";
 import { type AdResponseId, type PublisherId, publisherIdSchema } from "@adrelay/contract";
 import type { DeadReason } from "@adrelay/core";
-import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { eventually } from "@adrelay/testkit";
 import fc from "fast-check";
-import { Redis } from "ioredis";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { ListQuestion } from "../src/dead-letters/listing.ts";
 import { type ReplayBatch, Replays } from "../src/dead-letters/replays.ts";
 import type { DeadFilter, LedgerEntry, ListPlace } from "../src/index.ts";
-import { newId, openTestStore, settlementOf } from "./store-fixture.ts";
+import { newId, openTestRedis, openTestStore, settlementOf } from "./store-fixture.ts";
 
 const acme = publisherIdSchema.parse("acme");
 const globe = publisherIdSchema.parse("globe");
@@ -21,17 +19,7 @@ const EVERYTHING: DeadFilter = {
   sinceMs: undefined,
   untilMs: undefined,
 };
-let server: TestRedis;
-let redis: Redis;
-
-beforeAll(async () => {
-  server = await startTestRedis();
-  redis = new Redis(server.url);
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.dispose();
-});
+const { redis } = await openTestRedis();
 
 function setup() {
   const fixture = openTestStore(redis);

@@ -1,24 +1,16 @@
 /** Heartbeats on a real Redis, and how they detect a loss of its data. */
+
 import { randomUUID } from "node:crypto";
-import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
+import { startTestRedis } from "@adrelay/dev-servers";
 import { Redis } from "ioredis";
 import { Registry } from "prom-client";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { ProcessIdentity } from "../src/heartbeat/heartbeat.ts";
 import { openStore } from "../src/index.ts";
 import type { StoreLog, StoreLogFields } from "../src/store-log.ts";
+import { openTestRedis } from "./store-fixture.ts";
 
-let server: TestRedis;
-let redis: Redis;
-
-beforeAll(async () => {
-  server = await startTestRedis();
-  redis = new Redis(server.url);
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.dispose();
-});
+const { redis } = await openTestRedis();
 
 function setup() {
   const partition = randomUUID();

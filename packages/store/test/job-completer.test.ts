@@ -4,10 +4,8 @@
  */
 import { type AdResponseId, publisherIdSchema } from "@adrelay/contract";
 import { decideTransition, ENTRY_STATES, type EntryState } from "@adrelay/core";
-import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { eventually } from "@adrelay/testkit";
-import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { type FetchedJob, QueueWorker } from "../src/bullmq/worker.ts";
 import type { PrefetchedEntry } from "../src/delivery/attempt-start.ts";
 import type { JobEnd } from "../src/delivery/job-completer.ts";
@@ -17,26 +15,18 @@ import {
   jobOf,
   newId,
   newIdIn,
+  openTestRedis,
   openTestStore,
   publisher,
   type StoreFixture,
   settlementOf,
 } from "./store-fixture.ts";
 
-let server: TestRedis;
-let redis: Redis;
+const { redis } = await openTestRedis({ maxRetriesPerRequest: null });
 const stops: (() => Promise<void>)[] = [];
 
-beforeAll(async () => {
-  server = await startTestRedis();
-  redis = new Redis(server.url, { maxRetriesPerRequest: null });
-});
 afterEach(async () => {
   await Promise.all(stops.splice(0).map((stop) => stop()));
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.dispose();
 });
 
 type FinalEvent = "deliver" | "refuse";

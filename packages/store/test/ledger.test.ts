@@ -4,11 +4,10 @@
  */
 import type { AdResponseId } from "@adrelay/contract";
 import { decideTransition, ENTRY_EVENTS, ENTRY_STATES, type EntryState } from "@adrelay/core";
-import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { eventually } from "@adrelay/testkit";
 import fc from "fast-check";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { acknowledgedOf, type LedgerSnapshot } from "../src/index.ts";
 import {
   fire,
@@ -16,23 +15,14 @@ import {
   LONG_MS,
   newId,
   newIdIn,
+  openTestRedis,
   openTestStore,
   publisher,
   type StoreFixture,
   settlementOf,
 } from "./store-fixture.ts";
 
-let server: TestRedis;
-let redis: Redis;
-
-beforeAll(async () => {
-  server = await startTestRedis();
-  redis = new Redis(server.url);
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.dispose();
-});
+const { server, redis } = await openTestRedis();
 
 const INJECTION = { publisher, outcome: "ok", deadlineMs: LONG_MS } as const;
 

@@ -1,31 +1,21 @@
 /** The queue on a real Redis: repeats, retries, dead letters, jobs that can't be read. */
 import { once } from "node:events";
-import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { eventually, pause, startSocketProxy } from "@adrelay/testkit";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { DeliveryQueue } from "../src/bullmq/queue.ts";
 import type { JobEnd } from "../src/delivery/job-completer.ts";
 import type { StoreLogFields } from "../src/store-log.ts";
 import { COMPLETED, NO_JOBS, newJob, openTestQueue } from "./queue-fixture.ts";
-import { openTestStore, settlementOf } from "./store-fixture.ts";
+import { openTestRedis, openTestStore, settlementOf } from "./store-fixture.ts";
 
-let server: TestRedis;
-let redis: Redis;
+const { server, redis } = await openTestRedis({ maxRetriesPerRequest: null });
 const stops: (() => Promise<void>)[] = [];
 
-beforeAll(async () => {
-  server = await startTestRedis();
-  redis = new Redis(server.url, { maxRetriesPerRequest: null });
-});
 afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) {
     await stop();
   }
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.dispose();
 });
 
 const setup = () => openTestQueue(redis, (stop) => stops.push(stop));

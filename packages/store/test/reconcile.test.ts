@@ -1,28 +1,18 @@
 /** Guards against an acknowledgment that the ledger calls queued forever, while the queue doesn't hold it any more. */
-import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { eventually } from "@adrelay/testkit";
-import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { newJob, openTestQueue } from "./queue-fixture.ts";
+import { openTestRedis } from "./store-fixture.ts";
 
 const LONG_MS = 3_600_000;
 
-let server: TestRedis;
-let redis: Redis;
+const { redis } = await openTestRedis({ maxRetriesPerRequest: null });
 const stops: (() => Promise<void>)[] = [];
 
-beforeAll(async () => {
-  server = await startTestRedis();
-  redis = new Redis(server.url, { maxRetriesPerRequest: null });
-});
 afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) {
     await stop();
   }
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.dispose();
 });
 
 function setup() {

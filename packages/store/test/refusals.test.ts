@@ -1,22 +1,11 @@
 /** How a real Redis words its refusals of a script, and that they are recognised. Versions before 7 word them otherwise. */
 import { redisErrorKind } from "@adrelay/core";
-import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { StoreRefusalError } from "../src/redis/scripts.ts";
-import { jobOf, newId, newIdIn, openTestStore } from "./store-fixture.ts";
+import { jobOf, newId, newIdIn, openTestRedis, openTestStore } from "./store-fixture.ts";
 
-let server: TestRedis;
-let redis: Redis;
-
-beforeAll(async () => {
-  server = await startTestRedis();
-  redis = new Redis(server.url);
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.dispose();
-});
+const { server, redis } = await openTestRedis();
 
 const REFUSALS = [
   {

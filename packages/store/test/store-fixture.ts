@@ -7,7 +7,9 @@ import {
   publisherIdSchema,
 } from "@adrelay/contract";
 import type { EntryEvent, EntryState } from "@adrelay/core";
-import type { Redis } from "ioredis";
+import { startTestRedis } from "@adrelay/dev-servers";
+import { Redis, type RedisOptions } from "ioredis";
+import { afterAll } from "vitest";
 import { AttemptStarter } from "../src/delivery/attempt-start.ts";
 import { BookingRetry, JobCompleter, type SettledAttempt } from "../src/delivery/job-completer.ts";
 import type { Settlement } from "../src/delivery/settlement.ts";
@@ -16,6 +18,17 @@ import { assembleStore, makeParts, type StoreOptions } from "../src/open-store.t
 
 export const publisher = publisherIdSchema.parse("acme");
 export const LONG_MS = 60_000;
+
+/** A Redis for the tests of one file, and a connection to it. Both end after the last test. */
+export async function openTestRedis(options: Pick<RedisOptions, "maxRetriesPerRequest"> = {}) {
+  const server = await startTestRedis();
+  const redis = new Redis(server.url, options);
+  afterAll(async () => {
+    redis.disconnect();
+    await server.dispose();
+  });
+  return { server, redis };
+}
 
 /** A store in its own partition, with the parts that a worker has. */
 export type StoreFixture = ReturnType<typeof openTestStore>;

@@ -1,19 +1,9 @@
 /** One round of the sweep: deadlines that passed, dead letters past their retention, and outbox tasks that are due. */
 import { z } from "zod";
-import type { Outbox } from "../dead-letters/outbox.ts";
-import type { StoreKeys } from "../redis/keys.ts";
-import type { RunScript } from "../redis/scripts.ts";
-import type { StoreLog } from "../store-log.ts";
+import type { ReplaysParts } from "../dead-letters/replays.ts";
 
-export interface SweepParts {
-  readonly run: RunScript;
-  readonly keys: StoreKeys;
-  readonly recordRetentionMs: number;
-  readonly outbox: Outbox;
-  readonly log: StoreLog;
-  /** True while the process stops: a round ends at the next batch. */
-  isStopping(): boolean;
-}
+/** A round ends at the next batch while the process stops. */
+export type SweepParts = Omit<ReplaysParts, "redis">;
 
 /** Ids per script: keeps each script well below a millisecond or two. */
 const BATCH = 200;
