@@ -46,7 +46,7 @@ test("a promised value is followed by its spread, and so is the ratio", () => {
 });
 
 test("a value without a promise is only a median", () => {
-  expect(REDIS).toMatch(/awaiting +332 B$/);
+  expect(REDIS).toMatch(/entry +332 B$/);
 });
 
 test("one round has no spread", () => {
