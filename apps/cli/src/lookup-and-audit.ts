@@ -42,7 +42,12 @@ export function showAcknowledgment(terminal: Terminal, one: AcknowledgmentDetail
     terminal.print("");
     terminal.table(
       ["ATTEMPT AT", "OUTCOME", "CODE", "MS"],
-      one.attempt_log.map(({ at, outcome, code, duration_ms }) => [at, outcome, code, duration_ms]),
+      one.attempt_log.map(({ at, outcome, ambiguous, code, duration_ms }) => [
+        at,
+        ambiguous === true ? "ambiguous" : outcome,
+        code,
+        duration_ms,
+      ]),
     );
   }
 }

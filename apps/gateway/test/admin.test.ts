@@ -139,6 +139,20 @@ test("a dead letter shows its reason, the provider's code, its size and its atte
   expect(body.acknowledgments).toEqual([view]);
 });
 
+test("an attempt without an answer is shown as an ambiguous retry", async () => {
+  provider.onAcknowledge(() => ({ kind: "reset" }));
+  const id = await injected();
+  await caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
+  await eventually(async () => {
+    const { body } = await admin("GET", `/acknowledgments/${id}`);
+    expect(body["attempt_log"]).toContainEqual(
+      expect.objectContaining({ outcome: "retry", ambiguous: true, code: "connection_lost" }),
+    );
+  });
+  provider.onAcknowledge(() => acknowledged());
+  await becomes(id, "delivered");
+});
+
 test("a provider's code that isn't a plain token is not kept", async () => {
   const id = await deadLetter(400, "no such thing: what a user wrote");
   expect((await admin("GET", `/acknowledgments/${id}`)).body["provider_error"]).toBeNull();

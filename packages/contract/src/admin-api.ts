@@ -135,7 +135,9 @@ export const acknowledgmentPageSchema = z.object({
 
 const attemptViewSchema = z.object({
   at: time,
-  outcome: z.enum(["deliver", "refuse", "retry", "ambiguous", "die"]),
+  outcome: z.enum(["deliver", "refuse", "retry", "die"]),
+  /** True for a retry if the provider may have received the attempt; else absent, so that older readers know all outcomes. */
+  ambiguous: z.boolean().optional(),
   code: z.string(),
   duration_ms: z.number(),
 });

@@ -22,6 +22,7 @@ const acknowledged = {
   n: count,
   f: count,
   L: filled,
+  z: z.preprocess((size) => (size === "" ? undefined : size), time),
 };
 
 /** The schema of an entry in Redis. `parseEntry`, which is written by hand, must agree with it. */
@@ -54,14 +55,13 @@ const storedSchema = z.discriminatedUnion("s", [
       s: z.enum(["dead", "discarded", "expired"]),
       e: time,
       x: filled,
-      z: z.preprocess((size) => (size === "" ? undefined : size), time),
       y: filled,
     })
     .transform((stored) => ({
       ...acknowledgedOf(stored),
       state: stored.s,
       endedAtMs: stored.e,
-      death: { reason: stored.x, sizeBytes: stored.z, providerError: stored.y },
+      death: { reason: stored.x, providerError: stored.y },
     })),
 ]);
 
@@ -73,7 +73,7 @@ function baseOf({ p, r, d }: { p: string; r?: number | undefined; d?: number | u
 type StoredAcknowledged = z.infer<z.ZodObject<typeof base & typeof acknowledged>>;
 
 function acknowledgedOf(stored: StoredAcknowledged) {
-  const { t, a, q, n, f, L } = stored;
+  const { t, a, q, n, f, L, z: sizeBytes } = stored;
   return {
     ...baseOf(stored),
     textHash: t,
@@ -83,6 +83,7 @@ function acknowledgedOf(stored: StoredAcknowledged) {
     failedAttempts: f,
     attemptLog: [],
     isLate: L !== undefined,
+    sizeBytes,
   };
 }
 
@@ -128,9 +129,9 @@ test("the last code is that of the latest attempt", () => {
   expect(lastCodeOf(read(["s", "awaiting", "p", "ours"]))).toBeUndefined();
 });
 
-test("an attempt with an unknown outcome can't be read", () => {
-  const stored = ["s", "queued", "p", "ours", "a", "1", "l", "1764337589123,http_500,5,guess\n"];
-  expect(() => parseEntry(ID, stored)).toThrow();
+test("an attempt with the outcome of a newer version is read as a retry", () => {
+  const stored = ["s", "queued", "p", "ours", "a", "1", "l", "1764337589123,http_500,5,newer\n"];
+  expect(parseEntry(ID, stored)).toMatchObject({ attemptLog: [{ code: "http_500", outcome: "retry" }] });
 });
 
 test("an entry ends at the time of its last attempt or of the discard", () => {

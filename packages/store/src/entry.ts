@@ -60,13 +60,13 @@ export interface Acknowledged {
   /** The latest attempts, oldest first. */
   readonly attemptLog: readonly AttemptRecord[];
   readonly isLate: boolean;
+  /** Bytes of the caller's body; undefined unless it is, or once was, a dead letter. */
+  readonly sizeBytes: number | undefined;
 }
 
 /** Why an acknowledgment is, or was, a dead letter. */
 interface Death {
   readonly reason: string | undefined;
-  /** Bytes of the caller's body. */
-  readonly sizeBytes: number | undefined;
   /** The provider's public error at the last death. */
   readonly providerError: string | undefined;
 }
@@ -151,6 +151,7 @@ function readAcknowledged(stored: Stored): Acknowledged {
     failedAttempts: numberOf(stored["f"], "f") ?? 0,
     attemptLog: parseAttempts(textOf(stored["l"], "l")),
     isLate: textOf(stored["L"], "L") !== undefined,
+    sizeBytes: numberOf(textOf(stored["z"], "z"), "z"),
   };
 }
 
@@ -163,7 +164,6 @@ function readEnded(stored: Stored): Acknowledged & { readonly endedAtMs: number 
 function readDeath(stored: Stored): Death {
   return {
     reason: textOf(stored["x"], "x"),
-    sizeBytes: textOf(stored["z"], "z") === undefined ? undefined : numberOf(stored["z"], "z"),
     providerError: textOf(stored["y"], "y"),
   };
 }
@@ -183,7 +183,8 @@ function parseAttempts(log: string | undefined): AttemptRecord[] {
       atMs: Number(atMs),
       code: code ?? "",
       durationMs: Number(durationMs),
-      outcome: attemptOutcomeSchema.parse(outcome),
+      // A process of a newer version may have written another one.
+      outcome: attemptOutcomeSchema.safeParse(outcome).data ?? "retry",
     };
   });
 }

@@ -400,11 +400,11 @@ test("a queued acknowledgment without its text dies with the reason payload_lost
 test("a death keeps the body's size and the provider's code until it is replayed", async () => {
   const { find, deadLetters, dead, settle, key } = setup();
   const id = await dead();
-  expect(await find(id)).toMatchObject({ death: { sizeBytes: 42, providerError: "some_code" } });
+  expect(await find(id)).toMatchObject({ sizeBytes: 42, death: { providerError: "some_code" } });
   await deadLetters.replay(id, "alice");
   expect(await redis.hmget(key(`e:${id.replaceAll("-", "")}`), "y", "x")).toEqual([null, null]);
   await settle(id, "die", 1, "http_400");
-  expect(await find(id)).toMatchObject({ death: { sizeBytes: 42, reason: "http_400" } });
+  expect(await find(id)).toMatchObject({ sizeBytes: 42, death: { reason: "http_400" } });
 });
 
 test("replays, discards, deliveries, deaths and bulk replays that race end in one legal state", async () => {

@@ -84,7 +84,7 @@ function entryView(entry: LedgerEntry): AcknowledgmentView {
     reason_text: reasonText(reason),
     last_code: lastCodeOf(entry) ?? null,
     provider_error: death?.providerError ?? null,
-    size_bytes: death?.sizeBytes ?? null,
+    size_bytes: acknowledged?.sizeBytes ?? null,
     recorded_at: isoTime(entry.injection?.recordedAtMs),
     deadline_at: isoTime(entry.injection?.deadlineAtMs),
     accepted_at: isoTime(acknowledged?.acceptedAtMs),
@@ -101,9 +101,14 @@ function entryView(entry: LedgerEntry): AcknowledgmentView {
 /** With its latest attempts, oldest first. */
 function entryViewWithAttempts(entry: LedgerEntry): AcknowledgmentDetail {
   const attempts = acknowledgedOf(entry)?.attemptLog ?? [];
-  const log = attempts.map(({ atMs, outcome, code, durationMs }) => {
-    return { at: isoTime(atMs), outcome, code, duration_ms: durationMs };
-  });
+  const log = attempts.map(
+    ({ atMs, outcome, code, durationMs }): AcknowledgmentDetail["attempt_log"][number] => {
+      const attempt = { at: isoTime(atMs), code, duration_ms: durationMs };
+      return outcome === "ambiguous"
+        ? { ...attempt, outcome: "retry", ambiguous: true }
+        : { ...attempt, outcome };
+    },
+  );
   return { ...entryView(entry), attempt_log: log };
 }
 

@@ -28,6 +28,15 @@ test("a refused booking is repeated until Redis accepts it, and logged once", as
   expect(events).toEqual(["booking_refused", "booking_resumed"]);
 });
 
+test("a booking that Redis accepts says nothing of another one that is still refused", async () => {
+  const { retry, book, events } = setup({ failures: [REFUSAL] });
+  const refused = retry.run(book);
+  await retry.run(() => Promise.resolve("booked"));
+  expect(events).toEqual(["booking_refused"]);
+  await refused;
+  expect(events).toEqual(["booking_refused", "booking_resumed"]);
+});
+
 test("a permanent error is raised immediately, also after a refusal", async () => {
   const fault = new Error("ERR user_script:1: no such thing");
   const first = setup({ failures: [fault] });

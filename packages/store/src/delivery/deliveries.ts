@@ -86,7 +86,9 @@ export class Deliveries {
         try {
           return await completer.complete(job, finalAttempt, script);
         } catch (error) {
-          this.#logFailure(finalAttempt?.settlement.id, error);
+          if (finalAttempt !== undefined) {
+            this.#logFailure(finalAttempt.settlement.id, error);
+          }
           throw error;
         }
       },
@@ -149,7 +151,7 @@ export class Deliveries {
     return end;
   }
 
-  #logFailure(adResponseId: string | undefined, err: unknown): void {
+  #logFailure(adResponseId: string, err: unknown): void {
     this.#parts.log.warn({ event: "attempt_failed", ad_response_id: adResponseId, err });
   }
 }

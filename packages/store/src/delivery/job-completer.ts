@@ -257,10 +257,12 @@ export class BookingRetry {
 
   /** Books until Redis accepts it. Rejects with any error but a refusal, and with the refusal at a stop. */
   async run<T>(book: () => Promise<T>): Promise<T> {
-    for (;;) {
+    for (let wasRefused = false; ; wasRefused = true) {
       try {
         const reply = await book();
-        this.#logTaken();
+        if (wasRefused) {
+          this.#logTaken();
+        }
         return reply;
       } catch (error) {
         if (!isRefusal(error) || this.#options.isStopping()) {
