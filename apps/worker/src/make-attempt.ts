@@ -35,18 +35,18 @@ export interface AttemptDeps extends RetryRules {
 export function makeAttempt(deps: AttemptDeps): (due: DueAttempt) => Promise<AttemptResult> {
   return async (due) => {
     const { job } = due;
-    const group = deps.breakers.groupOf(job.publisher);
-    if (group === undefined) {
+    const shared = deps.breakers.sharedAccountOf(job.publisher);
+    if (shared === undefined) {
       return settle(deps, { due, span: startAttemptSpan(deps.tracing, job), isProbe: false }, UNCONFIGURED);
     }
     const admission = await deps.breakers.admit({ publisher: job.publisher, id: job.adResponseId });
     if (admission.kind === "wait") {
-      return park(deps, due, { account: group.name, why: admission.why });
+      return park(deps, due, { account: shared.name, why: admission.why });
     }
     const span = startAttemptSpan(deps.tracing, job);
-    const attempt = { due, span, isProbe: admission.isProbe, account: group.name };
+    const attempt = { due, span, isProbe: admission.isProbe, account: shared.name };
     try {
-      const call = await post(deps, attempt, group.account).finally(admission.free);
+      const call = await post(deps, attempt, shared.account).finally(admission.free);
       return await settle(deps, attempt, call);
     } catch (error) {
       span.end();
