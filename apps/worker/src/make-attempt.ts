@@ -2,8 +2,8 @@
  * One attempt at delivering an acknowledgment: ask the circuit breaker, post, classify, decide. The store began it, books the
  * outcome and ends the job (packages/store/src/delivery).
  *
- * 1. While its provider is known to be down, or has no free slot, an acknowledgment is parked: no attempt is made, booked
- *    or counted.
+ * 1. While the breaker isn't closed, or this worker has no free slot, an acknowledgment may be parked. Then no attempt
+ *    is made, booked or counted.
  * 2. If booking the outcome fails, the attempt is made again, and the provider knows it by its idempotency key (invariant 4).
  */
 import { type DeliveryJob, parseTraceContext, traceHeadersOf } from "@adrelay/contract";
