@@ -3,7 +3,8 @@
  *
  * 1. Each heartbeat is counted, and keeps this process' record, from which the other processes know that it runs.
  * 2. If Redis has forgotten this process' last heartbeat, it lost data: it was emptied, an old backup was restored, or
- *    the append-only file was cut short. Each process reports a loss once. Redis keeps it for processes that start later.
+ *    the append-only file was cut short. Each process reports a loss once. Redis keeps it for processes that start
+ *    later.
  *
  * Not noticed: the loss of writes after the last heartbeat that survived a crash, and a loss while no process ran.
  */
