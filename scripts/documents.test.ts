@@ -11,7 +11,7 @@ const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.ur
 test.each((await generateDocuments()).map(({ path, text }) => [path, text] as const))(
   "%s is what the code generates",
   (path, text) => {
-    expect(read(path), "run `pnpm generate`").toBe(text);
+    expect(read(path), "run `npm run generate`").toBe(text);
   },
 );
 

@@ -1,4 +1,4 @@
-/** `pnpm generate`: writes the documents that are generated from the code. */
+/** `npm run generate`: writes the documents that are generated from the code. */
 import { writeFileSync } from "node:fs";
 import { generateDocuments } from "./documents.ts";
 

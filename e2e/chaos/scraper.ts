@@ -3,19 +3,10 @@
  * counters balance, and no counter ever decreases. A scrape without an answer is not checked. Nor is one without the
  * ledger's counts, which an app leaves out while it can't reach Redis.
  */
+import { COUNTED_STATES } from "@adrelay/contract";
 import { parseMetrics, pause, type Samples, sumOf } from "@adrelay/testkit";
 import type { AppId } from "./fault.ts";
 
-export const BOOKED_STATES = [
-  "awaiting",
-  "queued",
-  "delivered",
-  "refused",
-  "dead",
-  "missed",
-  "discarded",
-  "expired",
-] as const;
 /** Counters of the ledger. They must not decrease when a process ends. */
 const LEDGER_COUNTER = /^(adrelay_acknowledgments_\w+_total|adrelay_injections_recorded_total)/;
 const INTERVAL_MS = 1000;
@@ -88,7 +79,7 @@ export function imbalancesOf(samples: Samples): readonly string[] {
   return ["acme", "globe"].flatMap((publisher) => {
     const filled = sumOf(samples, "adrelay_injections_recorded_total", { publisher, outcome: "ok" });
     const unknown = sumOf(samples, "adrelay_acknowledgments_unknown_total", { publisher });
-    const states = BOOKED_STATES.map((state) =>
+    const states = COUNTED_STATES.map((state) =>
       sumOf(samples, "adrelay_acknowledgments", { publisher, state }),
     );
     const sum = states.reduce((total, count) => total + count, 0);

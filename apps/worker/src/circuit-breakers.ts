@@ -9,7 +9,7 @@
  */
 import type { PublisherId } from "@adrelay/contract";
 import type { CircuitPhase, CircuitReason, ProviderHealth } from "@adrelay/core";
-import type { ProviderGroup } from "@adrelay/provider";
+import type { SharedAccount } from "@adrelay/provider";
 import type { CircuitMember, CircuitReport, Store } from "@adrelay/store";
 import { CircuitState, ConsecutiveBreaker, CountBreaker } from "cockatiel";
 import type { Logger } from "pino";
@@ -19,7 +19,7 @@ import type { CircuitMetrics } from "./worker-metrics.ts";
 export interface CircuitBreakersOptions {
   readonly circuits: Store["circuits"];
   /** The provider accounts. */
-  readonly groups: readonly ProviderGroup[];
+  readonly accounts: readonly SharedAccount[];
   /** Most attempts at one provider account at the same time. */
   readonly attemptsMax: number;
   readonly metrics: CircuitMetrics;
@@ -32,7 +32,7 @@ export type Admission =
   | { readonly kind: "wait"; readonly why: "circuit" | "slots" };
 
 interface Account {
-  readonly group: ProviderGroup;
+  readonly shared: SharedAccount;
   readonly limiter: ConcurrencyLimiter;
   readonly detector: FailureDetector;
   phase: CircuitPhase;
@@ -50,23 +50,23 @@ export class CircuitBreakers {
 
   constructor(options: CircuitBreakersOptions) {
     this.#options = options;
-    this.#accounts = options.groups.map((group) => ({
-      group,
+    this.#accounts = options.accounts.map((shared) => ({
+      shared,
       limiter: new ConcurrencyLimiter(options.attemptsMax),
       detector: new FailureDetector(),
       phase: "closed",
     }));
     for (const account of this.#accounts) {
-      for (const publisher of account.group.publishers) {
+      for (const publisher of account.shared.publishers) {
         this.#byPublisher.set(publisher, account);
       }
     }
-    this.#busyBefore = new Set(options.groups.map(({ name }) => name));
+    this.#busyBefore = new Set(options.accounts.map(({ name }) => name));
   }
 
   /** The provider account of a publisher; undefined if the publisher isn't configured any more. */
-  groupOf(publisher: PublisherId): ProviderGroup | undefined {
-    return this.#byPublisher.get(publisher)?.group;
+  sharedAccountOf(publisher: PublisherId): SharedAccount | undefined {
+    return this.#byPublisher.get(publisher)?.shared;
   }
 
   /** Whether this attempt may be made now. */
@@ -114,12 +114,12 @@ export class CircuitBreakers {
     this.#releases += 1;
     const isFull = this.#releases % RELEASES_PER_FULL_ONE === 0;
     for (const account of this.#accounts) {
-      const { group, limiter } = account;
-      if (isFull || busy.has(group.name) || this.#busyBefore.has(group.name)) {
-        const release = await circuits.release(group, limiter.room);
+      const { shared, limiter } = account;
+      if (isFull || busy.has(shared.name) || this.#busyBefore.has(shared.name)) {
+        const release = await circuits.release(shared, limiter.room);
         this.#enter(account, release.phase);
-        metrics.show(group.name, release);
-        await circuits.bringBack(group, release);
+        metrics.show(shared.name, release);
+        await circuits.bringBack(shared, release);
       }
     }
     this.#busyBefore = busy;
@@ -137,15 +137,15 @@ export class CircuitBreakers {
   warnings(): Record<string, string> {
     const open = this.#accounts.filter(({ phase }) => phase === "open");
     return Object.fromEntries(
-      open.map(({ group }) => [
-        `provider_${group.name}`,
+      open.map(({ shared }) => [
+        `provider_${shared.name}`,
         "its circuit breaker is open: only probes are made",
       ]),
     );
   }
 
   async #claim(account: Account, member: CircuitMember, free: FreeSlot): Promise<Admission> {
-    const { code, phase } = await this.#options.circuits.claim(account.group.name, member);
+    const { code, phase } = await this.#options.circuits.claim(account.shared.name, member);
     this.#enter(account, phase);
     switch (code) {
       case "closed":
@@ -161,11 +161,11 @@ export class CircuitBreakers {
   }
 
   async #report(account: Account, report: CircuitReport): Promise<void> {
-    const { before, after } = await this.#options.circuits.report(account.group.name, report);
+    const { before, after } = await this.#options.circuits.report(account.shared.name, report);
     this.#enter(account, after);
     if (before !== after) {
       const reason = "reason" in report ? report.reason : undefined;
-      this.#logMove(after, { provider: account.group.name, reason });
+      this.#logMove(after, { provider: account.shared.name, reason });
     }
   }
 

@@ -1,5 +1,5 @@
 /** Makes every part of the worker and starts it. */
-import { groupByProvider, ProviderClient } from "@adrelay/provider";
+import { listAccounts, ProviderClient } from "@adrelay/provider";
 import {
   connectRedis,
   createLogger,
@@ -100,14 +100,14 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
 }
 
 function openBreakers({ config, log, registry }: Base, { store }: Adapters): CircuitBreakers {
-  const groups = groupByProvider(config.publishers);
+  const accounts = listAccounts(config.publishers);
   return new CircuitBreakers({
     circuits: store.circuits,
-    groups,
+    accounts,
     attemptsMax: config.settings.WORKER_CONCURRENCY,
     metrics: createCircuitMetrics(
       registry,
-      groups.map(({ name }) => name),
+      accounts.map(({ name }) => name),
     ),
     log,
   });
@@ -129,7 +129,7 @@ function startDeliveries(
   }: Adapters & { readonly breakers: CircuitBreakers; readonly metrics: WorkerMetrics },
 ): void {
   store.deliveries.start({
-    concurrency: countJobs(settings.WORKER_CONCURRENCY, groupByProvider(publishers).length),
+    concurrency: countJobs(settings.WORKER_CONCURRENCY, listAccounts(publishers).length),
     attemptTimeoutMs: settings.DELIVERY_TIMEOUT_MS,
     attempt: makeAttempt({
       provider,

@@ -2,8 +2,8 @@
  * One attempt at delivering an acknowledgment: ask the circuit breaker, post, classify, decide. The store began it, books the
  * outcome and ends the job (packages/store/src/delivery).
  *
- * 1. While its provider is known to be down, or has no free slot, an acknowledgment is parked: no attempt is made, booked
- *    or counted.
+ * 1. While the breaker isn't closed, or this worker has no free slot, an acknowledgment may be parked. Then no attempt
+ *    is made, booked or counted.
  * 2. If booking the outcome fails, the attempt is made again, and the provider knows it by its idempotency key (invariant 4).
  */
 import { type DeliveryJob, parseTraceContext, traceHeadersOf } from "@adrelay/contract";
@@ -35,18 +35,18 @@ export interface AttemptDeps extends RetryRules {
 export function makeAttempt(deps: AttemptDeps): (due: DueAttempt) => Promise<AttemptResult> {
   return async (due) => {
     const { job } = due;
-    const group = deps.breakers.groupOf(job.publisher);
-    if (group === undefined) {
+    const shared = deps.breakers.sharedAccountOf(job.publisher);
+    if (shared === undefined) {
       return settle(deps, { due, span: startAttemptSpan(deps.tracing, job), isProbe: false }, UNCONFIGURED);
     }
     const admission = await deps.breakers.admit({ publisher: job.publisher, id: job.adResponseId });
     if (admission.kind === "wait") {
-      return park(deps, due, { account: group.name, why: admission.why });
+      return park(deps, due, { account: shared.name, why: admission.why });
     }
     const span = startAttemptSpan(deps.tracing, job);
-    const attempt = { due, span, isProbe: admission.isProbe, account: group.name };
+    const attempt = { due, span, isProbe: admission.isProbe, account: shared.name };
     try {
-      const call = await post(deps, attempt, group.account).finally(admission.free);
+      const call = await post(deps, attempt, shared.account).finally(admission.free);
       return await settle(deps, attempt, call);
     } catch (error) {
       span.end();

@@ -36,10 +36,10 @@ function setup() {
     circuitRules: { probeIntervalMs: LONG_MS, recoveryRatePerSecond: 100 },
     partition: randomUUID(),
   });
-  const groups = [{ name: "alpha", account, publishers: [publisherIdSchema.parse("alpha"), publisher] }];
+  const accounts = [{ name: "alpha", account, publishers: [publisherIdSchema.parse("alpha"), publisher] }];
   const breakers = new CircuitBreakers({
     circuits: store.circuits,
-    groups,
+    accounts,
     attemptsMax: 10,
     metrics: createCircuitMetrics(new Registry(), ["alpha"]),
     log: pino({ level: "silent" }),

@@ -1,10 +1,10 @@
 /** Compares the counters in the metrics with the entries, for each publisher and on every replica. */
-
+import { COUNTED_STATES } from "@adrelay/contract";
 import { acknowledgedOf, type LedgerEntry } from "@adrelay/store";
 import { type Samples, sumOf } from "@adrelay/testkit";
 import type { AdEvidence, Evidence } from "../evidence.ts";
 import { ACCOUNTS, type Account } from "../fault.ts";
-import { BOOKED_STATES, imbalancesOf } from "../scraper.ts";
+import { imbalancesOf } from "../scraper.ts";
 import { type Check, checkSums } from "./check.ts";
 
 type Sum = readonly [what: string, left: number, right: number];
@@ -30,7 +30,7 @@ const countOf = (account: Account, ads: readonly AdEvidence[], has: (entry: Ledg
   ads.filter((ad) => ad.account === account && ad.entry !== undefined && has(ad.entry)).length;
 
 function stateSums(samples: Samples, publisher: Account, ads: readonly AdEvidence[]): readonly Sum[] {
-  return BOOKED_STATES.map((state) => [
+  return COUNTED_STATES.map((state) => [
     `${publisher} ${state}`,
     sumOf(samples, "adrelay_acknowledgments", { publisher, state }),
     ads.filter(({ account, view }) => account === publisher && view?.state === state).length,

@@ -99,27 +99,6 @@ export function decideTransition(state: EntryState, event: EntryEvent): Transiti
   return target === "same" ? { kind: "same" } : { kind: "moved", to: target };
 }
 
-/** States in which no attempt may be made (invariants 3 and 5). */
-export function isTerminal(state: EntryState): boolean {
-  switch (state) {
-    case "delivered":
-    case "refused":
-    case "discarded":
-    case "expired":
-    case "unacknowledgeable":
-    case "abandoned":
-      return true;
-    case "absent":
-    case "awaiting":
-    case "queued":
-    case "dead":
-    case "missed":
-      return false;
-    default:
-      return state satisfies never;
-  }
-}
-
 /** What the ledger knows of the ad response that an acknowledgment names. */
 export interface KnownEntry {
   readonly state: Exclude<EntryState, "absent">;

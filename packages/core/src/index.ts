@@ -32,7 +32,7 @@ export {
 export {
   classifyInjection,
   type FallbackReason,
-  type InjectionVerdict,
+  type InjectionClass,
 } from "./injection.ts";
 export { planRetry } from "./plan-retry.ts";
 export { redisErrorKind } from "./redis-error-kind.ts";

@@ -21,14 +21,14 @@ export const FALLBACK_REASONS = [
 export type FallbackReason = (typeof FALLBACK_REASONS)[number];
 
 /** What a provider's answer to an injection means for the caller (invariant 8). */
-export type InjectionVerdict =
+export type InjectionClass =
   | { readonly kind: "enhancement"; readonly outcome: InjectionOutcome; readonly adResponseId: AdResponseId }
   /** The provider found a fault in the request: its answer goes to the caller unchanged. */
   | { readonly kind: "callers_fault" }
   | { readonly kind: "fallback"; readonly reason: FallbackReason };
 
 /** Classifies one reply. Total: every status and every failure has a class. */
-export function classifyInjection(reply: ProviderReply): InjectionVerdict {
+export function classifyInjection(reply: ProviderReply): InjectionClass {
   if (reply.kind === "failed") {
     return { kind: "fallback", reason: reply.code === "answer_too_large" ? "malformed_answer" : reply.code };
   }
@@ -42,7 +42,7 @@ export function classifyInjection(reply: ProviderReply): InjectionVerdict {
   return { kind: "fallback", reason: fallbackReason(status) };
 }
 
-function classifyEnhancement(status: 200 | 201 | 202, body: unknown): InjectionVerdict {
+function classifyEnhancement(status: 200 | 201 | 202, body: unknown): InjectionClass {
   const schema = status === 200 ? filledResponseSchema : unfilledResponseSchema;
   const parsed = schema.safeParse(body);
   if (!parsed.success) {

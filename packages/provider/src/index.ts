@@ -7,10 +7,10 @@ export {
 } from "./provider-client.ts";
 export {
   digestKey,
-  groupByProvider,
+  listAccounts,
   loadPublishers,
   type ProviderAccount,
-  type ProviderGroup,
   type Publisher,
   publisherSources,
+  type SharedAccount,
 } from "./publishers.ts";

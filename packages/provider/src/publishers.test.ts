@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { publisherIdSchema } from "@adrelay/contract";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { digestKey, groupByProvider, loadPublishers } from "./publishers.ts";
+import { digestKey, listAccounts, loadPublishers } from "./publishers.ts";
 
 const hashOf = (key: string) => digestKey(key).toString("hex");
 let folder: string;
@@ -102,8 +102,8 @@ test("publishers with the same provider and key share an account, which has the 
     keyDigests: [],
     account: { ...account, ...more },
   });
-  const groups = groupByProvider([of("zeta"), of("beta"), of("gamma", { apiKey: "other" })]);
-  expect(groups.map(({ name, publishers }) => ({ name, publishers }))).toEqual([
+  const accounts = listAccounts([of("zeta"), of("beta"), of("gamma", { apiKey: "other" })]);
+  expect(accounts.map(({ name, publishers }) => ({ name, publishers }))).toEqual([
     { name: "beta", publishers: ["beta", "zeta"] },
     { name: "gamma", publishers: ["gamma"] },
   ]);

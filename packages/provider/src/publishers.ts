@@ -107,23 +107,23 @@ export function loadPublishers(sources: PublisherSources): PublishersResult {
 }
 
 /** A provider account and the publishers that share it. They also share its circuit breaker. */
-export interface ProviderGroup {
+export interface SharedAccount {
   /** The alphabetically first id of its publishers. The account's key would identify it too, but is a secret. */
   readonly name: string;
   readonly account: ProviderAccount;
   readonly publishers: readonly PublisherId[];
 }
 
-/** Groups the publishers by provider account. Processes with the same publishers get the same groups. */
-export function groupByProvider(publishers: readonly Publisher[]): ProviderGroup[] {
-  const groups = new Map<string, { account: ProviderAccount; publishers: PublisherId[] }>();
+/** The provider accounts of these publishers. Processes with the same publishers get the same accounts. */
+export function listAccounts(publishers: readonly Publisher[]): SharedAccount[] {
+  const accounts = new Map<string, { account: ProviderAccount; publishers: PublisherId[] }>();
   for (const { id, account } of publishers) {
     const key = JSON.stringify([account.url, account.apiKeyHeader, account.apiKey]);
-    const group = groups.get(key) ?? { account, publishers: [] };
-    group.publishers.push(id);
-    groups.set(key, group);
+    const shared = accounts.get(key) ?? { account, publishers: [] };
+    shared.publishers.push(id);
+    accounts.set(key, shared);
   }
-  return [...groups.values()].map(({ account, publishers: ids }) => {
+  return [...accounts.values()].map(({ account, publishers: ids }) => {
     const sorted = ids.toSorted();
     return { name: sorted[0] ?? "", account, publishers: sorted };
   });

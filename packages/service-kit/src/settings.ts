@@ -184,7 +184,7 @@ export function renderEnvExample(
   const seen = new Set<string>();
   const lines = [
     "# Every setting with its default. Remove the # of a line to change the setting.",
-    "# Generated from the schemas: edit those, then run `pnpm generate`.",
+    "# Generated from the schemas: edit those, then run `npm run generate`.",
   ];
   for (const { title, shape } of sections) {
     lines.push("", `# --- ${title} ---`);

@@ -96,7 +96,7 @@ export const catalogFormSchema = z.array(adSchema).min(1, "must hold at least on
 export function catalogJsonSchema(): object {
   return {
     title: "Ads of the ad server",
-    description: "Generated from the code by `pnpm generate`: edit there.",
+    description: "Generated from the code by `npm run generate`: edit there.",
     ...z.toJSONSchema(catalogFormSchema, { io: "input" }),
   };
 }

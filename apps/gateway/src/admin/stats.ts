@@ -7,7 +7,7 @@ import type {
   StateCounts,
   Stats,
 } from "@adrelay/contract";
-import { groupByProvider, type ProviderGroup, type Publisher } from "@adrelay/provider";
+import { listAccounts, type Publisher, type SharedAccount } from "@adrelay/provider";
 import { ADRELAY_VERSION, OVERDUE } from "@adrelay/service-kit";
 import type {
   AuditEntry,
@@ -42,11 +42,11 @@ export function makeStatsHandler(deps: StatsDeps): RequestHandler {
 }
 
 async function gatherStats({ store, heartbeat, publishers }: StatsDeps): Promise<Stats> {
-  const groups = groupByProvider(publishers);
+  const accounts = listAccounts(publishers);
   const [snapshot, depths, circuits, processes, loss] = await Promise.all([
     store.snapshot(),
     store.queueDepths(),
-    Promise.all(groups.map(async (group) => ({ group, state: await store.circuits.load(group) }))),
+    Promise.all(accounts.map(async (account) => ({ account, state: await store.circuits.load(account) }))),
     heartbeat.loadProcesses(),
     heartbeat.loadLoss(),
   ]);
@@ -64,7 +64,7 @@ async function gatherStats({ store, heartbeat, publishers }: StatsDeps): Promise
     dead_letters: snapshot.deadLetters.map(({ publisher, label: reason, value: count }) => {
       return { publisher, reason, count };
     }),
-    providers: circuits.map(({ group, state }) => viewOfProvider(group, state)),
+    providers: circuits.map(({ account, state }) => viewOfProvider(account, state)),
     processes: processes.map(viewOfProcess),
     data_loss: viewOfLoss(loss),
   };
@@ -100,7 +100,7 @@ function isCounted(label: string): label is keyof StateCounts {
   return Object.hasOwn(NO_COUNTS, label);
 }
 
-function viewOfProvider({ name, publishers }: ProviderGroup, state: CircuitState): ProviderView {
+function viewOfProvider({ name, publishers }: SharedAccount, state: CircuitState): ProviderView {
   const { phase, reason, sinceMs, nextProbeAtMs, parked } = state;
   return {
     provider: name,

@@ -13,7 +13,7 @@ import {
   type TraceContext,
   traceHeadersOf,
 } from "@adrelay/contract";
-import { classifyInjection, type FallbackReason, type InjectionVerdict } from "@adrelay/core";
+import { classifyInjection, type FallbackReason, type InjectionClass } from "@adrelay/core";
 import {
   outcomeLabelOf,
   type ProviderClient,
@@ -83,11 +83,11 @@ export function makeStartInjection(deps: StartInjectionDeps): StartInjection {
         ? { kind: "caller_gone" }
         : fallBack(deps, input, { reason: "timeout", startedAtMs });
     }
-    const verdict = classifyInjection(first.reply);
-    if (verdict.kind === "fallback") {
-      return fallBack(deps, input, { reason: verdict.reason, startedAtMs });
+    const classified = classifyInjection(first.reply);
+    if (classified.kind === "fallback") {
+      return fallBack(deps, input, { reason: classified.reason, startedAtMs });
     }
-    return passThrough(deps, input, { raw: first, verdict, startedAtMs });
+    return passThrough(deps, input, { raw: first, classified, startedAtMs });
   };
 }
 
@@ -145,11 +145,11 @@ function callProvider(
 async function passThrough(
   deps: StartInjectionDeps,
   input: InjectionInput,
-  answer: { raw: RawReply; verdict: Exclude<InjectionVerdict, { kind: "fallback" }>; startedAtMs: number },
+  answer: { raw: RawReply; classified: Exclude<InjectionClass, { kind: "fallback" }>; startedAtMs: number },
 ): Promise<InjectionAnswer> {
-  const { raw, verdict } = answer;
+  const { raw, classified } = answer;
   const status = raw.reply.kind === "answered" ? raw.reply.status : 0;
-  if (verdict.kind === "callers_fault") {
+  if (classified.kind === "callers_fault") {
     deps.metrics.injections.inc({ publisher: input.publisher.id, outcome: "callers_fault" });
     return { kind: "pass_through", outcome: "callers_fault", raw, status };
   }
@@ -157,7 +157,7 @@ async function passThrough(
     await recordAbandoned(deps, input, raw);
     return { kind: "caller_gone" };
   }
-  const { adResponseId: id, outcome } = verdict;
+  const { adResponseId: id, outcome } = classified;
   await record(deps, input, { id, outcome, timeoutMs: recordTimeoutMs(input, answer.startedAtMs) });
   return { kind: "pass_through", outcome, raw, status };
 }
@@ -179,9 +179,9 @@ async function recordAbandoned(
   input: InjectionInput,
   raw: RawReply,
 ): Promise<void> {
-  const verdict = classifyInjection(raw.reply);
-  if (verdict.kind === "enhancement" && verdict.outcome === "ok") {
-    const { adResponseId: id } = verdict;
+  const classified = classifyInjection(raw.reply);
+  if (classified.kind === "enhancement" && classified.outcome === "ok") {
+    const { adResponseId: id } = classified;
     await record(deps, input, { id, outcome: "abandoned", timeoutMs: RECORD_TIMEOUT_MS });
   }
 }

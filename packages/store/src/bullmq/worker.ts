@@ -2,8 +2,9 @@
  * Takes jobs off the queue and runs each one. `run` returns what is to be done with the job; only this file knows how
  * to express that to BullMQ. It is BullMQ's worker with three changes:
  *
- * - Jobs are completed by `complete`, whose script also books in the same step (job-scripts.ts). It gets the final
- *   attempt that `run` returned, and returns the entry of the job that was fetched, which then comes with that job.
+ * - `complete` completes the jobs. Its script books in the same step (job-scripts.ts). `complete` gets the final
+ *   attempt that `run` returned. It returns the entry of the job that it fetched, and that job then brings its entry
+ *   along.
  * - If a fetch fails, the worker waits before the next one.
  * - Data that aren't JSON are handed to `run` as null. BullMQ would let such a job stall forever.
  *

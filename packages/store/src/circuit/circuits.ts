@@ -3,8 +3,8 @@
  * acknowledgments are parked until then.
  *
  * 1. While a breaker is open, one attempt is made each probe interval, by all workers together.
- * 2. While it recovers, no second sees more attempts than the configured rate during the first minute. Then the rate doubles
- *    each minute, until nothing is parked.
+ * 2. While it recovers, attempts go out at a rate that grows. In the first minute at most the configured rate a second
+ *    goes out. Then the rate doubles each minute, until nothing is parked.
  * 3. Parking costs no attempt, and publishers of one account take turns.
  * 4. A parked acknowledgment is a queued entry. The list of parked ones is only an index: if it is lost, the jobs come back
  *    later, when their delay in the queue ends.

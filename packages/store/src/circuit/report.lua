@@ -1,9 +1,10 @@
 -- Moves a circuit breaker. The rules are those of `decideCircuit` in core; test/circuits.test.ts compares the two.
--- KEYS: 1-3 as in circuit/circuit.lua
--- ARGV: 1 account, 2 event (trip, probe_succeeded, probe_failed, probe_now), 3 reason, 4 wait until the next
---       probe in ms (trip, probe_failed), or least time after the last one (probe_now)
--- Clock: Redis'. `probe_now` moves nothing. It makes a probe due, because a worker with other settings has started.
--- Workers that restart often don't probe more often. A pause that the provider asked for is kept.
+-- `probe_now` moves nothing. It makes a probe due, because a worker with other settings has started. Workers that
+-- restart often don't probe more often. A pause that the provider asked for is kept.
+-- KEYS: 1 to 3 as in circuit/circuit.lua
+-- ARGV: 1 account, 2 event (trip, probe_succeeded, probe_failed, probe_now), 3 reason,
+--       4 in ms: wait until the next probe (trip, probe_failed), or least time since the last one (probe_now)
+-- Clock: Redis'.
 -- Returns {phase before, phase after}.
 -- @include circuit/circuit
 local account, event, reason, waitMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]

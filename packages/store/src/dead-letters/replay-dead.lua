@@ -1,6 +1,6 @@
--- Puts one dead letter back on the queue. The queue's part becomes an outbox task in the same step, due at `dueAt`.
--- The task ends with the time in µs. So a later replay of the letter has its own task, and removing this one
--- doesn't remove that one.
+-- Puts one dead letter back on the queue. The same step adds an outbox task for the queue's part, due at `dueAt`.
+-- The task ends with the time in µs. The time makes the task unique: a later replay of the same letter adds another
+-- task.
 local function replayDead(key, id, publisher, reason, now, dueAt)
   removeDead(id, publisher, reason)
   redis.call('HSET', key, 'q', now, 'f', 0)

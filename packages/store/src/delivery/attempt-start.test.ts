@@ -28,7 +28,7 @@ test("an attempt is due at its time, or so shortly before that waiting isn't wor
   expect(decideAttempt(queuedUntil(1051))).toEqual({ kind: "early", delayMs: 51 });
 });
 
-test("nothing is attempted in a final state, nor for what was never accepted", () => {
+test("nothing is attempted in an end state, nor for what was never accepted", () => {
   expect(decideAttempt({ kind: "ended", state: "delivered" })).toEqual({ kind: "ended", why: "delivered" });
   expect(decideAttempt({ kind: "dead", reason: "http_400" })).toEqual({ kind: "dead", reason: "http_400" });
   expect(decideAttempt({ kind: "not_accepted", why: "conflict" })).toEqual({

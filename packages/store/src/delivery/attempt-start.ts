@@ -162,8 +162,17 @@ function readBegun(nowMs: number, fields: readonly string[]): BeginResult {
       };
     case "dead":
       return { kind: "dead", reason: textOf(reason, "x") ?? "dead" };
-    default:
+    case "awaiting":
+    case "missed":
+    case "delivered":
+    case "refused":
+    case "discarded":
+    case "expired":
+    case "unacknowledgeable":
+    case "abandoned":
       return { kind: "ended", state };
+    default:
+      return state satisfies never;
   }
 }
 

@@ -1,10 +1,10 @@
 -- Begins attempts: reads their entries, and books acknowledgments that a gateway queued and couldn't book before it died
 -- (invariants 2 and 3).
--- KEYS: the entries of all but the first from 8 on, then the queued payloads of all
+-- KEYS: 1 to 7 as in redis/ledger.lua (1 is the first entry), from 8 on the other entries, then one payload each
 -- ARGV: 1 field of the payloads that holds a text's fingerprint, then for each its id, publisher and fingerprint
 -- Clock: Redis'. TTL: removed from a missed entry that is acknowledged after all.
--- Returns a text for each, as `writeEntry` in redis/ledger.lua writes it. A code that refuses (redis/scripts.ts) comes without
--- the rest.
+-- Returns a text for each, as `writeEntry` in redis/ledger.lua writes it. For a refusal it is only the code
+-- (redis/scripts.ts).
 -- @include redis/ledger
 -- @include redis/batch
 -- @include intake/acceptance

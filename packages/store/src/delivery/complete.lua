@@ -7,8 +7,8 @@
 --    judges all other cases.
 -- KEYS: 8 to 21 the queue's own, in the order that `completeJob` reads
 -- ARGV: 1 and 2 as in delivery/settlement.lua, 3 prefix of entry keys, 4 prefix of job keys, 5 the worker's time in ms;
---       then for each: job's id, token of its lock, 1 if another job is to be fetched, and the first eight of
---       delivery/settle.lua, which are '' if there is nothing to book
+--       Then eleven for each: the job's id, its lock's token, 1 to fetch another job, and the arguments 1 to 8 of
+--       delivery/settle.lua (all '' if there is nothing to book).
 -- Clock: Redis' for the ledger, the worker's for the queue. TTL: an entry that ends here lives for the retention.
 -- Returns for each {reply of delivery/settle.lua or '', entry or '', reply of `completeJob` or its error}, or an error (1).
 -- An entry is its publisher, a comma, and the text that `writeEntry` in redis/ledger.lua writes.

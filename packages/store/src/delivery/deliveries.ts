@@ -1,8 +1,8 @@
 /**
  * Deliveries of one worker: takes jobs off the queue, begins their attempts, has them made, and ends them.
  *
- * 1. The ledger is read at the start of every attempt, or at most a second before, in the step that fetched the job. In a
- *    final state no attempt is made (invariant 3).
+ * 1. The entry is read when an attempt starts. Or it came with the job, and is at most a second old. In an end state no
+ *    attempt is made (invariant 3).
  * 2. A job that comes before its time is delayed again: its process died between the booking and the delay of the job.
  * 3. A job that this version can't read waits for a worker that can: it may be of a newer version.
  * 4. If making an attempt throws, the job is run again: a fault of ours ends no acknowledgment.

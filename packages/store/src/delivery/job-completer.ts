@@ -129,7 +129,10 @@ export class JobCompleter {
     });
   }
 
-  /** Books the outcome of an attempt, unless `complete` does. Returns what the queue is to do with the job. */
+  /**
+   * Books a retry or a death, or parks. A delivery or a refusal is left to `complete`. Returns what the queue is to
+   * do with the job.
+   */
   async end(due: DueAttempt, result: AttemptResult): Promise<JobEnd> {
     if (result.kind === "parked") {
       const { account, place, notify } = result;

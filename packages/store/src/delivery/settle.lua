@@ -1,5 +1,5 @@
 -- Books the outcomes of attempts, by the step of delivery/settlement.lua.
--- KEYS: the entries of all but the first from 8 on
+-- KEYS: 1 to 7 as in redis/ledger.lua (1 is the first entry), from 8 on the other entries
 -- ARGV: 1 and 2 as in delivery/settlement.lua, then 13 for each:
 --       1 id, 2 event (deliver, refuse, die, retry, ambiguous), 3 label (verdict of a delivery, reason of a death),
 --       4 attempt code, 5 provider's ack id or '', 6 duration of the attempt in ms,

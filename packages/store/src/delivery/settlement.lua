@@ -2,8 +2,8 @@
 -- `leaveQueued` at its end. Needs redis/batch.lua and dead-letters/dead-index.lua.
 -- ARGV: 1 retention in ms (deliver, refuse), 2 how many attempts are kept
 -- TTL: an entry that ends here lives for the retention.
--- A retry or a death is booked only if no other attempt was booked meanwhile: a write that is sent again because its
--- reply was lost counts once. A delivery or a refusal is final and is always booked.
+-- The reply to a write may be lost and the write sent again. So a retry or a death is booked only if no other attempt
+-- was booked meanwhile. A delivery or a refusal is final and is always booked.
 -- The rules are those of `decideTransition` in core; test/ledger.test.ts compares the two in every state.
 -- @include delivery/attempt-log
 local ENDS = {deliver = 'delivered', refuse = 'refused', die = 'dead', retry = 'queued', ambiguous = 'queued'}

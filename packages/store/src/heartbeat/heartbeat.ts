@@ -2,12 +2,11 @@
  * A process' heartbeat in Redis, by which it also notices that Redis lost data.
  *
  * 1. Each heartbeat is counted, and keeps this process' record, from which the other processes know that it runs.
- * 2. If Redis doesn't know this process' last heartbeat any more, it was lost (Redis was emptied, an old backup was
- *    restored, the append-only file was cut short), and other data were lost with it. Each process reports a loss once, and
- *    the loss is written down in Redis for processes that start later.
+ * 2. If Redis has forgotten this process' last heartbeat, it lost data: it was emptied, an old backup was restored, or
+ *    the append-only file was cut short. Each process reports a loss once. Redis keeps it for processes that start
+ *    later.
  *
- * Not noticed: what is lost between the last heartbeat and a crash that keeps that heartbeat on disk, and a loss while no
- * process ran.
+ * Not noticed: the loss of writes after the last heartbeat that survived a crash, and a loss while no process ran.
  */
 import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";

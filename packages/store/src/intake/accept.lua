@@ -7,8 +7,11 @@
 -- ARGV: 1 prefix of entry keys, 2 prefix of job keys, 3 `1` if unknown ids are accepted;
 --       then for each: id, publisher, fingerprint of the text, job's id, job's data
 -- Clock: Redis', one reading for all. TTL: removed from a missed entry that is acknowledged after all.
--- Returns for each one of: the text `code,now in ms,time of the injection or nothing` if it was accepted; the text `code`
--- of a refusal; the fields and values of the entry of a repeat; an error (3). Codes are in redis/scripts.ts.
+-- Returns for each one of (codes are in redis/scripts.ts):
+--   accepted: the text `code,now in ms,time of the injection or nothing`
+--   refused: the text `code`
+--   a repeat: the fields and values of its entry
+--   failed: an error (3)
 -- @include bullmq/queue-job
 -- @include redis/ledger
 -- @include redis/batch

@@ -1,5 +1,5 @@
--- How the ledger judges an acknowledgment, as a code of redis/scripts.ts: 1 to 3 if it is to be booked. The rules are those
--- of `decideIntake` in core; test/accept.test.ts compares the two in every state.
+-- Judges an acknowledgment. Returns a code of ACCEPT_CODES in redis/scripts.ts; 1, 2 and 3 mean: book it.
+-- The rules are those of `decideIntake` in core; test/accept.test.ts compares the two in every state.
 local function judge(state, owner, knownHash, publisher, textHash)
   if not state then
     return 3

@@ -1,9 +1,9 @@
 -- Records the providers' answers to injections, once for each ad response.
--- KEYS: the entries of all but the first from 8 on
+-- KEYS: 1 to 7 as in redis/ledger.lua (1 is the first entry), from 8 on the other entries
 -- ARGV: 1 retention in ms (all states but awaiting), then 5 for each:
 --       1 id, 2 publisher, 3 state (awaiting, unacknowledgeable, abandoned), 4 outcome,
 --       5 deadline in ms from now (awaiting)
--- Clock: Redis'. TTL: an entry in a final state lives for the retention.
+-- Clock: Redis'. TTL: an entry in an end state lives for the retention.
 -- Returns for each 1 if booked, 0 if the id was known: the write was repeated, or the acknowledgment came first.
 -- @include redis/ledger
 -- @include redis/batch

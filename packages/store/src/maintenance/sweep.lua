@@ -1,5 +1,5 @@
--- Moves overdue entries, a bounded batch at a time: awaiting past its deadline to missed, dead past its retention to
--- expired. Each entry moves once, however many workers sweep.
+-- Moves a bounded batch of overdue entries. An awaiting one past its deadline becomes missed. A dead letter past its
+-- retention becomes expired. Each entry moves once, however many workers sweep.
 -- ARGV: 1 event (miss, expire), 2 most ids, 3 retention of entries in ms, 4 prefix of entry keys,
 --       5 retention of dead letters in ms (expire)
 -- Clock: Redis'. TTL: an entry that ends here lives for the retention.

@@ -2,8 +2,8 @@
  * The ledger's counts as metrics. They come from Redis at each scrape, in one step, so they are the same on every replica
  * and balance at every scrape. Queries take `max by`.
  *
- * Every known publisher has every series from the start, at zero: Prometheus sees no increase of a series that didn't exist.
- * The known publishers are those that are configured, and those that have counts.
+ * Each known publisher has all series, at zero from the start: if a series begins above zero, Prometheus misses that
+ * increase. The known publishers are those that are configured, and those that have counts.
  */
 import { COUNTED_STATES, type PublisherId, VERDICTS } from "@adrelay/contract";
 import { DEAD_REASONS } from "@adrelay/core";

@@ -13,7 +13,7 @@ export interface LabelledCount {
 export interface LedgerSnapshot {
   /** When, by Redis' clock. */
   readonly nowMs: number;
-  /** Ad responses by state; for a final state all that ever ended in it. `label` is the state. */
+  /** Ad responses by state; for an end state all that ever ended in it. `label` is the state. */
   readonly states: readonly LabelledCount[];
   /** Counters by name; `label` is the outcome, status or reason, or empty. */
   readonly totals: ReadonlyMap<string, readonly LabelledCount[]>;

@@ -1,5 +1,5 @@
--- Many ad responses in one script. Each has its own step. The first one's entry is KEYS[1]; the entries of the
--- others follow the seven keys of redis/ledger.lua.
+-- Many ad responses in one script. Each has its own step. KEYS[1] is the first one's entry. KEYS[8] and the next ones
+-- are the entries of the others.
 local function entryKeyOf(at)
   return at == 1 and entryKey or KEYS[6 + at]
 end
