@@ -125,9 +125,7 @@ class PrefetchingWorker extends Worker {
   }
 
   protected override createJob(json: PrefetchedJson, jobId: string): Job {
-    const job = Object.assign(this.#createReadableJob(json, jobId), { prefetched: json.prefetched });
-    json.data = "";
-    return job;
+    return Object.assign(this.#createReadableJob(json, jobId), { prefetched: json.prefetched });
   }
 
   protected override moveToActive(...args: Parameters<Worker["moveToActive"]>): Promise<Job> {
@@ -173,7 +171,6 @@ async function runJob(
   token: string | undefined,
 ): Promise<CompletableRun> {
   const { id = "", name, data, prefetched } = job;
-  job.data = undefined;
   const end = await run({ id, data, textHash: name, payloadKey, prefetched });
   switch (end.kind) {
     case "completed":
@@ -200,9 +197,6 @@ function completingBackend({ complete }: QueueWorkerOptions): BackendFactory<Red
       const toComplete = { id: job.id ?? "", token, fetchNext: fetchNext && backend.closing === undefined };
       const finalAttempt = run instanceof CompletableRun ? run.finalAttempt : undefined;
       const { reply, prefetched } = await complete(toComplete, finalAttempt, script);
-      if (job instanceof Job) {
-        job.returnvalue = undefined;
-      }
       const result = readReply(backend, toComplete, reply);
       const [fetched] = result;
       if (typeof fetched === "object" && fetched !== null) {
@@ -232,13 +226,5 @@ function readReply(backend: RedisQueueBackend, { id }: JobToComplete, reply: unk
   if (typeof reply === "number" && reply < 0) {
     throw backend.finishedErrors({ code: reply, jobId: id, command: "moveToFinished", state: "active" });
   }
-  if (!Array.isArray(reply)) {
-    return [];
-  }
-  const result = raw2NextJobData(reply);
-  const [row] = reply;
-  if (Array.isArray(row)) {
-    row.length = 0;
-  }
-  return result;
+  return Array.isArray(reply) ? raw2NextJobData(reply) : [];
 }
