@@ -18,25 +18,22 @@ import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import manifest from "../package.json" with { type: "json" };
 import {
-  ADD_FUNCTIONS,
   ARGS_AT,
-  COMPLETE_FUNCTIONS,
   COMPLETE_KEY_COUNT,
   JOB_KEY_AT,
   learnQueueJob,
   QUEUE_JOB_KEY_COUNT,
 } from "../src/bullmq/job-scripts.ts";
-import { asFunction, loadShippedScript, type OwnFunctions } from "../src/bullmq/shipped-scripts.ts";
+import { loadShippedScript } from "../src/bullmq/shipped-scripts.ts";
 import { openTestRedis } from "./store-fixture.ts";
 
 const { redis } = await openTestRedis({ maxRetriesPerRequest: null });
 
 const SCRIPTS = [
-  { name: "addStandardJob", keyCount: QUEUE_JOB_KEY_COUNT, functions: ADD_FUNCTIONS, packed: [1, 3] },
+  { name: "addStandardJob", keyCount: QUEUE_JOB_KEY_COUNT, packed: [1, 3] },
   {
     name: "moveToFinished",
     keyCount: COMPLETE_KEY_COUNT,
-    functions: COMPLETE_FUNCTIONS,
     packed: [ARGS_AT.options],
   },
 ] as const;
@@ -107,26 +104,6 @@ test.each(SCRIPTS)("the module of BullMQ's scripts has $name, with $keyCount key
 function codeOf(lua: string): string {
   return lua.replaceAll(/--\[\[[\s\S]*?\]\]|--.*/g, "");
 }
-
-function cut(script: string, { from, to }: OwnFunctions) {
-  const start = script.indexOf(from);
-  const end = script.indexOf(to, start);
-  return { start, end, functions: script.slice(start, end) };
-}
-
-test.each(SCRIPTS)("$name can be cut: its functions read neither keys nor arguments", (script) => {
-  const shipped = loadShippedScript(script.name, script.keyCount);
-  const { start, end, functions } = cut(shipped, script.functions);
-  expect(start).toBeGreaterThanOrEqual(0);
-  expect(end).toBeGreaterThan(start);
-  expect(shipped.indexOf(script.functions.to, end + 1)).toBe(-1);
-  expect(codeOf(functions)).toContain("\nlocal function ");
-  expect(codeOf(functions)).not.toMatch(/\b(KEYS|ARGV)\b/);
-  const rest = shipped.slice(0, start) + shipped.slice(end);
-  expect(codeOf(rest)).not.toMatch(/\bfunction\b/);
-  const ours = asFunction(shipped, script.functions);
-  expect(ours.indexOf("return function(KEYS, ARGV)")).toBeGreaterThan(ours.lastIndexOf("\nlocal function "));
-});
 
 test.each(SCRIPTS)("$name unpacks its packed arguments by cmsgpack.unpack", ({ name, keyCount, packed }) => {
   const shipped = codeOf(loadShippedScript(name, keyCount));

@@ -99,11 +99,8 @@ function recordAddCommand(queue: Queue, options: JobsOptions): unknown {
   return recorded.command;
 }
 
-/** Where that script defines its functions. */
-export const ADD_FUNCTIONS = { from: "\n-- Includes", to: "\nif parentKey ~= nil then" };
-
 function queueJobLua(addStandardJob: string, packedOptions: Uint8Array): string {
-  return `local addStandardJob = ${asFunction(addStandardJob, ADD_FUNCTIONS)}
+  return `local addStandardJob = ${asFunction(addStandardJob)}
 local jobOptions = cmsgpack.unpack(${luaText(packedOptions)})
 local function queueJob(keys, prefix, id, name, data, timestamp)
   addStandardJob(keys, {{prefix, id, name, timestamp}, data, jobOptions})
@@ -139,7 +136,7 @@ export function makeCompleteJob(
   const args = command
     .slice(COMPLETE_KEY_COUNT)
     .map((value, at) => luaText(bytesOf(differing.includes(at + 1) ? "" : value)));
-  const lua = `local moveToFinished = ${asFunction(completeScript, COMPLETE_FUNCTIONS)}
+  const lua = `local moveToFinished = ${asFunction(completeScript)}
 local completeArgs = {${args.join(", ")}}
 local completeOptions = cmsgpack.unpack(completeArgs[${ARGS_AT.options}])
 completeArgs[${ARGS_AT.options}] = completeOptions
@@ -157,9 +154,6 @@ ${FETCHED_JOB}`;
     .with(JOB_KEY_AT - 1, jobPrefix);
   return { lua, keys, jobPrefix };
 }
-
-/** Where that script defines its functions: from its beginning on. */
-export const COMPLETE_FUNCTIONS = { from: "", to: "\nlocal jobIdKey = KEYS[" };
 
 /** A reply's first member is the job's fields and values. A job's data begin with the version and the ad response. */
 const FETCHED_JOB = `local function fetchedJob(reply)

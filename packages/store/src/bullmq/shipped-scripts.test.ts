@@ -6,7 +6,7 @@ test.each([
   ["addStandardJob", 9],
 ] as const)("%s neither writes events nor reads how many are kept", (name, keyCount) => {
   const shipped = loadShippedScript(name, keyCount);
-  const ours = asFunction(shipped, { from: "", to: "" });
+  const ours = asFunction(shipped);
   for (const command of ['"XADD",', '"opts.maxLenEvents")']) {
     expect(shipped).toContain(command);
     expect(ours).not.toContain(command);

@@ -15,12 +15,6 @@ export function luaText(bytes: Uint8Array): string {
   return `'${[...bytes].map((byte) => `\\${String(byte).padStart(3, "0")}`).join("")}'`;
 }
 
-/** The part of a script that defines its own functions: from the first text up to the second. They read no KEYS or ARGV. */
-export interface OwnFunctions {
-  readonly from: string;
-  readonly to: string;
-}
-
 /** How BullMQ's scripts write to the queue's stream of events, and trim it. */
 const EVENT_COMMAND = /\brcall\("(?:XADD|XTRIM)",/g;
 /** How they read the length to which it is trimmed. BullMQ's default is put in its place. */
@@ -29,14 +23,9 @@ const EVENTS_MAX = /\brcall\("HGET", metaKey, "opts\.maxLenEvents"\)/g;
 /**
  * A script as a Lua expression that is a function of KEYS and ARGV. Where BullMQ's script unpacks an argument from
  * msgpack, a table may be handed over as it is. It writes no events: nobody here reads them.
- *
- * Its own functions are defined once for all jobs of a call. A script without the two texts stays whole.
  */
-export function asFunction(shipped: string, { from, to }: OwnFunctions): string {
+export function asFunction(shipped: string): string {
   const script = shipped.replaceAll(EVENT_COMMAND, "writeNoEvent(").replaceAll(EVENTS_MAX, "10000");
-  const fromAt = script.indexOf(from);
-  const toAt = script.indexOf(to, fromAt);
-  const [start, end] = fromAt < 0 || toAt < 0 ? [0, 0] : [fromAt, toAt];
   return `(function()
 local rcall = redis.call
 local function writeNoEvent() end
@@ -44,10 +33,8 @@ local packed = cmsgpack
 local cmsgpack = setmetatable({unpack = function(argument)
   return type(argument) == 'table' and argument or packed.unpack(argument)
 end}, {__index = packed})
-${script.slice(start, end)}
 return function(KEYS, ARGV)
-${script.slice(0, start)}
-${script.slice(end)}
+${script}
 end
 end)()`;
 }
