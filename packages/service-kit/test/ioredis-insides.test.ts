@@ -74,14 +74,6 @@ test("a rejected command keeps its place, so that its late answer goes to no oth
   expect(await late).toBe("late");
 });
 
-test("a command that was never written keeps its arguments", async () => {
-  const redis = connect("request");
-  const command = new Command("echo", ["a text"]);
-  const reply = redis.sendCommand(command);
-  expect(command.args).toEqual(["a text"]);
-  await expect(reply).rejects.toThrow();
-});
-
 test("ioredis rejects waiting commands on a refused connection, and ours doesn't", async () => {
   const admin = connect("subscriber");
   await admin.config("SET", "requirepass", "another");

@@ -135,19 +135,6 @@ test("commands of one turn keep their order, and each has its own result", async
   }
 });
 
-test("a request's command drops its arguments once it is written, and still gets its answer", async () => {
-  const redis = connectRedis(server.url, "request", log);
-  try {
-    await guardRedis(redis, "require", log);
-    const command = new Command("echo", ["a text"], { replyEncoding: "utf8" });
-    const reply = redis.sendCommand(command);
-    expect(command.args).toEqual([]);
-    expect(await reply).toBe("a text");
-  } finally {
-    redis.disconnect();
-  }
-});
-
 test("a command sent right before the end of its connection still reaches Redis", async () => {
   const redis = connectRedis(server.url, "request", log);
   await guardRedis(redis, "require", log);

@@ -18,8 +18,6 @@ class CommandTimeoutError extends Error {
  *    meanwhile are read before anything is rejected. ioredis' own `commandTimeout` would reject them all, and needs a
  *    timer for each command.
  * 2. No command is sent twice. Commands that are unanswered when a connection ends are rejected.
- * 3. A command gives up its arguments once it is written. They are users' texts, and the garbage collector would
- *    otherwise have to move most of them to the old generation (docs/adr/0031).
  */
 export class RequestRedis extends Redis {
   readonly #ticks: NodeJS.Timeout;
@@ -42,11 +40,7 @@ export class RequestRedis extends Redis {
   override sendCommand(...args: Parameters<Redis["sendCommand"]>): unknown {
     const unansweredBefore = this.commandQueue.length;
     const reply = super.sendCommand(...args);
-    const written = this.commandQueue.length - unansweredBefore;
-    this.#sent += written;
-    if (written > 0) {
-      args[0].args = [];
-    }
+    this.#sent += this.commandQueue.length - unansweredBefore;
     return reply;
   }
 
