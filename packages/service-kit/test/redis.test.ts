@@ -1,6 +1,5 @@
 /** Connections and durability against a real Redis. */
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
-import { Command } from "ioredis";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { connectRedis, createRegistry, guardRedis, loadSyncPolicy, reportDurability } from "../src/index.ts";

@@ -12,15 +12,13 @@
  * 2. A job that stalled, because its process was killed, is run again, however often that happens.
  * 3. BullMQ calls `complete` again if the connection failed. The repeat must count once.
  * 4. If `complete` fails for good, BullMQ lets the job fail with that error, and it is run again.
- * 5. A job's data, and the reply that they came in, are dropped as soon as they were read: BullMQ's jobs stay in V8's
- *    heap after their end (docs/adr/0031).
  */
 import { setTimeout as wait } from "node:timers/promises";
 import {
   type BackendFactory,
   createRedisBackend,
   DelayedError,
-  Job,
+  type Job,
   type JobJson,
   type RedisQueueBackend,
   raw2NextJobData,
