@@ -246,9 +246,9 @@ interface BookingRetryOptions {
 const RETRY_AFTER_MS = 250;
 
 /**
- * While Redis refuses writes (it is a replica, a save failed, replicas are missing), the outcomes of attempts wait here
- * and are booked again and again. If the jobs were released instead, the attempts would be made a second time. The waiting jobs keep
- * their slots, and Redis hands out no other jobs meanwhile, so no attempt is made that can't be booked.
+ * While Redis refuses writes (it is a replica, a save failed, replicas are missing), the outcomes of attempts wait here and
+ * are booked again and again. If the jobs were released instead, the attempts would be made a second time. The waiting
+ * jobs keep their slots, and Redis hands out no other jobs meanwhile, so no attempt is made that can't be booked.
  */
 export class BookingRetry {
   readonly #options: BookingRetryOptions;
