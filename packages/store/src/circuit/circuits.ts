@@ -16,8 +16,7 @@ import { z } from "zod";
 import type { DeliveryQueue, PromoteResult } from "../bullmq/queue.ts";
 import type { ChannelNotice, ParkPlace } from "../delivery/settlement.ts";
 import { idOf, memberOf, type StoreKeys } from "../redis/keys.ts";
-import type { RunScript } from "../redis/scripts.ts";
-import { CLAIM_CODES, type ClaimCode, decodeReply, fieldsOf } from "../redis/scripts.ts";
+import { CLAIM_CODES, type ClaimCode, decodeReply, fieldsOf, type RunScript } from "../redis/scripts.ts";
 
 /** A provider account, shared by publishers with the same URL and key. */
 export interface CircuitAccount {

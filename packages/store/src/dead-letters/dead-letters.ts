@@ -3,8 +3,13 @@ import type { AdResponseId } from "@adrelay/contract";
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import { idOf, memberOf, type StoreKeys } from "../redis/keys.ts";
-import type { RunScript } from "../redis/scripts.ts";
-import { decodeReply, fieldsOf, LEAVE_DEAD_CODES, type LeaveDeadCode } from "../redis/scripts.ts";
+import {
+  decodeReply,
+  fieldsOf,
+  LEAVE_DEAD_CODES,
+  type LeaveDeadCode,
+  type RunScript,
+} from "../redis/scripts.ts";
 import { type Outbox, outboxTaskSchema } from "./outbox.ts";
 
 /** The result of a replay or a discard. */

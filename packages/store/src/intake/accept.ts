@@ -11,8 +11,15 @@ import type { QueueJobScript } from "../bullmq/job-scripts.ts";
 import { type LedgerEntry, parseEntry } from "../entry.ts";
 import { Batcher } from "../redis/batcher.ts";
 import { jobIdOf, memberOf, type StoreKeys } from "../redis/keys.ts";
-import type { ScriptLibrary, ScriptRunner } from "../redis/scripts.ts";
-import { ACCEPT_CODES, type AcceptCode, decodeReply, readEach, StoreReplyError } from "../redis/scripts.ts";
+import {
+  ACCEPT_CODES,
+  type AcceptCode,
+  decodeReply,
+  readEach,
+  type ScriptLibrary,
+  type ScriptRunner,
+  StoreReplyError,
+} from "../redis/scripts.ts";
 
 /** An acknowledgment to be accepted. */
 export interface AcceptRequest {

@@ -2,8 +2,7 @@
 import type { AdResponseId, PublisherId } from "@adrelay/contract";
 import { Batcher } from "../redis/batcher.ts";
 import { memberOf, type StoreKeys } from "../redis/keys.ts";
-import type { RunScript } from "../redis/scripts.ts";
-import { readEach } from "../redis/scripts.ts";
+import { type RunScript, readEach } from "../redis/scripts.ts";
 
 /** The outcomes of an injection, as they are recorded and counted. */
 export const RECORDED_OUTCOMES = ["ok", "rejected", "no_fill", "fallback", "abandoned"] as const;

@@ -4,8 +4,7 @@ import { z } from "zod";
 import type { DeliveryQueue } from "../bullmq/queue.ts";
 import type { Outbox } from "../dead-letters/outbox.ts";
 import { idOf, type StoreKeys } from "../redis/keys.ts";
-import type { RunScript } from "../redis/scripts.ts";
-import { fieldsOf } from "../redis/scripts.ts";
+import { fieldsOf, type RunScript } from "../redis/scripts.ts";
 
 export interface ReconcileParts {
   readonly run: RunScript;
