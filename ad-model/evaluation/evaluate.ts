@@ -56,7 +56,10 @@ export async function evaluateFolds(folds: number, print: Print): Promise<void> 
   report(judged, print, { withWrong: false });
 }
 
-/** What the ad server decides for a labelled prompt. Of the ads in the auction, the most relevant one counts. */
+/** Decides between equal offers. It is always the same, so that figures can be repeated. */
+const RESPONSE_ID = "3f2b8c1e-9d4a-4c6b-8f10-0a1b2c3d4e5f";
+
+/** What the ad server decides for a labelled prompt. Of the ads in the auction, the first one counts. */
 export async function judgePrompt(
   expected: LabelledOutcome,
   rules: DecisionRules,
@@ -68,7 +71,7 @@ export async function judgePrompt(
     request_context: { session_id: "evaluation", user_agent: "evaluation", user_ip: "192.0.2.1" },
     optional_context: { country, age, gender },
   });
-  const decision = await decideInjection(request, rules, nowMs);
+  const decision = await decideInjection(request, rules, { id: RESPONSE_ID, nowMs });
   switch (decision.outcome) {
     case "rejected":
       return { expected, outcome: "reject", detail: decision.topic };

@@ -7,7 +7,7 @@ import { LexicalRelevance } from "../relevance/lexical-relevance.ts";
 import { type DecisionRules, decideInjection, loadPromptRules } from "./decide-injection.ts";
 
 /** The labels of the prompts are right for the years 2026 and 2027. */
-const NOW_MS = Date.UTC(2026, 5, 1);
+const NOW = { id: "3f2b8c1e-9d4a-4c6b-8f10-0a1b2c3d4e5f", nowMs: Date.UTC(2026, 5, 1) };
 
 const catalog = loadCatalog(SHIPPED_CATALOG_FILE);
 const ads = catalog.kind === "ok" ? catalog.ads : [];
@@ -26,8 +26,7 @@ function requestOf(prompt: string, context: object = {}): InjectionRequest {
   });
 }
 
-const decide = (prompt: string, context?: object) =>
-  decideInjection(requestOf(prompt, context), rules, NOW_MS);
+const decide = (prompt: string, context?: object) => decideInjection(requestOf(prompt, context), rules, NOW);
 
 test("a wish to buy gets an ad of its category", async () => {
   const decision = await decide("Which running shoes should I buy for my first marathon?", {
@@ -72,7 +71,7 @@ test("an ad of a category that the model wasn't fitted to is found by its keywor
   };
   const withGuitar = [...ads, adSchema.parse({ ...guitar, product_name: "Oakstrum Six" })];
   const relevance = await LexicalRelevance.build(withGuitar, promptRules.model);
-  const decideAmong = (prompt: string) => decideInjection(requestOf(prompt), { ...rules, relevance }, NOW_MS);
+  const decideAmong = (prompt: string) => decideInjection(requestOf(prompt), { ...rules, relevance }, NOW);
   expect(await decideAmong("which acoustic guitar should i buy for my daughter, up to 300?")).toMatchObject({
     outcome: "auction",
     offers: [{ ad: { id: "guitar" } }],

@@ -21,6 +21,12 @@ export interface DecisionRules {
   readonly floorCpmMicros: number;
 }
 
+/** The id of the response and the current time, in milliseconds since 1970. */
+interface DecisionMoment {
+  readonly id: string;
+  readonly nowMs: number;
+}
+
 /** The rules that don't depend on the catalogue. */
 export type PromptRules = Pick<DecisionRules, "detectLanguage" | "safety"> & {
   readonly model: ReturnType<typeof loadShippedModel>;
@@ -37,13 +43,14 @@ export async function loadPromptRules(): Promise<PromptRules> {
 
 /**
  * Decides what a request gets. Safety comes first, then relevance, then targeting; the ads that remain become offers,
- * in the order of an auction. Which offer is served depends on budgets, caps and pacing, and the store decides that. A
- * prompt whose language can't be detected gets no ad.
+ * in the order of an auction, in which the response's id decides between equal offers. Which offer is served depends on
+ * budgets, caps, pacing and what the session was just shown, and the store decides that. A prompt whose language can't
+ * be detected gets no ad.
  */
 export async function decideInjection(
   request: InjectionRequest,
   { model, detectLanguage, safety, relevance, floorCpmMicros }: DecisionRules,
-  nowMs: number,
+  { id, nowMs }: DecisionMoment,
 ): Promise<InjectionDecision> {
   const { prompt } = request;
   const reading = model.read(prompt);
@@ -59,6 +66,6 @@ export async function decideInjection(
   const candidates = (await relevance.rank({ prompt, language, reading }))
     .filter(({ ad }) => isEligible(ad, audience, nowMs))
     .map(({ ad, score }) => ({ ad, relevance: score }));
-  const [best, ...others] = holdAuction(candidates, floorCpmMicros);
+  const [best, ...others] = holdAuction(candidates, floorCpmMicros, id);
   return best === undefined ? { outcome: "no_fill" } : { outcome: "auction", offers: [best, ...others] };
 }

@@ -23,6 +23,8 @@ function makeCandidate(id: string, bidCpmMicros: number, relevance: number): Can
 }
 
 const bids = fc.oneof(
+  // Often the same, so that many ranks are equal.
+  fc.constantFrom(1_000_000, 2_000_000, 4_000_000),
   fc.integer({ min: 0, max: 9_000_000 }),
   fc.integer({ min: 0, max: BID_CPM_MICROS_MAX }),
 );
@@ -32,11 +34,16 @@ const relevances = fc.oneof(
 );
 const bidding = fc.record({ bid: bids, relevance: relevances });
 const biddings = fc.array(bidding, { maxLength: 12 });
+const requestIds = fc.uuid();
 
 const candidatesOf = (all: readonly { bid: number; relevance: number }[]) =>
   all.map(({ bid, relevance }, index) => makeCandidate(`ad-${index}`, bid, relevance));
-const offersOf = (candidates: readonly Candidate[]) =>
-  holdAuction(candidates, FLOOR_CPM_MICROS).map(({ ad, priceMicros }) => ({ id: ad.id, priceMicros }));
+const REQUEST_ID = "3f2b8c1e-9d4a-4c6b-8f10-0a1b2c3d4e5f";
+const offersOf = (candidates: readonly Candidate[], requestId = REQUEST_ID) =>
+  holdAuction(candidates, FLOOR_CPM_MICROS, requestId).map(({ ad, priceMicros }) => ({
+    id: ad.id,
+    priceMicros,
+  }));
 const withBid = (candidates: readonly Candidate[], index: number, bid: number) =>
   candidates.map((candidate, at) =>
     at === index ? { ...candidate, ad: { ...candidate.ad, bid_cpm_micros: bid } } : candidate,
@@ -44,7 +51,7 @@ const withBid = (candidates: readonly Candidate[], index: number, bid: number) =
 
 test("the winner pays the least price that beats the next one", () => {
   const candidates = [
-    makeCandidate("a", 4_200_000, 0.5),
+    makeCandidate("a", 4_201_000, 0.5),
     makeCandidate("b", 3_100_000, 1),
     makeCandidate("c", 1_000_000, 0.2),
   ];
@@ -60,12 +67,94 @@ test("a bid below the floor takes no part", () => {
   expect(offersOf(candidates)).toEqual([{ id: "a", priceMicros: FLOOR_MICROS }]);
 });
 
-test("of two equal ranks the smaller id wins, at its own bid", () => {
+test("of two equal ranks the request's id draws the first, at its own bid", () => {
   const candidates = [makeCandidate("b", 2_000_000, 1), makeCandidate("a", 2_000_000, 1)];
-  expect(offersOf(candidates)).toEqual([
-    { id: "a", priceMicros: 2000 },
-    { id: "b", priceMicros: FLOOR_MICROS },
-  ]);
+  const [first, second] = offersOf(candidates);
+  expect([first?.priceMicros, second?.priceMicros]).toEqual([2000, FLOOR_MICROS]);
+  const firsts = Array.from({ length: 20 }, (_, n) => offersOf(candidates, `request-${n}`)[0]?.id);
+  expect(new Set(firsts)).toEqual(new Set(["a", "b"]));
+});
+
+test("the order of the catalogue doesn't change the offers", () => {
+  fc.assert(
+    fc.property(biddings, requestIds, (all, requestId) => {
+      const candidates = candidatesOf(all);
+      expect(offersOf(candidates.toReversed(), requestId)).toEqual(offersOf(candidates, requestId));
+    }),
+  );
+});
+
+test.each([
+  [0.98, 1],
+  [0.775, 0.824],
+  [1e-9, 0.05],
+])("the relevances %d and %d are equal in an auction", (one, other) => {
+  const candidates = [makeCandidate("a", 2_000_000, one), makeCandidate("b", 2_000_000, other)];
+  expect(offersOf(candidates).map(({ priceMicros }) => priceMicros)).toEqual([2000, FLOOR_MICROS]);
+});
+
+test("a relevance that is a step higher is first in every request", () => {
+  const candidates = [makeCandidate("a", 2_000_000, 0.75), makeCandidate("b", 2_000_000, 0.8)];
+  for (let n = 0; n < 100; n += 1) {
+    expect(offersOf(candidates, `request-${n}`)[0]?.id).toBe("b");
+  }
+});
+
+/** The ids are fixed, so the outcome is always the same: no bound below can fail by chance. */
+const IDS = Array.from(
+  { length: 20_000 },
+  (_, n) => `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`,
+);
+
+/** How often each ad is at each place. */
+function countPlaces(candidates: readonly Candidate[]) {
+  const places = new Map(candidates.map(({ ad }) => [ad.id, candidates.map(() => 0)]));
+  for (const id of IDS) {
+    for (const [place, { id: ad }] of offersOf(candidates, id).entries()) {
+      const counts = places.get(ad) ?? [];
+      counts[place] = (counts[place] ?? 0) + 1;
+    }
+  }
+  return places;
+}
+
+/** Five standard deviations of a count of independent draws. */
+const spread = (share: number) => 5 * Math.sqrt(IDS.length * share * (1 - share));
+
+test("eight equal offers are at each place equally often", () => {
+  const candidates = candidatesOf(Array.from({ length: 8 }, () => ({ bid: 2_000_000, relevance: 0.8 })));
+  for (const counts of countPlaces(candidates).values()) {
+    for (const count of counts) {
+      expect(Math.abs(count - IDS.length / 8)).toBeLessThan(spread(1 / 8));
+    }
+  }
+});
+
+test("of offers of equal rank the more relevant one is first more often, in proportion", () => {
+  const candidates = [
+    makeCandidate("a", 8_000_000, 0.25),
+    makeCandidate("b", 4_000_000, 0.5),
+    makeCandidate("c", 2_000_000, 1),
+  ];
+  const places = countPlaces(candidates);
+  for (const [ad, weight] of [
+    ["a", 1],
+    ["b", 2],
+    ["c", 4],
+  ] as const) {
+    const firsts = places.get(ad)?.[0] ?? 0;
+    expect(Math.abs(firsts - (IDS.length * weight) / 7)).toBeLessThan(spread(weight / 7));
+  }
+});
+
+test("a pair of equal offers draws its order independently of another pair", () => {
+  const [one = [], other = []] = ["one", "other"].map((name) =>
+    [`${name}-1`, `${name}-2`].map((id) => makeCandidate(id, 2_000_000, 1)),
+  );
+  const same = IDS.filter(
+    (id) => offersOf(one, id)[0]?.id.at(-1) === offersOf(other, id)[0]?.id.at(-1),
+  ).length;
+  expect(Math.abs(same - IDS.length / 2)).toBeLessThan(spread(1 / 2));
 });
 
 test.each([0, -1, Number.NaN])("a relevance of %s takes no part", (relevance) => {
@@ -74,8 +163,8 @@ test.each([0, -1, Number.NaN])("a relevance of %s takes no part", (relevance) =>
 
 test("a price is a whole number between the floor and the bid", () => {
   fc.assert(
-    fc.property(biddings, (all) => {
-      const offers = holdAuction(candidatesOf(all), FLOOR_CPM_MICROS);
+    fc.property(biddings, requestIds, (all, requestId) => {
+      const offers = holdAuction(candidatesOf(all), FLOOR_CPM_MICROS, requestId);
       expect(offers.length).toBeLessThanOrEqual(OFFERS_MAX);
       for (const { ad, priceMicros } of offers) {
         expect(Number.isSafeInteger(priceMicros)).toBe(true);
@@ -88,53 +177,85 @@ test("a price is a whole number between the floor and the bid", () => {
 
 test("a higher bid never loses an auction that a lower bid wins", () => {
   fc.assert(
-    fc.property(biddings, fc.integer({ min: 0, max: 9_000_000 }), (all, more) => {
+    fc.property(biddings, fc.integer({ min: 0, max: 9_000_000 }), requestIds, (all, more, requestId) => {
       const candidates = candidatesOf(all);
-      const [first] = offersOf(candidates);
+      const [first] = offersOf(candidates, requestId);
       const index = candidates.findIndex(({ ad }) => ad.id === first?.id);
       const raised = Math.min((candidates[index]?.ad.bid_cpm_micros ?? 0) + more, BID_CPM_MICROS_MAX);
-      const [after] = offersOf(withBid(candidates, index, raised));
+      const [after] = offersOf(withBid(candidates, index, raised), requestId);
       expect(after).toEqual(first);
     }),
   );
 });
 
-test("bidding anything but the true worth never gains anything", () => {
+test("a higher bid never loses a place", () => {
   fc.assert(
-    fc.property(fc.array(bidding, { minLength: 1, maxLength: 12 }), bids, (all, lie) => {
-      const candidates = candidatesOf(all);
-      const worthMicros = Math.floor((candidates[0]?.ad.bid_cpm_micros ?? 0) / 1000);
-      const gain = (offers: ReturnType<typeof offersOf>) =>
-        offers[0]?.id === "ad-0" ? worthMicros - offers[0].priceMicros : 0;
-      expect(gain(offersOf(withBid(candidates, 0, lie)))).toBeLessThanOrEqual(gain(offersOf(candidates)));
-    }),
+    fc.property(
+      fc.array(bidding, { minLength: 1, maxLength: OFFERS_MAX }),
+      fc.integer({ min: 0, max: 9_000_000 }),
+      requestIds,
+      (all, more, requestId) => {
+        const candidates = candidatesOf(all);
+        const placeAmong = (offers: ReturnType<typeof offersOf>) => {
+          const place = offers.findIndex(({ id }) => id === "ad-0");
+          return place === -1 ? OFFERS_MAX : place;
+        };
+        const raised = Math.min((candidates[0]?.ad.bid_cpm_micros ?? 0) + more, BID_CPM_MICROS_MAX);
+        const before = placeAmong(offersOf(candidates, requestId));
+        const after = placeAmong(offersOf(withBid(candidates, 0, raised), requestId));
+        expect(after).toBeLessThanOrEqual(before);
+      },
+    ),
   );
 });
 
-test("one micro less than the price would not have won", () => {
+test("bidding anything but the true worth never gains anything", () => {
   fc.assert(
-    fc.property(fc.array(bidding, { minLength: 2, maxLength: 12 }), (all) => {
+    fc.property(
+      fc.array(bidding, { minLength: 1, maxLength: 12 }),
+      bids,
+      requestIds,
+      (all, lie, requestId) => {
+        const candidates = candidatesOf(all);
+        const worthMicros = Math.floor((candidates[0]?.ad.bid_cpm_micros ?? 0) / 1000);
+        const gain = (offers: ReturnType<typeof offersOf>) =>
+          offers[0]?.id === "ad-0" ? worthMicros - offers[0].priceMicros : 0;
+        const lying = gain(offersOf(withBid(candidates, 0, lie), requestId));
+        expect(lying).toBeLessThanOrEqual(gain(offersOf(candidates, requestId)));
+      },
+    ),
+  );
+});
+
+test("at its price an offer is before the next one, and at one micro less behind it", () => {
+  fc.assert(
+    fc.property(fc.array(bidding, { minLength: 2, maxLength: OFFERS_MAX }), requestIds, (all, requestId) => {
       const candidates = candidatesOf(all);
-      const [first] = offersOf(candidates);
-      if (first === undefined || first.priceMicros === FLOOR_MICROS) {
-        return;
+      const offers = offersOf(candidates, requestId);
+      for (const [place, { id, priceMicros }] of offers.slice(0, -1).entries()) {
+        const index = candidates.findIndex(({ ad }) => ad.id === id);
+        const order = (micros: number) =>
+          offersOf(withBid(candidates, index, micros * 1000), requestId).map((offer) => offer.id);
+        const next = offers[place + 1]?.id ?? "";
+        expect(order(priceMicros).indexOf(id)).toBeLessThan(order(priceMicros).indexOf(next));
+        if (priceMicros > FLOOR_MICROS) {
+          const cheaper = order(priceMicros - 1);
+          expect(cheaper.indexOf(id)).toBeGreaterThan(cheaper.indexOf(next));
+        }
       }
-      const index = candidates.findIndex(({ ad }) => ad.id === first.id);
-      const winners = [0, 1].map(
-        (less) => offersOf(withBid(candidates, index, (first.priceMicros - less) * 1000))[0]?.id,
-      );
-      expect(winners[0]).toBe(first.id);
-      expect(winners[1]).not.toBe(first.id);
     }),
   );
 });
 
 test("if the first can't pay, the others are offered as if it were absent", () => {
   fc.assert(
-    fc.property(biddings, (all) => {
+    fc.property(biddings, requestIds, (all, requestId) => {
       const candidates = candidatesOf(all);
-      const [first, ...rest] = offersOf(candidates);
-      const without = offersOf(candidates.filter(({ ad }) => ad.id !== first?.id));
+      const [first, ...rest] = offersOf(candidates, requestId);
+      const without = offersOf(
+        candidates.filter(({ ad }) => ad.id !== first?.id),
+        requestId,
+      );
       expect(without.slice(0, rest.length)).toEqual(rest);
     }),
   );

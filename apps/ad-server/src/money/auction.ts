@@ -1,18 +1,21 @@
 import type { Ad } from "../catalog/ad.ts";
+import { type DrawTurn, drawTurns } from "./equal-offers.ts";
 
 /**
  * The auction for one impression. Candidates are ordered by relevance × bid, and each gets its second price.
  *
  * Money is whole micros per impression. A bid is for a thousand impressions, so a thousandth of it counts, rounded
- * down: nobody pays more than the bid. Relevance is whole millionths. So every product and quotient here is exact.
+ * down: nobody pays more than the bid. Relevance is whole steps. So every product and quotient here is exact.
  *
  * 1. floor ≤ price ≤ bid.
  * 2. The price is the least at which the ad would still beat the next candidate. Another bid can't make it cheaper,
  *    so the best bid is what an impression is really worth.
- * 3. A higher bid never loses a place. Of two equal ranks, the smaller ad id comes first.
+ * 3. A higher bid never loses a place. Offers of equal rank take turns: the request's id draws which of them is first,
+ *    and the more relevant one is first more often. The draw doesn't depend on bids, so 1 and 2 hold with it.
  *
- * An offer's price holds if no offer before it can be paid. Only the store knows whether an ad has budget left, and it
- * checks that after the auction. So an ad without budget can still set the price of the ad before it.
+ * An offer's price holds if no offer before it is sold. Only the store knows whether an ad has budget left and what the
+ * session was just shown, and it checks that after the auction. So an ad that isn't sold can still set the price of the
+ * ad before it.
  */
 export interface Candidate {
   readonly ad: Ad;
@@ -29,23 +32,38 @@ export interface Offer {
 export const IMPRESSIONS_PER_MILLE = 1000;
 /** The store tries the offers one by one in a single script; this bounds its time. */
 export const OFFERS_MAX = 8;
-const MILLION = 1_000_000;
+/**
+ * Relevance is an estimate, and it can't tell apart ads that are closer than about a twentieth. So it is rounded to
+ * steps of 0.05, and near-equal offers become equal ones. A relevance below the first step counts as the first step.
+ */
+const RELEVANCE_STEPS = 20;
 
 interface Bidder {
   readonly ad: Ad;
   readonly bidMicros: number;
-  readonly relevanceMillionths: number;
-  /** bidMicros × relevanceMillionths. */
+  readonly relevanceSteps: number;
+  /** bidMicros × relevanceSteps. */
   readonly rank: number;
+  /** Of two equal ranks, the lower turn is first. */
+  readonly turn: number;
 }
 
-/** The offers of an auction, best first, at most OFFERS_MAX; none if no bid reaches the floor. */
-export function holdAuction(candidates: readonly Candidate[], floorCpmMicros: number): Offer[] {
+/**
+ * The offers of an auction, best first, at most OFFERS_MAX; none if no bid reaches the floor. The order and the prices
+ * follow from the arguments.
+ */
+export function holdAuction(
+  candidates: readonly Candidate[],
+  floorCpmMicros: number,
+  requestId: string,
+): Offer[] {
   // Rounded up and at least one micro: no impression is sold below the floor, and none for nothing.
   const floorMicros = Math.max(1, Math.ceil(floorCpmMicros / IMPRESSIONS_PER_MILLE));
+  const drawTurn = drawTurns(requestId);
   const bidders = candidates
-    .map(bidderOf)
-    .filter(({ bidMicros, rank }) => bidMicros >= floorMicros && rank > 0)
+    .filter(({ relevance }) => relevance > 0)
+    .map((candidate) => bidderOf(candidate, drawTurn))
+    .filter(({ bidMicros }) => bidMicros >= floorMicros)
     .sort(byRank);
   return bidders.slice(0, OFFERS_MAX).map((bidder, index) => ({
     ad: bidder.ad,
@@ -53,20 +71,26 @@ export function holdAuction(candidates: readonly Candidate[], floorCpmMicros: nu
   }));
 }
 
-function bidderOf({ ad, relevance }: Candidate): Bidder {
+function bidderOf({ ad, relevance }: Candidate, drawTurn: DrawTurn): Bidder {
   const bidMicros = Math.floor(ad.bid_cpm_micros / IMPRESSIONS_PER_MILLE);
-  const isRelevant = relevance > 0;
-  const relevanceMillionths = isRelevant ? Math.max(1, Math.round(Math.min(1, relevance) * MILLION)) : 0;
-  return { ad, bidMicros, relevanceMillionths, rank: bidMicros * relevanceMillionths };
+  const inSteps = Math.min(1, relevance) * RELEVANCE_STEPS;
+  const relevanceSteps = Math.max(1, Math.round(inSteps));
+  return {
+    ad,
+    bidMicros,
+    relevanceSteps,
+    rank: bidMicros * relevanceSteps,
+    turn: drawTurn(ad.id, Math.max(1, inSteps)),
+  };
 }
 
 function byRank(one: Bidder, other: Bidder): number {
   return other.rank - one.rank || (comesFirst(one, other) ? -1 : 1);
 }
 
-/** Which of two equal ranks wins. Ids are compared by code units, so the result is the same on every machine. */
+/** Which of two equal ranks is first. Ids are compared by code units, so the result is the same on every machine. */
 function comesFirst(one: Bidder, other: Bidder): boolean {
-  return one.ad.id < other.ad.id;
+  return one.turn < other.turn || (one.turn === other.turn && one.ad.id < other.ad.id);
 }
 
 /** The least whole price at which a bidder stays ahead of the next one. */
@@ -74,7 +98,7 @@ function priceAgainst(bidder: Bidder, next: Bidder | undefined): number {
   if (next === undefined) {
     return 0;
   }
-  const tying = next.rank / bidder.relevanceMillionths;
+  const tying = next.rank / bidder.relevanceSteps;
   return comesFirst(bidder, next) ? Math.ceil(tying) : Math.floor(tying) + 1;
 }
 

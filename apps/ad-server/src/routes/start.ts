@@ -61,8 +61,8 @@ type Injection =
 
 async function start(deps: StartDeps, call: Call<InjectionRequest>): Promise<void> {
   const { body: request, response, startedAtMs } = call;
-  const decision = await decideInjection(request, deps.rules, deps.now());
   const id = adResponseIdSchema.parse(randomUUID());
+  const decision = await decideInjection(request, deps.rules, { id, nowMs: deps.now() });
   const booked = await book(deps, call, { id, decision });
   addToRequestLog(response, { ad_response_id: id });
   if (booked.kind === "unavailable") {
