@@ -1,7 +1,7 @@
 import { eventually } from "@adrelay/testkit";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { makeSpendReport } from "../src/money/spend-report.ts";
-import { adKey, COUNTS_KEY, responseKey } from "../src/store/keys.ts";
+import { adKey, COUNTS_KEY, responseKey, shownKey } from "../src/store/keys.ts";
 import { OTHER_PUBLISHER, offerOf, openTestStore, PUBLISHER } from "./test-store.ts";
 
 let store: Awaited<ReturnType<typeof openTestStore>>;
@@ -198,6 +198,86 @@ test("the keys of a cap are gone after its window", async () => {
   const caps = () => store.redis.keys("{adserver}:cap:*");
   expect(await caps()).toHaveLength(1);
   await eventually(async () => expect(await caps()).toEqual([]));
+});
+
+const REPEAT_AFTER_MS = 1_800_000;
+const three = [
+  offerOf({ budget: 100_000 }),
+  offerOf({ ad: "tempo", price: 70, budget: 70_000 }),
+  offerOf({ ad: "glide", price: 40, budget: 40_000 }),
+];
+/** Makes the session see an ad some time ago. */
+const showAgo = (ad: string, agoMs: number) => store.redis.zadd(shownKey("s"), Date.now() - agoMs, ad);
+
+test("what a session was just shown comes after the other offers, each at its own price", async () => {
+  const served = [];
+  for (let n = 0; n < three.length; n += 1) {
+    served.push(await store.serve({ offers: three }));
+  }
+  expect(adsOf(served)).toEqual(["drift", "tempo", "glide"]);
+  const reserved = await Promise.all(["drift", "tempo", "glide"].map((ad) => store.fundsOf(ad)));
+  expect(reserved.map((funds) => funds.reserved)).toEqual([100, 70, 40]);
+});
+
+test("concurrent requests of one session get different ads", async () => {
+  const served = await times(3, () => store.serve({ offers: three }));
+  expect(adsOf(served).toSorted()).toEqual(["drift", "glide", "tempo"]);
+});
+
+test("if a session was just shown all offers, the one shown longest ago is shown again", async () => {
+  await showAgo("drift", 60_000);
+  await showAgo("tempo", 120_000);
+  await showAgo("glide", 30_000);
+  expect((await store.serve({ offers: three })).ad).toBe("tempo");
+  expect((await store.serve({ offers: three })).ad).toBe("drift");
+});
+
+test("what was just shown is shown again if no other offer can be sold", async () => {
+  await showAgo("drift", 1000);
+  const offers = [offerOf(), offerOf({ ad: "tempo", budget: 99 })];
+  expect((await store.serve({ offers })).ad).toBe("drift");
+  expect((await store.serve()).ad).toBe("drift");
+});
+
+test("an ad steps back whether its impression was used, not used or never acknowledged", async () => {
+  for (const verdict of ["ok", "no_ad_used", undefined] as const) {
+    const session = `session-${verdict}`;
+    const response = await store.serve({ offers: three, session });
+    await (verdict && store.acknowledge(response, verdict));
+    expect((await store.serve({ offers: three, session })).ad).toBe("tempo");
+  }
+});
+
+test("what one session was shown doesn't step back for another", async () => {
+  await store.serve({ offers: three, session: "one" });
+  expect((await store.serve({ offers: three, session: "other" })).ad).toBe("drift");
+});
+
+test("half an hour after it was shown an ad steps back no longer", async () => {
+  await showAgo("drift", REPEAT_AFTER_MS - 60_000);
+  expect((await store.serve({ offers: three })).ad).toBe("tempo");
+  await showAgo("drift", REPEAT_AFTER_MS);
+  expect((await store.serve({ offers: three })).ad).toBe("drift");
+});
+
+test("what a session was shown is forgotten after half an hour", async () => {
+  await showAgo("long-ago", REPEAT_AFTER_MS + 1);
+  await store.serve({ offers: three });
+  expect(await store.redis.zrange(shownKey("s"), "0", "-1")).toEqual(["drift"]);
+  const leftMs = await store.redis.pttl(shownKey("s"));
+  expect(leftMs).toBeGreaterThan(REPEAT_AFTER_MS - 60_000);
+  expect(leftMs).toBeLessThanOrEqual(REPEAT_AFTER_MS);
+});
+
+test("if no offer can be sold, the obstacle to the best offer counts, though it stepped back", async () => {
+  await showAgo("drift", 1000);
+  const pace = { days: 3650, head_start: 0 };
+  await store.serve({ offers: [offerOf({ budget: 99 }), offerOf({ ad: "tempo", pace })] });
+  expect(await store.redis.hgetall(COUNTS_KEY)).toMatchObject({
+    "auctions:no_budget": "1",
+    "passed_over:no_budget": "1",
+    "passed_over:paced": "1",
+  });
 });
 
 const DAY_MS = 86_400_000;

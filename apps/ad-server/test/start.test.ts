@@ -1,6 +1,15 @@
-import { INJECTION_PATH } from "@adrelay/contract";
+import { API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { callerOf, injectionOf, PROMPTS, post, startAdServer, type TestAdServer } from "./ad-server.ts";
+import {
+  callerOf,
+  injectionOf,
+  KEY,
+  OTHER_KEY,
+  PROMPTS,
+  post,
+  startAdServer,
+  type TestAdServer,
+} from "./ad-server.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -47,6 +56,17 @@ test.each([
     product_name: null,
   });
   expect(answer.body["execution_time_ms"]).toBeGreaterThan(0);
+});
+
+test("a session gets the other ad next, but not a session of another publisher with its id", async () => {
+  const request_context = { session_id: "turns", user_agent: "Mozilla/5.0", user_ip: "203.0.113.7" };
+  const body = injectionOf(PROMPTS.ok, { request_context });
+  const productFor = async (key: string) => {
+    const answer = await post(`${server.url()}${INJECTION_PATH}`, body, { [API_KEY_HEADER]: key });
+    return answer.body["product_name"];
+  };
+  const [first, next, ofOther] = [await productFor(KEY), await productFor(KEY), await productFor(OTHER_KEY)];
+  expect([first, next, ofOther]).toEqual(["Stridewell Tempo 3", "Velmora Drift", "Stridewell Tempo 3"]);
 });
 
 test("the last slash of the path is optional", async () => {

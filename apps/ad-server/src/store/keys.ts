@@ -38,6 +38,11 @@ const REPORT_PREFIX = `${TAG}:report:`;
  */
 const CAP_PREFIX = `${TAG}:cap:`;
 
+/** Sorted set of ads by the time at which a session was last shown them; see just-shown.lua. It lives for half an hour. */
+export function shownKey(session: string): string {
+  return `${TAG}:shown:${session}`;
+}
+
 /** Hash of an ad's money in micros: spent, reserved, and today (committed on the day in `day`); and its advertiser. */
 export function adKey(ad: string): string {
   return `${AD_PREFIX}${ad}`;

@@ -1,5 +1,5 @@
 -- Books one injection. In the same step it reserves the price of the first offer that can be sold.
--- KEYS[1..7] see money.lua   KEYS[8] response hash, which must not exist yet
+-- KEYS[1..7] see money.lua   KEYS[8] response hash, which must not exist yet   KEYS[9] see just-shown.lua
 -- ARGV[1] id   ARGV[2] publisher   ARGV[3] hash of the session   ARGV[4] auction | rejected | no_fill
 -- ARGV[5] offers as JSON, best first ([] unless auction): OfferTerms of money/auction.ts
 -- ARGV[6] lifetime of the response, ARGV[7] acknowledgment window, ARGV[8] lifetime of the report: ms
@@ -8,6 +8,7 @@
 local id, publisher, session = ARGV[1], ARGV[2], ARGV[3]
 local now = clockMs()
 local day = string.format('%.0f', dayOf(now))
+-- @include just-shown
 
 -- An ad may be this far ahead of its pacing: traffic comes in waves.
 local AHEAD_MS = 3600000
@@ -61,6 +62,7 @@ local function reserve(offer)
   redis.call('HSET', ad, 'advertiser', offer.advertiser)
   redis.call('HINCRBY', ad, 'today', offer.price)
   redis.call('SADD', adsKey, offer.ad)
+  rememberShown(offer)
   hold(held, offer.price)
   if offer.cap then
     local cap = capPrefix .. offer.ad .. ':' .. session
@@ -77,19 +79,19 @@ end
 
 -- Sells the first offer that can be sold. If none can, the auction is counted under the obstacle to the best offer.
 local function sell(offers)
-  local firstObstacle
-  for place, offer in ipairs(offers) do
-    local obstacle = obstacleTo(offer)
+  local obstacles = {}
+  for _, turn in ipairs(inTurn(offers)) do
+    local obstacle = obstacleTo(turn.offer)
     if not obstacle then
-      reserve(offer)
+      reserve(turn.offer)
       count('auctions:won', 1)
-      return place, offer.ad
+      return turn.place, turn.offer.ad
     end
-    firstObstacle = firstObstacle or obstacle
+    obstacles[turn.place] = obstacle
     count('passed_over:' .. obstacle, 1)
   end
-  if firstObstacle then
-    count('auctions:' .. firstObstacle, 1)
+  if obstacles[1] then
+    count('auctions:' .. obstacles[1], 1)
   end
   return 0, ''
 end

@@ -12,7 +12,7 @@ import { z } from "zod";
 import type { OfferTerms } from "../money/auction.ts";
 import type { Judgment } from "../verdict/judge-answer.ts";
 import type { AdvertisedProduct } from "../verdict/name-patterns.ts";
-import { COUNTS_KEY, MONEY_KEYS, responseKey } from "./keys.ts";
+import { COUNTS_KEY, MONEY_KEYS, responseKey, shownKey } from "./keys.ts";
 import type { RedisStore, Stored } from "./redis-store.ts";
 
 interface InjectionRecord {
@@ -91,7 +91,7 @@ export class ResponseStore {
     const { id, publisher, session, decision, offers } = record;
     const stored = await this.#store.run(
       "record-injection",
-      [...MONEY_KEYS, responseKey(id)],
+      [...MONEY_KEYS, responseKey(id), shownKey(session)],
       [
         ...[id, publisher, session, decision, JSON.stringify(offers)],
         ...[RESPONSE_LIFETIME_MS, this.#ackWindowMs, REPORT_LIFETIME_MS],
