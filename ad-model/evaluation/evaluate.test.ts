@@ -4,6 +4,7 @@ import { loadCatalog } from "../../apps/ad-server/src/catalog/load-catalog.ts";
 import { SHIPPED_CATALOG_FILE } from "../../apps/ad-server/src/config.ts";
 import { loadPromptRules } from "../../apps/ad-server/src/injection/decide-injection.ts";
 import { LexicalRelevance } from "../../apps/ad-server/src/relevance/lexical-relevance.ts";
+import { NegativeKeywords } from "../../apps/ad-server/src/relevance/negative-keywords.ts";
 import { judgePrompt } from "./evaluate.ts";
 import { figuresOf } from "./evaluation-report.ts";
 import { parseLabelledOutcomes, SHIPPED_SETS } from "./labelled-outcomes.ts";
@@ -15,6 +16,7 @@ const catalog = loadCatalog(SHIPPED_CATALOG_FILE);
 const promptRules = await loadPromptRules();
 const rules = {
   ...promptRules,
+  negativeKeywords: NegativeKeywords.of([]),
   relevance: await LexicalRelevance.build(catalog.kind === "ok" ? catalog.ads : [], promptRules.model),
   floorCpmMicros: 100_000,
 };

@@ -12,6 +12,7 @@ import { NONE, OTHER_NEED, REJECT_PREFIX } from "../../apps/ad-server/src/prompt
 import { PromptModel, WORD_VECTORS_FILE } from "../../apps/ad-server/src/prompt-model/prompt-model.ts";
 import { loadWordVectors } from "../../apps/ad-server/src/prompt-model/word-vectors.ts";
 import { LexicalRelevance } from "../../apps/ad-server/src/relevance/lexical-relevance.ts";
+import { NegativeKeywords } from "../../apps/ad-server/src/relevance/negative-keywords.ts";
 import { fitModel } from "../fitting/fit-model.ts";
 import { type LabelledPrompt, loadTrainingPrompts, TRAINING_FOLDER } from "../fitting/training-prompts.ts";
 import { describeFigures, describeWrong, figuresOf } from "./evaluation-report.ts";
@@ -103,7 +104,12 @@ function shippedAds(): readonly Ad[] {
 }
 
 async function rulesOf(rules: PromptRules, ads: readonly Ad[]): Promise<DecisionRules> {
-  return { ...rules, relevance: await LexicalRelevance.build(ads, rules.model), floorCpmMicros: 0 };
+  return {
+    ...rules,
+    relevance: await LexicalRelevance.build(ads, rules.model),
+    negativeKeywords: NegativeKeywords.of(ads),
+    floorCpmMicros: 0,
+  };
 }
 
 async function judgeAll(

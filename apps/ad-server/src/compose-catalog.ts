@@ -14,6 +14,7 @@ import { EmbeddingMetrics, openEmbedder } from "./relevance/embedding/embedding-
 import { EmbeddingRelevance } from "./relevance/embedding/embedding-relevance.ts";
 import type { EmbeddingOptions } from "./relevance/embedding/embedding-settings.ts";
 import { LexicalRelevance } from "./relevance/lexical-relevance.ts";
+import { NegativeKeywords } from "./relevance/negative-keywords.ts";
 import type { Relevance } from "./relevance/relevance.ts";
 
 interface CatalogParts {
@@ -42,6 +43,7 @@ export async function openCatalog({
   const buildRules = async (current: readonly Ad[]) => ({
     ...promptRules,
     relevance: await maker.make(current),
+    negativeKeywords: await NegativeKeywords.build(current),
     floorCpmMicros,
   });
   return CurrentCatalog.open(ads, { now: Date.now, buildRules });

@@ -102,3 +102,12 @@ test("SIGHUP reads the file again, and an unchanged file changes nothing", async
   await eventually(async () => expect(await reloads("unchanged")).toBe(before + 1));
   expect(await productNow()).toBe("Velmora Forth");
 });
+
+test("a negative keyword keeps the ad away once the catalogue is reloaded", async () => {
+  write({ ...SHOE, product_name: "Velmora Fifth" });
+  await eventually(async () => expect(await productNow()).toBe("Velmora Fifth"));
+  write({ ...SHOE, product_name: "Velmora Fifth", negative_keywords: ["first marathons"] });
+  await eventually(async () => expect(await productNow()).toBeNull());
+  const { body } = await callerOf(server).start("Which running shoes should I buy for my next marathon?");
+  expect(body["product_name"]).toBe("Velmora Fifth");
+});

@@ -16,6 +16,7 @@ import { FaultInjector } from "../src/faults/fault-injector.ts";
 import { FaultPlan, parseFaultRules } from "../src/faults/fault-rules.ts";
 import { loadPromptRules } from "../src/injection/decide-injection.ts";
 import { EmbeddingPool } from "../src/relevance/embedding/embedding-pool.ts";
+import { NegativeKeywords } from "../src/relevance/negative-keywords.ts";
 import { sweepReservations } from "../src/store/response-store.ts";
 import { openTestStore } from "./test-store.ts";
 import { writeTinyModel } from "./tiny-embedding-model.ts";
@@ -50,7 +51,12 @@ startStopSuite(
       intervalMs: 1,
       current: await CurrentCatalog.open([], {
         now: () => 0,
-        buildRules: async () => ({ ...promptRules, relevance: { rank: async () => [] }, floorCpmMicros: 0 }),
+        buildRules: async () => ({
+          ...promptRules,
+          relevance: { rank: async () => [] },
+          negativeKeywords: NegativeKeywords.of([]),
+          floorCpmMicros: 0,
+        }),
       }),
       log,
       reloadsOnHangUp: true,

@@ -36,6 +36,9 @@ test.each([
   [[{ ...AD, frequency_cap: { per_session: 1, per_hours: 0.5 } }]],
   [[{ ...AD, start: "2026-01-01T00:00:00Z", end: "2026-02-01T00:00:00.5Z" }]],
   [[{ ...AD, adult: true, bid_cpm_micros: 0 }]],
+  [[{ ...AD, negative_keywords: [] }]],
+  [[{ ...AD, negative_keywords: Array.from({ length: 50 }, (_, n) => `${n} `.padEnd(80, "x")) }]],
+  [[{ ...AD, negative_keywords: ["rival.example", "prompt injection", "中古"] }]],
 ])("the JSON schema and the server both accept %j", (value) => {
   expect([isValid(value), parseCatalog(value).kind]).toEqual([true, "ok"]);
 });
@@ -59,6 +62,10 @@ test.each([
   [[{ ...AD, keywords: [] }]],
   [[{ ...AD, keywords: "shoes" }]],
   [[{ ...AD, keywords: Array.from({ length: 51 }, () => "shoes") }]],
+  [[{ ...AD, negative_keywords: "free" }]],
+  [[{ ...AD, negative_keywords: [""] }]],
+  [[{ ...AD, negative_keywords: ["x".repeat(81)] }]],
+  [[{ ...AD, negative_keywords: Array.from({ length: 51 }, (_, n) => `${n}`) }]],
   [[{ ...AD, landing_url: "http://velmora.example/" }]],
   [[{ ...AD, landing_url: "velmora.example" }]],
   [[{ ...AD, bid_cpm_micros: 1.5 }]],

@@ -50,6 +50,11 @@ export const adSchema = z
       "What the model may say about the product: facts for buyers, no instructions.",
     ),
     keywords: z.array(adText(80)).min(1).max(50).describe("What people write when they want the product."),
+    negative_keywords: z
+      .array(adText(80))
+      .max(50)
+      .optional()
+      .describe("The ad isn't shown beside a prompt with all words of one of them in one sentence."),
     landing_url: z
       .url({ protocol: /^https$/ })
       .regex(/^https:\/\//, "must begin with https://")

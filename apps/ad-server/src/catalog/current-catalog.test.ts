@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { PLAIN_AD } from "../../testdata/plain-ad.ts";
 import { loadPromptRules } from "../injection/decide-injection.ts";
+import { NegativeKeywords } from "../relevance/negative-keywords.ts";
 import type { Ad } from "./ad.ts";
 import { type Catalog, CurrentCatalog } from "./current-catalog.ts";
 import { parseCatalog } from "./load-catalog.ts";
@@ -35,7 +36,12 @@ function setup() {
     if (ads.some(({ product_name }) => product_name === "Broken")) {
       throw new RangeError("these ads can't be ranked");
     }
-    return { ...promptRules, relevance: { rank: async () => ads.map(scored) }, floorCpmMicros: 0 };
+    return {
+      ...promptRules,
+      relevance: { rank: async () => ads.map(scored) },
+      negativeKeywords: NegativeKeywords.of(ads),
+      floorCpmMicros: 0,
+    };
   };
   return { pending, deps: { buildRules, now: () => 7 } };
 }

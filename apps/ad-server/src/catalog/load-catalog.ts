@@ -82,6 +82,7 @@ const creativeSchema = z.object({
   advertiser: text,
   description: text,
   keywords: z.array(text).catch([]),
+  negative_keywords: z.array(text).catch([]),
   landing_url: text,
 });
 

@@ -4,6 +4,7 @@ import { adSchema } from "../catalog/ad.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { SHIPPED_CATALOG_FILE } from "../config.ts";
 import { LexicalRelevance } from "../relevance/lexical-relevance.ts";
+import { NegativeKeywords } from "../relevance/negative-keywords.ts";
 import { type DecisionRules, decideInjection, loadPromptRules } from "./decide-injection.ts";
 
 /** The labels of the prompts are right for the years 2026 and 2027. */
@@ -15,6 +16,7 @@ const promptRules = await loadPromptRules();
 const rules: DecisionRules = {
   ...promptRules,
   relevance: await LexicalRelevance.build(ads, promptRules.model),
+  negativeKeywords: NegativeKeywords.of(ads),
   floorCpmMicros: 100_000,
 };
 
@@ -43,6 +45,21 @@ test("without a country only ads for every country are offered", async () => {
 
 test("a question with nothing to sell gets no ad", async () => {
   expect(await decide("What is the derivative of x squared times sine x?")).toEqual({ outcome: "no_fill" });
+});
+
+test("an ad isn't offered for a prompt with one of its negative keywords", async () => {
+  const picky = ads.map((ad) =>
+    ad.id === "stridewell-tempo" ? { ...ad, negative_keywords: ["barefoot", "second hand"] } : ad,
+  );
+  const relevance = await LexicalRelevance.build(picky, promptRules.model);
+  const pickyRules = { ...rules, relevance, negativeKeywords: NegativeKeywords.of(picky) };
+  const idsFor = async (prompt: string) => {
+    const decision = await decideInjection(requestOf(prompt, { country: "US", age: 34 }), pickyRules, NOW);
+    return decision.outcome === "auction" ? decision.offers.map(({ ad }) => ad.id) : [];
+  };
+  const prompt = "Which running shoes should I buy for my first marathon?";
+  expect(await idsFor(prompt)).toEqual(["stridewell-tempo", "velmora-drift"]);
+  expect(await idsFor(`${prompt} I prefer second-hand ones.`)).toEqual(["velmora-drift"]);
 });
 
 test("safety comes before relevance", async () => {

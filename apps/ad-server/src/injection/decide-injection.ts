@@ -2,6 +2,7 @@ import type { InjectionRequest } from "@adrelay/contract";
 import { holdAuction, type Offer } from "../money/auction.ts";
 import type { PromptModel } from "../prompt-model/prompt-model.ts";
 import { loadShippedModel } from "../prompt-model/prompt-model.ts";
+import type { NegativeKeywords } from "../relevance/negative-keywords.ts";
 import type { Relevance } from "../relevance/relevance.ts";
 import { type DetectLanguage, loadLanguageDetector } from "./prompt-language.ts";
 import { loadShippedSafety, type PromptSafety } from "./prompt-safety.ts";
@@ -18,6 +19,7 @@ export interface DecisionRules {
   readonly detectLanguage: DetectLanguage;
   readonly safety: Pick<PromptSafety, "find">;
   readonly relevance: Relevance;
+  readonly negativeKeywords: Pick<NegativeKeywords, "read">;
   readonly floorCpmMicros: number;
 }
 
@@ -42,14 +44,14 @@ export async function loadPromptRules(): Promise<PromptRules> {
 }
 
 /**
- * Decides what a request gets. Safety comes first, then relevance, then targeting; the ads that remain become offers,
- * in the order of an auction, in which the response's id decides between equal offers. Which offer is served depends on
- * budgets, caps, pacing and what the session was just shown, and the store decides that. A prompt whose language can't
- * be detected gets no ad.
+ * Decides what a request gets. Safety comes first, then relevance, then targeting and negative keywords; the ads that
+ * remain become offers, in the order of an auction, in which the response's id decides between equal offers. Which offer
+ * is served depends on budgets, caps, pacing and what the session was just shown, and the store decides that. A prompt
+ * whose language can't be detected gets no ad.
  */
 export async function decideInjection(
   request: InjectionRequest,
-  { model, detectLanguage, safety, relevance, floorCpmMicros }: DecisionRules,
+  { model, detectLanguage, safety, relevance, negativeKeywords, floorCpmMicros }: DecisionRules,
   { id, nowMs }: DecisionMoment,
 ): Promise<InjectionDecision> {
   const { prompt } = request;
@@ -63,8 +65,9 @@ export async function decideInjection(
     return { outcome: "no_fill" };
   }
   const audience = audienceOf(request, language);
+  const isUnwanted = negativeKeywords.read({ prompt, language });
   const candidates = (await relevance.rank({ prompt, language, reading }))
-    .filter(({ ad }) => isEligible(ad, audience, nowMs))
+    .filter(({ ad }) => isEligible(ad, audience, nowMs) && !isUnwanted(ad))
     .map(({ ad, score }) => ({ ad, relevance: score }));
   const [best, ...others] = holdAuction(candidates, floorCpmMicros, id);
   return best === undefined ? { outcome: "no_fill" } : { outcome: "auction", offers: [best, ...others] };

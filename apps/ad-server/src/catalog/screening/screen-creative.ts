@@ -5,7 +5,10 @@ import { isInstruction } from "./instructions.ts";
 import { foreignLink, suspectCharacters, suspectMarkup } from "./suspicious-text.ts";
 
 /** The part of an ad that an advertiser writes. */
-type Creative = Pick<Ad, "product_name" | "advertiser" | "description" | "keywords" | "landing_url">;
+type Creative = Pick<
+  Ad,
+  "product_name" | "advertiser" | "description" | "keywords" | "landing_url" | "negative_keywords"
+>;
 
 /** Longer than the words of any language: only names of chemicals and hidden payloads are. */
 const LONG_WORD_CHARS = 60;
@@ -19,7 +22,7 @@ const SPACED_LETTERS = /(?:^|\P{L})(?:\p{L}[ .\-_·]){5}\p{L}(?:$|\P{L})/u;
  * such a text.
  */
 export function screenCreative(creative: Creative): FieldFault[] {
-  const { product_name, advertiser, description, keywords, landing_url } = creative;
+  const { product_name, advertiser, description, keywords, negative_keywords = [], landing_url } = creative;
   const landing = URL.parse(landing_url);
   const fault = (text: string) => textFault(screenedText(text), landing?.hostname ?? "");
   const texts = [
@@ -32,6 +35,10 @@ export function screenCreative(creative: Creative): FieldFault[] {
   const isClean = fault(texts.map(([, text]) => text).join(";\n")) === undefined;
   return [
     ...(isClean ? [] : texts.flatMap(([path, text]) => asFault(path, fault(text)))),
+    // No model and no user sees them, and they may name what the ad must not: another domain, or "prompt injection".
+    ...negative_keywords.flatMap((keyword, index) =>
+      asFault(`negative_keywords.${index}`, suspectCharacters(keyword)),
+    ),
     // An absent name is reported by the schema.
     ...asFault(
       "product_name",
