@@ -5,6 +5,7 @@ import { ADULT_AGE, isForAdults } from "../injection/targeting.ts";
 import { IMPRESSIONS_PER_MILLE } from "../money/auction.ts";
 import { TermReader } from "../relevance/terms.ts";
 import type { Ad } from "./ad.ts";
+import { negativeKeywordWarnings } from "./lint-negative-keywords.ts";
 import { parseCatalog } from "./load-catalog.ts";
 
 /** An error or a warning with its place in the file. Lines and columns count from 1. */
@@ -96,6 +97,7 @@ function warningsOf(ads: readonly Ad[], options: LintOptions): FieldFault[] {
       ...moneyWarnings(ad, options.floorCpmMicros),
       ...nameWarnings(ad, names.get(ad.product_name.trim().toLowerCase()) ?? []),
       ...findingWarnings(ad, options.categories, reader),
+      ...negativeKeywordWarnings(ad),
       ...ageWarnings(ad),
       ...emptyListWarnings(ad),
     ].map(({ path, message }) => ({ path: `${index}.${path}`, message })),

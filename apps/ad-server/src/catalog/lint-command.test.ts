@@ -99,6 +99,31 @@ test.each([
   expect(lint(SOUND.replace(from, to)).printed).toContain(`warning: ${warning}`);
 });
 
+test.each([
+  ["[shoe running]", "0.negative_keywords.0 is in a keyword of the ad or in its category"],
+  ["[free, Shoes]", "0.negative_keywords.1 is in a keyword of the ad or in its category"],
+  ["[trail, road]", "0.negative_keywords.1 is in a keyword of the ad or in its category"],
+  ["[second hand, Second-Hand]", "0.negative_keywords.1 says what an earlier negative keyword says"],
+  ["[free, '!!!']", "0.negative_keywords.1 has no word"],
+])("the negative keywords %s get a warning", (negatives, warning) => {
+  const text = SOUND.replace("keywords: [running shoes]", "keywords: [running shoes, road]");
+  const { exit, printed } = lint(`${text}  negative_keywords: ${negatives}\n`);
+  expect(exit).toBe(0);
+  expect(printed).toContain(`warning: ${warning}`);
+  expect(printed).toContain("0 errors, 1 warnings");
+});
+
+test("negative keywords beside the ad's own ones get no warning", () => {
+  const { printed } = lint(`${SOUND}  negative_keywords: [second hand, run club, 中古, free]\n`);
+  expect(printed).toBe("0 errors, 0 warnings\n");
+});
+
+test("a negative keyword with a hidden character is an error with its place", () => {
+  const { exit, printed } = lint(`${SOUND}  negative_keywords: [free, "us\\u200bed"]\n`);
+  expect(exit).toBe(1);
+  expect(printed).toMatch(/^10:29: error: 0\.negative_keywords\.1 has an invisible character/m);
+});
+
 test("a repeated product name is a warning at the second product", () => {
   const { printed } = lint(`${SOUND}${SOUND.replace("velmora-drift", "other").replace("Drift", "DRIFT")}`);
   expect(printed).toContain("11:17: warning: 1.product_name is that of velmora-drift too");
