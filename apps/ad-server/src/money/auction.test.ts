@@ -75,6 +75,12 @@ test("of two equal ranks the request's id draws the first, at its own bid", () =
   expect(new Set(firsts)).toEqual(new Set(["a", "b"]));
 });
 
+test("a request draws the same order in every process", () => {
+  const candidates = candidatesOf(Array.from({ length: 8 }, () => ({ bid: 2_000_000, relevance: 0.8 })));
+  const order = offersOf(candidates).map(({ id }) => id);
+  expect(order.join(" ")).toBe("ad-6 ad-3 ad-2 ad-1 ad-0 ad-5 ad-7 ad-4");
+});
+
 test("the order of the catalogue doesn't change the offers", () => {
   fc.assert(
     fc.property(biddings, requestIds, (all, requestId) => {

@@ -1,5 +1,6 @@
 -- Included by record-injection.lua: what a session was just shown steps back.
 -- KEYS[9] sorted set of ads by the time at which the session was last shown them; it lives as long as REPEAT_AFTER_MS
+--   and has at most one member for each ad of the catalogue
 --
 -- Offers that the session wasn't just shown come first, in the order of the auction. The others come after them, and of
 -- those the one shown longest ago is first. So the session sees the same ad again only if there is no other.
