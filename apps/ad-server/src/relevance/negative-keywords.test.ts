@@ -27,6 +27,7 @@ test.each([
   ["courses", "a running course"],
   ["box", "two boxes"],
   ["battery", "batteries included"],
+  ["tvs", "a new TV"],
   ["knives", "a bread knife"],
   ["child", "shoes for children"],
   ["women", "shoes for a woman"],

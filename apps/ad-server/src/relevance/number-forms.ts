@@ -12,8 +12,8 @@ const endings = (singular: string, plural: string, after = /.{3}$/u): Endings =>
   after,
 });
 
-/** In every language, since words travel. A root of two letters is too short: "gas" is no plural. */
-const PLURAL_S = endings("", "s", /..[^s]$/u);
+/** In every language, since words travel. A root of two letters must be an abbreviation: TVs is a plural, gas is none. */
+const PLURAL_S = endings("", "s", /..[^s]$|^[^aeiouys]{2}$/u);
 /**
  * Endings by language, in folded spelling: small letters without accents. In German and Hindi they are also those of
  * cases. They are chosen so that few unrelated words meet; "Reis" and "Reise" are two that do.
