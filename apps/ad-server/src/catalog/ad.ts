@@ -1,4 +1,4 @@
-import { AGE_MAX, ASN_MAX, GENDERS } from "@adrelay/contract";
+import { AGE_MAX, ASN_MAX, GENDERS, readCountry, readName } from "@adrelay/contract";
 import { z } from "zod";
 
 /** Text that becomes part of a prompt. It is short, so that an ad can't crowd out the question. */
@@ -7,6 +7,11 @@ const adText = (maxLength: number) => z.string().min(1).max(maxLength);
 export const BID_CPM_MICROS_MAX = 1_000_000_000_000;
 /** Longest window of a frequency cap: a year. */
 const CAP_HOURS_MAX = 8784;
+/** The name of a place, in the form in which requests are read. */
+const placeName = z
+  .string()
+  .min(1)
+  .transform((name) => readName(name) ?? name);
 const ages = z.int().min(0).max(AGE_MAX);
 
 /**
@@ -14,11 +19,17 @@ const ages = z.int().min(0).max(AGE_MAX);
  */
 const targetingSchema = z.strictObject({
   countries: z
-    .array(z.string().regex(/^[A-Z]{2}$/))
+    .array(
+      z
+        .string()
+        .regex(/^[A-Z]{2}$/)
+        // Requests are read by the same rule: UK is GB.
+        .transform((code) => readCountry(code) ?? code),
+    )
     .optional()
     .describe("ISO 3166-1 codes of two letters, such as US."),
-  regions: z.array(z.string().min(1)).optional().describe("ISO 3166-2 codes, such as US-CA, in any case."),
-  cities: z.array(z.string().min(1)).optional().describe("Names of cities, in any case."),
+  regions: z.array(placeName).optional().describe("ISO 3166-2 codes, such as US-CA, in any case."),
+  cities: z.array(placeName).optional().describe("Names of cities, in any case."),
   asns: z.array(z.int().min(0).max(ASN_MAX)).optional().describe("Numbers of autonomous systems (networks)."),
   age_min: ages.optional().describe("Least age in whole years, inclusive."),
   age_max: ages.optional().describe("Greatest age in whole years, inclusive."),
@@ -66,7 +77,7 @@ export const adSchema = z
       .optional()
       .describe("Show the ad only to people who are known to be 18 or older, whatever the targeting says."),
     targeting: targetingSchema
-      .default({})
+      .prefault({})
       .describe("Whom the ad may be shown to. An absent key is no restriction."),
     frequency_cap: z
       .strictObject({ per_session: z.int().min(1), per_hours: z.number().positive().max(CAP_HOURS_MAX) })

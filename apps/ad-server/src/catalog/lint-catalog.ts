@@ -1,4 +1,4 @@
-import type { FieldFault } from "@adrelay/contract";
+import { type FieldFault, readCountry } from "@adrelay/contract";
 import { CORE_SCHEMA, load, YAMLException } from "js-yaml";
 import { LineCounter, parseDocument } from "yaml";
 import { ADULT_AGE, isForAdults } from "../injection/targeting.ts";
@@ -98,6 +98,7 @@ function warningsOf(ads: readonly Ad[], options: LintOptions): FieldFault[] {
       ...findingWarnings(ad, options.categories, reader),
       ...ageWarnings(ad),
       ...emptyListWarnings(ad),
+      ...countryWarnings(ad),
     ].map(({ path, message }) => ({ path: `${index}.${path}`, message })),
   );
 }
@@ -187,6 +188,14 @@ function emptyListWarnings({ targeting }: Ad): FieldFault[] {
             message: "is empty, so the ad is never shown; leave the list out to show it to everybody",
           },
         ]
+      : [],
+  );
+}
+
+function countryWarnings({ targeting }: Ad): FieldFault[] {
+  return (targeting.countries ?? []).flatMap((code, index) =>
+    readCountry(code) === undefined
+      ? [{ path: `targeting.countries.${index}`, message: "is no country's code, so no request has it" }]
       : [],
   );
 }

@@ -82,6 +82,7 @@ test("a text that isn't YAML is reported with its place", () => {
 test.each([
   ["  end: 2025-01-01T00:00:00Z\n", "0.end is over"],
   ["  targeting: { countries: [] }\n", "0.targeting.countries is empty"],
+  ["  targeting: { countries: [US, XX] }\n", "0.targeting.countries.1 is no country's code"],
   ["  targeting: { age_min: 16 }\n", "0.targeting.age_min should have an age_min of 18"],
 ])("a likely mistake is a warning: %j", (more, warning) => {
   const { exit, printed } = lint(`${SOUND.replace("running-shoes", "dating")}${more}`);
