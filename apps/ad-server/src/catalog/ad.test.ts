@@ -36,6 +36,7 @@ test.each([
   [[{ ...AD, frequency_cap: { per_session: 1, per_hours: 0.5 } }]],
   [[{ ...AD, start: "2026-01-01T00:00:00Z", end: "2026-02-01T00:00:00.5Z" }]],
   [[{ ...AD, adult: true, bid_cpm_micros: 0 }]],
+  [[{ ...AD, landing_url: " https://köln-räder.example/rad " }]],
 ])("the JSON schema and the server both accept %j", (value) => {
   expect([isValid(value), parseCatalog(value).kind]).toEqual([true, "ok"]);
 });

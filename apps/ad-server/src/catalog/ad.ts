@@ -1,5 +1,6 @@
 import { AGE_MAX, ASN_MAX, GENDERS, readCountry, readName } from "@adrelay/contract";
 import { z } from "zod";
+import { asciiLandingUrl } from "./landing-url.ts";
 
 /** Text that becomes part of a prompt. It is short, so that an ad can't crowd out the question. */
 const adText = (maxLength: number) => z.string().min(1).max(maxLength);
@@ -62,9 +63,16 @@ export const adSchema = z
     ),
     keywords: z.array(adText(80)).min(1).max(50).describe("What people write when they want the product."),
     landing_url: z
-      .url({ protocol: /^https$/ })
-      .regex(/^https:\/\//, "must begin with https://")
+      .string()
+      .regex(/^\s*https:\/\//, "must begin with https://")
       .max(2048)
+      .transform((written, context) => {
+        const url = asciiLandingUrl(written);
+        if (url === undefined) {
+          context.addIssue({ code: "custom", message: "must be a URL" });
+        }
+        return url ?? "";
+      })
       .describe("The page that answers may link to. The ad's texts must name no other domain."),
     bid_cpm_micros: z
       .int()

@@ -43,6 +43,11 @@ test("a good catalogue has neither errors nor warnings", () => {
   expect(lint(SOUND)).toEqual({ exit: 0, printed: "0 errors, 0 warnings\n", errors: "" });
 });
 
+test("a landing page with an international domain and blanks around has no findings", () => {
+  const text = SOUND.replace("https://velmora.example/", '" https://köln-räder.example/rad "');
+  expect(lint(text, "--strict")).toEqual({ exit: 0, printed: "0 errors, 0 warnings\n", errors: "" });
+});
+
 test("each error is printed with line and column", () => {
   const { exit, printed } = lint(
     SOUND.replace("4000000", "-4")

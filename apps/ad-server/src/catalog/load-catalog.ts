@@ -4,6 +4,7 @@ import { type FieldFault, faultsOf } from "@adrelay/contract";
 import { CORE_SCHEMA, load as parseYaml } from "js-yaml";
 import { z } from "zod";
 import { type Ad, catalogFormSchema } from "./ad.ts";
+import { asciiLandingUrl } from "./landing-url.ts";
 import { screenCreative } from "./screening/screen-creative.ts";
 
 export type CatalogResult =
@@ -82,7 +83,7 @@ const creativeSchema = z.object({
   advertiser: text,
   description: text,
   keywords: z.array(text).catch([]),
-  landing_url: text,
+  landing_url: text.transform((written) => asciiLandingUrl(written) ?? written),
 });
 
 function screenedFaults(ads: readonly unknown[]): FieldFault[] {
