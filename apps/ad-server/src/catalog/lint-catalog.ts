@@ -1,10 +1,10 @@
 import { type FieldFault, readCountry } from "@adrelay/contract";
-import { CORE_SCHEMA, load, YAMLException } from "js-yaml";
 import { LineCounter, parseDocument } from "yaml";
 import { ADULT_AGE, isForAdults } from "../injection/targeting.ts";
 import { IMPRESSIONS_PER_MILLE } from "../money/auction.ts";
 import { TermReader } from "../relevance/terms.ts";
 import type { Ad } from "./ad.ts";
+import { parseCatalogYaml } from "./catalog-file.ts";
 import { parseCatalog } from "./load-catalog.ts";
 
 /** An error or a warning with its place in the file. Lines and columns count from 1. */
@@ -28,9 +28,10 @@ export interface LintOptions {
 
 /** Checks the text of a catalogue file. Returns its errors or, if there are none, warnings about likely mistakes. */
 export function lintCatalog(text: string, options: LintOptions): Finding[] {
-  const read = readYaml(text);
+  const read = parseCatalogYaml(text);
   if (read.kind === "faulty") {
-    return [read.finding];
+    const { line, column, message } = read;
+    return [{ severity: "error", path: "", line, column, message }];
   }
   const parsed = parseCatalog(read.value);
   const [severity, faults] =
@@ -41,22 +42,6 @@ export function lintCatalog(text: string, options: LintOptions): Finding[] {
   return faults
     .map(({ path, message }) => ({ severity, path, ...placeOf(path), message }))
     .sort((one, other) => one.line - other.line || one.column - other.column);
-}
-
-type YamlRead =
-  | { readonly kind: "ok"; readonly value: unknown }
-  | { readonly kind: "faulty"; readonly finding: Finding };
-
-/** Parses the text with the server's parser. The places come from another parser. */
-function readYaml(text: string): YamlRead {
-  try {
-    return { kind: "ok", value: load(text, { schema: CORE_SCHEMA }) };
-  } catch (error) {
-    const mark = error instanceof YAMLException ? error.mark : undefined;
-    const message = error instanceof YAMLException ? error.reason : "isn't YAML";
-    const [line, column] = [(mark?.line ?? 0) + 1, (mark?.column ?? 0) + 1];
-    return { kind: "faulty", finding: { severity: "error", path: "", line, column, message } };
-  }
 }
 
 function withoutSetting({ path, message }: FieldFault): FieldFault {
