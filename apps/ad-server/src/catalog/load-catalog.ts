@@ -88,8 +88,14 @@ function startThread(file: string): Worker | undefined {
   }
 }
 
+/** Ten times as many as a large catalogue has. The faults of this many ads still fit into memory. */
+const ADS_MAX = 100_000;
+
 /** Checks the content of a catalogue file. It returns all faults, not only the first. */
 export function parseCatalog(value: unknown): CatalogResult {
+  if (Array.isArray(value) && value.length > ADS_MAX) {
+    return faultOf("must hold at most 100,000 ads");
+  }
   const parsed = catalogFormSchema.safeParse(value);
   const faults = [
     ...(parsed.success ? [] : faultsOf(parsed.error)),
@@ -100,7 +106,9 @@ export function parseCatalog(value: unknown): CatalogResult {
     : { kind: "faulty", faults: faults.map(inCatalogue) };
 }
 
-const text = z.string().catch("");
+/** The longest text that the schema accepts. It refuses longer ones, so screening them would only cost time. */
+const TEXT_CHARS_MAX = 2048;
+const text = z.string().max(TEXT_CHARS_MAX).catch("");
 /** The part of an ad that can be screened even if the rest of it has faults. */
 const creativeSchema = z.object({
   product_name: text,
