@@ -89,6 +89,25 @@ test.each(cases.map((one) => [one.name, one.steps] as const))("%s", async (_name
   }
 });
 
+const CONTEXT = { session_id: "s", user_agent: "curl", user_ip: "203.0.113.7" };
+
+test.each([
+  ["nulls", { request_configuration: null, optional_context: { country: null, age: null } }],
+  ["a header's address", { request_context: { ...CONTEXT, user_ip: "[2001:db8::1]:443, 10.0.0.1" } }],
+  ["no user agent", { request_context: { ...CONTEXT, user_agent: null } }],
+  [
+    "attributes as texts",
+    { optional_context: { country: " us", asn: "AS64500", age: "34", gender: "Male" } },
+  ],
+  ["unreadable attributes", { optional_context: { country: "T1", asn: {}, age: "18+", gender: "unknown" } }],
+])("an injection with %s gets an answer through the gateway", async (_what, more) => {
+  const prompt = "Which running shoes should I buy for my first marathon?";
+  const body = { prompt, request_context: CONTEXT, ...more };
+  const answer = await relayCaller(stack.gatewayUrl, KEY).inject({}, body);
+  expect([200, 202]).toContain(answer.status);
+  expect(answer.headers.get("X-Adrelay-Fallback")).toBeNull();
+});
+
 async function runStep(step: Step, saved: Map<string, string>): Promise<void> {
   const { send, expect: wanted, save = {} } = step;
   const fill = (text: string) => fillIn(text, saved);

@@ -5,6 +5,7 @@ import {
   createOpsApp,
   type FinishedRequest,
   methodNotAllowed,
+  type RequestLogFields,
   requestContextOf,
 } from "@adrelay/service-kit";
 import type { Express } from "express";
@@ -79,7 +80,7 @@ function reportRequest({ log, metrics }: AppDeps, finished: FinishedRequest): vo
   });
 }
 
-function operationOf(name: string | number | undefined): OperationLabel {
+function operationOf(name: RequestLogFields[string] | undefined): OperationLabel {
   switch (name) {
     case "start":
     case "acknowledge":

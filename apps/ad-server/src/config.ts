@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import type { FieldFault } from "@adrelay/contract";
 import {
   COMMON_SETTINGS,
   type ConfigResult,
@@ -152,6 +153,20 @@ export function loadAdServerConfig(env: Environment): ConfigResult<AdServerConfi
   if (settings.kind === "ok" && catalog.kind === "ok") {
     return { kind: "ok", config: { ...settings.config, catalogFile, ads: catalog.ads } };
   }
-  const faults = [settings, catalog].flatMap((result) => (result.kind === "faulty" ? result.faults : []));
-  return { kind: "faulty", faults };
+  return {
+    kind: "faulty",
+    faults: [
+      ...(settings.kind === "faulty" ? settings.faults : []),
+      ...(catalog.kind === "faulty" ? firstFaults(catalog.faults) : []),
+    ],
+  };
+}
+
+/** A catalogue can have as many faults as lines. */
+const CATALOG_FAULTS_MAX = 50;
+
+function firstFaults(faults: readonly FieldFault[]): FieldFault[] {
+  const left = faults.length - CATALOG_FAULTS_MAX;
+  const rest = { path: "CATALOG_FILE", message: `has ${left} more faults: see npm run catalog -- lint` };
+  return [...faults.slice(0, CATALOG_FAULTS_MAX), ...(left > 0 ? [rest] : [])];
 }

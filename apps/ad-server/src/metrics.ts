@@ -1,4 +1,4 @@
-import { INJECTION_OUTCOMES, VERDICTS } from "@adrelay/contract";
+import { ATTRIBUTE_NAMES, type AttributeName, INJECTION_OUTCOMES, VERDICTS } from "@adrelay/contract";
 import { createRegistry } from "@adrelay/service-kit";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { ResponseStore } from "./store/response-store.ts";
@@ -10,7 +10,8 @@ export type OperationLabel = "start" | "acknowledge" | "look_up" | "report" | "o
 const OBSTACLES = ["no_budget", "capped", "paced"] as const;
 
 /**
- * The metrics of the ad server. All but the last come from counts in Redis, so they are exact and survive a restart.
+ * The metrics of the ad server. All but the last two come from counts in Redis, so they are exact and survive a
+ * restart.
  *
  * - `adserver_injections_total{outcome}`: ok, rejected, no_fill.
  * - `adserver_acknowledgments_total{status}`: ok, no_ad_used. Only recorded ones count, so each response counts once.
@@ -20,6 +21,7 @@ const OBSTACLES = ["no_budget", "capped", "paced"] as const;
  * - `adserver_offers_passed_over_total{reason}`: the same obstacles, counted for each offer.
  * - `adserver_spend_micros_total`, `adserver_reserved_micros`, `adserver_reservations_expired_total`,
  *   `adserver_acknowledgments_unpaid_total`.
+ * - `adserver_unreadable_attributes_total{attribute}`: of this process.
  * - `adserver_http_request_duration_seconds{operation,status}`: of this process.
  */
 export class AdServerMetrics {
@@ -71,6 +73,12 @@ export class AdServerMetrics {
       "Acknowledgments with ok that came after their window, when the budget was used up.",
     ),
   } as const;
+  readonly #unreadable = new Counter({
+    name: "adserver_unreadable_attributes_total",
+    help: "Attributes of end users that were unknown to an injection because their value could not be read.",
+    labelNames: ["attribute"],
+    registers: [this.#registry],
+  });
   readonly #durations = new Histogram({
     name: "adserver_http_request_duration_seconds",
     help: "Time from a request to the end of its answer.",
@@ -81,6 +89,9 @@ export class AdServerMetrics {
 
   constructor(store: Pick<ResponseStore, "loadCounts">) {
     this.#store = store;
+    for (const attribute of ATTRIBUTE_NAMES) {
+      this.#unreadable.inc({ attribute }, 0);
+    }
   }
 
   /** Other parts register their own metrics here. */
@@ -91,6 +102,13 @@ export class AdServerMetrics {
   /** Records the duration of one finished request. */
   observe(operation: OperationLabel, status: number, durationMs: number): void {
     this.#durations.observe({ operation, status }, durationMs / 1000);
+  }
+
+  /** Counts the attributes of one injection that can't be read. */
+  countUnreadable(attributes: readonly AttributeName[]): void {
+    for (const attribute of attributes) {
+      this.#unreadable.inc({ attribute });
+    }
   }
 
   /** All current metrics. While Redis is away its counts are left out, since an old number would be wrong. */

@@ -1,4 +1,6 @@
 import { ACKNOWLEDGE_PATH, INJECTION_PATH } from "@adrelay/contract";
+import { eventually, fetchMetrics, sumOf } from "@adrelay/testkit";
+import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   callerOf,
@@ -144,6 +146,100 @@ test.each([
   const raw = JSON.stringify(injectionOf(PROMPTS.ok)).replace(once, twice);
   const { status, body } = await post(`${server.url()}${INJECTION_PATH}`, raw);
   expect([status, body["errors"]]).toEqual([422, [{ path, message: "must not be repeated" }]]);
+});
+
+const CONTEXT = { session_id: "sess-1", user_agent: "Mozilla/5.0", user_ip: "203.0.113.7" };
+const contextOf = (more: object) => ({ request_context: { ...CONTEXT, ...more } });
+const unreadableNow = async (attribute: string) =>
+  sumOf(await fetchMetrics(server.url()), "adserver_unreadable_attributes_total", { attribute });
+
+/** The log line of a request, which may come after its answer. */
+const logLineOf = (id: unknown) =>
+  eventually(() => {
+    const line = server.app().logs.find((each) => each["ad_response_id"] === id);
+    expect(line).toBeDefined();
+    return line;
+  });
+
+test.each([
+  ["no optional object", { request_configuration: null, optional_context: null }],
+  ["no wrapping type", { request_configuration: { wrapping_type: null } }],
+  ["no user agent", contextOf({ user_agent: null })],
+  ["an empty user agent", contextOf({ user_agent: "" })],
+  ["no address", contextOf({ user_ip: null })],
+  ["an unknown address", contextOf({ user_ip: "unknown" })],
+  ["a port", contextOf({ user_ip: "203.0.113.7:51234" })],
+  ["an IPv6 address with a port", contextOf({ user_ip: "[2001:db8::1]:51234" })],
+  ["a zone", contextOf({ user_ip: "fe80::1%eth0" })],
+  ["a list of proxies", contextOf({ user_ip: "203.0.113.7, 10.0.0.1" })],
+  [
+    "nulls",
+    { optional_context: { country: null, region: null, city: null, asn: null, age: null, gender: null } },
+  ],
+  [
+    "texts",
+    { optional_context: { country: " us", region: "ca ", city: "", asn: "AS64500", age: "34", gender: "F" } },
+  ],
+  ["no country's code", { optional_context: { country: "T1" } }],
+  ["other types", { optional_context: { country: 1, region: [], city: {}, asn: true, age: {}, gender: 2 } }],
+])("a request with %s gets an answer as any other", async (_what, more) => {
+  const { status } = await callerOf(server).start(PROMPTS.ok, more);
+  expect([200, 202]).toContain(status);
+});
+
+test("unreadable attributes are in the request's log line and counted", async () => {
+  const before = await Promise.all(["country", "age", "user_ip", "city"].map(unreadableNow));
+  const { body } = await callerOf(server).start(PROMPTS.ok, {
+    ...contextOf({ user_ip: "nowhere" }),
+    optional_context: { country: "XX", age: "secret-age", city: null },
+  });
+  const line = await logLineOf(body["ad_response_id"]);
+  expect(line).toMatchObject({
+    event: "request",
+    unreadable: ["request_context.user_ip", "optional_context.country", "optional_context.age"],
+  });
+  expect(JSON.stringify(line)).not.toMatch(/nowhere|secret-age/);
+  const after = await Promise.all(["country", "age", "user_ip", "city"].map(unreadableNow));
+  expect(after.map((count, index) => count - (before[index] ?? 0))).toEqual([1, 1, 1, 0]);
+});
+
+test("a request whose attributes can all be read has no list of unreadable ones", async () => {
+  const { body } = await callerOf(server).start(PROMPTS.ok);
+  const line = await logLineOf(body["ad_response_id"]);
+  expect(line).not.toHaveProperty("unreadable");
+});
+
+test("any JSON value of optional attributes gets an answer and never a fault", async () => {
+  const value = fc.jsonValue({ maxDepth: 2 });
+  const names = ["country", "region", "city", "asn", "age", "gender"];
+  const sent = fc.record(
+    { context: fc.dictionary(fc.constantFrom(...names), value), user_agent: value, user_ip: value },
+    { requiredKeys: [] },
+  );
+  await fc.assert(
+    fc.asyncProperty(sent, async ({ context: optional_context, user_agent, user_ip }) => {
+      // The two mistakes that are refused: a country of three letters, and an age that nobody has.
+      fc.pre(!/^[a-z]{3}$/i.test(String(optional_context?.["country"]).trim()));
+      fc.pre(!(Number(optional_context?.["age"]) > 120));
+      const more = { ...contextOf({ user_agent, user_ip }), optional_context };
+      const { status } = await callerOf(server).start(PROMPTS.no_fill, more);
+      expect(status).toBe(202);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("null for a required member of an acknowledgment is 422 with what is right", async () => {
+  const { status, body } = await post(`${server.url()}${ACKNOWLEDGE_PATH}`, {
+    ad_response_id: null,
+    llm_response: null,
+    unknown_member: null,
+  });
+  expect(status).toBe(422);
+  expect(body["errors"]).toEqual([
+    { path: "ad_response_id", message: expect.stringContaining("UUID") },
+    { path: "llm_response", message: "must be a string" },
+  ]);
 });
 
 test("a malformed path is 400", async () => {

@@ -84,10 +84,12 @@ test.each([
   ["prompt", { prompt: "" }],
   ["prompt", { prompt: 7 }],
   ["request_context", { request_context: undefined }],
-  ["request_context.user_ip", { request_context: { session_id: "s", user_agent: "u", user_ip: "nowhere" } }],
+  ["request_context", { request_context: null }],
+  ["request_context.session_id", { request_context: { user_agent: "u", user_ip: "203.0.113.7" } }],
+  ["request_context.session_id", { request_context: { session_id: "" } }],
+  ["optional_context", { optional_context: "US" }],
   ["optional_context.country", { optional_context: { country: "usa" } }],
   ["optional_context.age", { optional_context: { age: 200 } }],
-  ["optional_context.gender", { optional_context: { gender: "x" } }],
   ["request_configuration.wrapping_type", { request_configuration: { wrapping_type: "yaml" } }],
 ])("a wrong %s is 422 with its path", async (path, more) => {
   const { status, body } = await callerOf(server).start(PROMPTS.ok, more);

@@ -176,8 +176,12 @@ function describeSpan(
 ): void {
   span.set({
     "adrelay.operation": operation,
-    "adrelay.publisher": publisher,
-    "adrelay.outcome": outcome,
-    "adrelay.ad_response_id": ad_response_id,
+    "adrelay.publisher": singleValue(publisher),
+    "adrelay.outcome": singleValue(outcome),
+    "adrelay.ad_response_id": singleValue(ad_response_id),
   });
+}
+
+function singleValue(field: RequestLogFields[string] | undefined): string | number | undefined {
+  return typeof field === "object" ? undefined : field;
 }

@@ -47,6 +47,8 @@ export {
   type Stats,
   statsSchema,
 } from "./admin-api.ts";
+export { AGE_MAX, ASN_MAX, GENDERS, readName } from "./attributes.ts";
+export { readCountry } from "./country-codes.ts";
 export {
   ACKNOWLEDGE_PATH,
   ACKNOWLEDGMENTS_PATH,
@@ -73,16 +75,16 @@ export {
   uuidOfHex,
 } from "./ids-and-paths.ts";
 export {
-  AGE_MAX,
-  ASN_MAX,
+  ATTRIBUTE_NAMES,
+  type AttributeName,
   type EnhancementResponse,
   filledResponseSchema,
-  GENDERS,
   INJECTION_OUTCOMES,
   type InjectionOutcome,
   type InjectionRequest,
   injectionRequestSchema,
   unfilledResponseSchema,
+  unreadableAttributes,
   WRAPPING_TYPES,
 } from "./injection.ts";
 export {

@@ -22,7 +22,7 @@ import { CannotStartError } from "./lifecycle.ts";
 import { NO_SPAN, NO_TRACING, type Span, type Tracing } from "./tracing.ts";
 
 /** Fields of a request's one log line. No user's text may be in them (invariant 6). */
-export type RequestLogFields = Readonly<Record<string, string | number>>;
+export type RequestLogFields = Readonly<Record<string, string | number | readonly string[]>>;
 
 /**
  * What is kept of a request until its log line is written. It is kept on the response, because a map beside the responses
@@ -38,7 +38,7 @@ export interface RequestContext {
 interface MutableContext extends RequestContext {
   requestId: string;
   span: Span;
-  readonly logFields: Record<string, string | number>;
+  readonly logFields: Record<string, RequestLogFields[string]>;
 }
 
 declare global {

@@ -3,7 +3,7 @@
  *
  * This file also keeps secrets out of the lines, and decides how lines reach standard output.
  */
-import { fstatSync } from "node:fs";
+import { fstatSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
 import { type DestinationStream, type Logger, pino } from "pino";
 
@@ -184,13 +184,36 @@ export function joinLines(target: LineTarget): JoinedLines {
   return lines;
 }
 
-/** Files and terminals are written to synchronously. `startService` flushes the last lines, with a time limit. */
 function standardOutput(): LineTarget {
   const output = fstatSync(1);
-  return output.isFIFO() || output.isSocket() ? pipedOutput() : pino.destination({ dest: 1, sync: true });
+  return output.isFIFO() || output.isSocket() ? pipedOutput() : fileOutput();
 }
 
 const UNREAD_BYTES_MAX = 16 * 1024 * 1024;
+
+/**
+ * Files and terminals are written to synchronously. `startService` flushes the last lines, with a time limit. A full disk
+ * must not stop this process: lines wait for room, and beyond a bound they are dropped.
+ */
+function fileOutput(): LineTarget {
+  const output = pino.destination({ dest: 1, sync: true, maxLength: UNREAD_BYTES_MAX });
+  let isReported = false;
+  output.on("error", (error: Error) => {
+    if (!isReported) {
+      isReported = true;
+      reportOnStderr(`the log can't be written: ${error.message}\n`);
+    }
+  });
+  return output;
+}
+
+function reportOnStderr(text: string): void {
+  try {
+    writeSync(2, text);
+  } catch {
+    // It may be on the same disk.
+  }
+}
 
 /**
  * A pipe is written to without waiting for its reader, because a reader that stops reading must not stop this process.

@@ -39,6 +39,7 @@ test.each([
   [[{ ...AD, negative_keywords: [] }]],
   [[{ ...AD, negative_keywords: Array.from({ length: 50 }, (_, n) => `${n} `.padEnd(80, "x")) }]],
   [[{ ...AD, negative_keywords: ["rival.example", "prompt injection", "中古"] }]],
+  [[{ ...AD, landing_url: " https://köln-räder.example/rad " }]],
 ])("the JSON schema and the server both accept %j", (value) => {
   expect([isValid(value), parseCatalog(value).kind]).toEqual([true, "ok"]);
 });

@@ -1,5 +1,6 @@
-import { AGE_MAX, ASN_MAX, GENDERS } from "@adrelay/contract";
+import { AGE_MAX, ASN_MAX, GENDERS, readCountry, readName } from "@adrelay/contract";
 import { z } from "zod";
+import { asciiLandingUrl } from "./landing-url.ts";
 
 /** Text that becomes part of a prompt. It is short, so that an ad can't crowd out the question. */
 const adText = (maxLength: number) => z.string().min(1).max(maxLength);
@@ -7,6 +8,11 @@ const adText = (maxLength: number) => z.string().min(1).max(maxLength);
 export const BID_CPM_MICROS_MAX = 1_000_000_000_000;
 /** Longest window of a frequency cap: a year. */
 const CAP_HOURS_MAX = 8784;
+/** The name of a place, in the form in which requests are read. */
+const placeName = z
+  .string()
+  .min(1)
+  .transform((name) => readName(name) ?? name);
 const ages = z.int().min(0).max(AGE_MAX);
 
 /**
@@ -14,11 +20,17 @@ const ages = z.int().min(0).max(AGE_MAX);
  */
 const targetingSchema = z.strictObject({
   countries: z
-    .array(z.string().regex(/^[A-Z]{2}$/))
+    .array(
+      z
+        .string()
+        .regex(/^[A-Z]{2}$/)
+        // Requests are read by the same rule: UK is GB.
+        .transform((code) => readCountry(code) ?? code),
+    )
     .optional()
     .describe("ISO 3166-1 codes of two letters, such as US."),
-  regions: z.array(z.string().min(1)).optional().describe("ISO 3166-2 codes, such as US-CA, in any case."),
-  cities: z.array(z.string().min(1)).optional().describe("Names of cities, in any case."),
+  regions: z.array(placeName).optional().describe("ISO 3166-2 codes, such as US-CA, in any case."),
+  cities: z.array(placeName).optional().describe("Names of cities, in any case."),
   asns: z.array(z.int().min(0).max(ASN_MAX)).optional().describe("Numbers of autonomous systems (networks)."),
   age_min: ages.optional().describe("Least age in whole years, inclusive."),
   age_max: ages.optional().describe("Greatest age in whole years, inclusive."),
@@ -56,9 +68,16 @@ export const adSchema = z
       .optional()
       .describe("The ad isn't shown beside a prompt with all words of one of them in one sentence."),
     landing_url: z
-      .url({ protocol: /^https$/ })
-      .regex(/^https:\/\//, "must begin with https://")
+      .string()
+      .regex(/^\s*https:\/\//, "must begin with https://")
       .max(2048)
+      .transform((written, context) => {
+        const url = asciiLandingUrl(written);
+        if (url === undefined) {
+          context.addIssue({ code: "custom", message: "must be a URL" });
+        }
+        return url ?? "";
+      })
       .describe("The page that answers may link to. The ad's texts must name no other domain."),
     bid_cpm_micros: z
       .int()
@@ -71,7 +90,7 @@ export const adSchema = z
       .optional()
       .describe("Show the ad only to people who are known to be 18 or older, whatever the targeting says."),
     targeting: targetingSchema
-      .default({})
+      .prefault({})
       .describe("Whom the ad may be shown to. An absent key is no restriction."),
     frequency_cap: z
       .strictObject({ per_session: z.int().min(1), per_hours: z.number().positive().max(CAP_HOURS_MAX) })

@@ -31,6 +31,8 @@ const ABSENT = "absent";
  *    isn't read.
  * 2. A file with a fault is refused as a whole and the old catalogue stays in force. All faults are logged, once.
  * 3. There is one reload at a time.
+ * 4. After a failure that may pass, such as an error of the disk, each check reads the file again, until it succeeds or
+ *    fails in another way. The failure is logged once.
  */
 export class CatalogWatch {
   readonly #deps: CatalogWatchDeps;
@@ -38,6 +40,8 @@ export class CatalogWatch {
   /** The file's state at the last read, and at the last check. */
   #readState = "";
   #seenState = "";
+  /** Whether the last read failed in a way that may pass. */
+  #mayPass = false;
   #starting: Promise<void> | undefined;
   #reloading: Promise<void> = Promise.resolve();
   #isStopped = false;
@@ -83,10 +87,12 @@ export class CatalogWatch {
   readonly #onHangUp = () => void this.#reload();
 
   /** Reads the file now, whether it changed or not. */
-  #reload(): Promise<void> {
+  #reload({ isRetry } = { isRetry: false }): Promise<void> {
     this.#reloading = this.#reloading.then(async () => {
       this.#readState = await stateOf(this.#deps.file);
-      await this.#replace().catch((err) => this.#deps.log.warn({ event: "catalog_watch_failed", err }));
+      await this.#replace(isRetry).catch((err) =>
+        this.#deps.log.warn({ event: "catalog_watch_failed", err }),
+      );
     });
     return this.#reloading;
   }
@@ -95,17 +101,21 @@ export class CatalogWatch {
     const state = await stateOf(this.#deps.file);
     const isSettled = state === this.#seenState;
     this.#seenState = state;
-    if (isSettled && state !== this.#readState) {
-      await this.#reload();
+    const isChanged = state !== this.#readState;
+    if (isSettled && (isChanged || this.#mayPass)) {
+      await this.#reload({ isRetry: !isChanged });
     }
   }
 
-  async #replace(): Promise<void> {
+  async #replace(isRetry: boolean): Promise<void> {
     const { current, file, read, onOutcome } = this.#deps;
     const result = await read(file);
+    this.#mayPass = result.kind === "faulty" && result.mayPass === true;
     if (result.kind === "faulty") {
-      this.#logRefusal(result.faults);
-      onOutcome("refused");
+      if (!(isRetry && this.#mayPass)) {
+        this.#logRefusal(result.faults);
+        onOutcome("refused");
+      }
       return;
     }
     const diff = await diffCatalogs(current.now.ads, result.ads);

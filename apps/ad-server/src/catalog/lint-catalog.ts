@@ -1,10 +1,10 @@
-import type { FieldFault } from "@adrelay/contract";
-import { CORE_SCHEMA, load, YAMLException } from "js-yaml";
+import { type FieldFault, readCountry } from "@adrelay/contract";
 import { LineCounter, parseDocument } from "yaml";
 import { ADULT_AGE, isForAdults } from "../injection/targeting.ts";
 import { IMPRESSIONS_PER_MILLE } from "../money/auction.ts";
 import { TermReader } from "../relevance/terms.ts";
 import type { Ad } from "./ad.ts";
+import { parseCatalogYaml } from "./catalog-file.ts";
 import { negativeKeywordWarnings } from "./lint-negative-keywords.ts";
 import { parseCatalog } from "./load-catalog.ts";
 
@@ -29,9 +29,10 @@ export interface LintOptions {
 
 /** Checks the text of a catalogue file. Returns its errors or, if there are none, warnings about likely mistakes. */
 export function lintCatalog(text: string, options: LintOptions): Finding[] {
-  const read = readYaml(text);
+  const read = parseCatalogYaml(text);
   if (read.kind === "faulty") {
-    return [read.finding];
+    const { line, column, message } = read;
+    return [{ severity: "error", path: "", line, column, message }];
   }
   const parsed = parseCatalog(read.value);
   const [severity, faults] =
@@ -42,22 +43,6 @@ export function lintCatalog(text: string, options: LintOptions): Finding[] {
   return faults
     .map(({ path, message }) => ({ severity, path, ...placeOf(path), message }))
     .sort((one, other) => one.line - other.line || one.column - other.column);
-}
-
-type YamlRead =
-  | { readonly kind: "ok"; readonly value: unknown }
-  | { readonly kind: "faulty"; readonly finding: Finding };
-
-/** Parses the text with the server's parser. The places come from another parser. */
-function readYaml(text: string): YamlRead {
-  try {
-    return { kind: "ok", value: load(text, { schema: CORE_SCHEMA }) };
-  } catch (error) {
-    const mark = error instanceof YAMLException ? error.mark : undefined;
-    const message = error instanceof YAMLException ? error.reason : "isn't YAML";
-    const [line, column] = [(mark?.line ?? 0) + 1, (mark?.column ?? 0) + 1];
-    return { kind: "faulty", finding: { severity: "error", path: "", line, column, message } };
-  }
 }
 
 function withoutSetting({ path, message }: FieldFault): FieldFault {
@@ -100,6 +85,7 @@ function warningsOf(ads: readonly Ad[], options: LintOptions): FieldFault[] {
       ...negativeKeywordWarnings(ad),
       ...ageWarnings(ad),
       ...emptyListWarnings(ad),
+      ...countryWarnings(ad),
     ].map(({ path, message }) => ({ path: `${index}.${path}`, message })),
   );
 }
@@ -189,6 +175,14 @@ function emptyListWarnings({ targeting }: Ad): FieldFault[] {
             message: "is empty, so the ad is never shown; leave the list out to show it to everybody",
           },
         ]
+      : [],
+  );
+}
+
+function countryWarnings({ targeting }: Ad): FieldFault[] {
+  return (targeting.countries ?? []).flatMap((code, index) =>
+    readCountry(code) === undefined
+      ? [{ path: `targeting.countries.${index}`, message: "is no country's code, so no request has it" }]
       : [],
   );
 }

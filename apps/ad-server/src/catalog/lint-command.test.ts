@@ -43,6 +43,11 @@ test("a good catalogue has neither errors nor warnings", () => {
   expect(lint(SOUND)).toEqual({ exit: 0, printed: "0 errors, 0 warnings\n", errors: "" });
 });
 
+test("a landing page with an international domain and blanks around has no findings", () => {
+  const text = SOUND.replace("https://velmora.example/", '" https://köln-räder.example/rad "');
+  expect(lint(text, "--strict")).toEqual({ exit: 0, printed: "0 errors, 0 warnings\n", errors: "" });
+});
+
 test("each error is printed with line and column", () => {
   const { exit, printed } = lint(
     SOUND.replace("4000000", "-4")
@@ -55,22 +60,30 @@ test("each error is printed with line and column", () => {
   expect(printed).toMatch(/^8:19: error: 0\.bid_cpm_micros /m);
 });
 
-test("a file that can't be read is reported with the reason", () => {
+test.each([
+  ["", "is a folder, not a file"],
+  ["nowhere.yaml", "can't be read: no such file or directory (ENOENT)"],
+  ["latin-1.yaml", "isn't in UTF-8"],
+])("the file %j that can't be read is reported with the reason", (name, why) => {
+  writeFileSync(join(folder, "latin-1.yaml"), SOUND.replace("trainer", "Schöner"), "latin1");
+  const file = join(folder, name);
   let errors = "";
-  const exit = runLint(["lint", folder], {
+  const exit = runLint(["lint", file], {
     nowMs: 0,
     floorCpmMicros: 0,
     categories: new Set(),
-    defaultFile: folder,
+    defaultFile: file,
     print: () => {},
     printError: (part) => {
       errors += part;
     },
   });
-  expect({ exit, errors }).toEqual({
-    exit: 2,
-    errors: expect.stringMatching(/: the file can't be read: EISDIR/),
-  });
+  expect({ exit, errors }).toEqual({ exit: 2, errors: `${file} ${why}` });
+});
+
+test("a byte order mark shifts no place", () => {
+  expect(lint(`\ufeff${SOUND}`)).toEqual({ exit: 0, printed: "0 errors, 0 warnings\n", errors: "" });
+  expect(lint(`\ufeff- {}`).printed).toMatch(/^1:3: error: /);
 });
 
 test("a text that isn't YAML is reported with its place", () => {
@@ -82,6 +95,7 @@ test("a text that isn't YAML is reported with its place", () => {
 test.each([
   ["  end: 2025-01-01T00:00:00Z\n", "0.end is over"],
   ["  targeting: { countries: [] }\n", "0.targeting.countries is empty"],
+  ["  targeting: { countries: [US, XX] }\n", "0.targeting.countries.1 is no country's code"],
   ["  targeting: { age_min: 16 }\n", "0.targeting.age_min should have an age_min of 18"],
 ])("a likely mistake is a warning: %j", (more, warning) => {
   const { exit, printed } = lint(`${SOUND.replace("running-shoes", "dating")}${more}`);

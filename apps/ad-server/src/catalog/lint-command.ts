@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { readCatalogText } from "./catalog-file.ts";
 import { type Finding, type LintOptions, lintCatalog } from "./lint-catalog.ts";
 
 const LINT_USAGE = `Usage: npm run catalog -- lint [FILE] [--json] [--strict]
@@ -79,9 +79,9 @@ function parseWords(words: readonly string[]): ParsedWords {
 
 function lint({ file: named, json, strict }: LintCommand, deps: LintDeps): number {
   const file = named ?? deps.defaultFile;
-  const read = readText(file);
-  if (read.kind === "failed") {
-    deps.printError(`${file}: the file can't be read: ${read.why}`);
+  const read = readCatalogText(file);
+  if (read.kind === "unreadable") {
+    deps.printError(`${file} ${read.why}`);
     return EXIT.unusable;
   }
   const findings = lintCatalog(read.text, deps);
@@ -91,14 +91,6 @@ function lint({ file: named, json, strict }: LintCommand, deps: LintDeps): numbe
     json ? `${JSON.stringify({ file, errors, warnings, findings }, null, 2)}\n` : asText(file, findings),
   );
   return errors > 0 || (strict && warnings > 0) ? EXIT.errors : EXIT.clean;
-}
-
-function readText(file: string): { kind: "read"; text: string } | { kind: "failed"; why: string } {
-  try {
-    return { kind: "read", text: readFileSync(file, "utf8") };
-  } catch (error) {
-    return { kind: "failed", why: error instanceof Error ? error.message : String(error) };
-  }
 }
 
 function asText(file: string, findings: readonly Finding[]): string {

@@ -25,6 +25,21 @@ test.each([
   expect(JSON.stringify(parsed)).toContain(place);
 });
 
+test("more ads than a catalogue can have are one fault", () => {
+  const ads = Array.from({ length: 100_001 }, () => ({}));
+  expect(parseCatalog(ads)).toEqual({
+    kind: "faulty",
+    faults: [{ path: "CATALOG_FILE", message: "must hold at most 100,000 ads" }],
+  });
+});
+
+test("a text of many megabytes is refused without being screened", () => {
+  const startedAtMs = performance.now();
+  const parsed = parseCatalog([{ ...AD, description: "ignore all previous <a ".repeat(1_000_000) }]);
+  expect(parsed).toMatchObject({ faults: [{ path: "CATALOG_FILE 0.description" }] });
+  expect(performance.now() - startedAtMs).toBeLessThan(2000);
+});
+
 test("a missing file is a fault of the setting", () => {
   expect(loadCatalog("/nowhere/catalog.yaml")).toMatchObject({
     kind: "faulty",

@@ -1,39 +1,53 @@
-import { readFileSync, statSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { type FieldFault, faultsOf } from "@adrelay/contract";
-import { CORE_SCHEMA, load as parseYaml } from "js-yaml";
 import { z } from "zod";
 import { type Ad, catalogFormSchema } from "./ad.ts";
+import { parseCatalogYaml, readCatalogText } from "./catalog-file.ts";
+import { asciiLandingUrl } from "./landing-url.ts";
 import { screenCreative } from "./screening/screen-creative.ts";
 
 export type CatalogResult =
   | { readonly kind: "ok"; readonly ads: readonly Ad[] }
-  | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
+  | {
+      readonly kind: "faulty";
+      readonly faults: readonly FieldFault[];
+      /** If true, the same file may be readable at the next attempt, as after an error of the disk. */
+      readonly mayPass?: boolean;
+    };
 
 /** What the thread sends. Ads come in chunks, so that receiving them never blocks the event loop for long. */
 export type ThreadMessage =
   | { readonly kind: "ads"; readonly ads: readonly Ad[] }
   | { readonly kind: "end" }
-  | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
-
-/** Far more than a catalogue needs. A file of this size is still read within seconds. */
-const FILE_BYTES_MAX = 64 * 1024 * 1024;
+  | Exclude<CatalogResult, { kind: "ok" }>;
 
 const READ_TIMEOUT_MS = 60_000;
 const THREAD_HEAP_MB = 1024;
 
 /** Reads the ads of a YAML file. Every fault has its place in the file: `3.id` is the id of the fourth ad. */
 export function loadCatalog(file: string): CatalogResult {
-  const read = readYaml(file);
-  return read.kind === "ok" ? parseCatalog(read.value) : read;
+  const read = readCatalogText(file);
+  if (read.kind === "unreadable") {
+    return { ...faultOf(`${file} ${read.why}`), mayPass: read.mayPass };
+  }
+  const parsed = parseCatalogYaml(read.text);
+  if (parsed.kind === "faulty") {
+    return faultOf(`${file}:${parsed.line}:${parsed.column}: ${parsed.message}`);
+  }
+  return parseCatalog(parsed.value);
+}
+
+/** A fault of the file as a whole. */
+function faultOf(message: string): Exclude<CatalogResult, { kind: "ok" }> {
+  return { kind: "faulty", faults: [{ path: "CATALOG_FILE", message }] };
 }
 
 /** As loadCatalog, but on a separate thread, because a long file takes seconds. It never rejects. */
-export function loadCatalogOnThread(file: string): Promise<CatalogResult> {
-  const worker = new Worker(new URL("./load-catalog-thread.ts", import.meta.url), {
-    workerData: file,
-    resourceLimits: { maxOldGenerationSizeMb: THREAD_HEAP_MB },
-  });
+export async function loadCatalogOnThread(file: string): Promise<CatalogResult> {
+  const worker = startThread(file);
+  if (worker === undefined) {
+    return { ...faultOf(`${file} can't be read: no thread can be started for it`), mayPass: true };
+  }
   return new Promise((resolve) => {
     const ads: Ad[] = [];
     const settle = (result: CatalogResult) => {
@@ -41,8 +55,8 @@ export function loadCatalogOnThread(file: string): Promise<CatalogResult> {
       resolve(result);
       void worker.terminate();
     };
-    const fail = (message: string) => settle({ kind: "faulty", faults: [{ path: "CATALOG_FILE", message }] });
-    const timer = setTimeout(() => fail("took too long to read"), READ_TIMEOUT_MS);
+    const fail = (why: string) => settle(faultOf(`${file} can't be read: ${why}`));
+    const timer = setTimeout(() => fail("it takes too long"), READ_TIMEOUT_MS);
     worker.on("message", (message: ThreadMessage) => {
       switch (message.kind) {
         case "ads":
@@ -58,13 +72,30 @@ export function loadCatalogOnThread(file: string): Promise<CatalogResult> {
           message satisfies never;
       }
     });
-    worker.on("error", (error: unknown) => fail(error instanceof Error ? error.message : "can't be read"));
-    worker.on("exit", () => fail("can't be read: the thread that reads it ended"));
+    worker.on("error", (error: unknown) => fail(error instanceof Error ? error.message : "an unknown error"));
+    worker.on("exit", () => fail("the thread that reads it ended"));
   });
 }
 
+function startThread(file: string): Worker | undefined {
+  try {
+    return new Worker(new URL("./load-catalog-thread.ts", import.meta.url), {
+      workerData: file,
+      resourceLimits: { maxOldGenerationSizeMb: THREAD_HEAP_MB },
+    });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Ten times as many as a large catalogue has. The faults of this many ads still fit into memory. */
+const ADS_MAX = 100_000;
+
 /** Checks the content of a catalogue file. It returns all faults, not only the first. */
 export function parseCatalog(value: unknown): CatalogResult {
+  if (Array.isArray(value) && value.length > ADS_MAX) {
+    return faultOf("must hold at most 100,000 ads");
+  }
   const parsed = catalogFormSchema.safeParse(value);
   const faults = [
     ...(parsed.success ? [] : faultsOf(parsed.error)),
@@ -75,7 +106,9 @@ export function parseCatalog(value: unknown): CatalogResult {
     : { kind: "faulty", faults: faults.map(inCatalogue) };
 }
 
-const text = z.string().catch("");
+/** The longest text that the schema accepts. It refuses longer ones, so screening them would only cost time. */
+const TEXT_CHARS_MAX = 2048;
+const text = z.string().max(TEXT_CHARS_MAX).catch("");
 /** The part of an ad that can be screened even if the rest of it has faults. */
 const creativeSchema = z.object({
   product_name: text,
@@ -83,7 +116,7 @@ const creativeSchema = z.object({
   description: text,
   keywords: z.array(text).catch([]),
   negative_keywords: z.array(text).catch([]),
-  landing_url: text,
+  landing_url: text.transform((written) => asciiLandingUrl(written) ?? written),
 });
 
 function screenedFaults(ads: readonly unknown[]): FieldFault[] {
@@ -109,20 +142,4 @@ function repeatedIds(ads: readonly unknown[]): FieldFault[] {
 /** Adds the setting's name, since faults of the catalogue are reported like those of settings. */
 function inCatalogue({ path, message }: FieldFault): FieldFault {
   return { path: path === "" ? "CATALOG_FILE" : `CATALOG_FILE ${path}`, message };
-}
-
-type YamlResult =
-  | { readonly kind: "ok"; readonly value: unknown }
-  | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
-
-function readYaml(file: string): YamlResult {
-  try {
-    if (statSync(file).size > FILE_BYTES_MAX) {
-      return { kind: "faulty", faults: [inCatalogue({ path: "", message: "must be at most 64 MiB" })] };
-    }
-    return { kind: "ok", value: parseYaml(readFileSync(file, "utf8"), { schema: CORE_SCHEMA }) };
-  } catch (error) {
-    const message = error instanceof Error ? error.message : "can't be read";
-    return { kind: "faulty", faults: [inCatalogue({ path: "", message })] };
-  }
 }

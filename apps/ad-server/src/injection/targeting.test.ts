@@ -24,6 +24,8 @@ test.each<[targeting: object, matching: Partial<Audience>, other: Partial<Audien
   [{ regions: ["US-CA"] }, { country: "US", region: "ca" }, { country: "MX", region: "CA" }],
   [{ regions: ["us-ca"] }, { region: "US-CA" }, { region: "CA" }],
   [{ regions: ["California"] }, { region: "California" }, { country: "US", region: "CA" }],
+  [{ countries: ["UK"] }, { country: "GB" }, { country: "UA" }],
+  [{ cities: [" Sa\u0303o  Paulo"] }, { city: "são paulo" }, { city: "Paulo" }],
   [{ cities: ["Lisboa"] }, { city: "lisboa" }, { city: "Porto" }],
   [{ asns: [64500] }, { asn: 64500 }, { asn: 64501 }],
   [{ genders: ["female"] }, { gender: "female" }, { gender: "male" }],

@@ -25,6 +25,8 @@ export interface EndpointDeps {
 export interface Call<T> {
   readonly publisher: string;
   readonly body: T;
+  /** The body before the schema read it. */
+  readonly sent: unknown;
   readonly response: Response;
   readonly startedAtMs: number;
 }
@@ -67,7 +69,7 @@ export function makeEndpoint<T>(
     }
     const body = parseBody(request, response, operation);
     if (body !== undefined) {
-      await operation.handle({ publisher, body, response, startedAtMs });
+      await operation.handle({ publisher, ...body, response, startedAtMs });
     }
   };
 }
@@ -86,12 +88,12 @@ function admitCaller(keys: ApiKeys, request: Request, response: Response): strin
   return publisher;
 }
 
-/** The validated body. If undefined, the refusal has been sent. */
+/** The validated body, also as it was sent. If undefined, the refusal has been sent. */
 function parseBody<T>(
   request: Request,
   response: Response,
   { schema, members }: Operation<T>,
-): T | undefined {
+): Pick<Call<T>, "body" | "sent"> | undefined {
   const body = parseJsonObject(request);
   if (body.kind === "refused") {
     sendProblem(response, body.code, { detail: body.detail });
@@ -108,7 +110,7 @@ function parseBody<T>(
     sendProblem(response, "validation_failed", { errors: faultsOf(parsed.error) });
     return undefined;
   }
-  return parsed.data;
+  return { body: parsed.data, sent: body.value };
 }
 
 /** The publisher of a call with a good key. If undefined, the refusal has been sent. */

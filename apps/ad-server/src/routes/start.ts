@@ -7,6 +7,7 @@ import {
   type InjectionOutcome,
   type InjectionRequest,
   injectionRequestSchema,
+  unreadableAttributes,
 } from "@adrelay/contract";
 import { addToRequestLog } from "@adrelay/service-kit";
 import {
@@ -15,6 +16,7 @@ import {
   type InjectionDecision,
 } from "../injection/decide-injection.ts";
 import { DEFAULT_WRAPPING, wrapPrompt } from "../injection/wrap-prompt.ts";
+import type { AdServerMetrics } from "../metrics.ts";
 import { type Offer, offerTermsOf, type Pacing } from "../money/auction.ts";
 import { sessionHashOf } from "../store/keys.ts";
 import type { Stored } from "../store/redis-store.ts";
@@ -25,6 +27,7 @@ export interface StartDeps {
   readonly rules: DecisionRules;
   readonly pacing: Pacing;
   readonly store: Pick<ResponseStore, "recordInjection">;
+  readonly metrics: Pick<AdServerMetrics, "countUnreadable">;
   /** The current time in milliseconds since 1970, for the ads' flights. */
   now(): number;
 }
@@ -61,6 +64,7 @@ type Injection =
 
 async function start(deps: StartDeps, call: Call<InjectionRequest>): Promise<void> {
   const { body: request, response, startedAtMs } = call;
+  reportUnreadable(deps, call);
   const id = adResponseIdSchema.parse(randomUUID());
   const decision = await decideInjection(request, deps.rules, { id, nowMs: deps.now() });
   const booked = await book(deps, call, { id, decision });
@@ -79,6 +83,15 @@ async function start(deps: StartDeps, call: Call<InjectionRequest>): Promise<voi
     ...contentOf(injection, request),
     execution_time_ms: performance.now() - startedAtMs,
   } satisfies EnhancementResponse);
+}
+
+/** Shows the operator which attributes are unknown because of how callers send them. Values are never logged. */
+function reportUnreadable({ metrics }: StartDeps, { sent, body, response }: Call<InjectionRequest>): void {
+  const unreadable = unreadableAttributes(sent, body);
+  if (unreadable.length > 0) {
+    addToRequestLog(response, { unreadable: unreadable.map(({ path }) => path) });
+    metrics.countUnreadable(unreadable.map(({ name }) => name));
+  }
 }
 
 /** Sells the first offer that has budget, cap and pacing left, and books the injection, in one step. */

@@ -1,4 +1,5 @@
 import { decodeHTML } from "entities";
+import { formsOfDomain } from "../catalog/landing-url.ts";
 import { type AdvertisedProduct, type NamePatterns, namePatterns } from "./name-patterns.ts";
 import { normalized, PARAGRAPH_BREAK, readable } from "./readable-text.ts";
 
@@ -88,7 +89,8 @@ function findLinks(text: string, landingUrl: string): Span[] {
   if (landing === null) {
     return [];
   }
-  const host = landing.hostname.replace(/^www\./, "").replaceAll(".", "\\.");
+  const domain = landing.hostname.replace(/^www\./, "");
+  const host = `(?:${formsOfDomain(domain).join("|").replaceAll(".", "\\.")})`;
   // A mail address, a longer domain or the user part of a URL doesn't link to the domain.
   const pattern = new RegExp(
     `(?<![\\p{Script=Latin}\\p{N}@_-])${host}(?![\\p{Script=Latin}\\p{N}@-]|\\.[\\p{Script=Latin}\\p{N}])${PATH}`,

@@ -1,10 +1,11 @@
 import type { FieldFault } from "@adrelay/contract";
 import { readable } from "../../verdict/readable-text.ts";
 import type { Ad } from "../ad.ts";
+import { formsOfDomain } from "../landing-url.ts";
 import { isInstruction } from "./instructions.ts";
 import { foreignLink, suspectCharacters, suspectMarkup } from "./suspicious-text.ts";
 
-/** The part of an ad that an advertiser writes. */
+/** The part of an ad that an advertiser writes. The landing URL is that of `asciiLandingUrl`. */
 type Creative = Pick<
   Ad,
   "product_name" | "advertiser" | "description" | "keywords" | "landing_url" | "negative_keywords"
@@ -92,6 +93,10 @@ function urlFault(written: string, landing: URL): string | undefined {
   }
   if (!landing.hostname.includes(".") || /^[\d.]+$|^\[/.test(landing.hostname)) {
     return "must name a domain";
+  }
+  const suspect = formsOfDomain(landing.hostname).map(suspectCharacters).find(Boolean);
+  if (suspect !== undefined) {
+    return suspect;
   }
   const words = readableUrl(landing);
   return isInstruction(words) || suspectMarkup(words) !== undefined

@@ -1,3 +1,5 @@
+import { asciiDomain } from "../landing-url.ts";
+
 /** Words of these scripts contain joiners; emoji do too. */
 const JOINING_SCRIPTS = [
   "Devanagari",
@@ -150,7 +152,7 @@ export function foreignLink(text: string, landingHost: string): string | undefin
   }
   for (const [, withScheme, withWww, bare] of plain.matchAll(LINK)) {
     const host = (withScheme ?? withWww ?? bare ?? "").toLowerCase();
-    if (!NAMES.has(host) && !isWithin(host, landingHost)) {
+    if (!NAMES.has(host) && !isWithin(asciiDomain(host), landingHost)) {
       return "has a link off the landing domain";
     }
   }
