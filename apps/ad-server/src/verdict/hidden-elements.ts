@@ -4,7 +4,7 @@ import { colorOf, isFaint, isFarAway, isTinySize, isZero } from "./css-values.ts
 const HIDDEN_ELEMENTS = new Set(
   (
     "annotation annotation-xml area audio base canvas col colgroup datalist defs desc embed frame frameset head iframe " +
-    "link map meta metadata meter noembed noframes noscript object param progress rp script source style template title " +
+    "link meta metadata meter noembed noframes noscript object param progress rp script source style template title " +
     "track video"
   ).split(" "),
 );
@@ -41,6 +41,9 @@ export function appearanceOf(
   { attributes, style }: { readonly attributes: Attributes; readonly style: string },
   outer: Appearance,
 ): Appearance {
+  if (attributes.size === 0 && style === "") {
+    return { ...outer, isGone: isGoneByName(tagName, attributes) };
+  }
   const declared = declarationsOf(style);
   const value = (property: string) => declared.get(property) ?? attributes.get(property);
   const visibility = value("visibility");

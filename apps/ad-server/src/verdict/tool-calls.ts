@@ -6,8 +6,8 @@ const TOOL_INFO = /^(?:tool|function)[_-]?(?:calls?|use|code)\b/i;
 const LOOKS_LIKE_CALL =
   /^[\s[]*\{\s*"(?:id|type|name|tool|tool_?name|function|function_?name|action|recipient_?name)"\s*:[\s\S]{0,500}"(?:arguments|args|parameters|params|input|tool_?input|action_?input)"\s*:/i;
 
-/** A call as some models write it, without JSON: `[search(query="shoes")]`. */
-const KEYWORD_CALL = /^\[?[\w.]{1,100}\(\w{1,100}=[^\n]{0,5000}\)\]?$/;
+/** A call as some models write it, as code: `[search(query="shoes")]`. */
+const CODE_CALL = /^\[?[\w.]{1,100}\((?:\w{1,100}=|\{\s*")[^\n]{0,5000}\)\]?$/;
 
 /**
  * A text without calls of tools in JSON, which no chat shows: the whole answer, a block of code, or a paragraph. Of a
@@ -20,7 +20,7 @@ export function withoutToolCalls(text: string): string {
   if (spoken !== undefined) {
     return spoken;
   }
-  if (KEYWORD_CALL.test(text.trim()) || isSearch(whole)) {
+  if (CODE_CALL.test(text.trim()) || isSearch(whole)) {
     return "";
   }
   const code = new CodeFinder(text);

@@ -136,22 +136,25 @@ class TagReader {
 
 /**
  * Where a part ends. Parts may be nested, but a model also writes about its own tags: if too few ends follow, the last
- * one counts.
+ * one counts. The end may have another name of the same kind, if no other end is there.
  */
 function partEnd(tags: TagReader, tag: Tag, from: number): number {
   const pattern = new RegExp(TOKEN);
   pattern.lastIndex = from;
   let depth = 1;
   let lastEnd: number | undefined;
+  let otherEnd: number | undefined;
   for (let match = pattern.exec(tags.text); match !== null; match = pattern.exec(tags.text)) {
     const other = tags.read(match);
     if (other?.name === tag.name && other.kind === tag.kind) {
       depth += other.isEnd ? -1 : 1;
       lastEnd = other.isEnd ? pattern.lastIndex : lastEnd;
+    } else if (other?.kind === tag.kind && other.isEnd) {
+      otherEnd ??= pattern.lastIndex;
     }
     if (depth === 0) {
       break;
     }
   }
-  return lastEnd ?? tags.text.length;
+  return lastEnd ?? otherEnd ?? tags.text.length;
 }
