@@ -10,14 +10,19 @@ export interface StyleSheet {
   declarationsOf(tagName: string, attributes: ReadonlyMap<string, string>): string;
 }
 
-/** Reads the rules with simple selectors. Whatever else a style sheet can do is left aside. */
+/**
+ * Reads the rules with simple selectors. Of a selector with several parts, the last one counts if it has a class or an
+ * id. Whatever else a style sheet can do is left aside.
+ */
 export function styleSheetOf(html: string): StyleSheet {
   const rules = new Map<string, string>();
   for (const [, sheet = ""] of html.matchAll(STYLE_ELEMENT)) {
     const css = sheet.slice(0, SHEET_CHARS_MAX).replace(/\/\*[\s\S]*?\*\//g, "");
     for (const [, selectors = "", declarations = ""] of css.matchAll(RULE)) {
-      for (const selector of selectors.split(",").map((written) => written.trim().toLowerCase())) {
-        if (SIMPLE_SELECTOR.test(selector)) {
+      for (const written of selectors.toLowerCase().split(",")) {
+        const parts = written.trim().split(/[\s>+~]+/);
+        const selector = parts.at(-1) ?? "";
+        if (SIMPLE_SELECTOR.test(selector) && (parts.length === 1 || /[.#]/.test(selector))) {
           rules.set(selector, `${rules.get(selector) ?? ""}${declarations};`);
         }
       }
