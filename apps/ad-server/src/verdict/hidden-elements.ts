@@ -4,7 +4,7 @@ import { colorOf, isFaint, isFarAway, isTinySize, isZero } from "./css-values.ts
 const HIDDEN_ELEMENTS = new Set(
   (
     "annotation annotation-xml area audio base canvas col colgroup datalist defs desc embed frame frameset head iframe " +
-    "link meta metadata meter noembed noframes noscript object param progress rp script source style template title " +
+    "link meta metadata meter noembed noframes noscript param progress rp script source style template title " +
     "track video"
   ).split(" "),
 );
@@ -96,6 +96,8 @@ function isGoneByName(tagName: string, attributes: Attributes): boolean {
     attributes.has("popover") ||
     /^\s*true\s*$/i.test(attributes.get("aria-hidden") ?? "") ||
     HIDDEN_CLASSES.test(attributes.get("class") ?? "") ||
+    // Without data, an object shows its content instead.
+    (tagName === "object" && attributes.has("data")) ||
     (tagName === "dialog" && !attributes.has("open")) ||
     (tagName === "input" && /^hidden$/i.test(attributes.get("type") ?? ""))
   );
