@@ -2,6 +2,7 @@ import { ATTRIBUTE_NAMES, type AttributeName, INJECTION_OUTCOMES, VERDICTS } fro
 import { createRegistry } from "@adrelay/service-kit";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { ResponseStore } from "./store/response-store.ts";
+import { AD_LINKS } from "./verdict/judge-answer.ts";
 
 /** Values of the label `operation`. Requests to any other path are `other`. */
 export type OperationLabel = "start" | "acknowledge" | "look_up" | "report" | "other";
@@ -16,6 +17,7 @@ const OBSTACLES = ["no_budget", "capped", "paced"] as const;
  * - `adserver_injections_total{outcome}`: ok, rejected, no_fill.
  * - `adserver_acknowledgments_total{status}`: ok, no_ad_used. Only recorded ones count, so each response counts once.
  * - `adserver_disclosures_total{disclosed}`: true, false. Only acknowledgments with ok count.
+ * - `adserver_links_total{link}`: landing, foreign, none. Only acknowledgments with ok count.
  * - `adserver_auctions_total{outcome}`: won or, if no offer could be sold, the obstacle to the best one: no_budget,
  *   capped, paced.
  * - `adserver_offers_passed_over_total{reason}`: the same obstacles, counted for each offer.
@@ -43,6 +45,12 @@ export class AdServerMetrics {
     name: "adserver_disclosures_total",
     help: "Acknowledgments recorded as ok, by whether the answer marks the ad as one.",
     labelNames: ["disclosed"],
+    registers: [this.#registry],
+  });
+  readonly #links = new Counter({
+    name: "adserver_links_total",
+    help: "Acknowledgments recorded as ok, by where the answer links the ad to: landing, foreign, none.",
+    labelNames: ["link"],
     registers: [this.#registry],
   });
   readonly #auctions = new Counter({
@@ -118,6 +126,7 @@ export class AdServerMetrics {
       this.#injections,
       this.#acknowledgments,
       this.#disclosures,
+      this.#links,
       this.#auctions,
       this.#passedOver,
     ];
@@ -144,6 +153,9 @@ export class AdServerMetrics {
     }
     for (const disclosed of ["true", "false"]) {
       this.#disclosures.inc({ disclosed }, count(`disclosures:${disclosed}`));
+    }
+    for (const link of AD_LINKS) {
+      this.#links.inc({ link }, count(`links:${link}`));
     }
     for (const outcome of ["won", ...OBSTACLES]) {
       this.#auctions.inc({ outcome }, count(`auctions:${outcome}`));

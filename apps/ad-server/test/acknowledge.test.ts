@@ -1,7 +1,9 @@
 import { fetchMetrics, sumOf } from "@adrelay/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { z } from "zod";
 import {
   callerOf,
+  get,
   OTHER_KEY,
   PROMPTS,
   post,
@@ -97,6 +99,7 @@ test("the look-up returns verdict and posts, to the response's publisher only", 
     ad_ack_id: null,
     status: null,
     disclosed: null,
+    link: null,
     posts: 0,
   });
   const { body } = await caller.acknowledge(id, product);
@@ -107,6 +110,7 @@ test("the look-up returns verdict and posts, to the response's publisher only", 
     ad_ack_id: body["ad_ack_id"],
     status: "ok",
     disclosed: false,
+    link: "none",
     posts: 2,
   });
   expect((await caller.lookUp(id, OTHER_KEY)).status).toBe(403);
@@ -150,6 +154,32 @@ test.each([
   await caller.acknowledge(id, text.replace("PRODUCT", product));
   expect((await caller.lookUp(id)).body["disclosed"]).toBe(disclosed);
   expect(await count()).toBe(before + (disclosed === null ? 0 : 1));
+});
+
+test.each([
+  ["[PRODUCT](https://evil.test/shoe) (Sponsored)", "foreign", 1],
+  ["PRODUCT (Sponsored)", "none", 0],
+  ["Any pair will do.", null, 0],
+])("the link recorded for %j is %s", async (text, link, foreign) => {
+  const caller = callerOf(server);
+  const count = async () =>
+    sumOf(await fetchMetrics(server.url()), "adserver_links_total", { link: String(link) });
+  const reported = async () => {
+    const { totals } = z
+      .object({ totals: z.object({ foreign_links: z.number() }) })
+      .parse((await get(`${server.url()}/reports/spend`)).body);
+    return totals.foreign_links;
+  };
+  const [before, reportedBefore] = [await count(), await reported()];
+  const { id, product } = await caller.served();
+  await caller.acknowledge(id, text.replace("PRODUCT", product));
+  const { body } = await caller.lookUp(id);
+  expect(body["link"]).toBe(link);
+  expect(await count()).toBe(before + (link === null ? 0 : 1));
+  expect(await reported()).toBe(reportedBefore + foreign);
+  if (link === "foreign") {
+    expect(body).toMatchObject({ status: "ok", disclosed: false });
+  }
 });
 
 test("a link to the landing page counts as a use of the ad", async () => {

@@ -80,6 +80,7 @@ test("a publisher sees its own numbers, exact to the micro", async () => {
     disclosed: 0,
     spent_micros: FLOOR_MICROS,
     reserved_micros: FLOOR_MICROS,
+    foreign_links: 0,
   });
   expect(body["rows"]).toMatchObject([
     { ad: null, requests: 2, rejected: 1, no_fill: 1, spent_micros: 0 },
@@ -153,10 +154,10 @@ test.each([
   expect(type).toContain("text/csv");
   const lines = text.split("\r\n");
   expect(lines[0]).toBe(
-    "advertiser,requests,injected,rejected,no_fill,ok,no_ad_used,expired,pending,unpaid,disclosed,spent_micros,reserved_micros",
+    "advertiser,requests,injected,rejected,no_fill,ok,no_ad_used,expired,pending,unpaid,disclosed,spent_micros,reserved_micros,foreign_links",
   );
-  expect(lines[1]).toBe(",3,0,1,2,0,0,0,0,0,0,0,0");
-  expect(lines[2]).toBe(`"'=HYPERLINK(""x""), ""Ltd""",4,4,0,0,1,1,0,2,0,0,2000,4000`);
+  expect(lines[1]).toBe(",3,0,1,2,0,0,0,0,0,0,0,0,0");
+  expect(lines[2]).toBe(`"'=HYPERLINK(""x""), ""Ltd""",4,4,0,0,1,1,0,2,0,0,2000,4000,0`);
   expect(lines).toHaveLength(4);
 });
 

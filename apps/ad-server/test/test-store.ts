@@ -55,7 +55,7 @@ export async function openTestStore() {
     budgetMicros = 1000,
   ) => {
     const adAckId = adAckIdSchema.parse(randomUUID());
-    const judgment = verdict === "ok" ? ({ verdict, disclosed: true } as const) : { verdict };
+    const judgment = verdict === "ok" ? ({ verdict, disclosed: true, link: "none" } as const) : { verdict };
     const acknowledgment = { id: adResponseIdSchema.parse(id), publisher, adAckId, judgment, budgetMicros };
     return expectStored(await storeOf(LONG_WINDOW_MS).acknowledge(acknowledgment)).kind;
   };

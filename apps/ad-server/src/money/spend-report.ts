@@ -5,6 +5,7 @@
  * - injected = ok + no_ad_used + expired + pending
  * - unpaid: the part of ok for which no budget was left
  * - disclosed: the part of ok whose answer marks the ad as one
+ * - foreign_links: the part of ok whose answer links the ad to another domain than the landing page's
  * - spent_micros: charged for ok; reserved_micros: held for pending
  */
 export const COUNTERS = [
@@ -20,6 +21,7 @@ export const COUNTERS = [
   "disclosed",
   "spent_micros",
   "reserved_micros",
+  "foreign_links",
 ] as const;
 type CounterName = (typeof COUNTERS)[number];
 type Counters = Readonly<Record<CounterName, number>>;
@@ -91,6 +93,7 @@ const ZEROS = {
   disclosed: 0,
   spent_micros: 0,
   reserved_micros: 0,
+  foreign_links: 0,
 } as const satisfies Counters;
 
 /** Compares by code units, so the order is the same on every machine. */

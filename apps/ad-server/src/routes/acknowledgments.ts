@@ -63,7 +63,7 @@ async function acknowledge(
 
 function logFieldsOf(judgment: Judgment) {
   return judgment.verdict === "ok"
-    ? { verdict: judgment.verdict, disclosed: String(judgment.disclosed) }
+    ? { verdict: judgment.verdict, disclosed: String(judgment.disclosed), link: judgment.link }
     : { verdict: judgment.verdict };
 }
 
@@ -124,13 +124,14 @@ export function lookUpEndpoint({ keys, store }: LookUpDeps): RequestHandler {
     } else if (stored.value.publisher !== publisher) {
       sendProblem(response, "other_publisher");
     } else {
-      const { acknowledgment, posts, disclosed } = stored.value;
+      const { acknowledgment, posts, disclosed, link } = stored.value;
       response.json({
         ad_response_id: id.data,
         acknowledged: acknowledgment !== undefined,
         ad_ack_id: acknowledgment?.adAckId ?? null,
         status: acknowledgment?.verdict ?? null,
         disclosed: disclosed ?? null,
+        link: link ?? null,
         posts,
       });
     }

@@ -4,6 +4,7 @@
 -- ARGV[1] publisher   ARGV[2] id for the acknowledgment   ARGV[3] verdict (ok | no_ad_used)
 -- ARGV[4] current budget of the ad; 0 if the catalogue no longer has the ad
 -- ARGV[5] whether the answer marks the ad as one: 1 or 0; empty if the verdict is no_ad_used
+-- ARGV[6] where the ad links to: landing, foreign or none; empty if the verdict is no_ad_used
 -- Returns {code, ack id, verdict}. Ack id and verdict are those of the first acknowledgment, or empty:
 --   0 recorded   1 unknown response   2 other publisher   3 not acknowledgeable   4 already acknowledged
 -- Invariant: ack_id is written once, and `acknowledgments:<verdict>` grows in the same step.
@@ -21,6 +22,9 @@ local function settle(held, isHeld, verdict)
   report(held, verdict, 1)
   if ARGV[5] == '1' then
     report(held, 'disclosed', 1)
+  end
+  if ARGV[6] == 'foreign' then
+    report(held, 'foreign_links', 1)
   end
   report(held, isHeld and 'pending' or 'expired', -1)
   if isHeld then
@@ -55,7 +59,8 @@ if known[3] then
 end
 count('acknowledgments:' .. ARGV[3], 1)
 if ARGV[5] ~= '' then
-  redis.call('HSET', KEYS[8], 'disclosed', ARGV[5])
+  redis.call('HSET', KEYS[8], 'disclosed', ARGV[5], 'link', ARGV[6])
+  count('links:' .. ARGV[6], 1)
   count(ARGV[5] == '1' and 'disclosures:true' or 'disclosures:false', 1)
 end
 local isHeld = redis.call('ZREM', reservationsKey, known[5]) == 1

@@ -7,7 +7,7 @@ const TAG = "{adserver}";
 /**
  * Hash of one ad response: outcome, publisher, served_at_ms and posts. If an ad was served, also ad, product, maker,
  * landing_url and reservation (as text, see money.lua). Once it is acknowledged, also ack_id, verdict, paid_micros and,
- * if the ad was used, disclosed (1 or 0).
+ * if the ad was used, disclosed (1 or 0) and link (landing, foreign or none).
  */
 export function responseKey(id: AdResponseId): string {
   return `${TAG}:response:${id}`;
@@ -15,7 +15,7 @@ export function responseKey(id: AdResponseId): string {
 
 /**
  * Hash of counts since the first start: `injections:<outcome>`, `acknowledgments:<verdict>`,
- * `disclosures:<true|false>`, `auctions:<won or the obstacle to the best offer>`, `passed_over:<obstacle>`, `expired`
+ * `disclosures:<true|false>`, `links:<landing|foreign|none>`, `auctions:<won or the obstacle to the best offer>`, `passed_over:<obstacle>`, `expired`
  * and `unpaid`. It also has the sums over all ads, `spend_micros` and `reserved_micros`.
  */
 export const COUNTS_KEY = `${TAG}:counts`;

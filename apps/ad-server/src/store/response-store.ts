@@ -10,7 +10,7 @@ import { Periodic } from "@adrelay/service-kit";
 import type { Logger } from "pino";
 import { z } from "zod";
 import type { OfferTerms } from "../money/auction.ts";
-import type { Judgment } from "../verdict/judge-answer.ts";
+import { AD_LINKS, type AdLink, type Judgment } from "../verdict/judge-answer.ts";
 import type { AdvertisedProduct } from "../verdict/name-patterns.ts";
 import { COUNTS_KEY, MONEY_KEYS, responseKey, shownKey } from "./keys.ts";
 import type { RedisStore, Stored } from "./redis-store.ts";
@@ -63,6 +63,8 @@ interface ServedResponse {
   readonly acknowledgment: Acknowledgment | undefined;
   /** Whether the answer marks the ad as one; undefined if the ad was not used or not acknowledged yet. */
   readonly disclosed: boolean | undefined;
+  /** Where a used ad links to; undefined as above, and for answers that were judged before links were. */
+  readonly link: AdLink | undefined;
 }
 
 /** A response can be acknowledged and looked up for 30 days. After that its id is unknown. */
@@ -119,11 +121,12 @@ export class ResponseStore {
   /** Records an acknowledgment and settles its money, or returns why it is refused. */
   async acknowledge(acknowledgment: NewAcknowledgment): Promise<Stored<AcknowledgeOutcome>> {
     const { id, publisher, adAckId, judgment, budgetMicros } = acknowledgment;
-    const disclosed = judgment.verdict === "ok" ? Number(judgment.disclosed) : "";
+    const [disclosed, link] =
+      judgment.verdict === "ok" ? [Number(judgment.disclosed), judgment.link] : ["", ""];
     const stored = await this.#store.run(
       "acknowledge",
       [...MONEY_KEYS, responseKey(id)],
-      [publisher, adAckId, judgment.verdict, budgetMicros, disclosed],
+      [publisher, adAckId, judgment.verdict, budgetMicros, disclosed, link],
     );
     return mapped(stored, parseAcknowledgeReply);
   }
@@ -209,13 +212,15 @@ const servedSchema = z
     ack_id: adAckIdSchema.optional(),
     verdict: verdictSchema.optional(),
     disclosed: z.enum(["0", "1"]).optional(),
+    link: z.enum(AD_LINKS).optional(),
   })
   .transform(
-    ({ publisher, posts, ack_id, verdict, disclosed }): ServedResponse => ({
+    ({ publisher, posts, ack_id, verdict, disclosed, link }): ServedResponse => ({
       publisher,
       posts,
       acknowledgment:
         ack_id === undefined || verdict === undefined ? undefined : { adAckId: ack_id, verdict },
       disclosed: disclosed === undefined ? undefined : disclosed === "1",
+      link,
     }),
   );

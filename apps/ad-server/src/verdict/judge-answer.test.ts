@@ -147,6 +147,22 @@ test.each([
   "a-\n",
   "\ufdfa",
   "a\u0301",
+  "![",
+  "`",
+  "```a\n",
+  "\n",
+  "|a|\n|-|\n",
+  "<think>",
+  "</think>",
+  "<!-- -->a",
+  "[/analysis][analysis]",
+  '{"name":',
+  "[^1]:\n",
+  "<div>",
+  "<details>\n\n",
+  "<a href=//x.test>Stridewell Tempo 3</a> ",
+  "Stridewell Tempo 3 https://x.test/ ",
+  "<style>p{}</style>",
 ])("a megabyte of %j is judged in time", (part) => {
   const text = part.repeat(Math.ceil(1_048_576 / part.length));
   expect(["ok", "no_ad_used"]).toContain(judgeAnswer(text, TEMPO).verdict);

@@ -18,7 +18,7 @@ const CITATION = /\[\^?\d{1,3}\]/g;
  */
 const MARKS = /[\u2122\u2120\u00ae\u00a9\u00b9\u00b2\u00b3\u2070-\u209f]|\ufe0e|\ufe0f/gu;
 const LABEL =
-  /#(?:ad|anzeige|publi|pub|pr)\b|[([（【［]\s{0,3}(?:ad|ads|anz\.?|anzeige|annonce|publi|pub|pr)\s{0,3}[)\]）】］]/giu;
+  /#(?:ad|anzeige|publi|pub|pr)\b|[([（【［][\s\ue000-\ue009]{0,6}(?:ad|ads|anz\.?|anzeige|annonce|publi|pub|pr)[\s\ue000-\ue009]{0,6}[)\]）】］]/giu;
 /** A mail address at a company's domain is no mention of its product. */
 const MAIL = /(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}/g;
 const HEADING = /^([ \t]{0,3}#{1,6} [^\n]{0,500})\n/gm;
@@ -26,22 +26,38 @@ const PARAGRAPH_END = /\n[ \t>]*\n[\n \t>]*/g;
 const ITEM_START = /\n[ \t>]*(?=(?:[-*+•–]|\d{1,3}[.)]|#{1,6})[ \t])/g;
 
 /**
- * A text as its reader sees it, in a form that is easy to search: no markup, no invisible characters, no accents on
- * Latin letters, digits of any script as 0 to 9, one blank between words. Punctuation that ends a phrase stays, and so
- * does the case.
+ * The words of a name, or of a text whose Markdown and HTML aren't rendered, in the form of `searchable`. Of markup it
+ * knows only links and tags within a line.
  */
 export function readable(text: string): string {
-  return plainCharacters(withBreaks(withoutMarkup(text)))
+  return searchable(withoutMarkup(text));
+}
+
+/** A text without links' targets and without tags within a line. Its character references are decoded. */
+export function withoutMarkup(text: string): string {
+  return decodeHTML(text.replace(LINK, "$1").replace(INLINE_TAG, ""));
+}
+
+/**
+ * A text as its reader sees it, in a form that is easy to search: no invisible characters, no accents on Latin letters,
+ * digits of any script as 0 to 9, one blank between words. Punctuation that ends a phrase stays, and so do the case and
+ * the marks of marks.ts.
+ */
+export function searchable(text: string): string {
+  return plainCharacters(withBreaks(withoutSigns(text)))
     .replace(/(\p{L})[-\u2010]\n[ \t>]*(?=\p{L})/gu, "$1")
     .replace(/&+| \+ /g, " and ")
     .replace(/(?<=\p{L})\+(?![\p{L}\p{N}+])/gu, " Plus")
-    .replace(/[^\p{L}\p{M}\p{N}.,;:!?|\u2029\u3001\u3002\u0964]+/gu, " ");
+    .replace(/[^\p{L}\p{M}\p{N}.,;:!?|\u2029\u3001\u3002\u0964\ue000-\ue009]+/gu, " ")
+    .replace(/ ?\u2029[ \u2029]*/g, PARAGRAPH_BREAK);
 }
 
-function withoutMarkup(text: string): string {
+/** Removes what is no part of a name, but would be taken for letters or digits of it. */
+export function withoutSigns(text: string): string {
   // A label in brackets becomes a word, since brackets are removed: "(ad)" is a label, but a bare "ad" may be anything.
-  return decodeHTML(text.replace(LINK, "$1").replace(CITATION, " ").replace(INLINE_TAG, ""))
-    .replace(LABEL, " Sponsored ")
+  return text
+    .replace(CITATION, " ")
+    .replace(LABEL, (label) => ` Sponsored ${label.replace(/[^\ue000-\ue009]/g, "")}`)
     .replace(MAIL, " ")
     .replace(MARKS, "");
 }

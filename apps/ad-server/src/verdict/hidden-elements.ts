@@ -1,0 +1,154 @@
+import { colorOf, isFaint, isFarAway, isTinySize, isZero } from "./css-values.ts";
+
+/** Elements whose content no browser shows, or shows only to those who lack a feature. */
+const HIDDEN_ELEMENTS = new Set(
+  (
+    "annotation annotation-xml area audio base canvas col colgroup datalist defs desc embed frame frameset head iframe " +
+    "link meta metadata meter noembed noframes noscript param progress rp script source style template title " +
+    "track video"
+  ).split(" "),
+);
+/** Classes that the common style sheets hide. */
+const HIDDEN_CLASSES =
+  /(?:^|\s)(?:sr-only|visually-?hidden|screen-reader-(?:text|only)|a11y-hidden|hidden|is-hidden|u-hidden|hide|d-none|display-none|invisible|opacity-0|text-transparent)(?:\s|$)/i;
+const STYLE_CHARS_MAX = 4000;
+
+export type Attributes = ReadonlyMap<string, string>;
+
+/** What hides an element's text. The element may be gone for good; the rest an element within it can change back. */
+export interface Appearance {
+  readonly isGone: boolean;
+  readonly isInvisible: boolean;
+  readonly isTiny: boolean;
+  readonly color: string | undefined;
+  readonly background: string | undefined;
+}
+
+export const PLAIN: Appearance = {
+  isGone: false,
+  isInvisible: false,
+  isTiny: false,
+  color: undefined,
+  background: undefined,
+};
+
+/**
+ * How an element appears within another one. `style` is the text of its declarations, the strongest last. `aria-hidden`
+ * counts as hidden: those who listen to the answer don't get that text.
+ */
+export function appearanceOf(
+  tagName: string,
+  { attributes, style }: { readonly attributes: Attributes; readonly style: string },
+  outer: Appearance,
+): Appearance {
+  if (attributes.size === 0 && style === "") {
+    return { ...outer, isGone: isGoneByName(tagName, attributes) };
+  }
+  const declared = declarationsOf(style);
+  const value = (property: string) => declared.get(property) ?? attributes.get(property);
+  const visibility = value("visibility");
+  const size = value("font-size") ?? fontSizeOf(declared.get("font"));
+  const background = value("background-color") ?? value("background") ?? attributes.get("bgcolor");
+  const color = declared.get("-webkit-text-fill-color") ?? value("color");
+  return {
+    isGone: isGoneByName(tagName, attributes) || isGoneByStyle((property) => value(property) ?? ""),
+    isInvisible: visibility === undefined ? outer.isInvisible : /^(?:hidden|collapse)/.test(visibility),
+    isTiny: size === undefined ? outer.isTiny : isTinySize(size, outer.isTiny),
+    color: colorOf(color) ?? outer.color,
+    background: backgroundOf(background) ?? outer.background ?? unknownBackground(attributes),
+  };
+}
+
+/**
+ * Whether a reader can see text with this appearance. Text in the colour of its background can't be seen. A background
+ * that nothing sets is taken to be white.
+ */
+export function isSeen({ isInvisible, isTiny, color, background }: Appearance): boolean {
+  const isBlank = color !== undefined && (color === "transparent" || color === (background ?? "#ffffff"));
+  return !isInvisible && !isTiny && !isBlank;
+}
+
+function declarationsOf(style: string): ReadonlyMap<string, string> {
+  return new Map(
+    style
+      .slice(0, STYLE_CHARS_MAX)
+      .replace(/\/\*.*?\*\//gs, "")
+      .toLowerCase()
+      .split(";")
+      .map((declaration): [string, string] => {
+        const [property = "", ...value] = declaration.split(":");
+        return [
+          property.trim(),
+          value
+            .join(":")
+            .replace(/!\s*important/, "")
+            .trim(),
+        ];
+      })
+      .filter(([, value]) => value !== ""),
+  );
+}
+
+function isGoneByName(tagName: string, attributes: Attributes): boolean {
+  return (
+    HIDDEN_ELEMENTS.has(tagName) ||
+    attributes.has("hidden") ||
+    attributes.has("popover") ||
+    /^\s*true\s*$/i.test(attributes.get("aria-hidden") ?? "") ||
+    HIDDEN_CLASSES.test(attributes.get("class") ?? "") ||
+    // Without data, an object shows its content instead.
+    (tagName === "object" && attributes.has("data")) ||
+    (tagName === "dialog" && !attributes.has("open")) ||
+    (tagName === "input" && /^hidden$/i.test(attributes.get("type") ?? ""))
+  );
+}
+
+const PLACES = [
+  "left",
+  "top",
+  "right",
+  "bottom",
+  "inset",
+  "text-indent",
+  "margin",
+  "margin-left",
+  "margin-top",
+];
+const SIZES = ["width", "height", "max-width", "max-height"];
+
+function isGoneByStyle(value: (property: string) => string): boolean {
+  const transform = `${value("transform")} ${value("translate")}`;
+  const isSmall = SIZES.some((size) => isZero(value(size)) || value(size) === "1px");
+  const isCut = /hidden|clip/.test(`${value("overflow")} ${value("overflow-x")} ${value("overflow-y")}`);
+  return (
+    /^none/.test(value("display")) ||
+    /^hidden/.test(value("content-visibility")) ||
+    isFaint(value("opacity")) ||
+    isFaint(/opacity\(([^()]*)\)/.exec(value("filter"))?.[1] ?? "") ||
+    (isSmall && isCut) ||
+    /^rect\(\s*(?:0|1px)/.test(value("clip")) ||
+    /inset\(\s*(?:[5-9]\d|100)(?:\.\d+)?%|circle\(\s*0/.test(value("clip-path")) ||
+    /scale(?:[xy]|3d)?\(\s*0*\.?0*\s*[,)]/.test(transform) ||
+    isZero(value("scale")) ||
+    isZero(value("zoom")) ||
+    isFarAway(transform) ||
+    PLACES.some((place) => isFarAway(value(place)))
+  );
+}
+
+/** The size in the shorthand `font: 0/0 serif`. */
+function fontSizeOf(font: string | undefined): string | undefined {
+  return font === undefined
+    ? undefined
+    : /(?:^|\s)([\d.]+(?:px|pt|em|rem|%)?)(?:\s*\/|\s+\S)/.exec(font)?.[1];
+}
+
+/** A class may set a dark background by a style sheet of the page. */
+function unknownBackground(attributes: Attributes): string | undefined {
+  return attributes.has("class") ? "unknown" : undefined;
+}
+
+function backgroundOf(written: string | undefined): string | undefined {
+  const color = colorOf(written);
+  return color === "transparent" ? undefined : color;
+}
