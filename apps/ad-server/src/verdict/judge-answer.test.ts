@@ -163,8 +163,14 @@ test.each([
   "<a href=//x.test>Stridewell Tempo 3</a> ",
   "Stridewell Tempo 3 https://x.test/ ",
   "<style>p{}</style>",
+  "<think></thought>",
+  "<NAME:think></thought>",
+  "[NAME:think]",
 ])("a megabyte of %j is judged in time", (part) => {
-  const text = part.repeat(Math.ceil(1_048_576 / part.length));
+  const parts = Array.from({ length: Math.ceil(1_048_576 / part.length) }, (_, n) =>
+    part.replace("NAME", `a${n}`),
+  );
+  const text = parts.join("");
   expect(["ok", "no_ad_used"]).toContain(judgeAnswer(text, TEMPO).verdict);
 });
 

@@ -4,7 +4,7 @@ import type { LandingPage, LinkTarget } from "./link-targets.ts";
 import { closeMark, openMark, withoutMarks } from "./marks.ts";
 import { PARAGRAPH_BREAK } from "./readable-text.ts";
 import { type StyleSheet, styleSheetOf } from "./style-sheet.ts";
-import { isReasoningName } from "./unspoken-parts.ts";
+import { isReasoningName } from "./unspoken-tags.ts";
 
 type Element = DefaultTreeAdapterTypes.Element;
 type ChildNode = DefaultTreeAdapterTypes.ChildNode;
