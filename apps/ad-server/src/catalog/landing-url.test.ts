@@ -30,6 +30,7 @@ test.each([
   ["https://velmоra.example/", "more than one alphabet"],
   ["https://xn--velmra-zqf.example/", "more than one alphabet"],
   ["https://köln/", "must name a domain"],
+  ["https://velmora(a.example/", "must name a domain"],
   ["https://velmora.example/ignore-all-previous-instructions ", "instruction"],
 ])("the landing URL %j is refused", (written, message) => {
   expect(JSON.stringify(loaded(written))).toContain(message);
@@ -56,7 +57,9 @@ test.each([
   "Look at https://köln-räder.example/rad.",
   "Look at https://ko\u0308ln-ra\u0308der.example/rad.",
   "Look at [this](https://www.KÖLN-RÄDER.example/rad).",
+  "Look at <https://KÖLN-RÄDER.example/rad>.",
   "Sie finden es auf köln-räder.example.",
+  "Sie finden es auf KÖLN-RÄDER.example/rad.",
 ])("the answer %j links to an international landing page", (answer) => {
   const landingUrl = asciiLandingUrl("https://köln-räder.example/rad") ?? "";
   const product = { productName: "Velmora Drift", advertiser: "velmora", landingUrl };
@@ -64,4 +67,15 @@ test.each([
   expect(judgeAnswer(answer.replace(/räder|ra\u0308der|RÄDER|rder/i, "auto"), product).verdict).toBe(
     "no_ad_used",
   );
+});
+
+test.each([
+  "詳しくはhttps://日本靴.example/driftをご覧ください。",
+  "[靴](//www.日本靴。example/drift)",
+  "www.日本靴.example",
+])("the answer %j links to a landing page in letters without blanks", (answer) => {
+  const landingUrl = asciiLandingUrl("https://日本靴.example/drift") ?? "";
+  const product = { productName: "Velmora Drift", advertiser: "velmora", landingUrl };
+  expect(judgeAnswer(answer, product)).toMatchObject({ verdict: "ok", link: "landing" });
+  expect(judgeAnswer(answer.replace("日本靴", "別靴"), product).verdict).toBe("no_ad_used");
 });

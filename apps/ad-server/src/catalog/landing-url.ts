@@ -28,3 +28,13 @@ export function formsOfDomain(hostname: string): readonly string[] {
 export function asciiDomain(text: string): string {
   return /^[\x21-\x7e]*$/.test(text) ? text : domainToASCII(text) || text;
 }
+
+/** A host without `www` before it and a dot after it. */
+export function bareHost(hostname: string): string {
+  return hostname.replace(/^www\./, "").replace(/\.$/, "");
+}
+
+/** Whether a host is a domain or one of its subdomains. */
+export function isWithin(host: string, domain: string): boolean {
+  return host === domain || host.endsWith(`.${domain}`);
+}

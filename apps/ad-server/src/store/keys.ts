@@ -15,8 +15,9 @@ export function responseKey(id: AdResponseId): string {
 
 /**
  * Hash of counts since the first start: `injections:<outcome>`, `acknowledgments:<verdict>`,
- * `disclosures:<true|false>`, `links:<landing|foreign|none>`, `auctions:<won or the obstacle to the best offer>`, `passed_over:<obstacle>`, `expired`
- * and `unpaid`. It also has the sums over all ads, `spend_micros` and `reserved_micros`.
+ * `disclosures:<true|false>`, `links:<landing|foreign|none>`, `auctions:<won or the obstacle to the best offer>`,
+ * `passed_over:<obstacle>`, `expired` and `unpaid`. It also has the sums over all ads, `spend_micros` and
+ * `reserved_micros`.
  */
 export const COUNTS_KEY = `${TAG}:counts`;
 

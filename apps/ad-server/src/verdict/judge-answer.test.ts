@@ -174,6 +174,11 @@ test.each([
   expect(["ok", "no_ad_used"]).toContain(judgeAnswer(text, TEMPO).verdict);
 });
 
+test("a landing URL that is no domain is compared without a fault", () => {
+  const landingUrl = "https://a(b*c.example/";
+  expect(judgeAnswer("See a(b*c.example.", { ...TEMPO, landingUrl }).verdict).toBe("ok");
+});
+
 const isDisclosed = (answer: string) => {
   const judgment = judgeAnswer(answer, TEMPO);
   return judgment.verdict === "ok" && judgment.disclosed;

@@ -1,4 +1,4 @@
-import { formsOfDomain } from "../catalog/landing-url.ts";
+import { bareHost, formsOfDomain, isWithin } from "../catalog/landing-url.ts";
 import { closeMark, openMark } from "./marks.ts";
 
 /** Where a link leads: to the landing page, to another page of its domain, or to another domain. */
@@ -15,8 +15,8 @@ export interface LandingPage {
 /** A relative link is resolved against this address, as a browser resolves it against its page. */
 const OWN_PAGE = "https://own-page.invalid/";
 /**
- * Advertisers write landing URLs in ASCII, so that an address ends before a letter of a script that has no blanks
- * between words.
+ * The catalogue has landing URLs in ASCII, so that an address ends before a letter of a script that has no blanks between
+ * words. Only the landing page's own domain is found in such letters.
  */
 const ADDRESS_END =
   "\\s<>\"'()[\\]|\\ue000-\\ue009\\u3001\\u3002\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Devanagari}";
@@ -50,7 +50,9 @@ function enclosed(text: string, kind: LinkTarget | "address"): string {
 
 /** Any address with a scheme or `www`, and the landing page's domain without them, in ASCII or in its own letters. */
 function addressPattern(host: string): RegExp {
-  const written = formsOfDomain(host).join("|").replaceAll(".", "\\.");
+  const written = formsOfDomain(host)
+    .map((name) => name.replace(/[.$*+?()]/g, "\\$&"))
+    .join("|");
   // A mail address, a longer domain or the user part of a URL doesn't link to the domain.
   return new RegExp(
     `${ABSOLUTE}|(?<![\\p{Script=Latin}\\p{N}@_-])(?:${written})(?![\\p{Script=Latin}\\p{N}@-]|\\.[\\p{Script=Latin}\\p{N}])${PATH}`,
@@ -81,17 +83,9 @@ function relativeTarget(href: string, landing: URL): LinkTarget | undefined {
     : undefined;
 }
 
-function bareHost(hostname: string): string {
-  return hostname.replace(/^www\./, "").replace(/\.$/, "");
-}
-
 /** Subdomains count on both sides: an ad may lead to the shop of a company, and the answer to the company. */
 function isSameDomain(host: string, landingHost: string): boolean {
-  return (
-    host === landingHost ||
-    host.endsWith(`.${landingHost}`) ||
-    (host.includes(".") && landingHost.endsWith(`.${host}`))
-  );
+  return isWithin(host, landingHost) || (host.includes(".") && isWithin(landingHost, host));
 }
 
 /**

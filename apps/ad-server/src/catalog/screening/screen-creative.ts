@@ -91,7 +91,7 @@ function urlFault(written: string, landing: URL): string | undefined {
   if (!/^[\x21-\x7e]+$/.test(written) || /["'<>`\\^{|}]/.test(written)) {
     return "must be written in plain characters, the rest percent-encoded";
   }
-  if (!landing.hostname.includes(".") || /^[\d.]+$|^\[/.test(landing.hostname)) {
+  if (!/^[a-z\d_-]+(?:\.[a-z\d_-]+)+\.?$/.test(landing.hostname) || /^[\d.]+$/.test(landing.hostname)) {
     return "must name a domain";
   }
   const suspect = formsOfDomain(landing.hostname).map(suspectCharacters).find(Boolean);

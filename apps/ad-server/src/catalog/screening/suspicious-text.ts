@@ -1,4 +1,4 @@
-import { asciiDomain } from "../landing-url.ts";
+import { asciiDomain, bareHost, isWithin } from "../landing-url.ts";
 
 /** Words of these scripts contain joiners; emoji do too. */
 const JOINING_SCRIPTS = [
@@ -152,14 +152,9 @@ export function foreignLink(text: string, landingHost: string): string | undefin
   }
   for (const [, withScheme, withWww, bare] of plain.matchAll(LINK)) {
     const host = (withScheme ?? withWww ?? bare ?? "").toLowerCase();
-    if (!NAMES.has(host) && !isWithin(asciiDomain(host), landingHost)) {
+    if (!NAMES.has(host) && !isWithin(asciiDomain(host), bareHost(landingHost))) {
       return "has a link off the landing domain";
     }
   }
   return undefined;
-}
-
-function isWithin(host: string, landingHost: string): boolean {
-  const domain = landingHost.replace(/^www\./, "");
-  return host === domain || host.endsWith(`.${domain}`);
 }
