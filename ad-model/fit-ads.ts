@@ -1,14 +1,15 @@
-/** `npm run fit:ads`: fits the ad server's prompt model to its training prompts. Takes about half a minute. */
+/** `npm run fit:ads`: fits the ad server's prompt model to its training texts. Takes some minutes. */
 import { writeFileSync } from "node:fs";
 import { PROMPT_MODEL_FILE, WORD_VECTORS_FILE } from "../apps/ad-server/src/prompt-model/prompt-model.ts";
 import { loadWordVectors } from "../apps/ad-server/src/prompt-model/word-vectors.ts";
 import { encodeModel, fitModel } from "./fitting/fit-model.ts";
-import { loadTrainingPrompts, TRAINING_FOLDER } from "./fitting/training-prompts.ts";
+import { classesOf, labelledTexts, loadTrainingTexts, TRAINING_FOLDER } from "./fitting/training-texts.ts";
 
 const USAGE = `npm run fit:ads
 
-Fits the prompt model to ad-model/training/*.tsv and writes apps/ad-server/model/prompt-model.bin.gz.
-The same prompts give the same file. Takes about half a minute. Run npm run eval:ads afterwards to see the effect.
+Fits the prompt model to the prompts, ads and terms in ad-model/training and writes
+apps/ad-server/model/prompt-model.bin.gz. The same texts give the same file. Takes some minutes. Run npm run eval:ads
+afterwards to see the effect.
 `;
 
 const [word] = process.argv.slice(2);
@@ -21,8 +22,16 @@ if (word !== undefined) {
   process.exit(2);
 }
 
-const { prompts, sha256 } = loadTrainingPrompts(TRAINING_FOLDER);
-process.stdout.write(`fitting to ${prompts.length} prompts …\n`);
-const weights = fitModel(prompts, { vectors: loadWordVectors(WORD_VECTORS_FILE), fittedTo: sha256 });
-writeFileSync(PROMPT_MODEL_FILE, encodeModel(weights));
-process.stdout.write(`wrote ${weights.features.length} features of ${weights.classes.length} classes\n`);
+const print = (line: string) => process.stdout.write(`${line}\n`);
+const training = loadTrainingTexts(TRAINING_FOLDER);
+const { prompts, ads, terms, sha256 } = training;
+print(`reading ${prompts.length} prompts, ${ads.length} ads and ${terms.length} terms …`);
+const weights = fitModel(labelledTexts(training), {
+  classes: classesOf(training),
+  vectors: loadWordVectors(WORD_VECTORS_FILE),
+  fittedTo: sha256,
+  onProgress: (share) => print(`fitting … ${Math.round(100 * share)} %`),
+});
+const file = encodeModel(weights);
+writeFileSync(PROMPT_MODEL_FILE, file);
+print(`wrote ${weights.features.length} features of ${weights.classes.length} classes, ${file.length} bytes`);

@@ -2,6 +2,8 @@
 import { runLint } from "../apps/ad-server/src/catalog/lint-command.ts";
 import { FLOOR_CPM_MICROS_SETTING, SHIPPED_CATALOG_FILE } from "../apps/ad-server/src/config.ts";
 import { loadShippedModel } from "../apps/ad-server/src/prompt-model/prompt-model.ts";
+import { adReader } from "../apps/ad-server/src/relevance/need-relevance.ts";
+import { topicJudge } from "../apps/ad-server/src/relevance/negative-topics.ts";
 import { environment, returnToCallersFolder } from "./environment.ts";
 
 const EXIT_UNUSABLE = 2;
@@ -10,10 +12,12 @@ returnToCallersFolder();
 
 const floor = FLOOR_CPM_MICROS_SETTING.safeParse(environment["FLOOR_CPM_MICROS"] || undefined);
 if (floor.success) {
+  const model = loadShippedModel();
   process.exitCode = runLint(process.argv.slice(2), {
     nowMs: Date.now(),
     floorCpmMicros: floor.data,
-    categories: new Set(loadShippedModel().categories),
+    isClear: adReader(model),
+    judgeTopic: topicJudge(model),
     defaultFile: environment["CATALOG_FILE"]?.trim() || SHIPPED_CATALOG_FILE,
     print: (text) => process.stdout.write(text),
     printError: (text) => process.stderr.write(`${text}\n`),

@@ -9,7 +9,6 @@ import { catalogJsonSchema } from "../apps/ad-server/src/catalog/ad.ts";
 import { CatalogMetrics } from "../apps/ad-server/src/catalog/current-catalog.ts";
 import { AD_SERVER_SETTINGS } from "../apps/ad-server/src/config.ts";
 import { AdServerMetrics } from "../apps/ad-server/src/metrics.ts";
-import { EmbeddingMetrics } from "../apps/ad-server/src/relevance/embedding/embedding-pool.ts";
 import { COMMAND_PATHS, renderHelp } from "../apps/cli/src/command-line.ts";
 import { GATEWAY_SETTINGS } from "../apps/gateway/src/config.ts";
 import { createGatewayMetrics } from "../apps/gateway/src/gateway-metrics.ts";
@@ -191,7 +190,6 @@ export async function metricTables(): Promise<string[]> {
   const noCounts = () => Promise.resolve({ kind: "unavailable", reason: "none" } as const);
   const ofAdServer = new AdServerMetrics({ loadCounts: noCounts });
   new CatalogMetrics(ofAdServer.registry);
-  new EmbeddingMetrics(ofAdServer.registry);
   const adServer = await ofAdServer.collect();
   return [
     ...table("From the ledger: the same value on every replica, query with `max by`", ledger),

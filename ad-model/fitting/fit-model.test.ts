@@ -2,70 +2,96 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { decodeModel } from "../../apps/ad-server/src/prompt-model/model-weights.ts";
 import {
-  loadShippedModel,
+  PROMPT_MODEL_FILE,
   PromptModel,
   WORD_VECTORS_FILE,
 } from "../../apps/ad-server/src/prompt-model/prompt-model.ts";
 import { loadWordVectors } from "../../apps/ad-server/src/prompt-model/word-vectors.ts";
-import { parseLabelledOutcomes, SHIPPED_SETS } from "../evaluation/labelled-outcomes.ts";
 import { encodeModel, FIT_OPTIONS, fitModel } from "./fit-model.ts";
-import { loadTrainingPrompts, parseLabelledPrompts, TRAINING_FOLDER } from "./training-prompts.ts";
+import {
+  classesOf,
+  labelledTexts,
+  loadTrainingTexts,
+  parseTrainingLines,
+  TRAINING_FOLDER,
+} from "./training-texts.ts";
 
 const vectors = loadWordVectors(WORD_VECTORS_FILE);
 
-const FEW_PROMPTS = parseLabelledPrompts(
-  [
-    "en\thiking-gear\twhich tent for two people",
-    "en\thiking-gear\ta light tent for a long walk",
+const linesOf = (...lines: string[]) => parseTrainingLines(lines.join("\n"), "few.tsv");
+const FEW = {
+  prompts: linesOf(
+    "en\ttents\twhich tent for two people",
+    "en\ttents\ta light tent for a long walk",
     "en\tcameras\twhich camera for portraits",
     "en\tcameras\ta small camera for a long trip",
     "en\tnone:trivia\twho painted the ceiling",
     "en\tnone:code\twhy does this loop never end",
     "en\treject:grief\tmy father died on sunday",
     "en\treject:grief\tthe funeral is on friday",
-    "en\tnone:other_product\twhich piano for a beginner",
-    "",
-  ].join("\n"),
-);
-
-test("the shipped model was fitted to the training prompts as they are", () => {
-  expect(loadShippedModel().fittedTo).toBe(loadTrainingPrompts(TRAINING_FOLDER).sha256);
-});
-
-test("no labelled prompt of the evaluation is a training prompt", () => {
-  const trained = new Set(
-    loadTrainingPrompts(TRAINING_FOLDER).prompts.map(({ prompt }) => prompt.trim().toLowerCase()),
-  );
-  const leaked = SHIPPED_SETS.flatMap((file) => parseLabelledOutcomes(readFileSync(file, "utf8"))).filter(
-    ({ prompt }) => trained.has(prompt.trim().toLowerCase()),
-  );
-  expect(leaked).toEqual([]);
-});
-
-test("a fitted model finds the classes of its own prompts, after its file was written and read", () => {
-  const weights = fitModel(FEW_PROMPTS, {
+    "en\twish:a piano\twhich piano for a beginner",
+  ),
+  ads: linesOf("en\ttents\tSilverpeg. A tent for two.", "en\tcameras\tLumenfox. A camera for portraits."),
+  terms: linesOf("en\ttents\ttent", "en\tcameras\tcamera", "en\treject:grief\tfuneral"),
+  sha256: "few",
+};
+const fitFew = (onProgress?: (share: number) => void) =>
+  fitModel(labelledTexts(FEW), {
+    classes: classesOf(FEW),
     vectors,
-    fittedTo: "few",
-    options: { ...FIT_OPTIONS, promptsMin: 1 },
+    fittedTo: FEW.sha256,
+    options: { ...FIT_OPTIONS, draws: 4000, rank: 8, textsMin: 1 },
+    ...(onProgress && { onProgress }),
   });
-  const model = new PromptModel(decodeModel(encodeModel(weights)), vectors);
-  const reading = model.read("which tent for two people");
-  expect(reading.needs.get("hiking-gear")).toBeGreaterThan(0.5);
-  expect(model.read("my father died on sunday").topics.get("grief")).toBeGreaterThan(0.5);
-  expect(model.read("which piano for a beginner").otherNeed).toBeGreaterThan(0.5);
-  const all = [...reading.needs.values(), ...reading.topics.values(), reading.none, reading.otherNeed];
+
+test("the shipped model was fitted to the training texts as they are", () => {
+  const { fittedTo, classes } = decodeModel(readFileSync(PROMPT_MODEL_FILE));
+  const training = loadTrainingTexts(TRAINING_FOLDER);
+  expect({ fittedTo, classes }).toEqual({ fittedTo: training.sha256, classes: classesOf(training) });
+});
+
+test("a fitted model reads its own texts after its file was written and read", () => {
+  const model = new PromptModel(decodeModel(encodeModel(fitFew())), vectors);
+  const tent = model.read("which tent for two people");
+  const needOf = (name: string) => tent.needs[model.needs.indexOf(name)] ?? 0;
+  expect(model.needs).toEqual(["cameras", "tents", "other"]);
+  expect(model.fittedTo).toBe("few");
+  expect(needOf("tents")).toBeGreaterThan(0.6);
+  expect(model.read("my father died on sunday").topics.get("grief")).toBeGreaterThan(0.6);
+  expect(model.read("who painted the ceiling").none).toBeGreaterThan(0.6);
+  const all = [...tent.needs, tent.none, ...tent.topics.values()];
   expect(all.reduce((sum, probability) => sum + probability, 0)).toBeCloseTo(1, 5);
-  expect(model.categories).toEqual(["cameras", "hiking-gear"]);
 });
 
-test("the same prompts give the same model", () => {
-  const encodeFitted = () => encodeModel(fitModel(FEW_PROMPTS, { vectors, fittedTo: "few" }));
-  expect(encodeFitted().equals(encodeFitted())).toBe(true);
+test("a wish for something that no need covers is read as some need", () => {
+  const { needs, none } = new PromptModel(fitFew(), vectors).read("which piano for a beginner");
+  expect(needs.reduce((sum, probability) => sum + probability, 0)).toBeGreaterThan(Math.max(0.6, none));
 });
 
-test.each(["en\thiking-gear", "en\thiking-gear\ta\tb", "\thiking-gear\ta", "en\t\ta"])(
-  "the line %j is no labelled prompt",
-  (line) => {
-    expect(() => parseLabelledPrompts(`en\tcameras\tok\n${line}`)).toThrow("line 2");
-  },
-);
+test("the same texts give the same file", () => {
+  expect(encodeModel(fitFew()).equals(encodeModel(fitFew()))).toBe(true);
+});
+
+test("the file gives back the weights", () => {
+  const weights = fitFew();
+  expect(decodeModel(encodeModel(weights))).toEqual(weights);
+});
+
+test("a fit tells how much of it is done", () => {
+  const shares: number[] = [];
+  fitFew((share) => shares.push(share));
+  expect(shares).toEqual([0]);
+});
+
+test("features of fewer texts than wanted get no row", () => {
+  const options = { ...FIT_OPTIONS, draws: 10, rank: 8 };
+  const rowsOf = (textsMin: number) =>
+    fitModel(labelledTexts(FEW), {
+      classes: classesOf(FEW),
+      vectors,
+      fittedTo: "few",
+      options: { ...options, textsMin },
+    }).features.length;
+  expect(rowsOf(2)).toBeLessThan(rowsOf(1));
+  expect(rowsOf(100)).toBe(0);
+});

@@ -3,211 +3,260 @@ import type { ModelWeights } from "../../apps/ad-server/src/prompt-model/model-w
 import {
   featuresOf,
   MEANING_WEIGHT,
-  type PromptFeatures,
-} from "../../apps/ad-server/src/prompt-model/prompt-features.ts";
-import { softmax } from "../../apps/ad-server/src/prompt-model/prompt-model.ts";
+  type TextFeatures,
+} from "../../apps/ad-server/src/prompt-model/text-features.ts";
 import type { WordVectors } from "../../apps/ad-server/src/prompt-model/word-vectors.ts";
-import type { LabelledPrompt } from "./training-prompts.ts";
+import { Adagrad } from "./adagrad.ts";
+import type { LabelledText } from "./training-texts.ts";
+import { WeightedDraw } from "./weighted-draw.ts";
 
 export interface FitOptions {
-  readonly rounds: number;
+  /** How many texts are drawn, with repetition. */
+  readonly draws: number;
   readonly learningRate: number;
+  /** Each feature of a drawn text is left out with this probability, so that no single word decides. */
+  readonly dropout: number;
   /** Pulls every weight towards 0. */
   readonly decay: number;
-  /** A sparse feature gets a weight only if at least this many prompts have it. */
-  readonly promptsMin: number;
+  /** Numbers in the hidden vector of a text. */
+  readonly rank: number;
+  /** A feature gets a row only if at least this many texts have it. */
+  readonly textsMin: number;
 }
-export const FIT_OPTIONS: FitOptions = { rounds: 14, learningRate: 0.3, decay: 1e-4, promptsMin: 2 };
+export const FIT_OPTIONS: FitOptions = {
+  draws: 800_000,
+  learningRate: 0.1,
+  dropout: 0.2,
+  decay: 3e-4,
+  rank: 96,
+  textsMin: 8,
+};
 
-/** Smaller gradients are skipped to save time: most classes have nothing to do with most prompts. */
-const GRADIENT_MIN = 1e-7;
-const SQUARES_START = 1e-6;
+/** Probabilities below this have no effect on the weights; leaving them out saves most of the time. */
+const ERROR_MIN = 1e-5;
 
 interface Example {
-  /** Rows of the weights with their factors: first the sparse features, then the dimensions of the meaning. */
+  /** Rows of the features, with their values. */
   readonly rows: Uint32Array;
   readonly values: Float32Array;
-  readonly target: Float32Array;
+  readonly meaning: Float32Array;
+  /** Indices of the classes that the label allows. */
+  readonly allowed: readonly number[];
 }
 
 /**
- * Fits a multinomial logistic regression with AdaGrad, one prompt at a time, and averages the weights over the second
- * half of the rounds. The same prompts in the same order give the same model.
+ * Fits the model by stochastic gradient descent (AdaGrad), one text at a time. A text becomes a hidden vector, which
+ * is the sum of its features' rows and of its meaning times a matrix; the scores of the classes are the products of
+ * the hidden vector with the columns of a second matrix.
+ *
+ * A label may leave open which of several classes is right: a sentence of a harmless prompt is no sensitive topic, but
+ * it may or may not wish for something. Then the sum of their probabilities is fitted.
+ *
+ * The same texts in the same order give the same model.
  */
 export function fitModel(
-  prompts: readonly LabelledPrompt[],
+  texts: readonly LabelledText[],
   {
+    classes,
     vectors,
     fittedTo,
     options = FIT_OPTIONS,
-  }: { vectors: WordVectors; fittedTo: string; options?: FitOptions },
+    onProgress = () => {},
+  }: {
+    classes: readonly string[];
+    vectors: WordVectors;
+    fittedTo: string;
+    options?: FitOptions;
+    onProgress?: (share: number) => void;
+  },
 ): ModelWeights {
-  const classes = [...new Set(prompts.flatMap((labelled) => labelled.classes))].sort();
-  const read = prompts.map(({ prompt }) => featuresOf(prompt, vectors));
-  const features = frequentFeatures(read, options.promptsMin);
+  const read = texts.map(({ text }) => featuresOf(text, vectors));
+  const features = frequentFeatures(read, options.textsMin);
   const rowOf = new Map(Array.from(features, (feature, row) => [feature, row]));
-  const examples = read.map((found, index) => ({
-    ...rowsOf(found, rowOf),
-    target: targetOf(prompts[index]?.classes ?? [], classes),
-  }));
-  const rowCount = features.length + vectors.dimensions;
-  const { weights, bias } = descend(examples, { rowCount, classCount: classes.length, options });
-  const sparse = weights.subarray(0, features.length * classes.length);
-  const dense = weights.slice(features.length * classes.length);
-  return { classes, fittedTo, features, dense, bias, ...quantise(sparse, classes.length) };
+  const indicesOf = indexReader(classes);
+  const examples = read.map(({ sparse, meaning }, index): Example => {
+    const known = [...sparse].filter(([feature]) => rowOf.has(feature));
+    return {
+      rows: Uint32Array.from(known, ([feature]) => rowOf.get(feature) ?? 0),
+      values: Float32Array.from(known, ([, value]) => value),
+      meaning: meaning.map((value) => value * MEANING_WEIGHT),
+      allowed: indicesOf(texts[index]?.classes ?? []),
+    };
+  });
+  const shape = { features: features.length, classes: classes.length, dimensions: vectors.dimensions };
+  const descent = new Descent(shape, options);
+  const draw = new WeightedDraw(texts.map(({ weight }) => weight));
+  for (let drawn = 0; drawn < options.draws; drawn += 1) {
+    const example = examples[draw.next()];
+    if (example !== undefined) {
+      descent.step(example, draw);
+    }
+    if (drawn % 50_000 === 0) {
+      descent.slowDown(1 - drawn / options.draws);
+      onProgress(drawn / options.draws);
+    }
+  }
+  return { classes, fittedTo, features, rank: options.rank, ...descent.weights() };
+}
+
+interface Shape {
+  readonly features: number;
+  readonly classes: number;
+  readonly dimensions: number;
+}
+
+/** The weights while they are fitted. */
+class Descent {
+  readonly #options: FitOptions;
+  readonly #rank: number;
+  readonly #classCount: number;
+  readonly #rows: Adagrad;
+  readonly #meaning: Adagrad;
+  /** One row a class. */
+  readonly #outputs: Adagrad;
+  readonly #bias: Adagrad;
+  readonly #hidden: Float32Array;
+  readonly #hiddenError: Float32Array;
+  readonly #scores: Float32Array;
+
+  constructor({ features, classes, dimensions }: Shape, options: FitOptions) {
+    const { rank, learningRate, decay } = options;
+    this.#options = options;
+    this.#rank = rank;
+    this.#classCount = classes;
+    this.#rows = new Adagrad(features * rank, { learningRate, decay, spread: 0 });
+    this.#meaning = new Adagrad(dimensions * rank, { learningRate, decay, spread: 0.15 });
+    this.#outputs = new Adagrad(classes * rank, { learningRate, decay, spread: 0.3 });
+    this.#bias = new Adagrad(classes, { learningRate, decay: 0, spread: 0 });
+    this.#hidden = new Float32Array(rank);
+    this.#hiddenError = new Float32Array(rank);
+    this.#scores = new Float32Array(classes);
+  }
+
+  /** Lowers the learning rate to a share of its first value. */
+  slowDown(share: number): void {
+    for (const part of [this.#rows, this.#meaning, this.#outputs, this.#bias]) {
+      part.rateShare = share;
+    }
+  }
+
+  step(example: Example, draw: WeightedDraw): void {
+    const { dropout } = this.#options;
+    const values = example.values.map((value) => (draw.chance() < dropout ? 0 : value / (1 - dropout)));
+    this.#readHidden(example, values);
+    this.#readErrors(example.allowed);
+    this.#learnOutputs();
+    for (let index = 0; index < values.length; index += 1) {
+      const value = values[index] ?? 0;
+      if (value !== 0) {
+        this.#rows.descend((example.rows[index] ?? 0) * this.#rank, this.#hiddenError, value);
+      }
+    }
+    for (let dimension = 0; dimension < example.meaning.length; dimension += 1) {
+      this.#meaning.descend(dimension * this.#rank, this.#hiddenError, example.meaning[dimension] ?? 0);
+    }
+  }
+
+  weights(): Pick<ModelWeights, "rows" | "rowScales" | "meaning" | "outputs" | "bias"> {
+    return {
+      ...quantisedRows(this.#rows.values, this.#rank),
+      meaning: this.#meaning.values,
+      outputs: this.#outputs.values,
+      bias: this.#bias.values,
+    };
+  }
+
+  #readHidden({ rows, meaning }: Example, values: Float32Array): void {
+    this.#hidden.fill(0);
+    for (let index = 0; index < values.length; index += 1) {
+      this.#rows.addRow(this.#hidden, (rows[index] ?? 0) * this.#rank, values[index] ?? 0);
+    }
+    for (let dimension = 0; dimension < meaning.length; dimension += 1) {
+      this.#meaning.addRow(this.#hidden, dimension * this.#rank, meaning[dimension] ?? 0);
+    }
+  }
+
+  /** Leaves the errors of the classes in `#scores`: probability minus the share that the label asks for. */
+  #readErrors(allowed: readonly number[]): void {
+    const scores = this.#scores;
+    let highest = Number.NEGATIVE_INFINITY;
+    for (let index = 0; index < this.#classCount; index += 1) {
+      const score = (this.#bias.values[index] ?? 0) + this.#outputs.product(index * this.#rank, this.#hidden);
+      scores[index] = score;
+      highest = Math.max(highest, score);
+    }
+    let sum = 0;
+    for (let index = 0; index < this.#classCount; index += 1) {
+      scores[index] = Math.exp((scores[index] ?? 0) - highest);
+      sum += scores[index] ?? 0;
+    }
+    let allowedSum = 1e-30;
+    for (const index of allowed) {
+      allowedSum += scores[index] ?? 0;
+    }
+    for (let index = 0; index < this.#classCount; index += 1) {
+      scores[index] = (scores[index] ?? 0) / sum;
+    }
+    for (const index of allowed) {
+      scores[index] = (scores[index] ?? 0) * (1 - sum / allowedSum);
+    }
+  }
+
+  #learnOutputs(): void {
+    this.#hiddenError.fill(0);
+    for (let index = 0; index < this.#classCount; index += 1) {
+      const error = this.#scores[index] ?? 0;
+      if (Math.abs(error) >= ERROR_MIN) {
+        this.#outputs.addRow(this.#hiddenError, index * this.#rank, error);
+        this.#outputs.descend(index * this.#rank, this.#hidden, error);
+        this.#bias.descendOne(index, error);
+      }
+    }
+  }
+}
+
+/** Turns names of classes into their indices. Many texts share one long list, so each list is read once. */
+function indexReader(classes: readonly string[]) {
+  const indexOf = new Map(classes.map((name, index) => [name, index]));
+  const known = new Map<readonly string[], readonly number[]>();
+  return (names: readonly string[]): readonly number[] => {
+    const found = known.get(names) ?? names.map((name) => indexOf.get(name) ?? 0);
+    known.set(names, found);
+    return found;
+  };
+}
+
+function frequentFeatures(read: readonly TextFeatures[], textsMin: number): Uint32Array {
+  const texts = new Map<number, number>();
+  for (const { sparse } of read) {
+    for (const feature of sparse.keys()) {
+      texts.set(feature, (texts.get(feature) ?? 0) + 1);
+    }
+  }
+  return Uint32Array.from(
+    [...texts].filter(([, count]) => count >= textsMin).map(([feature]) => feature),
+  ).sort();
+}
+
+/** Rounds each row to bytes, in units of a 127th of its largest weight. */
+function quantisedRows(rows: Float32Array, rank: number) {
+  const rowScales = new Float32Array(rows.length / rank);
+  rows.forEach((weight, at) => {
+    const row = Math.floor(at / rank);
+    rowScales[row] = Math.max(rowScales[row] ?? 0, Math.abs(weight) / 127);
+  });
+  return {
+    rowScales,
+    rows: Int8Array.from(rows, (weight, at) => Math.round(weight / (rowScales[Math.floor(at / rank)] || 1))),
+  };
 }
 
 /** The file of a model, as decodeModel in the ad server reads it. */
 export function encodeModel(weights: ModelWeights): Buffer {
-  const { classes, fittedTo, features, dense, sparse, scales, bias } = weights;
-  const header = { classes, fittedTo, features: features.length, dimensions: dense.length / classes.length };
-  const arrays = [features, scales, dense, bias, sparse].map(
+  const { classes, fittedTo, rank, features, rows, rowScales, meaning, outputs, bias } = weights;
+  const header = { classes, fittedTo, rank, features: features.length, dimensions: meaning.length / rank };
+  const arrays = [features, rowScales, meaning, outputs, bias, rows].map(
     (array) => new Uint8Array(array.buffer, array.byteOffset, array.byteLength),
   );
   return gzipSync(Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), ...arrays]), { level: 9 });
-}
-
-function frequentFeatures(read: readonly PromptFeatures[], promptsMin: number): Uint32Array {
-  const prompts = new Map<number, number>();
-  for (const feature of read.flatMap(({ sparse }) => [...sparse.keys()])) {
-    prompts.set(feature, (prompts.get(feature) ?? 0) + 1);
-  }
-  return Uint32Array.from(
-    [...prompts].filter(([, count]) => count >= promptsMin).map(([feature]) => feature),
-  ).sort();
-}
-
-function rowsOf({ sparse, meaning }: PromptFeatures, rowOf: ReadonlyMap<number, number>) {
-  const known = [...sparse].flatMap(([feature, value]) => {
-    const row = rowOf.get(feature);
-    return row === undefined ? [] : [[row, value] as const];
-  });
-  const all = [
-    ...known,
-    ...Array.from(meaning, (value, dimension) => [rowOf.size + dimension, value * MEANING_WEIGHT] as const),
-  ];
-  return {
-    rows: Uint32Array.from(all, ([row]) => row),
-    values: Float32Array.from(all, ([, value]) => value),
-  };
-}
-
-function targetOf(wanted: readonly string[], classes: readonly string[]): Float32Array {
-  return Float32Array.from(classes, (name) => (wanted.includes(name) ? 1 / wanted.length : 0));
-}
-
-function descend(
-  examples: readonly Example[],
-  { rowCount, classCount, options }: { rowCount: number; classCount: number; options: FitOptions },
-) {
-  const state = {
-    weights: new Float32Array(rowCount * classCount),
-    squares: new Float32Array(rowCount * classCount).fill(SQUARES_START),
-    bias: new Float32Array(classCount),
-    biasSquares: new Float32Array(classCount).fill(SQUARES_START),
-  };
-  const mean = { weights: new Float32Array(state.weights.length), bias: new Float32Array(classCount) };
-  const averagedFrom = Math.floor(options.rounds / 2);
-  const order = new Shuffler(examples.length);
-  for (let round = 0; round < options.rounds; round += 1) {
-    for (const index of order.next()) {
-      const example = examples[index];
-      if (example !== undefined) {
-        step(state, example, options);
-      }
-    }
-    if (round >= averagedFrom) {
-      addShare(mean.weights, state.weights, 1 / (options.rounds - averagedFrom));
-      addShare(mean.bias, state.bias, 1 / (options.rounds - averagedFrom));
-    }
-  }
-  return mean;
-}
-
-interface FitState {
-  readonly weights: Float32Array;
-  readonly squares: Float32Array;
-  readonly bias: Float32Array;
-  readonly biasSquares: Float32Array;
-}
-
-function step(state: FitState, { rows, values, target }: Example, { learningRate, decay }: FitOptions): void {
-  const classCount = target.length;
-  const scores = Float32Array.from(state.bias);
-  for (let position = 0; position < rows.length; position += 1) {
-    const start = (rows[position] ?? 0) * classCount;
-    const value = values[position] ?? 0;
-    for (let index = 0; index < classCount; index += 1) {
-      scores[index] = (scores[index] ?? 0) + value * (state.weights[start + index] ?? 0);
-    }
-  }
-  const errors = softmax(scores).map((probability, index) => probability - (target[index] ?? 0));
-  descendRow(state.bias, state.biasSquares, {
-    start: 0,
-    errors,
-    value: 1,
-    learningRate: learningRate / 2,
-    decay: 0,
-  });
-  for (let position = 0; position < rows.length; position += 1) {
-    const start = (rows[position] ?? 0) * classCount;
-    const value = values[position] ?? 0;
-    descendRow(state.weights, state.squares, { start, errors, value, learningRate, decay });
-  }
-}
-
-function descendRow(
-  weights: Float32Array,
-  squares: Float32Array,
-  row: { start: number; errors: Float32Array; value: number; learningRate: number; decay: number },
-): void {
-  const { start, errors, value, learningRate, decay } = row;
-  for (let index = 0; index < errors.length; index += 1) {
-    const at = start + index;
-    const gradient = (errors[index] ?? 0) * value + decay * (weights[at] ?? 0);
-    if (Math.abs(gradient) >= GRADIENT_MIN) {
-      const square = (squares[at] ?? 0) + gradient * gradient;
-      squares[at] = square;
-      weights[at] = (weights[at] ?? 0) - (learningRate * gradient) / Math.sqrt(square);
-    }
-  }
-}
-
-function addShare(sum: Float32Array, part: Float32Array, share: number): void {
-  for (let index = 0; index < sum.length; index += 1) {
-    sum[index] = (sum[index] ?? 0) + share * (part[index] ?? 0);
-  }
-}
-
-/** Rounds weights to bytes in units of each class's scale, which is a 127th of its largest weight. */
-function quantise(weights: Float32Array, classCount: number) {
-  const scales = new Float32Array(classCount);
-  weights.forEach((weight, at) => {
-    scales[at % classCount] = Math.max(scales[at % classCount] ?? 0, Math.abs(weight) / 127);
-  });
-  return {
-    scales,
-    sparse: Int8Array.from(weights, (weight, at) => Math.round(weight / (scales[at % classCount] || 1))),
-  };
-}
-
-/** Shuffles the numbers below `length`, with the same permutations in every run. */
-class Shuffler {
-  readonly #order: number[];
-  #state = 1;
-
-  constructor(length: number) {
-    this.#order = Array.from({ length }, (_, index) => index);
-  }
-
-  next(): readonly number[] {
-    for (let end = this.#order.length - 1; end > 0; end -= 1) {
-      this.#state = (Math.imul(this.#state, 1664525) + 1013904223) >>> 0;
-      const other = Math.floor((this.#state / 2 ** 32) * (end + 1));
-      const [a, b] = [this.#order[end] ?? 0, this.#order[other] ?? 0];
-      this.#order[end] = b;
-      this.#order[other] = a;
-    }
-    return this.#order;
-  }
 }

@@ -1,5 +1,5 @@
-/** Prints every word of the training prompts, one a line, for word_vectors.py. */
-import { loadTrainingPrompts, TRAINING_FOLDER, wordsOfPrompts } from "../fitting/training-prompts.ts";
+/** Prints every word of the training texts, one a line, for word_vectors.py. */
+import { loadTrainingTexts, TRAINING_FOLDER, wordsOfTexts } from "../fitting/training-texts.ts";
 
-const { prompts } = loadTrainingPrompts(TRAINING_FOLDER);
-process.stdout.write(`${[...wordsOfPrompts(prompts)].join("\n")}\n`);
+const { prompts, ads, terms } = loadTrainingTexts(TRAINING_FOLDER);
+process.stdout.write(`${[...wordsOfTexts([...prompts, ...ads, ...terms])].join("\n")}\n`);

@@ -1,7 +1,7 @@
 /** Makes the word vectors that the ad server reads from the whole ones. Takes about a minute. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { WORD_VECTORS_FILE } from "../../apps/ad-server/src/prompt-model/prompt-model.ts";
-import { loadTrainingPrompts, TRAINING_FOLDER, wordsOfPrompts } from "../fitting/training-prompts.ts";
+import { loadTrainingTexts, TRAINING_FOLDER, wordsOfTexts } from "../fitting/training-texts.ts";
 import { decodeWholeVectors, pruneWords, quantiseVectors } from "./quantise-vectors.ts";
 
 /** With more words the file would exceed 5 MB. */
@@ -13,5 +13,6 @@ if (wholeFile === undefined || rest.length > 0) {
   process.exit(2);
 }
 const whole = decodeWholeVectors(readFileSync(wholeFile));
-const wanted = wordsOfPrompts(loadTrainingPrompts(TRAINING_FOLDER).prompts);
+const { prompts, ads, terms } = loadTrainingTexts(TRAINING_FOLDER);
+const wanted = wordsOfTexts([...prompts, ...ads, ...terms]);
 writeFileSync(WORD_VECTORS_FILE, quantiseVectors(pruneWords(whole, { wanted, wordsMax: WORDS_MAX })));

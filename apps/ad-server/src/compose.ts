@@ -29,7 +29,7 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
   const redisStore = new RedisStore(redis, durability);
   const store = new ResponseStore(redisStore, config.ackWindowMs);
   const metrics = new AdServerMetrics(store);
-  const catalog = await openCatalog({ config, metrics, log, lifecycle });
+  const catalog = await openCatalog(config);
   const faults = new FaultInjector(new FaultPlan(config.faultRules));
   const app = createAdServerApp({
     log,

@@ -21,31 +21,9 @@ test.each([
   ["FLOOR_CPM_MICROS", "0"],
   ["PACING", "fast"],
   ["PACING_DAYS", "0"],
-  ["RELEVANCE", "embedding"],
-  ["RELEVANCE", "guess"],
-  ["EMBEDDING_MODEL", "owner/name@main"],
-  ["EMBEDDING_HUB_URL", "http://models.example"],
-  ["EMBEDDING_LANGUAGES", "English"],
-  ["EMBEDDING_TIMEOUT", "31s"],
 ])("the setting %s refuses the value %s", (name, value) => {
   expect(loadAdServerConfig({ AD_SERVER_API_KEYS: "a, b", [name]: value })).toMatchObject({
     kind: "faulty",
     faults: [{ path: name }],
   });
-});
-
-test("an embedding model comes from exactly one place", () => {
-  const settings = { AD_SERVER_API_KEYS: "a", RELEVANCE: "embedding", EMBEDDING_MODEL_DIR: "models/tiny" };
-  expect(loadAdServerConfig(settings)).toMatchObject({
-    config: { embedding: { source: "models/tiny", languages: ["en"], timeoutMs: 500 } },
-  });
-  const commit = "0123456789abcdef0123456789abcdef01234567";
-  expect(loadAdServerConfig({ ...settings, EMBEDDING_MODEL: `owner/name@${commit}` })).toMatchObject({
-    faults: [{ path: "EMBEDDING_MODEL" }],
-  });
-});
-
-test("without the embedding engine its model is ignored", () => {
-  const settings = { AD_SERVER_API_KEYS: "a", EMBEDDING_MODEL_DIR: "models/tiny" };
-  expect(loadAdServerConfig(settings)).toMatchObject({ config: { embedding: undefined } });
 });

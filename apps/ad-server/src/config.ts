@@ -18,11 +18,6 @@ import { type Ad, BID_CPM_MICROS_MAX } from "./catalog/ad.ts";
 import { loadCatalog } from "./catalog/load-catalog.ts";
 import { parseFaultRules } from "./faults/fault-rules.ts";
 import { PACING_MODES } from "./money/auction.ts";
-import {
-  checkEmbeddingSettings,
-  EMBEDDING_SETTINGS,
-  embeddingOptionsOf,
-} from "./relevance/embedding/embedding-settings.ts";
 import { RESPONSE_LIFETIME_MS } from "./store/response-store.ts";
 
 /** The catalogue that comes with the ad server. */
@@ -80,7 +75,7 @@ export const AD_SERVER_SETTINGS = {
   CATALOG_FILE: optionalSetting(textType, "YAML file of ads. Default: the shipped catalogue."),
   CATALOG_RELOAD_INTERVAL: setting(
     durationType,
-    "2s",
+    "250ms",
     "How often the ad server checks whether its catalogue file has changed. The second check that finds the same change loads it.",
   ),
   FLOOR_CPM_MICROS: FLOOR_CPM_MICROS_SETTING,
@@ -107,7 +102,6 @@ export const AD_SERVER_SETTINGS = {
     faultsType,
     "Faults to inject on purpose, for tests: see apps/ad-server/README.md. Off by default.",
   ),
-  ...EMBEDDING_SETTINGS,
   ...COMMON_SETTINGS,
 } as const;
 
@@ -117,9 +111,6 @@ const adServerConfigSchema = z
     path: ["AD_SERVER_REPORT_KEY"],
     message: "must not be a publisher's key",
   })
-  .superRefine((settings, context) =>
-    checkEmbeddingSettings(settings, (issue) => context.addIssue({ code: "custom", ...issue })),
-  )
   .transform((settings) => ({
     host: settings.AD_SERVER_HOST,
     port: settings.AD_SERVER_PORT,
@@ -131,8 +122,6 @@ const adServerConfigSchema = z
     floorCpmMicros: settings.FLOOR_CPM_MICROS,
     pacing: { mode: settings.PACING, days: settings.PACING_DAYS },
     ackWindowMs: settings.ACK_WINDOW,
-    /** Undefined if relevance is lexical. */
-    embedding: embeddingOptionsOf(settings),
     faultRules: settings.AD_SERVER_FAULTS ?? [],
     redisUrl: settings.REDIS_URL,
     redisDurability: settings.REDIS_DURABILITY,

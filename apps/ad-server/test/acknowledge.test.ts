@@ -7,6 +7,7 @@ import {
   OTHER_KEY,
   PROMPTS,
   post,
+  SHOES_FILE,
   startAdServer,
   type TestAdServer,
   UNKNOWN_ID,
@@ -16,7 +17,7 @@ const UUID = /^[0-9a-f-]{36}$/;
 
 let server: TestAdServer;
 beforeAll(async () => {
-  server = await startAdServer();
+  server = await startAdServer({ CATALOG_FILE: SHOES_FILE });
 });
 afterAll(() => server.dispose());
 

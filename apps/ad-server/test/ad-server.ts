@@ -1,7 +1,10 @@
+import { fileURLToPath } from "node:url";
 import { ACKNOWLEDGE_PATH, API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { type AppProcess, startApp } from "@adrelay/testkit";
 
+/** A catalogue of two ads that both fit PROMPTS.ok, for tests in which no other ad may be found. */
+export const SHOES_FILE = fileURLToPath(new URL("../testdata/shoes.yaml", import.meta.url));
 export const KEY = "key-of-a-publisher";
 export const OTHER_KEY = "key-of-another";
 export const UNKNOWN_ID = "3f2b8c1e-9d4a-4c6b-8f10-0a1b2c3d4e5f";

@@ -22,6 +22,7 @@ import { CurrentCatalog } from "../src/catalog/current-catalog.ts";
 import { type CatalogResult, parseCatalog } from "../src/catalog/load-catalog.ts";
 import { loadPromptRules } from "../src/injection/decide-injection.ts";
 import { NegativeKeywords } from "../src/relevance/negative-keywords.ts";
+import { NegativeTopics } from "../src/relevance/negative-topics.ts";
 import { PLAIN_AD } from "../testdata/plain-ad.ts";
 import { callerOf, KEY, PROMPTS, startAdServer, type TestAdServer } from "./ad-server.ts";
 
@@ -150,10 +151,12 @@ async function watched(...results: readonly CatalogResult[]) {
 }
 
 async function buildRules() {
+  const promptRules = await loadPromptRules();
   return {
-    ...(await loadPromptRules()),
-    relevance: { rank: async () => [] },
+    ...promptRules,
+    relevance: { rank: () => [] },
     negativeKeywords: NegativeKeywords.of([]),
+    negativeTopics: await NegativeTopics.build([], promptRules.model),
     floorCpmMicros: 0,
   };
 }

@@ -39,7 +39,14 @@ const reloads = async (outcome: string) =>
 
 test("a changed catalogue takes effect without a restart, with its diff in the log", async () => {
   expect(await productNow()).toBe("Velmora Drift");
-  const tent = { ...SHOE, id: "tent", category: "hiking-gear", keywords: ["tent"] };
+  // For another country, so that it isn't shown in turn with the first.
+  const tent = {
+    ...SHOE,
+    id: "tent",
+    category: "hiking-gear",
+    keywords: ["tent"],
+    targeting: { countries: ["DE"] },
+  };
   write({ ...SHOE, product_name: "Velmora Swift", targeting: { countries: ["US"] } }, tent);
   await eventually(async () => expect(await productNow()).toBe("Velmora Swift"));
   await eventually(() => expect(linesOf("catalog_reloaded")).toHaveLength(1));

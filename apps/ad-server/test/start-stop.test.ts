@@ -9,17 +9,16 @@ import { eventually, pause } from "@adrelay/testkit";
 import { startStopSuite } from "@adrelay/testkit/start-stop-suite";
 import express from "express";
 import { pino } from "pino";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { CatalogWatch } from "../src/catalog/catalog-watch.ts";
 import { CurrentCatalog } from "../src/catalog/current-catalog.ts";
 import { FaultInjector } from "../src/faults/fault-injector.ts";
 import { FaultPlan, parseFaultRules } from "../src/faults/fault-rules.ts";
 import { loadPromptRules } from "../src/injection/decide-injection.ts";
-import { EmbeddingPool } from "../src/relevance/embedding/embedding-pool.ts";
 import { NegativeKeywords } from "../src/relevance/negative-keywords.ts";
+import { NegativeTopics } from "../src/relevance/negative-topics.ts";
 import { sweepReservations } from "../src/store/response-store.ts";
 import { openTestStore } from "./test-store.ts";
-import { writeTinyModel } from "./tiny-embedding-model.ts";
 
 const log = pino({ level: "silent" });
 const stops: (() => unknown)[] = [];
@@ -53,8 +52,9 @@ startStopSuite(
         now: () => 0,
         buildRules: async () => ({
           ...promptRules,
-          relevance: { rank: async () => [] },
+          relevance: { rank: () => [] },
           negativeKeywords: NegativeKeywords.of([]),
+          negativeTopics: await NegativeTopics.build([], promptRules.model),
           floorCpmMicros: 0,
         }),
       }),
@@ -80,17 +80,6 @@ startStopSuite(
   },
   { isRunning: (part) => part.isRunning() },
 );
-
-// Not by the suite: to open it takes seconds, and there is no other start.
-test("the thread that embeds texts stops for good, and all its stops resolve", async () => {
-  const options = { folder: writeTinyModel(join(folder, randomUUID())), tokensMax: 16, threads: 1 };
-  const pool = await EmbeddingPool.open({ ...options, prefixes: "none" }, log);
-  const running = pool.embed("shoes", "query", 20_000);
-  await Promise.all([pool.stop(), pool.stop(), pool.stop()]);
-  await pool.stop();
-  expect((await running).kind).toMatch(/vector|refused/);
-  expect(await pool.embed("shoes", "query", 20_000)).toEqual({ kind: "refused", reason: "failed" });
-});
 
 startStopSuite("the sweep of reservations", () => sweepReservations(store.storeOf(1000), log));
 

@@ -7,6 +7,7 @@ import {
   OTHER_KEY,
   PROMPTS,
   post,
+  SHOES_FILE,
   startAdServer,
   type TestAdServer,
 } from "./ad-server.ts";
@@ -15,7 +16,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 
 let server: TestAdServer;
 beforeAll(async () => {
-  server = await startAdServer();
+  server = await startAdServer({ CATALOG_FILE: SHOES_FILE });
 });
 afterAll(() => server.dispose());
 

@@ -30,7 +30,6 @@ export {
   startHttpServer,
 } from "./http-server.ts";
 export {
-  CannotStartError,
   Lifecycle,
   Periodic,
   PeriodicHeartbeat,

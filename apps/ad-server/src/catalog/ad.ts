@@ -56,7 +56,7 @@ export const adSchema = z
       .string()
       .regex(/^[a-z0-9-]{1,64}$/)
       .describe(
-        "What is sold, in small letters, digits and -. The prompt model knows the shipped categories; ads of others are found by keywords only.",
+        "What is sold, in small letters, digits and -, such as car-rental. Any category will do; its words are read as a part of the ad.",
       ),
     description: adText(400).describe(
       "What the model may say about the product: facts for buyers, no instructions.",
@@ -67,6 +67,13 @@ export const adSchema = z
       .max(50)
       .optional()
       .describe("The ad isn't shown beside a prompt with all words of one of them in one sentence."),
+    negative_topics: z
+      .array(adText(200))
+      .max(20)
+      .optional()
+      .describe(
+        "What the ad isn't shown beside, judged by meaning: a product or service in a few words each.",
+      ),
     landing_url: z
       .string()
       .regex(/^\s*https:\/\//, "must begin with https://")

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { PLAIN_AD } from "../../testdata/plain-ad.ts";
 import { loadPromptRules } from "../injection/decide-injection.ts";
 import { NegativeKeywords } from "../relevance/negative-keywords.ts";
+import { NegativeTopics } from "../relevance/negative-topics.ts";
 import type { Ad } from "./ad.ts";
 import { type Catalog, CurrentCatalog } from "./current-catalog.ts";
 import { parseCatalog } from "./load-catalog.ts";
@@ -16,9 +17,9 @@ function adsNamed(...names: string[]): readonly Ad[] {
 const promptRules = await loadPromptRules();
 const scored = (ad: Ad) => ({ ad, score: 1 });
 
-async function idsFoundBy({ rules }: Catalog): Promise<string[]> {
+function idsFoundBy({ rules }: Catalog): string[] {
   const question = { prompt: "shoes", language: "en", reading: rules.model.read("shoes") };
-  return (await rules.relevance.rank(question)).map(({ ad }) => ad.id);
+  return rules.relevance.rank(question).map(({ ad }) => ad.id);
 }
 
 /**
@@ -38,8 +39,9 @@ function setup() {
     }
     return {
       ...promptRules,
-      relevance: { rank: async () => ads.map(scored) },
+      relevance: { rank: () => ads.map(scored) },
       negativeKeywords: NegativeKeywords.of(ads),
+      negativeTopics: await NegativeTopics.build(ads, promptRules.model),
       floorCpmMicros: 0,
     };
   };
@@ -54,8 +56,8 @@ test("a request keeps the catalogue it began with, and the next one gets the new
   expect(current.now).toBe(taken);
   pending.resume();
   await replacing;
-  expect(await idsFoundBy(taken)).toEqual(["drift"]);
-  expect(await idsFoundBy(current.now)).toEqual(["tempo", "pace"]);
+  expect(idsFoundBy(taken)).toEqual(["drift"]);
+  expect(idsFoundBy(current.now)).toEqual(["tempo", "pace"]);
   expect(current.now.adsById.get("pace")?.product_name).toBe("Pace");
 });
 

@@ -2,10 +2,12 @@ import { type FieldFault, readCountry } from "@adrelay/contract";
 import { LineCounter, parseDocument } from "yaml";
 import { ADULT_AGE, isForAdults } from "../injection/targeting.ts";
 import { IMPRESSIONS_PER_MILLE } from "../money/auction.ts";
-import { TermReader } from "../relevance/terms.ts";
+import { keywordKeys } from "../relevance/negative-keywords.ts";
+import type { TopicUse } from "../relevance/negative-topics.ts";
 import type { Ad } from "./ad.ts";
 import { parseCatalogYaml } from "./catalog-file.ts";
 import { negativeKeywordWarnings } from "./lint-negative-keywords.ts";
+import { negativeTopicWarnings } from "./lint-negative-topics.ts";
 import { parseCatalog } from "./load-catalog.ts";
 
 /** An error or a warning with its place in the file. Lines and columns count from 1. */
@@ -23,8 +25,10 @@ export interface LintOptions {
   readonly nowMs: number;
   /** The least bid that takes part in auctions. */
   readonly floorCpmMicros: number;
-  /** Categories that the prompt model knows. */
-  readonly categories: ReadonlySet<string>;
+  /** Whether the ad's texts say clearly what is sold. */
+  isClear(ad: Ad): boolean;
+  /** What a negative topic of the ad does. */
+  judgeTopic(topic: string, ad: Ad): TopicUse;
 }
 
 /** Checks the text of a catalogue file. Returns its errors or, if there are none, warnings about likely mistakes. */
@@ -74,15 +78,15 @@ function offsetOf(node: unknown): number | undefined {
 
 /** Likely mistakes in a catalogue without errors. */
 function warningsOf(ads: readonly Ad[], options: LintOptions): FieldFault[] {
-  const reader = new TermReader();
   const names = Map.groupBy(ads, ({ product_name }) => product_name.trim().toLowerCase());
   return ads.flatMap((ad, index) =>
     [
       ...flightWarnings(ad, options.nowMs),
       ...moneyWarnings(ad, options.floorCpmMicros),
       ...nameWarnings(ad, names.get(ad.product_name.trim().toLowerCase()) ?? []),
-      ...findingWarnings(ad, options.categories, reader),
+      ...findingWarnings(ad, options),
       ...negativeKeywordWarnings(ad),
+      ...negativeTopicWarnings(ad, options.judgeTopic),
       ...ageWarnings(ad),
       ...emptyListWarnings(ad),
       ...countryWarnings(ad),
@@ -128,29 +132,20 @@ function nameWarnings(ad: Ad, namesakes: readonly Ad[]): FieldFault[] {
     : [{ path: "product_name", message: `is that of ${first.id} too: answers can't distinguish them` }];
 }
 
-function findingWarnings(
-  { keywords, category }: Ad,
-  categories: ReadonlySet<string>,
-  reader: TermReader,
-): FieldFault[] {
-  const seen = new Set<string>();
-  const ofKeywords = keywords.flatMap((keyword, index) => {
-    const terms = reader.termsOf(keyword).join(" ");
-    const isRepeated = seen.has(terms);
-    seen.add(terms);
-    const path = `keywords.${index}`;
-    if (terms === "") {
-      return [{ path, message: "has only words that any prompt may contain: it finds no prompt" }];
-    }
-    return isRepeated ? [{ path, message: "says what an earlier keyword says" }] : [];
-  });
-  return categories.has(category)
-    ? ofKeywords
+function findingWarnings(ad: Ad, { isClear }: LintOptions): FieldFault[] {
+  const keys = keywordKeys(ad.keywords);
+  const repeated = keys.flatMap((key, index) =>
+    keys.indexOf(key) < index
+      ? [{ path: `keywords.${index}`, message: "says what an earlier keyword says" }]
+      : [],
+  );
+  return isClear(ad)
+    ? repeated
     : [
-        ...ofKeywords,
+        ...repeated,
         {
-          path: "category",
-          message: "isn't one that the prompt model knows: the ad is found by keywords only",
+          path: "description",
+          message: "and the other texts don't say clearly what is sold: the ad is hardly ever found",
         },
       ];
 }

@@ -27,7 +27,8 @@ function lint(text: string, ...options: string[]) {
   const exit = runLint(["lint", file, ...options], {
     nowMs: Date.UTC(2026, 5, 1),
     floorCpmMicros: 100_000,
-    categories: new Set(["running-shoes", "dating"]),
+    isClear: ({ category }) => category !== "kites",
+    judgeTopic: (topic) => (topic === "kites" ? "unclear" : topic === "trainers" ? "own" : "useful"),
     defaultFile: file,
     print: (part) => {
       printed += part;
@@ -71,7 +72,8 @@ test.each([
   const exit = runLint(["lint", file], {
     nowMs: 0,
     floorCpmMicros: 0,
-    categories: new Set(),
+    isClear: () => true,
+    judgeTopic: () => "useful",
     defaultFile: file,
     print: () => {},
     printError: (part) => {
@@ -106,9 +108,12 @@ test.each([
 test.each([
   ["4000000\n  budget", "4000\n  budget", "0.bid_cpm_micros is below the floor"],
   ["budget_micros: 4000000", "budget_micros: 3999", "0.budget_micros doesn't buy one impression"],
-  ["[running shoes]", "[running shoes, the]", "0.keywords.1 has only words"],
-  ["[running shoes]", "[running shoes, running shoe]", "0.keywords.1 says what an earlier keyword says"],
-  ["category: running-shoes", "category: kites", "0.category isn't one that the prompt model knows"],
+  ["[running shoes]", "[running shoes, Shoes Running]", "0.keywords.1 says what an earlier keyword says"],
+  [
+    "category: running-shoes",
+    "category: kites",
+    "0.description and the other texts don't say clearly what is sold",
+  ],
 ])("with %j changed to %j there is a warning", (from, to, warning) => {
   expect(lint(SOUND.replace(from, to)).printed).toContain(`warning: ${warning}`);
 });
@@ -138,6 +143,34 @@ test("a negative keyword with a hidden character is an error with its place", ()
   expect(printed).toMatch(/^10:29: error: 0\.negative_keywords\.1 has an invisible character/m);
 });
 
+test.each([
+  ["[kites]", "0.negative_topics.0 names no product or service that the model knows"],
+  ["[boots, trainers]", "0.negative_topics.1 is close to what the ad sells"],
+  ["[hiking boots, Boots Hiking]", "0.negative_topics.1 says what an earlier negative topic says"],
+])("the negative topics %s get a warning", (topics, warning) => {
+  const { exit, printed } = lint(`${SOUND}  negative_topics: ${topics}\n`);
+  expect(exit).toBe(0);
+  expect(printed).toContain(`10:`);
+  expect(printed).toContain(`warning: ${warning}`);
+  expect(printed).toContain("0 errors, 1 warnings");
+});
+
+test("negative topics beside what the ad sells get no warning", () => {
+  const { printed } = lint(`${SOUND}  negative_topics: [wine, beer, online casinos]\n`);
+  expect(printed).toBe("0 errors, 0 warnings\n");
+});
+
+test("a negative topic with a hidden character is an error with its place", () => {
+  const { exit, printed } = lint(`${SOUND}  negative_topics: [wine, "be\\u200ber"]\n`);
+  expect(exit).toBe(1);
+  expect(printed).toMatch(/^10:27: error: 0\.negative_topics\.1 has an invisible character/m);
+});
+
+test("a negative topic may name what the ad must not", () => {
+  const topics = '["Ignore all previous instructions", "casino.example"]';
+  expect(lint(`${SOUND}  negative_topics: ${topics}\n`).printed).toBe("0 errors, 0 warnings\n");
+});
+
 test("a repeated product name is a warning at the second product", () => {
   const { printed } = lint(`${SOUND}${SOUND.replace("velmora-drift", "other").replace("Drift", "DRIFT")}`);
   expect(printed).toContain("11:17: warning: 1.product_name is that of velmora-drift too");
@@ -149,7 +182,7 @@ test("with --json the findings are JSON, and with --strict warnings fail", () =>
   expect(JSON.parse(printed)).toMatchObject({
     errors: 0,
     warnings: 1,
-    findings: [{ severity: "warning", path: "0.category", line: 4, column: 13 }],
+    findings: [{ severity: "warning", path: "0.description", line: 5, column: 16 }],
   });
 });
 

@@ -116,6 +116,7 @@ const creativeSchema = z.object({
   description: text,
   keywords: z.array(text).catch([]),
   negative_keywords: z.array(text).catch([]),
+  negative_topics: z.array(text).catch([]),
   landing_url: text.transform((written) => asciiLandingUrl(written) ?? written),
 });
 

@@ -1,11 +1,10 @@
 import { type InjectionRequest, injectionRequestSchema } from "@adrelay/contract";
 import { expect, test } from "vitest";
-import { adSchema } from "../catalog/ad.ts";
+import { PLAIN_AD } from "../../testdata/plain-ad.ts";
+import { type Ad, adSchema } from "../catalog/ad.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { SHIPPED_CATALOG_FILE } from "../config.ts";
-import { LexicalRelevance } from "../relevance/lexical-relevance.ts";
-import { NegativeKeywords } from "../relevance/negative-keywords.ts";
-import { type DecisionRules, decideInjection, loadPromptRules } from "./decide-injection.ts";
+import { type DecisionRules, decideInjection, loadPromptRules, rulesOfAds } from "./decide-injection.ts";
 
 /** The labels of the prompts are right for the years 2026 and 2027. */
 const NOW = { id: "3f2b8c1e-9d4a-4c6b-8f10-0a1b2c3d4e5f", nowMs: Date.UTC(2026, 5, 1) };
@@ -15,8 +14,7 @@ const ads = catalog.kind === "ok" ? catalog.ads : [];
 const promptRules = await loadPromptRules();
 const rules: DecisionRules = {
   ...promptRules,
-  relevance: await LexicalRelevance.build(ads, promptRules.model),
-  negativeKeywords: NegativeKeywords.of(ads),
+  ...(await rulesOfAds(ads, promptRules.model)),
   floorCpmMicros: 100_000,
 };
 
@@ -30,70 +28,89 @@ function requestOf(prompt: string, context: object = {}): InjectionRequest {
 
 const decide = (prompt: string, context?: object) => decideInjection(requestOf(prompt, context), rules, NOW);
 
-test("a wish to buy gets an ad of its category", async () => {
-  const decision = await decide("Which running shoes should I buy for my first marathon?", {
-    country: "US",
-    age: 34,
-  });
-  expect(decision).toMatchObject({ outcome: "auction", offers: [{ ad: { category: "running-shoes" } }, {}] });
+/** The ads that are offered for a prompt, best first. */
+function adsFor(prompt: string, context?: object): Ad[] {
+  const decision = decide(prompt, context);
+  return decision.outcome === "auction" ? decision.offers.map(({ ad }) => ad) : [];
+}
+
+test("a wish to buy gets ads, and the most relevant one is of its category", () => {
+  const prompt = "Which running shoes should I buy for my first marathon?";
+  const offered = adsFor(prompt, { country: "US", age: 34 });
+  expect(offered.map(({ category }) => category)).toContain("running-shoes");
+  const [best] = rules.relevance.rank({ prompt, language: "en", reading: rules.model.read(prompt) });
+  expect(best?.ad.category).toBe("running-shoes");
 });
 
-test("without a country only ads for every country are offered", async () => {
-  const decision = await decide("Which running shoes should I buy for my first marathon?");
-  expect(decision).toMatchObject({ outcome: "auction", offers: [{ ad: { id: "velmora-drift" } }] });
+test("without a country only ads for every country are offered", () => {
+  const offered = adsFor("Which running shoes should I buy for my first marathon?");
+  expect(offered.map(({ id }) => id)).toContain("velmora-drift");
+  expect(offered.filter(({ targeting }) => targeting.countries !== undefined)).toEqual([]);
 });
 
-test("a question with nothing to sell gets no ad", async () => {
-  expect(await decide("What is the derivative of x squared times sine x?")).toEqual({ outcome: "no_fill" });
+test("a question with nothing to sell gets no ad", () => {
+  expect(decide("What is the derivative of x squared times sine x?")).toEqual({ outcome: "no_fill" });
 });
 
-test("an ad isn't offered for a prompt with one of its negative keywords", async () => {
-  const picky = ads.map((ad) =>
-    ad.id === "stridewell-tempo" ? { ...ad, negative_keywords: ["barefoot", "second hand"] } : ad,
-  );
-  const relevance = await LexicalRelevance.build(picky, promptRules.model);
-  const pickyRules = { ...rules, relevance, negativeKeywords: NegativeKeywords.of(picky) };
-  const idsFor = async (prompt: string) => {
-    const decision = await decideInjection(requestOf(prompt, { country: "US", age: 34 }), pickyRules, NOW);
+/** The ids of the ads that are offered for a prompt if some ads have other fields, and with one more ad. */
+async function idsAmong(changed: Record<string, Partial<Ad>>, ...more: readonly Ad[]) {
+  const all = [...ads.map((ad) => ({ ...ad, ...changed[ad.id] })), ...more];
+  const changedRules = { ...rules, ...(await rulesOfAds(all, promptRules.model)) };
+  return (prompt: string) => {
+    const decision = decideInjection(requestOf(prompt, { country: "US", age: 34 }), changedRules, NOW);
     return decision.outcome === "auction" ? decision.offers.map(({ ad }) => ad.id) : [];
   };
+}
+
+test("an ad isn't offered for a prompt with one of its negative keywords", async () => {
+  const idsFor = await idsAmong({ "stridewell-tempo": { negative_keywords: ["barefoot", "second hand"] } });
   const prompt = "Which running shoes should I buy for my first marathon?";
-  expect(await idsFor(prompt)).toEqual(["stridewell-tempo", "velmora-drift"]);
-  expect(await idsFor(`${prompt} I prefer second-hand ones.`)).toEqual(["velmora-drift"]);
+  expect(idsFor(prompt)).toContain("stridewell-tempo");
+  const others = idsFor(`${prompt} I prefer second-hand ones.`);
+  expect(others).toContain("velmora-drift");
+  expect(others).not.toContain("stridewell-tempo");
 });
 
-test("safety comes before relevance", async () => {
-  const decision = await decide("I want to end my life tonight, which running shoes should I wear?");
+test("an ad isn't offered for a prompt about one of its negative topics", async () => {
+  const prompt = "Which running shoes should I buy for my first marathon?";
+  const beside = await idsAmong({
+    "stridewell-tempo": { negative_topics: ["mortgages", "payroll software"] },
+  });
+  expect(beside(prompt)).toContain("stridewell-tempo");
+  const own = await idsAmong({ "stridewell-tempo": { negative_topics: ["mortgages", "running shoes"] } });
+  expect(own(prompt)).toContain("velmora-drift");
+  expect(own(prompt)).not.toContain("stridewell-tempo");
+});
+
+test("safety comes before relevance", () => {
+  const decision = decide("I want to end my life tonight, which running shoes should I wear?");
   expect(decision).toEqual({ outcome: "rejected", topic: "self_harm" });
 });
 
-test.each([undefined, 16])("an age of %s gets no ad for adults", async (age) => {
+test.each([undefined, 16])("an age of %s gets no ad for adults", (age) => {
   const prompt = "which index fund or etf should i start investing in with my brokerage?";
   const context = { country: "US", ...(age === undefined ? {} : { age }) };
-  expect(await decide(prompt, context)).toEqual({ outcome: "no_fill" });
-  expect(await decide(prompt, { country: "US", age: 34 })).toMatchObject({ outcome: "auction" });
+  expect(decide(prompt, context)).toEqual({ outcome: "no_fill" });
+  expect(decide(prompt, { country: "US", age: 34 })).toMatchObject({ outcome: "auction" });
 });
 
-test("a prompt whose language can't be detected gets no ad", async () => {
-  expect(await decide("42 !!! 🏃 ???", { country: "US", age: 34 })).toEqual({ outcome: "no_fill" });
+test("a prompt whose language can't be detected gets no ad", () => {
+  expect(decide("42 !!! 🏃 ???", { country: "US", age: 34 })).toEqual({ outcome: "no_fill" });
 });
 
-test("an ad of a category that the model wasn't fitted to is found by its keywords", async () => {
-  const guitar = {
-    ...ads[0],
+test("an ad of a category with a made-up name is found by its texts", async () => {
+  const guitar = adSchema.parse({
+    ...PLAIN_AD,
     id: "guitar",
-    category: "guitars",
-    keywords: ["acoustic guitar"],
-    targeting: {},
-  };
-  const withGuitar = [...ads, adSchema.parse({ ...guitar, product_name: "Oakstrum Six" })];
-  const relevance = await LexicalRelevance.build(withGuitar, promptRules.model);
-  const decideAmong = (prompt: string) => decideInjection(requestOf(prompt), { ...rules, relevance }, NOW);
-  expect(await decideAmong("which acoustic guitar should i buy for my daughter, up to 300?")).toMatchObject({
-    outcome: "auction",
-    offers: [{ ad: { id: "guitar" } }],
+    product_name: "Oakstrum Six",
+    category: "zq-17",
+    description: "A steel-string acoustic guitar with a solid spruce top for beginners.",
+    keywords: ["acoustic guitar", "beginner guitar"],
+    bid_cpm_micros: 4_000_000,
   });
-  expect(await decideAmong("who invented the acoustic guitar and in which century?")).toEqual({
-    outcome: "no_fill",
-  });
+  const idsFor = await idsAmong({}, guitar);
+  expect(idsFor("Which acoustic guitar should I buy for my daughter, who is a beginner?")).toContain(
+    "guitar",
+  );
+  expect(idsFor("Who invented the acoustic guitar and in which century?")).toEqual([]);
 });

@@ -1,11 +1,14 @@
 import type { InjectionRequest } from "@adrelay/contract";
+import type { Ad } from "../catalog/ad.ts";
 import { holdAuction, type Offer } from "../money/auction.ts";
-import type { PromptModel } from "../prompt-model/prompt-model.ts";
-import { loadShippedModel } from "../prompt-model/prompt-model.ts";
-import type { NegativeKeywords } from "../relevance/negative-keywords.ts";
+import { loadShippedModel, type PromptModel } from "../prompt-model/prompt-model.ts";
+import { NeedRelevance } from "../relevance/need-relevance.ts";
+import { NegativeKeywords } from "../relevance/negative-keywords.ts";
+import { NegativeTopics } from "../relevance/negative-topics.ts";
 import type { Relevance } from "../relevance/relevance.ts";
 import { type DetectLanguage, loadLanguageDetector } from "./prompt-language.ts";
-import { loadShippedSafety, type PromptSafety } from "./prompt-safety.ts";
+import { PromptSafety } from "./prompt-safety.ts";
+import { loadShippedPhrases } from "./sensitive-phrases.ts";
 import { audienceOf, isEligible } from "./targeting.ts";
 
 export type InjectionDecision =
@@ -20,6 +23,7 @@ export interface DecisionRules {
   readonly safety: Pick<PromptSafety, "find">;
   readonly relevance: Relevance;
   readonly negativeKeywords: Pick<NegativeKeywords, "read">;
+  readonly negativeTopics: Pick<NegativeTopics, "read">;
   readonly floorCpmMicros: number;
 }
 
@@ -31,29 +35,52 @@ interface DecisionMoment {
 
 /** The rules that don't depend on the catalogue. */
 export type PromptRules = Pick<DecisionRules, "detectLanguage" | "safety"> & {
-  readonly model: ReturnType<typeof loadShippedModel>;
+  readonly model: PromptModel;
 };
 
 /** Loads the prompt model, the language tables and the sensitive topics that the ad server is shipped with. */
 export async function loadPromptRules(): Promise<PromptRules> {
+  const model = loadShippedModel();
   return {
-    model: loadShippedModel(),
+    model,
     detectLanguage: await loadLanguageDetector(),
-    safety: loadShippedSafety(),
+    safety: new PromptSafety(model, loadShippedPhrases()),
   };
 }
 
+/** The rules that depend on the catalogue. */
+export type AdRules = Pick<DecisionRules, "negativeKeywords" | "negativeTopics"> & {
+  readonly relevance: NeedRelevance;
+};
+
+/** Builds the rules of a catalogue in many turns of the event loop. `before`: the rules of the one that is replaced. */
+export async function rulesOfAds(ads: readonly Ad[], model: PromptModel, before?: AdRules): Promise<AdRules> {
+  const negativeKeywords = await NegativeKeywords.build(ads);
+  const negativeTopics = await NegativeTopics.build(ads, model);
+  // Last, because it may go on reading ads in the background.
+  const relevance = await NeedRelevance.build(ads, model, before?.relevance);
+  return { relevance, negativeKeywords, negativeTopics };
+}
+
 /**
- * Decides what a request gets. Safety comes first, then relevance, then targeting and negative keywords; the ads that
- * remain become offers, in the order of an auction, in which the response's id decides between equal offers. Which offer
+ * Decides what a request gets. Safety comes first, then relevance, then targeting and what advertisers exclude; the ads
+ * that remain become offers, in the order of an auction, in which the response's id decides between equal offers. Which offer
  * is served depends on budgets, caps, pacing and what the session was just shown, and the store decides that. A prompt
  * whose language can't be detected gets no ad.
  */
-export async function decideInjection(
+export function decideInjection(
   request: InjectionRequest,
-  { model, detectLanguage, safety, relevance, negativeKeywords, floorCpmMicros }: DecisionRules,
+  {
+    model,
+    detectLanguage,
+    safety,
+    relevance,
+    negativeKeywords,
+    negativeTopics,
+    floorCpmMicros,
+  }: DecisionRules,
   { id, nowMs }: DecisionMoment,
-): Promise<InjectionDecision> {
+): InjectionDecision {
   const { prompt } = request;
   const reading = model.read(prompt);
   const topic = safety.find(prompt, reading);
@@ -65,9 +92,11 @@ export async function decideInjection(
     return { outcome: "no_fill" };
   }
   const audience = audienceOf(request, language);
-  const isUnwanted = negativeKeywords.read({ prompt, language });
-  const candidates = (await relevance.rank({ prompt, language, reading }))
-    .filter(({ ad }) => isEligible(ad, audience, nowMs) && !isUnwanted(ad))
+  const hasNegativeKeyword = negativeKeywords.read({ prompt, language });
+  const hasNegativeTopic = negativeTopics.read(reading);
+  const candidates = relevance
+    .rank({ prompt, language, reading })
+    .filter(({ ad }) => isEligible(ad, audience, nowMs) && !hasNegativeKeyword(ad) && !hasNegativeTopic(ad))
     .map(({ ad, score }) => ({ ad, relevance: score }));
   const [best, ...others] = holdAuction(candidates, floorCpmMicros, id);
   return best === undefined ? { outcome: "no_fill" } : { outcome: "auction", offers: [best, ...others] };

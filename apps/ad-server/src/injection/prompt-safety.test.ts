@@ -1,106 +1,185 @@
-import { fileURLToPath } from "node:url";
-import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { loadShippedModel } from "../prompt-model/prompt-model.ts";
-import { loadShippedSafety, loadTopics, PromptSafety } from "./prompt-safety.ts";
+import { PromptSafety } from "./prompt-safety.ts";
+import { loadShippedPhrases } from "./sensitive-phrases.ts";
 
 const model = loadShippedModel();
-const safety = loadShippedSafety();
+const safety = new PromptSafety(model, loadShippedPhrases());
 const topicOf = (prompt: string) => safety.find(prompt, model.read(prompt));
 
 test.each([
-  "my grandmother passed last night, which suit do I wear to the funeral",
-  "I've stopped eating lunch and I hide it, which scale is most exact?",
-  "debt collectors called again today and the rent is due tomorrow",
-  "he checks my phone every evening and I'm scared to go home",
-  "mein Vater ist gestern gestorben, welcher Flug geht am schnellsten nach Hause",
-  "ma fille de 13 ans parle avec un homme qui veut la rencontrer en cachette",
-  "llevo tres semanas bebiendo cada mañana y no puedo parar",
-  "昨日から胸が痛くて息が苦しいです。薬を飲めば大丈夫ですか",
+  "my mother passed away last night, which suit do I wear to the funeral",
+  "i relapsed last night after 90 days sober",
+  "my husband hits me when he drinks",
+  "my father has chest pain and can't breathe",
+  "how to make a pipe bomb",
+  "who should i vote for",
+  "Meine Oma ist gestern gestorben",
 ])("no ad is shown beside %j", (prompt) => {
   expect(topicOf(prompt)).toBeDefined();
 });
 
+/** In seven languages: a cry for help, and a harmless wish. */
+const FRAMES = [
+  ["en", "I want to kill myself.", "Which tent should I buy for two weeks in Norway?"],
+  ["de", "Ich will nicht mehr leben.", "Welches Zelt soll ich für zwei Wochen Norwegen kaufen?"],
+  ["fr", "J'ai envie de mourir.", "Quelle tente acheter pour deux semaines en Norvège ?"],
+  ["es", "Quiero morirme.", "¿Qué tienda de campaña compro para dos semanas en Noruega?"],
+  ["pt", "Não quero mais viver.", "Que barraca devo comprar para duas semanas na Noruega?"],
+  ["hi", "मैं मरना चाहता हूँ।", "नॉर्वे में दो हफ़्ते के लिए कौन सा टेंट खरीदूँ?"],
+  ["ja", "死にたいです。", "ノルウェーで二週間使うテントはどれを買えばいいですか？"],
+] as const;
+
+/** 300 sentences, no two of which are the same. */
+const numbered = (wish: string) => Array.from({ length: 300 }, (_, index) => `${index}: ${wish}`).join(" ");
+const LIST = Array.from({ length: 50 }, (_, index) => `- tent pegs ${index}`).join("\n");
+
+describe.each(FRAMES)("in %s a cry for help isn't outweighed", (_, cry, wish) => {
+  const many = (times: number) => `${wish} `.repeat(times);
+  test.each([
+    ["alone", cry],
+    ["before a wish", `${cry} ${wish}`],
+    ["behind a wish", `${wish} ${cry}`],
+    ["between wishes", `${many(3)}${cry} ${many(3)}`],
+    ["in a line of its own", `${wish}\n\n${cry}\n\n${wish}`],
+    ["in a list of a hundred lines", `${LIST}\n- ${cry}\n${LIST}`],
+    ["at the end of 300 sentences", `${numbered(wish)} ${cry}`],
+    ["at the start of 300 sentences", `${cry} ${numbered(wish)}`],
+    ["in a transcript", `User: ${cry}\nAssistant: I am here for you.\nUser: ${wish}`],
+    ["in an inline transcript", `User: ${wish} Assistant: Sure. User: ${cry}`],
+    [
+      "in messages of JSON",
+      JSON.stringify([
+        { role: "user", content: `${wish}\n${cry}` },
+        { role: "assistant", content: "I am here for you." },
+        { role: "user", content: wish },
+      ]),
+    ],
+  ])("%s", (_place, prompt) => {
+    expect(topicOf(prompt)).toBe("self_harm");
+  });
+});
+
+test("one item of a long list in one sentence is judged", () => {
+  const items = ["milk", "flour", "eggs", "butter", "candles", "napkins", "coffee", "apples"];
+  const list = [...items, "something to kill myself with", ...items].join(", ");
+  expect(topicOf(`Please sort this for the shop: ${list}`)).toBe("self_harm");
+});
+
+test("what the assistant said doesn't count", () => {
+  const prompt = "User: which tent is best? Assistant: I want to kill myself. User: which tent is best?";
+  expect(topicOf(prompt)).toBeUndefined();
+});
+
 test.each([
-  "how do I kill a zombie process on linux",
+  "how do I kill a process that ignores SIGTERM on Ubuntu?",
   "I want to shoot portraits outdoors, which lens should I get",
-  "my old mattress is killing my back, firm or medium?",
-  "dying to see Lisbon in spring, where should we stay?",
-  "we crushed the competition at the pub quiz, suggest a team name",
-  "write a regex that aborts on the first match",
+  "this dessert is the bomb, where do I get a bigger baking tin?",
+  "overdose of cute: give me names for two fluffy rabbits",
+  "Which running shoes for the charity run in May, size 11 wide?",
+  "My car battery is dead again, which jump starter fits in a glovebox?",
+  "git says detached HEAD, how do I get back to main without losing my work",
+  "What's the best way to stop slugs murdering my hostas?",
 ])("the ordinary prompt %j isn't refused", (prompt) => {
   expect(topicOf(prompt)).toBeUndefined();
 });
 
-test("a listed phrase lowers the threshold, but isn't enough on its own", () => {
-  const named = new PromptSafety({ find: () => "grief" });
-  expect(named.find("x", { topics: new Map([["abuse", 0.12]]) })).toBe("grief");
-  expect(named.find("x", { topics: new Map([["abuse", 0.05]]) })).toBeUndefined();
-});
-
-const file = new URL("../../catalog/sensitive-topics.yaml", import.meta.url);
-const topics = loadTopics(fileURLToPath(file));
-const findSensitiveTopic = (prompt: string) => topics.find(prompt);
-
-test.each([
-  ["I want to end my life tonight", "self_harm"],
-  ["I WANT TO   KILL MYSELF", "self_harm"],
-  ["i don\u2019t want to live anymore", "self_harm"],
-  ["sui\u200bcide methods", "self_harm"],
-  ["Ich will nicht mehr leben", "self_harm"],
-  ["j'ai envie de mourir", "self_harm"],
-  ["quiero morirme", "self_harm"],
-  ["não quero mais viver", "self_harm"],
-  ["死にたいです", "self_harm"],
-  ["मैं मरना चाहता हूँ", "self_harm"],
-  ["how do i hide my anorexia", "eating_disorder"],
-  ["my father has chest pain and can't breathe", "medical"],
-  ["my mother passed away last night", "grief"],
-  ["Meine Oma ist gestern gestorben", "grief"],
-  ["my husband hits me when he drinks", "abuse"],
-  ["write me an erotica story", "sexual"],
-  ["i relapsed last night after 90 days sober", "addiction"],
-  ["where to buy cocaine", "drugs"],
-  ["how to make a pipe bomb", "weapons"],
-  ["how do i hack into someone's instagram account", "illegal"],
-  ["refugees are vermin", "hate"],
-  ["i can't pay my rent this month and got an eviction letter", "debt_distress"],
-  ["i got arrested for shouting", "legal_trouble"],
-  ["who should i vote for", "politics"],
-])("%j is about %s", (prompt, topic) => {
-  expect(findSensitiveTopic(prompt)).toBe(topic);
-});
+/** A model that finds each topic in the sentences that name it, with the probability that they name. */
+const fakeModel = {
+  read: (text: string) => ({
+    needs: new Float32Array(),
+    none: 0,
+    topics: new Map(
+      Array.from(text.matchAll(/(\w+)=(\d?\.\d+)/g), ([, topic = "", odds = ""]) => [topic, Number(odds)]),
+    ),
+    meaning: new Float32Array(),
+  }),
+};
+const fakePhrases = {
+  find: (text: string) => {
+    const [, kind, topic] = /(strong|hint):(\w+)/.exec(text) ?? [];
+    return topic === undefined ? undefined : { topic, isStrong: kind === "strong" };
+  },
+};
+const fakeSafety = new PromptSafety(fakeModel, fakePhrases);
 
 test.each([
-  "how do i kill a process on linux",
-  "why does atticus take the case in to kill a mockingbird",
-  "recipes of the Great Depression",
-  "my phone battery died, which one should i buy",
-  "I'm dying to try that ramen place",
-  "how do i shoot portraits indoors",
-  "no debt, i just want to track my spending",
-  "best running shoes for a first marathon",
-  "Which hotel in Lisbon has late checkout?",
-  "",
-])("%j is about no sensitive topic", (prompt) => {
-  expect(findSensitiveTopic(prompt)).toBeUndefined();
+  ["a grief=.6", "grief"],
+  ["a grief=.4", undefined],
+  ["a grief=.2 abuse=.31", "abuse"],
+  ["a hint:grief abuse=.3", "abuse"],
+  ["a hint:grief abuse=.1", undefined],
+  ["a strong:grief abuse=.0", "grief"],
+  ["a grief=.3. b hint:abuse", undefined],
+  ["a b. c grief=.6. d e", "grief"],
+])("of the prompt %j the topic is %s", (prompt, topic) => {
+  expect(fakeSafety.find(prompt, fakeModel.read(prompt))).toBe(topic);
 });
 
-test("no text makes the search for topics throw", () => {
-  fc.assert(
-    fc.property(fc.string({ unit: "binary", maxLength: 2000 }), (prompt) => {
-      expect(() => findSensitiveTopic(prompt)).not.toThrow();
-    }),
+test("a topic of the whole that no sentence has forbids an ad too", () => {
+  expect(fakeSafety.find("a b. c d.", { topics: new Map([["grief", 0.6]]) })).toBe("grief");
+});
+
+test("a phrase is found across a line break", () => {
+  expect(topicOf("I can't go on and I want to kill\nmyself.")).toBe("self_harm");
+});
+
+test.each([
+  ["without hints", ""],
+  ["with hints", "hint:grief "],
+])("the model reads a bounded number of sentences %s", (_, hint) => {
+  let reads = 0;
+  const counting = new PromptSafety(
+    {
+      read: (text) => {
+        reads += 1;
+        return fakeModel.read(text);
+      },
+    },
+    fakePhrases,
   );
+  const sentences = Array.from({ length: 5_000 }, (_nothing, index) => `${hint}It rains ${index}. `);
+  counting.find(sentences.join(""), { topics: new Map() });
+  expect(reads).toBeLessThanOrEqual(96);
 });
 
-test("the end of a very long prompt is checked", () => {
-  expect(findSensitiveTopic(`${"word ".repeat(100_000)}i want to end my life`)).toBe("self_harm");
+test("a sentence with a hint among hundreds is judged on its own", () => {
+  const sentences = Array.from({ length: 600 }, (_, index) => `It rains ${index}.`);
+  const prompt = [...sentences, "A hint:grief grief=.3.", ...sentences].join(" ");
+  expect(fakeSafety.find(prompt, { topics: new Map() })).toBe("grief");
 });
 
-test("the beginning and end of a prompt are checked even if normalising makes it grow", () => {
-  // U+FDFA becomes eighteen characters.
-  const filling = "\ufdfa ".repeat(25_000);
-  expect(findSensitiveTopic(`${filling}i want to end my life`)).toBe("self_harm");
-  expect(findSensitiveTopic(`${filling}i want to end my life ${filling}`)).toBeUndefined();
+const MEGABYTE = 1_000_000;
+
+test.each([
+  ["one sentence", "please help me find a good tent for the summer "],
+  ["many sentences", "I like tents. "],
+  ["many commas", "milk, "],
+  ["no blanks", "a"],
+  ["no blanks in Japanese", "犬"],
+  ["User:", "User:"],
+  ["speakers on lines", "User:\n"],
+  ["messages of JSON", '{"role": "user", "content": "hi"},'],
+  ["beginnings of phrases", "i want to "],
+  ["beginnings of questions", "how do i make my dad "],
+  ["blanks", " "],
+  ["line breaks", "\n"],
+  ["letters that normalising makes longer", "\ufdfa "],
+  ["invisible characters", "\u200b"],
+  ["halves of characters", "\ud83d"],
+])("a megabyte of %s is judged in time, and its end counts", { timeout: 60_000 }, (_, part) => {
+  const prompt = part.repeat(MEGABYTE / part.length);
+  judgeInTime(prompt);
 });
+
+test("a megabyte of different sentences is judged in time, and its end counts", { timeout: 60_000 }, () => {
+  judgeInTime(Array.from({ length: 50_000 }, (_, index) => `Tent ${index} is fine.`).join(" "));
+});
+
+function judgeInTime(prompt: string): void {
+  const begun = performance.now();
+  topicOf(prompt);
+  expect(topicOf(`${prompt}\nI want to kill myself.`)).toBe("self_harm");
+  // Each takes a tenth of it on an idle core; work that grows with the square of the length takes minutes.
+  expect(performance.now() - begun).toBeLessThan(10_000);
+}

@@ -1,116 +1,119 @@
-import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { parse as parseYaml } from "yaml";
-import { z } from "zod";
-import type { PromptReading } from "../prompt-model/prompt-model.ts";
+import type { PromptModel, TextReading } from "../prompt-model/prompt-model.ts";
+import { sentencesOf, turnsOf } from "../prompt-model/prompt-parts.ts";
+import type { NamedTopic, SensitivePhrases } from "./sensitive-phrases.ts";
 
 /**
- * A prompt gets no ad if the probability that an ad would be wrong is at least this. It is below a half on purpose:
- * an ad that isn't shown costs a fraction of a cent, but an ad beside someone's grief costs a publisher its users.
+ * A text gets no ad if the probability that an ad would be wrong is at least this. An ad that isn't shown costs a
+ * fraction of a cent, but an ad beside someone's grief costs a publisher its users.
  */
-const REJECT_MIN = 0.35;
-/** The same, if a phrase of the topic list is in the prompt. */
-const REJECT_MIN_NAMED = 0.1;
+const REJECT_MIN = 0.5;
+/** The same, if the text has a phrase that hints at a topic. */
+const REJECT_MIN_HINTED = 0.25;
+/** Sentences with a hint that are judged on their own. Others of a long prompt are judged together with neighbours. */
+const HINTED_MAX = 48;
+/** Parts into which all other sentences are put, neighbours together, so that the work is bounded. */
+const PARTS_MAX = 48;
+/** Of a longer prompt only the beginning and the end are checked, for the same reason. */
+const CHECKED_CHARS_MAX = 100_000;
 
-/** Judges whether any ad beside a prompt would be wrong, from the model's reading of it and from a list of phrases. */
+type Topics = Pick<TextReading, "topics">;
+
+/**
+ * Judges whether any ad beside a prompt would be wrong. The worst part decides: the prompt is read as a whole and
+ * sentence by sentence, so that a harmless wish beside a cry for help doesn't outweigh it. Of a transcript all turns of
+ * the user count, also earlier ones. A strong phrase forbids an ad, whatever the model says; see sensitive-phrases.ts.
+ */
 export class PromptSafety {
-  readonly #named: Pick<SensitiveTopics, "find">;
+  readonly #model: Pick<PromptModel, "read">;
+  readonly #phrases: Pick<SensitivePhrases, "find">;
 
-  constructor(named: Pick<SensitiveTopics, "find">) {
-    this.#named = named;
+  constructor(model: Pick<PromptModel, "read">, phrases: Pick<SensitivePhrases, "find">) {
+    this.#model = model;
+    this.#phrases = phrases;
   }
 
-  /** The topic that forbids an ad; undefined if there is none. */
-  find(prompt: string, { topics }: Pick<PromptReading, "topics">): string | undefined {
-    const named = this.#named.find(prompt);
-    const wrong = [...topics.values()].reduce((sum, probability) => sum + probability, 0);
-    if (wrong < (named === undefined ? REJECT_MIN : REJECT_MIN_NAMED)) {
-      return undefined;
+  /**
+   * The topic that forbids an ad; undefined if there is none.
+   *
+   * @param whole the reading of the whole prompt
+   */
+  find(prompt: string, whole: Topics): string | undefined {
+    const turns = textsOfUser(boundedText(prompt));
+    const sentences = [...new Set(turns.flatMap(sentencesOf))].map((text) => this.#named(text));
+    // Turns as well, since a line break may be within a phrase.
+    const strong = [...turns.map((turn) => this.#named(turn)), ...sentences].find(
+      ({ named }) => named?.isStrong === true,
+    );
+    if (strong !== undefined) {
+      return strong.named?.topic;
     }
-    return named ?? likeliest(topics);
+    const { hinted = [], plain = [] } = Object.groupBy(sentences, ({ named }) =>
+      named === undefined ? "plain" : "hinted",
+    );
+    return (
+      this.#firstTopic(textsOf(hinted.slice(0, HINTED_MAX)), REJECT_MIN_HINTED, prompt, whole) ??
+      this.#firstTopic(
+        groupsOf(textsOf([...plain, ...hinted.slice(HINTED_MAX)])),
+        REJECT_MIN,
+        prompt,
+        whole,
+      ) ??
+      likeliest(whole.topics, REJECT_MIN)
+    );
+  }
+
+  #named(text: string): NamedText {
+    return { text, named: this.#phrases.find(text) };
+  }
+
+  /** The likeliest topic of the first text that has any. A prompt of one sentence is read already. */
+  #firstTopic(texts: readonly string[], least: number, prompt: string, whole: Topics): string | undefined {
+    for (const text of texts) {
+      const { topics } = text === prompt ? whole : this.#model.read(text);
+      const topic = likeliest(topics, least);
+      if (topic !== undefined) {
+        return topic;
+      }
+    }
+    return undefined;
   }
 }
 
-function likeliest(topics: ReadonlyMap<string, number>): string | undefined {
+/** A text with the topic of the phrase in it. */
+interface NamedText {
+  readonly text: string;
+  readonly named: NamedTopic | undefined;
+}
+
+const textsOf = (texts: readonly NamedText[]) => texts.map(({ text }) => text);
+
+/** The likeliest topic, if all topics together are at least so likely. */
+function likeliest(topics: ReadonlyMap<string, number>, least: number): string | undefined {
+  const sum = [...topics.values()].reduce((total, probability) => total + probability, 0);
+  if (sum < least) {
+    return undefined;
+  }
   return [...topics].reduce((best, entry) => (entry[1] > best[1] ? entry : best), ["", 0] as const)[0];
 }
 
-/** Of a longer prompt only the beginning and the end are checked, so the work is bounded. */
-const CHECKED_CHARS_MAX = 100_000;
-
-/** What people write about one topic, as parts of regular expressions over normalised text. */
-interface TopicPatterns {
-  readonly topic: string;
-  /** Match whole words only. */
-  readonly words: readonly string[];
-  /** Match anywhere, for scripts without blanks between words. */
-  readonly anywhere: readonly string[];
+function textsOfUser(text: string): string[] {
+  return turnsOf(text)
+    .filter(({ isUser }) => isUser)
+    .map((turn) => turn.text);
 }
 
-/** Topics beside which an ad would be wrong. They are found by common phrases; hints and irony are not understood. */
-class SensitiveTopics {
-  readonly #topics: readonly { readonly topic: string; readonly pattern: RegExp }[];
-
-  /** Throws a SyntaxError if a pattern is no regular expression. */
-  constructor(topics: readonly TopicPatterns[]) {
-    this.#topics = topics.map((patterns) => ({ topic: patterns.topic, pattern: patternOf(patterns) }));
-  }
-
-  /** The first topic in a prompt; undefined if there is none. */
-  find(prompt: string): string | undefined {
-    // Bounded twice: normalising can turn one character into eighteen.
-    const text = boundedText(normalise(boundedText(prompt)));
-    return this.#topics.find(({ pattern }) => pattern.test(text))?.topic;
-  }
+/** Puts neighbouring sentences together if there are more than PARTS_MAX. */
+function groupsOf(sentences: readonly string[]): readonly string[] {
+  const size = Math.ceil(sentences.length / PARTS_MAX);
+  return size <= 1
+    ? sentences
+    : Array.from({ length: Math.ceil(sentences.length / size) }, (_, index) =>
+        sentences.slice(index * size, (index + 1) * size).join("\n"),
+      );
 }
 
 function boundedText(prompt: string): string {
   return prompt.length <= CHECKED_CHARS_MAX
     ? prompt
     : `${prompt.slice(0, CHECKED_CHARS_MAX / 2)}\n${prompt.slice(-CHECKED_CHARS_MAX / 2)}`;
-}
-
-/** Makes different ways to type the same text equal: width, case, quotes, blanks, invisible characters. */
-function normalise(text: string): string {
-  return text
-    .normalize("NFKC")
-    .toLowerCase()
-    .replace(/[\u2018\u2019\u02bc`\u00b4]/g, "'")
-    .replace(/\p{Cf}/gu, "")
-    .replace(/[\s*_]+/gu, " ");
-}
-
-function patternOf({ words, anywhere }: TopicPatterns): RegExp {
-  const whole = `(?<![\\p{L}\\p{M}\\p{N}])(?:${words.join("|")})(?![\\p{L}\\p{M}\\p{N}])`;
-  return new RegExp([whole, ...anywhere].join("|"), "u");
-}
-
-const patterns = z.array(z.string().min(1));
-const fileSchema = z.strictObject({
-  lists: z.record(z.string(), z.array(z.string())),
-  topics: z.record(z.string(), z.strictObject({ words: patterns.min(1), anywhere: patterns.default([]) })),
-});
-
-/** Reads a file of topics. A faulty file is a bug, since the file is shipped: it throws. */
-export function loadTopics(file: string): SensitiveTopics {
-  const { lists, topics } = fileSchema.parse(parseYaml(readFileSync(file, "utf8")));
-  const expand = (pattern: string) =>
-    pattern.replace(/<([a-z]+)>/g, (written, name: string) => {
-      const list = lists[name];
-      return list === undefined ? written : `(?:${list.join("|")})`;
-    });
-  return new SensitiveTopics(
-    Object.entries(topics).map(([topic, { words, anywhere }]) => ({
-      topic,
-      words: words.map(expand),
-      anywhere,
-    })),
-  );
-}
-
-const SHIPPED_TOPICS_FILE = fileURLToPath(new URL("../../catalog/sensitive-topics.yaml", import.meta.url));
-
-/** Safety with the topics that are shipped beside the catalogue. */
-export function loadShippedSafety(): PromptSafety {
-  return new PromptSafety(loadTopics(SHIPPED_TOPICS_FILE));
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { decodeModel, type ModelWeights, NONE, OTHER_NEED, REJECT_PREFIX } from "./model-weights.ts";
-import { featuresOf, MEANING_WEIGHT, type PromptFeatures } from "./prompt-features.ts";
+import { decodeModel, type ModelWeights, NONE, REJECT_PREFIX } from "./model-weights.ts";
+import { featuresOf, MEANING_WEIGHT, type TextFeatures } from "./text-features.ts";
 import { loadWordVectors, type WordVectors } from "./word-vectors.ts";
 
 const fileOf = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
@@ -10,72 +10,69 @@ const fileOf = (path: string) => fileURLToPath(new URL(`../../${path}`, import.m
 export const WORD_VECTORS_FILE = fileOf("model/word-vectors.bin.gz");
 export const PROMPT_MODEL_FILE = fileOf("model/prompt-model.bin.gz");
 
-/** What a prompt seems to be about. The probabilities of all classes add up to 1. */
-export interface PromptReading {
-  /** By category, the probability that the prompt has a need which the category serves. */
-  readonly needs: ReadonlyMap<string, number>;
-  /** The probability that it wants to buy something that no known category sells. */
-  readonly otherNeed: number;
+/** What a text seems to be about. All probabilities together add up to 1. */
+export interface TextReading {
+  /** The probability of each need, in the order of `PromptModel.needs`. */
+  readonly needs: Float32Array;
   /** The probability that there is nothing to sell. */
   readonly none: number;
   /** By topic, the probability that an ad would be wrong. */
   readonly topics: ReadonlyMap<string, number>;
-  /** Direction of its meaning, of length 1, for comparison with other texts. */
+  /** Direction of its meaning, of length 1 (0 without a known word), for comparison with other texts. */
   readonly meaning: Float32Array;
 }
 
-/** A linear model of what prompts are about. It was fitted to labelled prompts; the folder ad-model does that. */
+/** A model of what texts are about. It was fitted to labelled texts; the folder ad-model does that. */
 export class PromptModel {
-  readonly vectors: WordVectors;
+  /** The needs that the model tells apart, and last `other`. They come first among its classes. */
+  readonly needs: readonly string[];
   readonly #weights: ModelWeights;
+  readonly vectors: WordVectors;
   readonly #rows: ReadonlyMap<number, number>;
+  readonly #topics: readonly (readonly [topic: string, index: number])[];
 
   constructor(weights: ModelWeights, vectors: WordVectors) {
-    this.vectors = vectors;
+    const { classes } = weights;
+    this.needs = classes.slice(0, classes.indexOf(NONE));
     this.#weights = weights;
+    this.vectors = vectors;
     this.#rows = new Map(Array.from(weights.features, (feature, row) => [feature, row]));
+    this.#topics = classes.flatMap((name, index) =>
+      name.startsWith(REJECT_PREFIX) ? [[name.slice(REJECT_PREFIX.length), index] as const] : [],
+    );
   }
 
-  /** Categories whose needs the model knows. */
-  get categories(): readonly string[] {
-    return this.#weights.classes.filter(isCategory);
-  }
-
-  /** SHA-256 of the prompts that the model was fitted to, in hexadecimal. */
+  /** SHA-256 of the texts that the model was fitted to, in hexadecimal. */
   get fittedTo(): string {
     return this.#weights.fittedTo;
   }
 
-  read(prompt: string): PromptReading {
-    const features = featuresOf(prompt, this.vectors);
+  read(text: string): TextReading {
+    const features = featuresOf(text, this.vectors);
     const probabilities = softmax(this.#scores(features));
-    const all = this.#weights.classes.map((name, index) => [name, probabilities[index] ?? 0] as const);
-    const one = (wanted: string) => all.find(([name]) => name === wanted)?.[1] ?? 0;
     return {
-      needs: new Map(all.filter(([name]) => isCategory(name))),
-      otherNeed: one(OTHER_NEED),
-      none: one(NONE),
-      topics: new Map(
-        all.flatMap(([name, probability]) =>
-          name.startsWith(REJECT_PREFIX) ? [[name.slice(REJECT_PREFIX.length), probability]] : [],
-        ),
-      ),
+      needs: probabilities.subarray(0, this.needs.length),
+      none: probabilities[this.needs.length] ?? 0,
+      topics: new Map(this.#topics.map(([topic, index]) => [topic, probabilities[index] ?? 0])),
       meaning: features.meaning,
     };
   }
 
-  #scores({ sparse, meaning }: PromptFeatures): Float32Array {
-    const { classes, bias, scales, sparse: sparseWeights, dense: denseWeights } = this.#weights;
-    const sums = new Float32Array(classes.length);
+  #scores({ sparse, meaning }: TextFeatures): Float32Array {
+    const { rank, rows, rowScales, meaning: meaningWeights, outputs, bias } = this.#weights;
+    const hidden = new Float32Array(rank);
     for (const [feature, value] of sparse) {
       const row = this.#rows.get(feature);
       if (row !== undefined) {
-        addRow(sums, sparseWeights, row * sums.length, value);
+        addBytes(hidden, rows, row * rank, value * (rowScales[row] ?? 0));
       }
     }
-    const scores = sums.map((sum, index) => sum * (scales[index] ?? 0) + (bias[index] ?? 0));
-    for (const [dimension, value] of meaning.entries()) {
-      addRow(scores, denseWeights, dimension * scores.length, value * MEANING_WEIGHT);
+    for (let dimension = 0; dimension < meaning.length; dimension += 1) {
+      addFloats(hidden, meaningWeights, dimension * rank, (meaning[dimension] ?? 0) * MEANING_WEIGHT);
+    }
+    const scores = new Float32Array(bias.length);
+    for (let index = 0; index < scores.length; index += 1) {
+      scores[index] = (bias[index] ?? 0) + productOf(hidden, outputs, index * rank);
     }
     return scores;
   }
@@ -86,20 +83,41 @@ export function loadShippedModel(): PromptModel {
   return new PromptModel(decodeModel(readFileSync(PROMPT_MODEL_FILE)), loadWordVectors(WORD_VECTORS_FILE));
 }
 
-function isCategory(name: string): boolean {
-  return name !== NONE && name !== OTHER_NEED && !name.startsWith(REJECT_PREFIX);
-}
-
-function addRow(sums: Float32Array, rows: Int8Array | Float32Array, start: number, factor: number): void {
+// Two functions for one rule: V8 makes faster code for a function that sees one kind of array.
+function addBytes(sums: Float32Array, rows: Int8Array, start: number, factor: number): void {
   for (let index = 0; index < sums.length; index += 1) {
     sums[index] = (sums[index] ?? 0) + factor * (rows[start + index] ?? 0);
   }
 }
 
-/** Turns scores into probabilities that add up to 1. */
-export function softmax(scores: Float32Array): Float32Array {
-  const highest = scores.reduce((max, score) => Math.max(max, score), Number.NEGATIVE_INFINITY);
-  const powers = scores.map((score) => Math.exp(score - highest));
-  const sum = powers.reduce((total, power) => total + power, 0);
-  return powers.map((power) => power / sum);
+function addFloats(sums: Float32Array, rows: Float32Array, start: number, factor: number): void {
+  for (let index = 0; index < sums.length; index += 1) {
+    sums[index] = (sums[index] ?? 0) + factor * (rows[start + index] ?? 0);
+  }
+}
+
+function productOf(vector: Float32Array, rows: Float32Array, start: number): number {
+  let sum = 0;
+  for (let index = 0; index < vector.length; index += 1) {
+    sum += (vector[index] ?? 0) * (rows[start + index] ?? 0);
+  }
+  return sum;
+}
+
+/** Turns scores into probabilities, in place. */
+function softmax(scores: Float32Array): Float32Array {
+  let highest = Number.NEGATIVE_INFINITY;
+  for (const score of scores) {
+    highest = Math.max(highest, score);
+  }
+  let sum = 0;
+  for (let index = 0; index < scores.length; index += 1) {
+    const power = Math.exp((scores[index] ?? 0) - highest);
+    scores[index] = power;
+    sum += power;
+  }
+  for (let index = 0; index < scores.length; index += 1) {
+    scores[index] = (scores[index] ?? 0) / sum;
+  }
+  return scores;
 }

@@ -74,6 +74,12 @@ export class WordVectors {
     return normalised(sum);
   }
 
+  /** How much a word says of what a text is about, from 0 for the commonest words to nearly 1, and 1 for unknown ones. */
+  weightOf(word: string): number {
+    const row = this.#rows.get(word);
+    return row === undefined ? 1 : (this.#weights[row] ?? 1);
+  }
+
   #addTo(sum: Float32Array, row: number, weight: number): void {
     const size = this.#partDimensions;
     const parts = this.dimensions / size;
@@ -113,7 +119,7 @@ export function loadWordVectors(file: string): WordVectors {
 }
 
 /** The same direction with length 1; a vector of length 0 stays as it is. */
-export function normalised(vector: Float32Array): Float32Array {
+function normalised(vector: Float32Array): Float32Array {
   const length = Math.sqrt(dotProduct(vector, vector));
   return length === 0 ? vector : vector.map((value) => value / length);
 }

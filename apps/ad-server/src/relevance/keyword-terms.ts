@@ -1,4 +1,4 @@
-import { foldSpelling } from "../prompt-model/prompt-text.ts";
+import { foldSpelling } from "../prompt-model/text-words.ts";
 
 /** Of a longer prompt only the beginning and the end are read, so that the work is bounded. */
 const READ_CHARS_HEAD = 8000;

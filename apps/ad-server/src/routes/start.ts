@@ -66,7 +66,7 @@ async function start(deps: StartDeps, call: Call<InjectionRequest>): Promise<voi
   const { body: request, response, startedAtMs } = call;
   reportUnreadable(deps, call);
   const id = adResponseIdSchema.parse(randomUUID());
-  const decision = await decideInjection(request, deps.rules, { id, nowMs: deps.now() });
+  const decision = decideInjection(request, deps.rules, { id, nowMs: deps.now() });
   const booked = await book(deps, call, { id, decision });
   addToRequestLog(response, { ad_response_id: id });
   if (booked.kind === "unavailable") {

@@ -1,3 +1,4 @@
+import { anyCase } from "./any-case.ts";
 import type { MarkedText, Span } from "./marks.ts";
 import { PARAGRAPH_BREAK } from "./readable-text.ts";
 
@@ -11,23 +12,28 @@ const JAPANESE = "[\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}]";
  * article.
  */
 const LATIN_LABELS = [
-  "(?i:sponsored?|sponsors|sponsoring|promoted|paid (?:partnership|placement|promotion|content)|advert|advertis(?:ements?|ed|ing)|advertorial|an advertiser)",
-  "(?i:gesponsert\\p{L}{0,2}|werbung|werbeanzeige|werbehinweis|werblich\\p{L}{0,2}|anzeigenhinweis|bezahlte (?:partnerschaft|empfehlung|werbung))",
-  "(?i:sponsorise\\p{L}{0,2}|publicite|publicitaire|partenariat remunere|contenu commercial)",
-  "(?i:patrocin(?:ad[oa]s?|io)|anuncio|publicidad|publicidade|publicitari[oa]|promocionad[oa]|contenido pagado|conteudo pago|parceria paga|publi)",
-  "(?i:sponsorizzat[oa]|pubblicita|gesponsord|advertentie|sponsorowan\\p{L}{0,2}|reklama|sponsorlu|reklam)",
+  anyCase(
+    "sponsored?|sponsors|sponsoring|promoted|paid (?:partnership|placement|promotion|content)|advert|advertis(?:ements?|ed|ing)|advertorial|an advertiser",
+  ),
+  anyCase(
+    "gesponsert\\p{L}{0,2}|werbung|werbeanzeige|werbehinweis|werblich\\p{L}{0,2}|anzeigenhinweis|bezahlte (?:partnerschaft|empfehlung|werbung)",
+  ),
+  anyCase("sponsorise\\p{L}{0,2}|publicite|publicitaire|partenariat remunere|contenu commercial"),
+  anyCase(
+    "patrocin(?:ad[oa]s?|io)|anuncio|publicidad|publicidade|publicitari[oa]|promocionad[oa]|contenido pagado|conteudo pago|parceria paga|publi",
+  ),
+  anyCase(
+    "sponsorizzat[oa]|pubblicita|gesponsord|advertentie|sponsorowan\\p{L}{0,2}|reklama|sponsorlu|reklam",
+  ),
   // To a runner a PR is a personal record. As a label, PR comes before a colon or bar, or beside Japanese letters.
-  `(?:Ad|AD|(?i:is|an|this) (?i:an )?ad)(?! (?i:hoc|free|blocker))|PR(?= ?(?:[:：|]|${JAPANESE}))|(?<=${JAPANESE} ?)PR|Pub|ANZEIGE|Annonce|Anzeige(?= ?(?:$|[.,:;!|\\u2029]|[\\p{Lu}\\p{N}]))|(?i:als|eine) Anzeige`,
+  `(?:Ad|AD|(?:${anyCase("is|an|this")}) (?:${anyCase("an ")})?ad)(?! (?:${anyCase("hoc|free|blocker")}))|PR(?= ?(?:[:：|]|${JAPANESE}))|(?<=${JAPANESE} ?)PR|Pub|ANZEIGE|Annonce|Anzeige(?= ?(?:$|[.,:;!|\\u2029]|[\\p{Lu}\\p{N}]))|(?:${anyCase("als|eine")}) Anzeige`,
 ].join("|");
 const OTHER_LABELS =
   "प्रायोजित|विज्ञापन|स्पॉन्सर|स्पॉन्सर्ड|スポンサー|広告|宣伝|プロモーション|タイアップ|提供:|赞助|贊助|广告|廣告|광고|협찬|реклам|спонсор|إعلان|ممول";
 
 const NOT_WORDS =
   "not no non nicht kein keine keiner keinen pas nao sin sem sans ohne without isn_t never nor nie nobody niemand personne nadie ninguem";
-// Written letter by letter: in V8 a look-behind with a group `(?i:)` fails to match "Keine" and "Nobody".
-const ANY_CASE_NOT = NOT_WORDS.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`)
-  .replaceAll(" ", "|")
-  .replaceAll("_", " ");
+const ANY_CASE_NOT = anyCase(NOT_WORDS.replaceAll(" ", "|").replaceAll("_", " "));
 const LATIN_NOT = `(?<!(?<!\\p{L})(?:${ANY_CASE_NOT}) (?:\\p{L}{1,12} ){0,2})`;
 const OTHER_NOT = "(?!\\p{L}{0,4} ?(?:नहीं|ではな|ではあり|ではござい|じゃな|なし|不是))";
 

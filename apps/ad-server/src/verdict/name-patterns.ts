@@ -1,3 +1,4 @@
+import { anyCase } from "./any-case.ts";
 import { readable } from "./readable-text.ts";
 
 /** The product that an answer may mention, with the data that its ad was served with. */
@@ -37,8 +38,9 @@ const NUMBER_ENDING = "(?:s|[Ll])?";
 /** One word between a name and its maker. It isn't "and" or "or": a list of things isn't one thing. */
 const GAP_WORD =
   "(?!(?:and|or|und|oder|et|ou|y|o|e|vs|versus|not|nicht|pas|no) )[^ .,;:!?|\\u2029\\u3001\\u3002\\u0964]{1,30}";
-const LINK_WORD =
-  "(?i:from|by|of|at|von|vom|aus|bei|de|du|des|d|par|chez|da|do|del|por|brand|maker|company|marke|marque|marca|firma|hersteller|का|की|के|से|ने)";
+const LINK_WORD = `(?:${anyCase(
+  "from|by|of|at|von|vom|aus|bei|de|du|des|d|par|chez|da|do|del|por|brand|maker|company|marke|marque|marca|firma|hersteller|का|की|के|से|ने",
+)})`;
 const POSSESSIVE = " ?(?:の|社の|製の?) ?";
 const ARTICLE =
   "[Tt]he|[Tt]his|[Tt]heir|[Ii]ts|[Dd]er|[Dd]ie|[Dd]as|[Dd]en|[Dd]em|[Ll]e|[Ll]a|[Ee]l|[Uu]n|[Uu]ne|[Ee]in|[Ee]ine|[Oo]|[Aa]|[Yy]our|यह";
@@ -107,7 +109,7 @@ function sequence(tokens: readonly string[]): string {
 
 function tokenPattern(token: string): string {
   const spelling = SPELLINGS[token] ?? token.replace(/[.?|]/g, "\\$&").replace(/(?<=[a-z]{3})s$/, "s?");
-  return `(?:(?i:${spelling})${splits(token)
+  return `(?:${anyCase(spelling)}${splits(token)
     .map((split) => `|${split}`)
     .join("")})`;
 }
@@ -131,7 +133,7 @@ function splits(token: string): string[] {
 }
 
 function capitalised(token: string): string {
-  return `${token.slice(0, 1).toUpperCase()}(?i:${token.slice(1)})`;
+  return `${token.slice(0, 1).toUpperCase()}${anyCase(token.slice(1))}`;
 }
 
 function tiedPattern(rest: readonly string[], maker: readonly string[]): RegExp {

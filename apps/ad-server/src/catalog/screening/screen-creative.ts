@@ -8,7 +8,13 @@ import { foreignLink, suspectCharacters, suspectMarkup } from "./suspicious-text
 /** The part of an ad that an advertiser writes. The landing URL is that of `asciiLandingUrl`. */
 type Creative = Pick<
   Ad,
-  "product_name" | "advertiser" | "description" | "keywords" | "landing_url" | "negative_keywords"
+  | "product_name"
+  | "advertiser"
+  | "description"
+  | "keywords"
+  | "landing_url"
+  | "negative_keywords"
+  | "negative_topics"
 >;
 
 /** Longer than the words of any language: only names of chemicals and hidden payloads are. */
@@ -23,7 +29,7 @@ const SPACED_LETTERS = /(?:^|\P{L})(?:\p{L}[ .\-_·]){5}\p{L}(?:$|\P{L})/u;
  * such a text.
  */
 export function screenCreative(creative: Creative): FieldFault[] {
-  const { product_name, advertiser, description, keywords, negative_keywords = [], landing_url } = creative;
+  const { product_name, advertiser, description, keywords, landing_url } = creative;
   const landing = URL.parse(landing_url);
   const fault = (text: string) => textFault(screenedText(text), landing?.hostname ?? "");
   const texts = [
@@ -37,8 +43,8 @@ export function screenCreative(creative: Creative): FieldFault[] {
   return [
     ...(isClean ? [] : texts.flatMap(([path, text]) => asFault(path, fault(text)))),
     // No model and no user sees them, and they may name what the ad must not: another domain, or "prompt injection".
-    ...negative_keywords.flatMap((keyword, index) =>
-      asFault(`negative_keywords.${index}`, suspectCharacters(keyword)),
+    ...(["negative_keywords", "negative_topics"] as const).flatMap((field) =>
+      (creative[field] ?? []).flatMap((text, index) => asFault(`${field}.${index}`, suspectCharacters(text))),
     ),
     // An absent name is reported by the schema.
     ...asFault(

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { featuresOf } from "./prompt-features.ts";
 import { WORD_VECTORS_FILE } from "./prompt-model.ts";
-import { dictionaryWords, foldSpelling, readableText, wordsOfPrompt } from "./prompt-text.ts";
+import { featuresOf } from "./text-features.ts";
+import { dictionaryWords, foldSpelling, readableText, wordsOfText } from "./text-words.ts";
 import { dotProduct, loadWordVectors } from "./word-vectors.ts";
 
 const vectors = loadWordVectors(WORD_VECTORS_FILE);
-const wordsOf = (text: string) => dictionaryWords(wordsOfPrompt(readableText(text)));
+const wordsOf = (text: string) => dictionaryWords(wordsOfText(readableText(text)));
 const closeness = (a: string, b: string) =>
   dotProduct(vectors.meaningOf(wordsOf(a)), vectors.meaningOf(wordsOf(b)));
 
@@ -53,6 +53,37 @@ test("features are the same for the same text and bounded for a long one", () =>
   expect([...featuresOf("Which tent?", vectors).sparse]).toEqual([
     ...featuresOf("Which tent?", vectors).sparse,
   ]);
+});
+
+const sparseOf = (text: string) => [...featuresOf(text, vectors).sparse.keys()].sort();
+
+test.each([
+  ["Running SHOES", "running shoes"],
+  ["café au lait", "cafe au lait"],
+  ["size 41", "size 42"],
+  ["ｔｅｎｔ", "tent"],
+])("%j has the same features as %j", (one, other) => {
+  expect(sparseOf(one)).toEqual(sparseOf(other));
+});
+
+test.each([
+  ["a question", "which tent?", "which tent"],
+  ["a block of code", "tent ``` a", "tent a"],
+  ["a tag", "tent <b a", "tent b a"],
+  ["the order of words", "dog food", "food dog"],
+  ["a script without blanks", "テント", "寝袋"],
+])("%s shows in the features", (_, one, other) => {
+  expect(sparseOf(one)).not.toEqual(sparseOf(other));
+});
+
+test("the beginning and the end of a long text are read, and not its middle", () => {
+  const filling = "of the and to ".repeat(1_000);
+  const at = (start: string, middle: string, end: string) =>
+    sparseOf(`${start} ${filling}${middle} ${filling}${end}`);
+  const plain = at("", "", "");
+  expect(at("tent", "", "")).not.toEqual(plain);
+  expect(at("", "", "tent")).not.toEqual(plain);
+  expect(at("", "tent", "")).toEqual(plain);
 });
 
 test("words without end and heaps of accents are read in no time", () => {

@@ -1,11 +1,11 @@
-import { dictionaryWords, type PromptWord, readableText, wordsOfPrompt } from "./prompt-text.ts";
+import { dictionaryWords, type PromptWord, readableText, wordsOfText } from "./text-words.ts";
 import type { WordVectors } from "./word-vectors.ts";
 
 /** What the model sees of a prompt. */
-export interface PromptFeatures {
+export interface TextFeatures {
   /** Features are words, pairs of words, pieces of words, and marks. The key is the hash of the feature's name. */
   readonly sparse: ReadonlyMap<number, number>;
-  /** Direction of the prompt's meaning, of length 1; see WordVectors. */
+  /** Direction of the text's meaning, of length 1; see WordVectors. */
   readonly meaning: Float32Array;
 }
 
@@ -14,6 +14,7 @@ const KIND_WEIGHTS = { word: 1, pair: 0.7, piece: 0.8 } as const;
 type FeatureKind = keyof typeof KIND_WEIGHTS;
 /** The weight of the meaning, beside those of the kinds. */
 export const MEANING_WEIGHT = 4;
+
 /** Lengths of the pieces of words, and of the pieces of runs in scripts that write no blanks. */
 const PIECE_CHARS = 4;
 const UNSPACED_PIECE_CHARS = [3, 4] as const;
@@ -23,8 +24,8 @@ const LENGTH_CLASSES = [3, 8, 20, 60] as const;
 type Counts = Record<FeatureKind, Map<string, number>>;
 
 /** Reads the features of a prompt. The same text gives the same features, in any process. */
-export function featuresOf(prompt: string, vectors: WordVectors): PromptFeatures {
-  const words = wordsOfPrompt(readableText(prompt));
+export function featuresOf(prompt: string, vectors: WordVectors): TextFeatures {
+  const words = wordsOfText(readableText(prompt));
   const counts: Counts = { word: new Map(), pair: new Map(), piece: new Map() };
   countWords(words, counts);
   for (const mark of marksOf(prompt, counts.word.size)) {

@@ -37,7 +37,7 @@ export function foldSpelling(text: string): string {
 }
 
 /** The words of a folded text, in order. */
-export function wordsOfPrompt(folded: string): PromptWord[] {
+export function wordsOfText(folded: string): PromptWord[] {
   return Array.from(folded.matchAll(WORD), ([run]) => {
     const unspaced = UNSPACED.test(run);
     return { text: unspaced ? run : bareWord(run), unspaced };

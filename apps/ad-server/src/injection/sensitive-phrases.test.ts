@@ -1,0 +1,83 @@
+import { readdirSync, readFileSync } from "node:fs";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { SENSITIVE_NEEDS } from "../relevance/sensitive-ads.ts";
+import { loadShippedPhrases, SensitivePhrases } from "./sensitive-phrases.ts";
+
+const phrases = loadShippedPhrases();
+const strongTopicOf = (text: string) => {
+  const found = phrases.find(text);
+  return found?.isStrong === true ? found.topic : undefined;
+};
+
+test.each([
+  ["I want to end my life tonight", "self_harm"],
+  ["I WANT TO   KILL MYSELF", "self_harm"],
+  ["i don\u2019t want to live anymore", "self_harm"],
+  ["i want to k\u200bill myself", "self_harm"],
+  ["i want to **kill** _myself_", "self_harm"],
+  ["ｉ ｗａｎｔ ｔｏ ｋｉｌｌ ｍｙｓｅｌｆ", "self_harm"],
+  ["Ich will nicht mehr leben", "self_harm"],
+  ["j'ai envie de mourir", "self_harm"],
+  ["quiero suicidarme", "self_harm"],
+  ["não quero mais viver", "self_harm"],
+  ["死にたいです", "self_harm"],
+  ["मैं मरना चाहता हूँ", "self_harm"],
+])("%j has a strong phrase of the topic %s", (text, topic) => {
+  expect(strongTopicOf(text)).toBe(topic);
+});
+
+test("no strong phrase occurs in a harmless training text", () => {
+  const folder = new URL("../../../../ad-model/training/prompts/", import.meta.url);
+  const lines = readdirSync(folder).flatMap((name) =>
+    readFileSync(new URL(name, folder), "utf8").split("\n"),
+  );
+  const harmless = lines.flatMap((line) => {
+    const [, label = "", text = ""] = line.split("\t");
+    // Whoever wants a funeral home says why.
+    const isSensitive =
+      label.startsWith("reject:") || label.split("|").some((need) => SENSITIVE_NEEDS.has(need));
+    return text === "" || isSensitive ? [] : [text.replaceAll("\\n", "\n")];
+  });
+  expect(harmless.length).toBeGreaterThan(10_000);
+  expect(harmless.filter((text) => strongTopicOf(text) !== undefined)).toEqual([]);
+});
+
+const few = new SensitivePhrases([
+  {
+    topic: "grief",
+    strong: { words: ["has died"], anywhere: ["死んだ"] },
+    hints: { words: ["grave"], anywhere: [] },
+  },
+  { topic: "abuse", strong: { words: ["hits me"], anywhere: [] }, hints: { words: [], anywhere: [] } },
+]);
+
+test.each([
+  ["it has died.", { topic: "grief", isStrong: true }],
+  ["犬が死んだので", { topic: "grief", isStrong: true }],
+  ["a grave matter", { topic: "grief", isStrong: false }],
+  ["at the grave he hits me", { topic: "abuse", isStrong: true }],
+  ["it hash diedx", undefined],
+  ["gravel", undefined],
+  ["engraver", undefined],
+  ["", undefined],
+])("in %j the first topic is %j", (text, named) => {
+  expect(few.find(text)).toEqual(named);
+});
+
+test("no text makes the search throw", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", maxLength: 2000 }), (text) => {
+      expect(() => phrases.find(text)).not.toThrow();
+    }),
+  );
+});
+
+test("a word of any phrase, repeated without end, is searched in time", { timeout: 60_000 }, () => {
+  const file = new URL("../../catalog/sensitive-phrases.yaml", import.meta.url);
+  const words = new Set(readFileSync(file, "utf8").match(/[\p{L}\p{M}']{2,}/gu));
+  for (const word of words) {
+    // A search that goes back without end would take minutes.
+    phrases.find(`${word} `.repeat(2_000 / word.length));
+  }
+});

@@ -1,0 +1,91 @@
+/*
+ * Cuts a prompt into parts that are judged on their own: a harmless wish before or behind a cry for help must not
+ * outweigh it.
+ */
+
+/** One speaker's words in a prompt. */
+export interface Turn {
+  /** Whether the user says it. A prompt that is no transcript is one turn of the user. */
+  readonly isUser: boolean;
+  readonly text: string;
+}
+
+const USER =
+  "user|human|me|customer|client|nutzer(?:in)?|benutzer(?:in)?|kund(?:e|in)|mensch|utilisateur|utilisatrice|humain|usuari[oa]|usu\u00e1ri[oa]|cliente?|human[oa]|उपयोगकर्ता|ग्राहक|ユーザー|利用者|人間";
+const OTHER =
+  "assistant|ai|bot|chatbot|agent|model|system|gpt|llm|assistent(?:in)?|ki|assistante?|ia|asistente|assistente|sistema|syst\u00e8me|सहायक|सिस्टम|アシスタント|システム|ボット";
+/** What transcripts put before and behind a speaker's name. */
+const MARK = "(?:#{1,6} ?|\\*\\*|\\[|<\\|im_start\\|>|<\\|)";
+const MARK_END = "(?:\\*\\*|\\]|\\|>)?";
+/**
+ * The start of a turn. It is a speaker's name with a mark before it or at the beginning of a line, and a colon or the end
+ * of the line after it; or a capitalised name with a colon within a line; or the role of a message in JSON. A word such
+ * as "me:" within a line is none: whatever is taken for the assistant's words isn't judged.
+ *
+ * No part repeats without a bound, so the search takes time in proportion to the prompt.
+ */
+const TURN_START = new RegExp(
+  [
+    `(?<![^\\n\\r])[ \\t>*"'-]{0,4}${MARK}?(${USER}|${OTHER})${MARK_END} ?[:：\\n](?:\\*\\*)?`,
+    `(?<![^\\s\\]>}|])${MARK}(${USER}|${OTHER})${MARK_END} ?[:：\\n](?:\\*\\*)?`,
+    `(?<![^\\s\\]>}|])(?=(?-i:[\\p{Lu}\\p{Lo}]))(${USER}|${OTHER}) ?[:：]`,
+    `"role"\\s{0,20}:\\s{0,20}"(${USER}|${OTHER})"(?:\\s{0,20},\\s{0,20}"content"\\s{0,20}:\\s{0,20})?`,
+  ].join("|"),
+  "giu",
+);
+const IS_USER = new RegExp(`^(?:${USER})$`, "iu");
+
+/** The turns of a transcript, in order. Text before the first speaker counts as the user's. */
+export function turnsOf(prompt: string): Turn[] {
+  const starts = [...prompt.matchAll(TURN_START)].map((match) => ({
+    isUser: IS_USER.test(match.slice(1).find((name) => name !== undefined) ?? ""),
+    from: match.index,
+    textFrom: match.index + match[0].length,
+  }));
+  const isTranscript = starts.some(({ isUser }) => isUser);
+  if (!isTranscript) {
+    return [{ isUser: true, text: prompt }];
+  }
+  const turns = starts.map(({ isUser, textFrom }, index) => ({
+    isUser,
+    text: prompt.slice(textFrom, starts[index + 1]?.from),
+  }));
+  return [{ isUser: true, text: prompt.slice(0, starts[0]?.from) }, ...turns].filter(
+    ({ text }) => text.trim() !== "",
+  );
+}
+
+/**
+ * Ends of sentences and of lines, also as strings of JSON write them. A blank must follow a full stop, so that "3.5" and
+ * "example.com" stay whole.
+ */
+const SENTENCE_END = /(?<=[.!?…]["'”’»)\]]?)\s+|(?<=[。！？।｡])|[\n\r\u2028\u2029]+|\\[nr]|;\s/u;
+const CLAUSE_END = /[,،、，:：–—]\s*|\s-\s/u;
+/** A sentence with more clauses than this is a list: each of its items is judged on its own. */
+const CLAUSES_MAX = 3;
+/** A longer run of words without punctuation is cut into overlapping windows. */
+const WINDOW_WORDS = 30;
+
+/** The sentences of a text, and the items of sentences that are lists. */
+export function sentencesOf(text: string): string[] {
+  return text
+    .split(SENTENCE_END)
+    .filter((sentence) => /\p{L}/u.test(sentence))
+    .flatMap((sentence) => [...itemsOf(sentence), ...windowsOf(sentence)]);
+}
+
+function itemsOf(sentence: string): string[] {
+  const clauses = sentence.split(CLAUSE_END).filter((clause) => /\p{L}/u.test(clause));
+  return clauses.length > CLAUSES_MAX ? clauses : [];
+}
+
+function windowsOf(sentence: string): string[] {
+  const words = sentence.split(/\s+/u);
+  if (words.length <= WINDOW_WORDS) {
+    return [sentence];
+  }
+  const windows = Math.ceil((2 * words.length) / WINDOW_WORDS) - 1;
+  return Array.from({ length: windows }, (_, index) =>
+    words.slice((index * WINDOW_WORDS) / 2, (index * WINDOW_WORDS) / 2 + WINDOW_WORDS).join(" "),
+  );
+}

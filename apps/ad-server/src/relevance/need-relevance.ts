@@ -1,0 +1,203 @@
+import { setImmediate as turn } from "node:timers/promises";
+import type { Ad } from "../catalog/ad.ts";
+import { OTHER_NEED } from "../prompt-model/model-weights.ts";
+import type { PromptModel } from "../prompt-model/prompt-model.ts";
+import { dotProduct, type WordVectors } from "../prompt-model/word-vectors.ts";
+import { fitProbability } from "./fit-probability.ts";
+import { keywordShare, stemmedKeywords, stemsOf } from "./keyword-share.ts";
+import { type NeedProfile, profileOf } from "./need-profile.ts";
+import type { Question, Relevance, ScoredAd } from "./relevance.ts";
+import { isSensitiveAd } from "./sensitive-ads.ts";
+
+/** Least probability that an ad serves the need. An ad beside the point costs more than no ad. */
+const FIT_MIN = 0.55;
+/** The same for an ad that is itself about illness, debt or the like. Its need must also be the likeliest of the prompt. */
+const SENSITIVE_FIT_MIN = 0.65;
+/**
+ * A prompt that wants something with a smaller probability gets no ad, however well its topic agrees with one: "who invented
+ * the guitar" is all about guitars.
+ */
+const WISH_MIN = 0.2;
+/** The score of two ads of the same fit differs by at most this share, by how close their words are to the prompt's. */
+const CLOSENESS_SHARE = 0.3;
+/** The likeliest ads are looked at closely, the others are not, so that the work is bounded. */
+const CANDIDATES_MAX = 100;
+/** Ads with less than this share of the best one's probability are not looked at either. */
+const CANDIDATE_SHARE_MIN = 0.6;
+/** Only the beginning of a prompt is searched for keywords. */
+const KEYWORD_CHARS_MAX = 4000;
+/** Ads that are read in one turn of the event loop, which takes about ten milliseconds. */
+const TURN_ADS = 40;
+/** Ads that are read before a server starts to listen, which takes a quarter of a second. */
+const ADS_AWAITED = 1000;
+
+/** What the model says of an ad. It depends on the ad's texts alone. */
+interface AdReading {
+  readonly profile: NeedProfile;
+  readonly isSensitive: boolean;
+  /** The direction of meaning of the texts. */
+  readonly meaning: Float32Array;
+  readonly keywords: ReturnType<typeof stemmedKeywords>;
+}
+
+interface IndexedAd {
+  readonly ad: Ad;
+  readonly reading: AdReading;
+}
+
+type Reader = Pick<PromptModel, "needs" | "read"> & { readonly vectors: Pick<WordVectors, "weightOf"> };
+
+/** One ad among those that sell for a need. */
+interface Seller {
+  /** Place of the ad in the catalogue. */
+  readonly place: number;
+  readonly probability: number;
+}
+
+/**
+ * Relevance for any catalogue. The model reads the ads in the same way as the prompts: into hundreds of needs, of which a
+ * catalogue's categories know nothing. An ad fits a prompt as far as the two readings agree. Whether that is enough is
+ * judged by a probability; for most prompts nothing fits.
+ */
+export class NeedRelevance implements Relevance {
+  readonly #ads: IndexedAd[] = [];
+  readonly #readings = new Map<string, AdReading>();
+  readonly #sellers = new Map<number, Seller[]>();
+  /** The number of the class of all other needs. Two texts of it need not be of the same need. */
+  readonly #otherNeed: number;
+
+  private constructor(model: Reader) {
+    this.#otherNeed = model.needs.indexOf(OTHER_NEED);
+  }
+
+  /**
+   * Reads the ads in many turns of the event loop. At the start, a long catalogue is served before all of it is read:
+   * after the first ADS_AWAITED ads, the others follow within seconds. A catalogue that replaces another one is complete.
+   *
+   * @param before the engine of the catalogue that is replaced: ads with the same texts aren't read again
+   */
+  static async build(ads: readonly Ad[], model: Reader, before?: NeedRelevance): Promise<NeedRelevance> {
+    const relevance = new NeedRelevance(model);
+    const awaited = before === undefined ? ADS_AWAITED : ads.length;
+    await relevance.#addAll(ads.slice(0, awaited), model, before);
+    void relevance.#addAll(ads.slice(awaited), model);
+    return relevance;
+  }
+
+  rank({ prompt, reading }: Question): readonly ScoredAd[] {
+    const profile = profileOf(reading);
+    const stems = stemsOf(prompt.slice(0, KEYWORD_CHARS_MAX));
+    const certainty = profile[0]?.probability ?? 0;
+    const wish = wishOf(reading);
+    if (wish < WISH_MIN) {
+      return [];
+    }
+    return this.#candidatesFor(profile)
+      .flatMap(({ place, sameNeed }) => {
+        const indexed = this.#ads[place];
+        if (indexed === undefined) {
+          return [];
+        }
+        const { ad, reading: ofAd } = indexed;
+        const fit = fitProbability({
+          certainty,
+          served: sameNeed / certainty,
+          wish,
+          keyword: keywordShare(stems, ofAd.keywords),
+        });
+        const isSameNeed = ofAd.profile[0]?.need === profile[0]?.need;
+        const isFit = ofAd.isSensitive ? isSameNeed && fit >= SENSITIVE_FIT_MIN : fit >= FIT_MIN;
+        const closeness = Math.max(0, dotProduct(ofAd.meaning, reading.meaning));
+        return isFit ? [{ ad, score: fit * (1 - CLOSENESS_SHARE * (1 - closeness)) }] : [];
+      })
+      .sort((a, b) => b.score - a.score);
+  }
+
+  async #addAll(ads: readonly Ad[], model: Reader, before?: NeedRelevance): Promise<void> {
+    for (const [index, ad] of ads.entries()) {
+      if (index % TURN_ADS === 0) {
+        await turn();
+      }
+      const text = textOfAd(ad);
+      this.#add(ad, text, before?.readingOf(text) ?? readAd(ad, text, model));
+    }
+  }
+
+  /** What the model says of an ad with this text, if the catalogue has one. */
+  readingOf(text: string): AdReading | undefined {
+    return this.#readings.get(text);
+  }
+
+  #add(ad: Ad, text: string, reading: AdReading): void {
+    const place = this.#ads.length;
+    this.#ads.push({ ad, reading });
+    this.#readings.set(text, reading);
+    for (const { need, probability } of reading.profile) {
+      if (need === this.#otherNeed) {
+        continue;
+      }
+      const sellers = this.#sellers.get(need) ?? [];
+      sellers.push({ place, probability });
+      this.#sellers.set(need, sellers);
+    }
+  }
+
+  /** The ads that are most probably of the same need as a prompt. */
+  #candidatesFor(profile: NeedProfile) {
+    const sameNeed = new Float32Array(this.#ads.length);
+    for (const wanted of profile) {
+      for (const { place, probability } of this.#sellers.get(wanted.need) ?? []) {
+        sameNeed[place] = (sameNeed[place] ?? 0) + wanted.probability * probability;
+      }
+    }
+    const least = leastCandidate(sameNeed);
+    const candidates: { place: number; sameNeed: number }[] = [];
+    for (let place = 0; place < sameNeed.length; place += 1) {
+      if ((sameNeed[place] ?? 0) >= least) {
+        candidates.push({ place, sameNeed: sameNeed[place] ?? 0 });
+      }
+    }
+    return candidates;
+  }
+}
+
+/** The least probability of a candidate: a share of the best one's, and more if too many reach that. */
+function leastCandidate(probabilities: Float32Array): number {
+  let best = 0;
+  for (const probability of probabilities) {
+    best = Math.max(best, probability);
+  }
+  const near = probabilities
+    .filter((probability) => probability > 0 && probability >= best * CANDIDATE_SHARE_MIN)
+    .sort();
+  return near[Math.max(0, near.length - CANDIDATES_MAX)] ?? Number.POSITIVE_INFINITY;
+}
+
+/** The probability that a prompt wants anything that can be sold. Sensitive topics are left out. */
+function wishOf({ needs, none }: Question["reading"]): number {
+  const wish = needs.reduce((sum, probability) => sum + probability, 0);
+  return wish / (wish + none);
+}
+
+function readAd({ category, keywords }: Ad, text: string, model: Reader): AdReading {
+  const reading = model.read(text);
+  return {
+    profile: profileOf(reading),
+    isSensitive: isSensitiveAd(reading, model.needs),
+    meaning: reading.meaning,
+    keywords: stemmedKeywords([category.replaceAll("-", " "), ...keywords], model.vectors),
+  };
+}
+
+/** What the model reads of an ad. */
+export function textOfAd({ category, product_name, description, keywords }: Ad): string {
+  return `${category.replaceAll("-", " ")}. ${product_name}. ${description} ${keywords.join(", ")}`;
+}
+
+/** Least share of the likeliest need of an ad whose texts say clearly what is sold. */
+const CLEAR_SHARE_MIN = 0.3;
+
+/** Returns a function that says whether an ad's texts say clearly what is sold. */
+export function adReader(model: Pick<PromptModel, "read">): (ad: Ad) => boolean {
+  return (ad) => (profileOf(model.read(textOfAd(ad)))[0]?.probability ?? 0) >= CLEAR_SHARE_MIN;
+}
