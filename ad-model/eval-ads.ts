@@ -1,35 +1,59 @@
-/** `npm run eval:ads`: judges labelled prompts and prints how many outcomes are as expected. */
+/** `npm run eval:ads`: judges labelled prompts and answers and prints how many outcomes are as expected. */
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { evaluateFolds, evaluateLines } from "./evaluation/evaluate.ts";
-import { type LabelledOutcome, parseLabelledOutcomes, SHIPPED_SETS } from "./evaluation/labelled-outcomes.ts";
+import { SHIPPED_CATALOG_FILE } from "../apps/ad-server/src/config.ts";
+import { loadPromptRules } from "../apps/ad-server/src/injection/decide-injection.ts";
+import { evaluateAlarms } from "./evaluation/evaluate-alarms.ts";
+import { evaluateFirst, evaluateOutcomes, evaluateSecond } from "./evaluation/evaluate-outcomes.ts";
+import { evaluateSafety } from "./evaluation/evaluate-safety.ts";
+import { evaluateVerdicts, verdictRows } from "./evaluation/evaluate-verdicts.ts";
+import { loadAds } from "./evaluation/evaluated-catalogs.ts";
+import { type Evaluation, judgeOfAds } from "./evaluation/judge-prompts.ts";
+import { type LabelledOutcome, parseLabelledOutcomes } from "./evaluation/labelled-outcomes.ts";
+import { describeSummary, type SummaryRow } from "./evaluation/summary.ts";
 
 const USAGE = `npm run eval:ads -- [options] [FILE...]
 
-Judges labelled prompts as the ad server does with RELEVANCE=lexical and the shipped catalogue. Prints, for English and
-for the other languages, a confusion table, the category precision of fills, the recall of rejects and every wrong line.
-Without FILE, it judges the shipped sets, ad-model/testdata/prompts-*.jsonl.
+Judges labelled prompts and answers as the ad server does. Prints figures and every wrong line for these parts, and then
+a table of all figures. Takes about ten seconds.
 
-Each line of a FILE is a JSON object with id, prompt, language (such as en), expect (fill, no_fill or reject) and
-categories (those that an ad may have; [] unless a fill is expected), and optionally country, age, gender and why.
+  first     prompts for the shipped catalogue
+  second    prompts for another catalogue, whose categories the shipped one lacks
+  safety    sensitive sentences, alone and inside of harmless prompts
+  alarms    harmless prompts that are rejected
+  verdicts  answers, and whether they use the ad
 
-  --folds N      cross-validate the prompt model on its training prompts in N parts (2 to 10); each takes half a minute
+With FILE, it judges the prompts of these files instead. Each line of a FILE is a JSON object with id, prompt, language
+(such as en), expect (fill, no_fill or reject) and categories (those that an ad may have; [] unless a fill is expected),
+and optionally country, age, gender and why.
+
+  --only PART    only this part; may be repeated
+  --catalog FILE judge the prompts of FILEs by the ads of this catalogue instead of the shipped one
   --now DATE     judge the flights of ads by this day; default 2026-06-01
   --help         print this text
 
 Exit code: 0, however many lines are wrong; 2 if a file can't be used or an option is wrong.
 `;
 
-const FOLDS_MAX = 10;
+const PARTS = {
+  first: evaluateFirst,
+  second: evaluateSecond,
+  safety: evaluateSafety,
+  alarms: evaluateAlarms,
+  verdicts: async ({ print }: Evaluation) => verdictRows(evaluateVerdicts(print)),
+} as const;
+type Part = keyof typeof PARTS;
+const isPart = (name: string): name is Part => Object.hasOwn(PARTS, name);
 
 function fail(message: string): never {
   process.stderr.write(`${message}\n\n${USAGE}`);
   process.exit(2);
 }
 
-function readLines(file: string): LabelledOutcome[] {
+/** Reads a file that the caller names. */
+function usable<T>(file: string, read: () => T): T {
   try {
-    return parseLabelledOutcomes(readFileSync(file, "utf8"));
+    return read();
   } catch (error) {
     process.stderr.write(`${file}: ${error instanceof Error ? error.message : "can't be read"}\n`);
     process.exit(2);
@@ -41,7 +65,8 @@ function readArguments() {
     return parseArgs({
       allowPositionals: true,
       options: {
-        folds: { type: "string" },
+        only: { type: "string", multiple: true, default: [] },
+        catalog: { type: "string" },
         now: { type: "string", default: "2026-06-01" },
         help: { type: "boolean", default: false },
       },
@@ -56,21 +81,26 @@ if (values.help) {
   process.stdout.write(USAGE);
   process.exit(0);
 }
-const folds = values.folds === undefined ? undefined : Number(values.folds);
-if (folds !== undefined && !(Number.isInteger(folds) && folds >= 2 && folds <= FOLDS_MAX)) {
-  fail(`--folds must be a whole number from 2 to ${FOLDS_MAX}`);
-}
 const nowMs = Date.parse(values.now);
 if (Number.isNaN(nowMs)) {
   fail("--now must be a date such as 2026-06-01");
 }
-if (folds !== undefined && positionals.length > 0) {
-  fail("--folds judges the training prompts and accepts no FILE");
+const parts = values.only.length === 0 ? Object.keys(PARTS) : values.only;
+const chosen = parts.map((name) =>
+  isPart(name) ? PARTS[name] : fail(`--only must be one of ${Object.keys(PARTS).join(", ")}`),
+);
+if (positionals.length > 0 && values.only.length > 0) {
+  fail("--only chooses among the shipped sets and accepts no FILE");
 }
-const sets = (positionals.length > 0 ? positionals : SHIPPED_SETS).map((file) => ({
+if (positionals.length === 0 && values.catalog !== undefined) {
+  fail("--catalog needs a FILE of prompts");
+}
+const files = positionals.map((file): [string, LabelledOutcome[]] => [
   file,
-  lines: folds === undefined ? readLines(file) : [],
-}));
+  usable(file, () => parseLabelledOutcomes(readFileSync(file, "utf8"))),
+]);
+const catalogFile = values.catalog ?? SHIPPED_CATALOG_FILE;
+const ads = files.length === 0 ? [] : usable(catalogFile, () => loadAds(catalogFile));
 
 // A reader such as `head` closes the pipe early. That is no error.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
@@ -80,11 +110,16 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   process.exit(0);
 });
 const print = (line: string) => process.stdout.write(`${line}\n`);
-if (folds !== undefined) {
-  await evaluateFolds(folds, print);
-} else {
-  for (const { file, lines } of sets) {
-    print(`\n== ${file}`);
-    await evaluateLines({ lines, nowMs, print });
+const evaluation: Evaluation = { rules: await loadPromptRules(), nowMs, print };
+if (files.length > 0) {
+  const judge = await judgeOfAds(ads, evaluation);
+  for (const [file, lines] of files) {
+    evaluateOutcomes(file, { lines, judge, print });
   }
+} else {
+  const rows: SummaryRow[] = [];
+  for (const evaluate of chosen) {
+    rows.push(...(await evaluate(evaluation)));
+  }
+  print(`\n== all figures\n\n${describeSummary(rows)}`);
 }

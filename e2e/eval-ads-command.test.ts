@@ -30,6 +30,38 @@ test("a file's path is relative to the folder where npm was called", () => {
   });
 });
 
+test("prompts are judged by the ads of another catalogue", () => {
+  writeFileSync(
+    join(folder, "wish.jsonl"),
+    '{"id":"a","prompt":"cheap car hire at Faro airport, 12 to 19 May, automatic","language":"en","expect":"fill","categories":["car-rental"]}\n',
+  );
+  const ad = {
+    id: "roamlark-compact",
+    product_name: "Roamlark Compact",
+    advertiser: "roamlark",
+    category: "car-rental",
+    description: "Small cars from forty airports.",
+    keywords: ["car rental", "car hire at airport"],
+    landing_url: "https://roamlark.example/compact",
+    bid_cpm_micros: 3_100_000,
+    budget_micros: 40_000_000,
+  };
+  writeFileSync(join(folder, "catalog.yaml"), JSON.stringify([ad]));
+  expect(evaluate("wish.jsonl").stdout).toMatch(/expected category (?:-|0\.0 % of 1) fills/);
+  expect(evaluate("--catalog", "catalog.yaml", "wish.jsonl").stdout).toContain(
+    "expected category 100.0 % of 1 fills",
+  );
+});
+
+test("one part alone ends with its own figures", () => {
+  const { status, stdout } = evaluate("--only", "verdicts");
+  expect(status).toBe(0);
+  expect(stdout).not.toContain("== first catalogue");
+  expect(stdout).toMatch(
+    /\n== all figures\n\n\| \| English \| Other languages \| All \|\n[^\n]*\n\| verdicts\.jsonl: /,
+  );
+});
+
 test("it ends without an error when the reader of its output closes", async () => {
   const child = spawn(process.execPath, [SCRIPT], { stdio: ["ignore", "pipe", "pipe"] });
   let errors = "";
@@ -51,8 +83,11 @@ test("a faulty file is reported with name and line before the evaluation begins"
 test.each([
   [["none.jsonl"], /^none\.jsonl: ENOENT/],
   [["."], /^\.: EISDIR/],
-  [["--folds", "2", "sound.jsonl"], /^--folds judges the training prompts and accepts no FILE\n/],
-  [["--folds", "1"], /^--folds must be/],
+  [["--only", "first", "sound.jsonl"], /^--only chooses among the shipped sets and accepts no FILE\n/],
+  [["--only", "third"], /^--only must be one of first, second, safety, alarms, verdicts\n/],
+  [["--catalog", "catalog.yaml"], /^--catalog needs a FILE of prompts\n/],
+  [["--catalog", "none.yaml", "sound.jsonl"], /^none\.yaml: CATALOG_FILE: /],
+  [["--now", "soon"], /^--now must be a date/],
 ])("the arguments %j end with 2 and a reason", (args, message) => {
   expect(evaluate(...args)).toMatchObject({ status: 2, stderr: expect.stringMatching(message) });
 });

@@ -1,8 +1,11 @@
 import { readFileSync } from "node:fs";
+import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { loadCatalog } from "../../apps/ad-server/src/catalog/load-catalog.ts";
 import { AD_LINKS, type Judgment, judgeAnswer } from "../../apps/ad-server/src/verdict/judge-answer.ts";
+import { describeShare, type Share, shareOf } from "./share.ts";
+import type { SummaryRow } from "./summary.ts";
 
 const adServer = (path: string) => fileURLToPath(new URL(`../../apps/ad-server/${path}`, import.meta.url));
 const VERDICTS = adServer("testdata/verdicts.jsonl");
@@ -32,12 +35,20 @@ type LabelledAnswer = z.infer<typeof labelledAnswerSchema>;
 interface VerdictFigures {
   readonly file: string;
   readonly answers: number;
-  /** Of the answers that were judged `ok`, the share that is. */
-  readonly precision: number;
-  /** Of the answers that are `ok`, the share that was judged so. */
-  readonly recall: number;
+  /** Of the answers that were judged `ok`, those that are. */
+  readonly precision: Share;
+  /** Of the answers that are `ok`, those that were judged so. */
+  readonly recall: Share;
   /** The answers whose verdict, disclosure or link is wrong. */
   readonly wrong: readonly { readonly id: string; readonly kind: string; readonly judgment: Judgment }[];
+}
+
+/** The figures for the table of all figures. They aren't split by language. */
+export function verdictRows(figures: readonly VerdictFigures[]): SummaryRow[] {
+  return figures.flatMap(({ file, precision, recall }) => [
+    { name: `${basename(file)}: answers judged to use the ad that do`, all: precision },
+    { name: `${basename(file)}: answers that use the ad judged so`, all: recall },
+  ]);
 }
 
 /** Judges the labelled answers of the ad server as it does itself, and prints the figures and every wrong answer. */
@@ -47,7 +58,9 @@ export function evaluateVerdicts(print: (line: string) => void): readonly Verdic
     const figures = figuresOf(file, products);
     const { answers, precision, recall, wrong } = figures;
     print(`\n== ${file}`);
-    print(`verdicts of ${answers} answers: precision ${precision.toFixed(3)}, recall ${recall.toFixed(3)}`);
+    print(
+      `verdicts of ${answers} answers: precision ${describeShare(precision)}, recall ${describeShare(recall)}`,
+    );
     print(`wrong in verdict, disclosure or link: ${wrong.length}`);
     for (const { id, kind, judgment } of wrong) {
       print(`  ${id} (${kind}): ${JSON.stringify(judgment)}`);
@@ -80,8 +93,8 @@ function figuresOf(file: string, products: Products): VerdictFigures {
   return {
     file,
     answers: judged.length,
-    precision: judgedOk.filter(isRight).length / judgedOk.length,
-    recall: labelledOk.filter(isRight).length / labelledOk.length,
+    precision: shareOf(judgedOk, isRight),
+    recall: shareOf(labelledOk, isRight),
     wrong: judged
       .filter(({ answer, judgment }) => !isAsLabelled(answer, judgment))
       .map(({ answer: { id, kind, hard }, judgment }) => ({ id, kind: kind ?? hard ?? "", judgment })),

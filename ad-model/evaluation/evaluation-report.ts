@@ -1,49 +1,51 @@
 import { EVALUATED_OUTCOMES, type EvaluatedOutcome, isRight, type Judged } from "./labelled-outcomes.ts";
+import { describeShare, type Share, shareOf } from "./share.ts";
 
-/** Figures of a set of judged lines. Shares are from 0 to 1, or NaN if they are shares of nothing. */
+/** Figures of a set of judged prompts. */
 export interface Figures {
-  readonly lines: number;
-  /** The share of lines with the expected outcome, whatever the category. */
-  readonly accuracy: number;
-  /** The share of fills whose ad has an expected category. A fill that was not expected is wrong. */
-  readonly categoryPrecision: number;
-  readonly fills: number;
-  /** The share of prompts that were rejected, among those where a reject is expected. */
-  readonly rejectRecall: number;
-  readonly rejects: number;
-  /** Numbers of lines by expected and then by actual outcome. */
+  readonly prompts: number;
+  /** The prompts with the expected outcome, whatever the category. */
+  readonly accuracy: Share;
+  /** Of the fills, those whose first ad has an expected category. A fill that was not expected is wrong. */
+  readonly categoryPrecision: Share;
+  /** Of the prompts that want what the catalogue sells, those that get any ad. */
+  readonly fillRate: Share;
+  /** Of the prompts where a reject is expected, those that were rejected. */
+  readonly rejectRecall: Share;
+  /** Numbers of prompts by expected and then by actual outcome. */
   readonly confusion: Readonly<Record<EvaluatedOutcome, Readonly<Record<EvaluatedOutcome, number>>>>;
 }
 
 export function figuresOf(judged: readonly Judged[]): Figures {
-  const fills = judged.filter(({ outcome }) => outcome === "fill");
-  const rejects = judged.filter(({ expected }) => expected.expect === "reject");
-  const countOf = (expect: EvaluatedOutcome, actual: EvaluatedOutcome) =>
-    judged.filter(({ expected, outcome }) => expected.expect === expect && outcome === actual).length;
+  const expecting = (expect: EvaluatedOutcome) => judged.filter(({ expected }) => expected.expect === expect);
+  const endsIn =
+    (outcome: EvaluatedOutcome) =>
+    ({ judgment }: Judged) =>
+      judgment.outcome === outcome;
   const rowOf = (expect: EvaluatedOutcome) => ({
-    fill: countOf(expect, "fill"),
-    no_fill: countOf(expect, "no_fill"),
-    reject: countOf(expect, "reject"),
+    fill: expecting(expect).filter(endsIn("fill")).length,
+    no_fill: expecting(expect).filter(endsIn("no_fill")).length,
+    reject: expecting(expect).filter(endsIn("reject")).length,
   });
   return {
-    lines: judged.length,
-    accuracy: judged.filter(({ expected, outcome }) => outcome === expected.expect).length / judged.length,
-    categoryPrecision: fills.filter(isRight).length / fills.length,
-    fills: fills.length,
-    rejectRecall: rejects.filter(({ outcome }) => outcome === "reject").length / rejects.length,
-    rejects: rejects.length,
+    prompts: judged.length,
+    accuracy: shareOf(judged, ({ expected, judgment }) => judgment.outcome === expected.expect),
+    categoryPrecision: shareOf(judged.filter(endsIn("fill")), isRight),
+    fillRate: shareOf(expecting("fill"), endsIn("fill")),
+    rejectRecall: shareOf(expecting("reject"), endsIn("reject")),
     confusion: { fill: rowOf("fill"), no_fill: rowOf("no_fill"), reject: rowOf("reject") },
   };
 }
 
 /** The figures and the confusion table as text. */
 export function describeFigures(title: string, figures: Figures): string {
-  const { lines, accuracy, categoryPrecision, fills, rejectRecall, rejects, confusion } = figures;
+  const { prompts, accuracy, categoryPrecision, fillRate, rejectRecall, confusion } = figures;
   const row = (cells: readonly (string | number)[]) =>
     cells.map((cell) => String(cell).padStart(10)).join("");
   return [
-    `${title}: ${lines} prompts`,
-    `  accuracy ${share(accuracy)}   category precision ${share(categoryPrecision)} of ${fills} fills   reject recall ${share(rejectRecall)} of ${rejects}`,
+    `${title}: ${prompts} prompts`,
+    `  expected outcome ${describeShare(accuracy)}   expected category ${describeShare(categoryPrecision)} fills`,
+    `  filled ${describeShare(fillRate)} wishes   rejected ${describeShare(rejectRecall)} sensitive prompts`,
     `  ${row(["expected", ...EVALUATED_OUTCOMES])}`,
     ...EVALUATED_OUTCOMES.map(
       (expect) => `  ${row([expect, ...EVALUATED_OUTCOMES.map((actual) => confusion[expect][actual])])}`,
@@ -55,20 +57,31 @@ export function describeFigures(title: string, figures: Figures): string {
 export function describeWrong(judged: readonly Judged[]): string[] {
   return judged
     .filter((line) => !isRight(line))
-    .map(({ expected, outcome, detail }) => {
+    .map(({ expected, judgment }) => {
       const wanted = [expected.expect, ...expected.categories].join(" ");
-      const got = [outcome, detail].filter((part) => part !== "").join(" ");
-      return `  ${expected.id} (${expected.language}) expected ${wanted}, got ${got}: ${excerpt(expected.prompt)}`;
+      const { id, language, prompt } = expected;
+      return `  ${id} (${language}) expected ${wanted}, got ${describeJudgment(judgment)}: ${excerpt(prompt)}`;
     });
 }
 
-const EXCERPT_CHARS = 90;
-
-function excerpt(prompt: string): string {
-  const line = prompt.replace(/\s+/gu, " ");
-  return line.length <= EXCERPT_CHARS ? line : `${line.slice(0, EXCERPT_CHARS)}…`;
+/** The outcome, and the topic that forbids an ad or the category and the id of the first ad. */
+export function describeJudgment(judgment: Judged["judgment"]): string {
+  switch (judgment.outcome) {
+    case "reject":
+      return `reject ${judgment.topic}`;
+    case "no_fill":
+      return "no_fill";
+    case "fill":
+      return `fill ${judgment.ads[0].category} (${judgment.ads[0].id})`;
+    default:
+      return judgment satisfies never;
+  }
 }
 
-function share(value: number): string {
-  return Number.isNaN(value) ? "-" : value.toFixed(3);
+const EXCERPT_CHARS = 110;
+
+/** The beginning of a text, on one line. */
+export function excerpt(text: string): string {
+  const line = text.replace(/\s+/gu, " ");
+  return line.length <= EXCERPT_CHARS ? line : `${line.slice(0, EXCERPT_CHARS)}…`;
 }

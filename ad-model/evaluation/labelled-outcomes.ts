@@ -1,11 +1,6 @@
-import { fileURLToPath } from "node:url";
 import { AGE_MAX, GENDERS } from "@adrelay/contract";
 import { z } from "zod";
-
-const testdata = (name: string) => fileURLToPath(new URL(`../testdata/${name}`, import.meta.url));
-
-/** Labelled prompts that no model was fitted to. */
-export const SHIPPED_SETS = [testdata("prompts-dev.jsonl"), testdata("prompts-heldout.jsonl")] as const;
+import type { Judgment } from "./judge-prompts.ts";
 
 export type EvaluatedOutcome = "fill" | "no_fill" | "reject";
 export const EVALUATED_OUTCOMES = ["fill", "no_fill", "reject"] as const;
@@ -51,15 +46,16 @@ function describeFault(error: unknown): string {
   return error instanceof Error ? error.message : "unreadable";
 }
 
-/** A labelled prompt with the ad server's outcome. */
+/** A labelled prompt with the ad server's judgment. */
 export interface Judged {
   readonly expected: LabelledOutcome;
-  readonly outcome: EvaluatedOutcome;
-  /** The category of the ad, or the topic that forbids one; empty if neither applies. */
-  readonly detail: string;
+  readonly judgment: Judgment;
 }
 
-/** Whether the outcome is as expected. The ad of a fill must also have an expected category. */
-export function isRight({ expected, outcome, detail }: Judged): boolean {
-  return outcome === expected.expect && (outcome !== "fill" || expected.categories.includes(detail));
+/** Whether the outcome is as expected. The first ad of a fill must also have an expected category. */
+export function isRight({ expected, judgment }: Judged): boolean {
+  return (
+    judgment.outcome === expected.expect &&
+    (judgment.outcome !== "fill" || expected.categories.includes(judgment.ads[0].category))
+  );
 }

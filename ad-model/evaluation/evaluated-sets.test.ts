@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { loadTrainingTexts, TRAINING_FOLDER } from "../fitting/training-texts.ts";
+import { loadSecondAds } from "./evaluated-catalogs.ts";
+import {
+  evaluatedTexts,
+  FIRST_SETS,
+  loadFrames,
+  loadHardNegatives,
+  loadOrdinaryPrompts,
+  loadOutcomes,
+  loadSensitiveAds,
+  loadSensitiveSentences,
+  SECOND_SETS,
+} from "./evaluated-sets.ts";
+
+test("all texts of the evaluation are read", () => {
+  expect([...FIRST_SETS, ...SECOND_SETS].map((set) => loadOutcomes(set).length)).toEqual([80, 300, 200, 200]);
+  expect(loadSensitiveSentences()).toHaveLength(420);
+  expect(loadOrdinaryPrompts()).toHaveLength(600);
+  expect(loadHardNegatives()).toHaveLength(150);
+  expect(loadFrames()).toHaveLength(70);
+});
+
+test("expected categories and sensitive ads are those of the second catalogue", () => {
+  const ads = loadSecondAds();
+  const categories = new Set(ads.map(({ category }) => category));
+  const ids = new Set(ads.map(({ id }) => id));
+  const expected = SECOND_SETS.flatMap(loadOutcomes).flatMap((line) => line.categories);
+  expect(expected.filter((category) => !categories.has(category))).toEqual([]);
+  expect([...loadSensitiveAds()].filter((id) => !ids.has(id))).toEqual([]);
+});
+
+test("no text of the evaluation is a training text", () => {
+  const plain = (text: string) =>
+    text
+      .toLowerCase()
+      .replace(/[^\p{L}\p{M}\p{N}]+/gu, " ")
+      .trim();
+  const { prompts, ads, terms } = loadTrainingTexts(TRAINING_FOLDER);
+  const trained = new Set([...prompts, ...ads, ...terms].map(({ text }) => plain(text)));
+  expect(evaluatedTexts().filter((text) => trained.has(plain(text)))).toEqual([]);
+});
