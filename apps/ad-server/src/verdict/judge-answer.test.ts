@@ -166,6 +166,8 @@ test.each([
   "<think></thought>",
   "<NAME:think></thought>",
   "[NAME:think]",
+  "<|thinking>",
+  "\\phantom{{",
 ])("a megabyte of %j is judged in time", (part) => {
   const parts = Array.from({ length: Math.ceil(1_048_576 / part.length) }, (_, n) =>
     part.replace("NAME", `a${n}`),

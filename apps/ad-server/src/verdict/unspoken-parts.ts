@@ -3,7 +3,7 @@ import { TagReader, UNSPOKEN_TOKEN } from "./unspoken-tags.ts";
 
 /** The channels of some models: what isn't on the channel `final` is for nobody's eyes. */
 const CHANNEL =
-  /<\|channel\|>\s*(?:analysis|commentary)\b[\s\S]*?(?:<\|(?:end|call|return)\|>|(?=<\|channel\|>\s*final)|$(?![\s\S]))|^\s*analysis(?=\p{Lu})[\s\S]*?assistantfinal/gu;
+  /<\|channel\|?>\s*(?:analysis|commentary|thought)\b[\s\S]*?(?:<\|(?:end|call|return)\|>|<channel\|>|(?=<\|channel\|>\s*final)|$(?![\s\S]))|^\s*analysis(?=\p{Lu})[\s\S]*?assistantfinal/gu;
 /** Agents think in plain text, and mark the beginning of what is for the reader. */
 const AGENT_THOUGHT = /^\s*Thought:[\s\S]*?\nFinal Answer:/;
 const AGENT_ACTION = /^Action:[^\n]{1,200}\nAction Input:[\s\S]*?(?=\n\n|\nObservation:|$(?![\s\S]))/gm;

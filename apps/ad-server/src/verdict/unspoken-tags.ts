@@ -20,14 +20,15 @@ export function isReasoningName(name: string): boolean {
 
 const NAME = "[\\p{L}][\\p{L}\\p{M}\\p{N}:_.=\\u2581-]{0,60}";
 /**
- * `<think>`, `<|think|>`, `[THINK]`, `◁think▷` and their ends, comments, and the backticks of code. The names of groups
- * are repeated, since exactly one alternative applies.
+ * `<think>`, `<|think|>`, `<|think>` with the end `<think|>`, `<｜DSML｜invoke>`, `[THINK]`, `◁think▷` and their ends,
+ * comments, and the backticks of code. The names of groups are repeated, since exactly one alternative applies.
  */
 export const UNSPOKEN_TOKEN = new RegExp(
   [
     "(?<comment><!--)",
-    `<(?<close>/?)(?<name>${NAME})(?:\\s[^<>]{0,500})?(?<!/)>`,
-    `<[|\\uff5c](?<close>/?)(?<name>${NAME})[|\\uff5c]>`,
+    `<(?<close>/?)(?:[|\\uff5c]\\w{1,20}[|\\uff5c])?(?<name>${NAME})(?:\\s[^<>]{0,500})?(?<!/)>`,
+    `<[|\\uff5c](?<close>/?)(?<name>${NAME})[|\\uff5c]?>`,
+    `<(?<name>${NAME})(?<closingBar>[|\\uff5c])>`,
     `\\u25c1(?<close>/?)(?<name>${NAME})\\u25b7`,
     `(?<bracket>\\[)(?<close>/?)(?<name>${NAME})\\](?!\\()`,
     "(?<fence>^ {0,3}(?:`{3,}|~{3,}))",
@@ -76,7 +77,8 @@ export class TagReader {
     const plain = written.replaceAll("\u2581", "_");
     const name = plain.replace(/^(?:begin|start|end)(?:_of)?_|_(?:begin|start|end)$/i, "");
     const kind = TOOL_NAME.test(name) ? "tool" : isReasoningName(name) ? "reasoning" : undefined;
-    const isEnd = groups?.["close"] === "/" || /^end_|_end$/i.test(plain);
+    const isEnd =
+      groups?.["close"] === "/" || groups?.["closingBar"] !== undefined || /^end_|_end$/i.test(plain);
     // "[analysis]" is an ordinary word in brackets, unless its end follows.
     const isWord = groups?.["bracket"] !== undefined && !isEnd && !this.#isBracketTag(name);
     return kind === undefined || isWord ? undefined : { kind, name: name.toLowerCase(), isEnd };

@@ -31,8 +31,9 @@ const BLOCKS = new Set(
 /** Cells end a phrase, but a table is one paragraph. */
 const CELLS = new Set(["td", "th", "tr"]);
 const LINE_BREAK = "\n";
-/** What a formula leaves blank. */
-const PHANTOM = /\\(?:[hv]?phantom|textcolor\{white\}|color\{white\})\s?\{[^{}]{0,1000}\}/g;
+/** What a formula leaves blank, such as `\phantom{\text{…}}`. */
+const PHANTOM =
+  /\\(?:[hv]?phantom|textcolor\{white\}|color\{white\})\s?\{(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,1000}\}){0,1000}\}){0,1000}\}/g;
 /** Something that a reader sees and can click, though it is no text. */
 const PICTURE = "\u25a0";
 
