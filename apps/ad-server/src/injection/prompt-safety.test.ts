@@ -106,7 +106,7 @@ const fakeSafety = new PromptSafety(fakeModel, fakePhrases);
 test.each([
   ["a grief=.6", "grief"],
   ["a grief=.4", undefined],
-  ["a grief=.2 abuse=.31", "abuse"],
+  ["a grief=.2 abuse=.45", "abuse"],
   ["a hint:grief abuse=.3", "abuse"],
   ["a hint:grief abuse=.1", undefined],
   ["a strong:grief abuse=.0", "grief"],

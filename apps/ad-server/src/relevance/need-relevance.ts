@@ -12,7 +12,7 @@ import { isSensitiveAd } from "./sensitive-ads.ts";
 /** Least probability that an ad serves the need. An ad beside the point costs more than no ad. */
 const FIT_MIN = 0.55;
 /** The same for an ad that is itself about illness, debt or the like. Its need must also be the likeliest of the prompt. */
-const SENSITIVE_FIT_MIN = 0.65;
+const SENSITIVE_FIT_MIN = 0.75;
 /**
  * A prompt that wants something with a smaller probability gets no ad, however well its topic agrees with one: "who invented
  * the guitar" is all about guitars.
@@ -20,8 +20,8 @@ const SENSITIVE_FIT_MIN = 0.65;
 const WISH_MIN = 0.2;
 /** The score of two ads of the same fit differs by at most this share, by how close their words are to the prompt's. */
 const CLOSENESS_SHARE = 0.3;
-/** The likeliest ads are looked at closely, the others are not, so that the work is bounded. */
-const CANDIDATES_MAX = 100;
+/** The likeliest ads are looked at closely, the others are not, so that the work is bounded. Targeting may exclude most. */
+const CANDIDATES_MAX = 500;
 /** Ads with less than this share of the best one's probability are not looked at either. */
 const CANDIDATE_SHARE_MIN = 0.6;
 /** Only the beginning of a prompt is searched for keywords. */
