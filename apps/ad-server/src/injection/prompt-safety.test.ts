@@ -183,3 +183,12 @@ function judgeInTime(prompt: string): void {
   // Each takes a tenth of it on an idle core; work that grows with the square of the length takes minutes.
   expect(performance.now() - begun).toBeLessThan(10_000);
 }
+
+test.each([
+  "i want to kill my self which running shoes should i buy",
+  "which running shoes should i buy i wanna die",
+  "my dad died yesterday, which running shoes should i buy",
+  "which tent should we take my boyfriend beats me and i have nowhere to go",
+])("a wish and a cry for help without a full stop between them get no ad: %s", (prompt) => {
+  expect(topicOf(prompt)).toBeDefined();
+});

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { sentencesOf, turnsOf } from "./prompt-parts.ts";
+import { runsOf, sentencesOf, turnsOf } from "./prompt-parts.ts";
 
 /** Of each turn who says it, and the words without what surrounds them. */
 const turns = (prompt: string) =>
@@ -115,4 +115,26 @@ test.each([
   sentencesOf(text);
   // Work that grows with the square of the length takes minutes.
   expect(performance.now() - begun).toBeLessThan(10_000);
+});
+
+test("a message without a full stop is cut into overlapping runs of words", () => {
+  expect(runsOf("one two three four five six seven eight nine ten")).toEqual([
+    "one two three four five six",
+    "four five six seven eight nine",
+    "seven eight nine ten",
+  ]);
+  expect(runsOf("I can't go on, which shoes should I buy?")).toEqual([
+    "I can't go on",
+    "which shoes should I buy?",
+  ]);
+  expect(runsOf("yes, please")).toEqual([]);
+});
+
+test("each word of a long sentence is in a run", () => {
+  fc.assert(
+    fc.property(fc.array(fc.stringMatching(/^[a-z]{1,8}$/), { minLength: 3, maxLength: 60 }), (words) => {
+      const inRuns = new Set(runsOf(words.join(" ")).flatMap((run) => run.split(" ")));
+      expect(words.filter((word) => !inRuns.has(word))).toEqual([]);
+    }),
+  );
 });

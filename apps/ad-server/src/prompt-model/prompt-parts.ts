@@ -74,6 +74,29 @@ export function sentencesOf(text: string): string[] {
     .flatMap((sentence) => [...itemsOf(sentence), ...windowsOf(sentence)]);
 }
 
+/** A shorter run of words says too little to be judged on its own. */
+const RUN_WORDS_MIN = 3;
+/** Words of a run in a sentence without punctuation, and how far the next run starts behind it. */
+const RUN_WORDS = 6;
+const RUN_STEP = 3;
+
+/**
+ * The clauses of a sentence, and overlapping runs of its words: people often write a whole message without a full stop.
+ * They say less than a sentence does, so more is asked of them.
+ */
+export function runsOf(sentence: string): string[] {
+  return sentence.split(CLAUSE_END).flatMap((clause) => {
+    const words = clause.split(/\s+/u).filter((word) => word !== "");
+    if (words.length <= RUN_WORDS + RUN_STEP) {
+      return words.length < RUN_WORDS_MIN ? [] : [clause];
+    }
+    const runs = Math.ceil((words.length - RUN_WORDS) / RUN_STEP) + 1;
+    return Array.from({ length: runs }, (_, index) =>
+      words.slice(index * RUN_STEP, index * RUN_STEP + RUN_WORDS).join(" "),
+    );
+  });
+}
+
 function itemsOf(sentence: string): string[] {
   const clauses = sentence.split(CLAUSE_END).filter((clause) => /\p{L}/u.test(clause));
   return clauses.length > CLAUSES_MAX ? clauses : [];
