@@ -1,5 +1,6 @@
 import type { PromptModel, TextReading } from "../prompt-model/prompt-model.ts";
 import { runsOf, sentencesOf, turnsOf } from "../prompt-model/prompt-parts.ts";
+import { headAndTail } from "../prompt-model/text-words.ts";
 import type { NamedTopic, SensitivePhrases } from "./sensitive-phrases.ts";
 
 /**
@@ -42,7 +43,7 @@ export class PromptSafety {
    * @param whole the reading of the whole prompt
    */
   find(prompt: string, whole: Topics): string | undefined {
-    const turns = textsOfUser(boundedText(prompt));
+    const turns = textsOfUser(headAndTail(prompt, CHECKED_CHARS_MAX / 2, CHECKED_CHARS_MAX / 2));
     const sentences = [...new Set(turns.flatMap(sentencesOf))].map((text) => this.#named(text));
     // Turns as well, since a line break may be within a phrase.
     const strong = [...turns.map((turn) => this.#named(turn)), ...sentences].find(
@@ -119,10 +120,4 @@ function groupsOf(sentences: readonly string[]): readonly string[] {
     : Array.from({ length: Math.ceil(sentences.length / size) }, (_, index) =>
         sentences.slice(index * size, (index + 1) * size).join("\n"),
       );
-}
-
-function boundedText(prompt: string): string {
-  return prompt.length <= CHECKED_CHARS_MAX
-    ? prompt
-    : `${prompt.slice(0, CHECKED_CHARS_MAX / 2)}\n${prompt.slice(-CHECKED_CHARS_MAX / 2)}`;
 }

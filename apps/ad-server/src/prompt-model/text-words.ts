@@ -16,11 +16,12 @@ export interface PromptWord {
 
 /** The part of a prompt that is read, with its spelling folded. */
 export function readableText(prompt: string): string {
-  const part =
-    prompt.length <= READ_CHARS_HEAD + READ_CHARS_TAIL
-      ? prompt
-      : `${prompt.slice(0, READ_CHARS_HEAD)}\n${prompt.slice(-READ_CHARS_TAIL)}`;
-  return foldSpelling(part);
+  return foldSpelling(headAndTail(prompt, READ_CHARS_HEAD, READ_CHARS_TAIL));
+}
+
+/** The beginning and the end of a text, as many characters of each; a text that is no longer stays whole. */
+export function headAndTail(text: string, head: number, tail: number): string {
+  return text.length <= head + tail ? text : `${text.slice(0, head)}\n${text.slice(-tail)}`;
 }
 
 /** Gives variants of a word the same spelling: differences of width, case, Latin accents and apostrophes go. */

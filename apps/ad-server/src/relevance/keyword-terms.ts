@@ -1,4 +1,4 @@
-import { foldSpelling } from "../prompt-model/text-words.ts";
+import { foldSpelling, headAndTail } from "../prompt-model/text-words.ts";
 
 /** Of a longer prompt only the beginning and the end are read, so that the work is bounded. */
 const READ_CHARS_HEAD = 8000;
@@ -30,7 +30,9 @@ export function termsOfKeywords(keywords: readonly string[]): string[][] {
 /** The terms of a prompt, each once, with the numbers of the sentences that have it. */
 export function termsOfPrompt(prompt: string): ReadonlyMap<string, ReadonlySet<number>> {
   const places = new Map<string, Set<number>>();
-  for (const [place, sentence] of foldWords(readPart(prompt)).split(SENTENCE_END).entries()) {
+  for (const [place, sentence] of foldWords(headAndTail(prompt, READ_CHARS_HEAD, READ_CHARS_TAIL))
+    .split(SENTENCE_END)
+    .entries()) {
     for (const term of sentence.match(TERM) ?? []) {
       places.set(term, (places.get(term) ?? new Set()).add(place));
     }
@@ -40,10 +42,4 @@ export function termsOfPrompt(prompt: string): ReadonlyMap<string, ReadonlySet<n
 
 function foldWords(text: string): string {
   return foldSpelling(text).replace(JOINED, "");
-}
-
-function readPart(prompt: string): string {
-  return prompt.length <= READ_CHARS_HEAD + READ_CHARS_TAIL
-    ? prompt
-    : `${prompt.slice(0, READ_CHARS_HEAD)}\n${prompt.slice(-READ_CHARS_TAIL)}`;
 }

@@ -85,13 +85,13 @@ export class NeedRelevance implements Relevance {
   }
 
   rank({ prompt, reading }: Question): readonly ScoredAd[] {
-    const profile = profileOf(reading);
-    const stems = stemsOf(prompt.slice(0, KEYWORD_CHARS_MAX));
-    const certainty = profile[0]?.probability ?? 0;
     const wish = wishOf(reading);
     if (wish < WISH_MIN) {
       return [];
     }
+    const profile = profileOf(reading);
+    const certainty = profile[0]?.probability ?? 0;
+    const stems = stemsOf(prompt.slice(0, KEYWORD_CHARS_MAX));
     return this.#candidatesFor(profile)
       .flatMap(({ place, sameNeed }) => {
         const indexed = this.#ads[place];
