@@ -140,7 +140,7 @@ test.each([
   },
 );
 
-test.each([400, 413, 422, 418, 302])(
+test.each([400, 413, 422, 418])(
   "a %d makes a dead letter immediately, which can be replayed",
   async (status) => {
     provider.onAcknowledge((_post, count) => (count === 0 ? { kind: "answer", status } : acknowledged()));
@@ -154,6 +154,25 @@ test.each([400, 413, 422, 418, 302])(
     expect((await replay(id)).status).toBe(409);
   },
 );
+
+test.each([
+  ["a login page's redirect", { kind: "raw", status: 302, bytes: "" }],
+  ["a proxy's page", { kind: "raw", status: 404, bytes: "<html>not found</html>" }],
+  ["a proxy's text", { kind: "raw", status: 404, bytes: "page not found" }],
+  ["a page with 200", { kind: "raw", status: 200, bytes: "<html>sign in</html>" }],
+] as const)("%s ends no acknowledgment", async (_name, behaviour) => {
+  provider.onAcknowledge((_post, count) => (count === 0 ? behaviour : acknowledged()));
+  const id = await injected();
+  await caller.acknowledge(id, "text");
+  await becomes(id, "delivered");
+});
+
+test("an id that the ledger knows is never said to be unknown", async () => {
+  provider.onAcknowledge(() => ({ kind: "answer", status: 404, body: { code: "unknown_ad_response" } }));
+  const id = await injected();
+  const answer = await caller.acknowledge(id, "text");
+  expect(answer.body).toMatchObject({ status: "recoverable_error" });
+});
 
 test("an unknown id is accepted, forwarded, and counted", async () => {
   const id = unknownId();

@@ -5,7 +5,12 @@ import { type ClassifiedAttempt, decideSettlement } from "./decide-settlement.ts
 
 const SECOND_MS = 1000;
 const AGE_MAX_MS = 60 * SECOND_MS;
-const RULES = { scheduleMs: [5 * SECOND_MS], ageMaxMs: AGE_MAX_MS, random: () => 0.5 };
+const RULES = {
+  scheduleMs: [5 * SECOND_MS],
+  ageMaxMs: AGE_MAX_MS,
+  probeRestMs: 15 * SECOND_MS,
+  random: () => 0.5,
+};
 const ID = adResponseIdSchema.parse("6f2c8b0e-3b52-4e0e-9a39-0d6a3a1b7c11");
 const NOW_MS = 1_000_000;
 
@@ -62,12 +67,30 @@ test("no acknowledgment dies of its age while its provider is down", () => {
   expect(decide(answered(503), TOO_OLD)).toMatchObject({ event: "die", reason: "exhausted" });
 });
 
-test("a probe that fails after another succeeded doesn't count for its acknowledgment", () => {
-  expect(decide(answered(503), { ...AWAY, ...TOO_OLD, isProbe: true })).toMatchObject({
+test.each([
+  [answered(503), 15],
+  [answered(429, "5"), 15],
+  [answered(429, "60"), 60],
+  [answered(403), 15],
+])("a probe that ends as %j is no probe again for %i seconds, and doesn't count", (reply, seconds) => {
+  const rested = {
     event: "retry",
-    next: PARKED,
+    next: { kind: "after_delay", delayMs: seconds * SECOND_MS },
     isCounted: false,
-  });
+  };
+  expect(decide(reply, { ...AWAY, isProbe: true })).toMatchObject(rested);
+  expect(decide(reply, { ...AWAY, ...TOO_OLD, isProbe: true })).toMatchObject(rested);
+  expect(decide(reply, { isProbe: true })).toMatchObject(rested);
+});
+
+test.each([
+  [answered(503), "exhausted"],
+  [answered(403), "blocked"],
+  [answered(302), "blocked"],
+  [{ ...answered(403), body: { code: "other_publisher" } }, "forbidden"],
+  [{ ...answered(403), body: { code: "key_revoked" } }, "exhausted"],
+] as const)("what ends as %j at the age limit dies as %s while others are delivered", (reply, reason) => {
+  expect(decide(reply, TOO_OLD)).toMatchObject({ event: "die", reason });
 });
 
 test("an attempt that may have arrived is ambiguous and repeated on schedule", () => {

@@ -1,11 +1,13 @@
 /** What the outcome of an attempt means for its acknowledgment: what is booked, and the notice for a waiting gateway. */
 import type { DeliveryJob, OutcomeNotice } from "@adrelay/contract";
-import { type DeliveryOutcome, planRetry } from "@adrelay/core";
+import { type AgeReason, type DeliveryOutcome, planRetry } from "@adrelay/core";
 import { type ChannelNotice, type DueAttempt, PARKED_MAX_MS, type Settlement } from "@adrelay/store";
 
 export interface RetryRules {
   readonly scheduleMs: readonly number[];
   readonly ageMaxMs: number;
+  /** A failed probe isn't the next one: it waits at least this long. */
+  readonly probeRestMs: number;
   /** Uniform in [0, 1). */
   random(): number;
 }
@@ -19,7 +21,7 @@ export interface ClassifiedAttempt {
   readonly durationMs: number;
   /** It was made to learn about the provider, so its failure doesn't count for the acknowledgment. */
   readonly isProbe: boolean;
-  /** The provider account, if its circuit breaker is open by now, or if this was a probe of it. */
+  /** The id of the provider account, if its circuit breaker is open by now. */
   readonly parkAt: string | undefined;
 }
 
@@ -66,29 +68,31 @@ type Decided =
 
 /**
  * After a failed attempt the acknowledgment waits for its retry schedule, even if its provider is down. The
- * acknowledgment itself may be the cause, and then it must neither come again immediately nor go before others. It is
- * parked if the attempt was a probe, if the key is refused, or if it would die of an outage.
+ * acknowledgment itself may be the cause, and then it must neither come again immediately nor go before others. A failed
+ * probe doesn't count for it, and is another acknowledgment's turn next. It is parked if an early retry doesn't help, or
+ * if it would die of an outage.
  */
 function decideRetry(rules: RetryRules, attempt: ClassifiedAttempt, outcome: RepeatedOutcome): Decided {
   const { due, providerError, isProbe, parkAt } = attempt;
   const { job } = due;
-  const plan = planOf(rules, attempt, outcome);
-  const isBlameless = (outcome.kind === "retry" && outcome.pace === "slow") || plan.kind === "dead";
-  if (parkAt !== undefined && (isProbe || isBlameless)) {
-    return {
-      event: outcome.kind,
-      next: { kind: "parked", account: parkAt },
-      isCounted: !isProbe,
-      // Nobody knows how long a provider stays down.
-      notify: notify(job, "retry", outcome.code, PARKED_MAX_MS),
-    };
+  // Nobody knows how long a provider stays down.
+  const notifyParked = notify(job, "retry", outcome.code, PARKED_MAX_MS);
+  const { kind: event } = outcome;
+  if (isProbe) {
+    const delayMs = Math.max(rules.probeRestMs, askedFor(outcome) ?? 0);
+    return { event, next: { kind: "after_delay", delayMs }, isCounted: false, notify: notifyParked };
   }
-  if (plan.kind === "dead") {
-    return { ...deathOf(job, providerError, outcome), reason: plan.reason };
+  const plan = planOf(rules, attempt, outcome);
+  const isBlameless = (outcome.kind === "retry" && outcome.pace === "slow") || plan.kind === "too_old";
+  if (parkAt !== undefined && isBlameless) {
+    return { event, next: { kind: "parked", account: parkAt }, isCounted: true, notify: notifyParked };
+  }
+  if (plan.kind === "too_old") {
+    return { ...deathOf(job, providerError, outcome), reason: diesAs(outcome) };
   }
   const { delayMs } = plan;
   return {
-    event: outcome.kind,
+    event,
     next: { kind: "after_delay", delayMs },
     isCounted: true,
     notify: notify(job, "retry", outcome.code, delayMs),
@@ -106,9 +110,18 @@ function planOf(
     ageMs: nowMs + durationMs - (entry.queuedAtMs ?? nowMs),
     ageMaxMs,
     pace: outcome.kind === "retry" ? outcome.pace : "scheduled",
-    retryAfterMs: outcome.kind === "retry" ? outcome.retryAfterMs : undefined,
+    retryAfterMs: askedFor(outcome),
     random: random(),
   });
+}
+
+/** How long the provider asked us to wait, in milliseconds. */
+function askedFor(outcome: RepeatedOutcome): number | undefined {
+  return outcome.kind === "retry" ? outcome.retryAfterMs : undefined;
+}
+
+function diesAs(outcome: RepeatedOutcome): AgeReason {
+  return outcome.kind === "retry" ? outcome.diesAs : "exhausted";
 }
 
 /** What operators see of a dead letter besides its reason. */

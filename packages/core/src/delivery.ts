@@ -11,7 +11,7 @@ export type ProviderReply =
   | {
       readonly kind: "answered";
       readonly status: number;
-      /** The body parsed as JSON; undefined if it isn't JSON. */
+      /** The body parsed as JSON: null if it is declared as JSON and empty, undefined if it isn't JSON. */
       readonly body: unknown;
       /** The Retry-After header, unchanged. */
       readonly retryAfter: string | undefined;
@@ -20,6 +20,22 @@ export type ProviderReply =
 
 /** Why there is no complete answer. The codes are stable: they are shown to operators and stored with attempts. */
 export type CallFailure = "timeout" | "unreachable" | "connection_lost" | "answer_too_large";
+
+/** The acknowledgment is tried again. */
+interface RetryOutcome {
+  readonly kind: "retry";
+  /** `slow`: an early retry doesn't help. */
+  readonly pace: "scheduled" | "slow";
+  readonly retryAfterMs: number | undefined;
+  /**
+   * What the failure is about, as far as one attempt can tell. `acknowledgment`: others may get through. Only if all of them
+   * meet it, it is about the account.
+   */
+  readonly blame: "provider" | "key" | "acknowledgment";
+  /** Why it is a dead letter if this is still so at the age limit. */
+  readonly diesAs: AgeReason;
+  readonly code: AttemptCode;
+}
 
 /** What a reply to an acknowledgment means for it (the table in docs/architecture.md). */
 export type DeliveryOutcome =
@@ -30,13 +46,7 @@ export type DeliveryOutcome =
       readonly providerAckId: string | undefined;
       readonly code: AttemptCode;
     }
-  | {
-      readonly kind: "retry";
-      /** `slow`: the key is wrong, not the acknowledgment, so an early retry doesn't help. */
-      readonly pace: "scheduled" | "slow";
-      readonly retryAfterMs: number | undefined;
-      readonly code: AttemptCode;
-    }
+  | RetryOutcome
   /** There was no answer, and the provider may have received the attempt. It is tried again (invariant 4). */
   | { readonly kind: "ambiguous"; readonly code: AttemptCode }
   | { readonly kind: "refused"; readonly code: AttemptCode }
@@ -45,6 +55,8 @@ export type DeliveryOutcome =
 /** Why an acknowledgment became a dead letter. The set is bounded, because it labels metrics. */
 export const DEAD_REASONS = [
   "exhausted",
+  "blocked",
+  "forbidden",
   "http_400",
   "http_404",
   "http_413",
@@ -55,14 +67,20 @@ export const DEAD_REASONS = [
 ] as const;
 export type DeadReason = (typeof DEAD_REASONS)[number];
 
+/** Reasons for which an acknowledgment dies at the age limit. */
+export type AgeReason = Extract<DeadReason, "exhausted" | "blocked" | "forbidden">;
+
 /** Each reason in words, for operators. */
 export const DEAD_REASON_TEXTS: Readonly<Record<DeadReason, string>> = {
   exhausted: "The service could not be reached, or gave no usable answer, until the age limit.",
+  blocked: "A proxy or firewall before the service turned this acknowledgment away until the age limit.",
+  forbidden: "The service refused this acknowledgment with 403 until the age limit, and accepted others.",
   http_400: "The service can't read this acknowledgment.",
   http_404: "The service doesn't know this ad response.",
   http_413: "The acknowledgment is larger than the service accepts.",
   http_422: "The service finds a fault in this acknowledgment.",
   http_4xx: "The service refuses this request, with a status that says nothing more about it.",
+  // Only entries of earlier versions have this reason.
   redirected: "The service answers with a redirect, which is never followed: check its address.",
   payload_lost: "The text is no longer in Redis, so there is nothing left to deliver.",
 };
@@ -75,7 +93,7 @@ export function classifyDelivery(reply: ProviderReply, nowMs: number): DeliveryO
   if (reply.kind === "failed") {
     return reply.stage === "after_send"
       ? { kind: "ambiguous", code: reply.code }
-      : { kind: "retry", pace: "scheduled", retryAfterMs: undefined, code: reply.code };
+      : retry("provider", { code: reply.code });
   }
   const { status } = reply;
   if (status >= 200 && status < 300) {
@@ -88,28 +106,78 @@ export function classifyDelivery(reply: ProviderReply, nowMs: number): DeliveryO
   if (status === 409) {
     return deliveredBefore(reply.body);
   }
-  if (status === 401 || status === 403) {
-    return { kind: "retry", pace: "slow", retryAfterMs: undefined, code };
-  }
   if (status >= 500 || status === 408 || status === 425 || status === 429) {
-    return {
-      kind: "retry",
-      pace: "scheduled",
-      retryAfterMs: parseRetryAfterMs(reply.retryAfter, nowMs),
-      code,
-    };
+    return retry("provider", { code, retryAfterMs: parseRetryAfterMs(reply.retryAfter, nowMs) });
+  }
+  if (status === 401) {
+    return retry("key", { code, pace: "slow" });
+  }
+  if (status < 400 || !isServiceForm(reply.body)) {
+    return classifyEdge(status);
+  }
+  if (status === 403) {
+    return KEY_CODE.test(publicErrorOf(reply) ?? "")
+      ? retry("key", { code, pace: "slow" })
+      : retry("acknowledgment", { code, pace: "slow", diesAs: "forbidden" });
   }
   return { kind: "dead", reason: deadReason(status), code };
+}
+
+function retry(
+  blame: RetryOutcome["blame"],
+  { code, ...others }: Pick<RetryOutcome, "code"> & Partial<RetryOutcome>,
+): RetryOutcome {
+  return {
+    kind: "retry",
+    pace: "scheduled",
+    retryAfterMs: undefined,
+    blame,
+    diesAs: "exhausted",
+    code,
+    ...others,
+  };
+}
+
+/** API gateways answer for a service that is away with these members and no others. */
+const EDGE_MEMBERS: ReadonlySet<string> = new Set(["message", "request_id", "requestId"]);
+/** Codes of a service's 403 that are about the key. */
+const KEY_CODE = /unauth|(^|[_.-])key([_.-]|$)/i;
+
+/**
+ * Whether the service itself wrote an error's body. The interface doesn't define it, so a JSON object counts, and so does an
+ * empty body that is declared as JSON. A page, a text, a redirect, or an API gateway's `{"message": …}` comes from the
+ * edge: a proxy, a balancer or a firewall before the service.
+ */
+export function isServiceForm(body: unknown): boolean {
+  if (body === null) {
+    return true;
+  }
+  if (typeof body !== "object" || Array.isArray(body)) {
+    return false;
+  }
+  const members = Object.keys(body);
+  return members.length === 0 || !members.every((member) => EDGE_MEMBERS.has(member));
+}
+
+/**
+ * An answer of the edge says nothing about the acknowledgment's fate, so it is never its end. A 404 or a redirect is what
+ * the edge answers while the service is away. Other refusals, above all 403, are about what this acknowledgment contains.
+ */
+function classifyEdge(status: number): RetryOutcome {
+  const code = `edge_${status}`;
+  return status < 400 || status === 404
+    ? retry("provider", { code, diesAs: "blocked" })
+    : retry("acknowledgment", { code, pace: "slow", diesAs: "blocked" });
 }
 
 function classifySuccess(body: unknown): DeliveryOutcome {
   const answer = parseAcknowledgmentResponse(body);
   if (answer === undefined) {
-    return { kind: "retry", pace: "scheduled", retryAfterMs: undefined, code: "malformed_answer" };
+    return retry("provider", { code: "malformed_answer" });
   }
   const { status, ad_ack_id: providerAckId } = answer;
   return status === "recoverable_error"
-    ? { kind: "retry", pace: "scheduled", retryAfterMs: undefined, code: status }
+    ? retry("acknowledgment", { code: status })
     : { kind: "delivered", verdict: status, providerAckId, code: status };
 }
 
@@ -132,7 +200,7 @@ function deadReason(status: number): DeadReason {
     case 422:
       return `http_${status}`;
     default:
-      return status >= 400 ? "http_4xx" : "redirected";
+      return "http_4xx";
   }
 }
 
@@ -167,37 +235,4 @@ export function parseRetryAfterMs(header: string | undefined, nowMs: number): nu
   }
   const atMs = HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(atMs) ? undefined : Math.min(Math.max(atMs - nowMs, 0), RETRY_AFTER_MAX_MS);
-}
-
-/** What one attempt says about its provider, as opposed to its acknowledgment. */
-export type ProviderHealth =
-  | { readonly kind: "healthy" }
-  /** A failure that may be the provider's. Only many of them show that it is down. */
-  | { readonly kind: "failing"; readonly holdMs: number }
-  /** `isCertain`: 401 is about the key (RFC 9110, section 15.5.2); 403 may be about this acknowledgment only. */
-  | { readonly kind: "refusing"; readonly isCertain: boolean }
-  /** The provider asked for a pause. */
-  | { readonly kind: "throttled"; readonly holdMs: number };
-
-/** The longest time for which one answer can pause a whole account. Its own acknowledgment may wait longer. */
-export const HOLD_MAX_MS = 300_000;
-
-/**
- * Judges the provider by one attempt. An answer about the acknowledgment (delivered, refused, 4xx,
- * recoverable_error) shows that the provider works.
- */
-export function judgeProvider(outcome: DeliveryOutcome): ProviderHealth {
-  if (outcome.kind === "ambiguous") {
-    return { kind: "failing", holdMs: 0 };
-  }
-  if (outcome.kind !== "retry" || outcome.code === "recoverable_error") {
-    return { kind: "healthy" };
-  }
-  const holdMs = Math.min(outcome.retryAfterMs ?? 0, HOLD_MAX_MS);
-  if (outcome.pace === "slow") {
-    return { kind: "refusing", isCertain: outcome.code === "http_401" };
-  }
-  return outcome.code === "http_429" && holdMs > 0
-    ? { kind: "throttled", holdMs }
-    : { kind: "failing", holdMs };
 }

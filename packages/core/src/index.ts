@@ -9,14 +9,13 @@ export {
   decideCircuit,
 } from "./circuit-breaker.ts";
 export {
+  type AgeReason,
   type CallFailure,
   classifyDelivery,
   DEAD_REASON_TEXTS,
   DEAD_REASONS,
   type DeadReason,
   type DeliveryOutcome,
-  judgeProvider,
-  type ProviderHealth,
   type ProviderReply,
   publicErrorOf,
 } from "./delivery.ts";
@@ -35,4 +34,5 @@ export {
   type InjectionClass,
 } from "./injection.ts";
 export { planRetry } from "./plan-retry.ts";
+export { HOLD_MAX_MS, judgeProvider, type ProviderHealth } from "./provider-health.ts";
 export { redisErrorKind } from "./redis-error-kind.ts";

@@ -5,7 +5,7 @@ import {
   type InjectionOutcome,
   unfilledResponseSchema,
 } from "@adrelay/contract";
-import type { ProviderReply } from "./delivery.ts";
+import { isServiceForm, type ProviderReply } from "./delivery.ts";
 
 /** Why a caller was given a fallback. It is sent in `X-Adrelay-Fallback`, and is a metric label. */
 export const FALLBACK_REASONS = [
@@ -23,7 +23,7 @@ export type FallbackReason = (typeof FALLBACK_REASONS)[number];
 /** What a provider's answer to an injection means for the caller (invariant 8). */
 export type InjectionClass =
   | { readonly kind: "enhancement"; readonly outcome: InjectionOutcome; readonly adResponseId: AdResponseId }
-  /** The provider found a fault in the request: its answer goes to the caller unchanged. */
+  /** The service itself found a fault in the request: its answer goes to the caller unchanged. */
   | { readonly kind: "callers_fault" }
   | { readonly kind: "fallback"; readonly reason: FallbackReason };
 
@@ -36,7 +36,7 @@ export function classifyInjection(reply: ProviderReply): InjectionClass {
   if (status === 200 || status === 201 || status === 202) {
     return classifyEnhancement(status, reply.body);
   }
-  if (status === 400 || status === 409 || status === 422) {
+  if ((status === 400 || status === 409 || status === 422) && isServiceForm(reply.body)) {
     return { kind: "callers_fault" };
   }
   return { kind: "fallback", reason: fallbackReason(status) };

@@ -32,10 +32,10 @@ test("a longer Retry-After wins over the schedule and a shorter one doesn't", ()
   expect(planRetry({ ...question, retryAfterMs: 1 })).toEqual({ kind: "retry", delayMs: 5000 });
 });
 
-test("the last attempt falls on the age limit and the next failure is exhausted", () => {
+test("the last attempt falls on the age limit and is the last", () => {
   const ageMaxMs = 72 * HOUR_MS;
   expect(planRetry({ ...question, ageMs: ageMaxMs - 10 })).toEqual({ kind: "retry", delayMs: 10 });
-  expect(planRetry({ ...question, ageMs: ageMaxMs })).toEqual({ kind: "dead", reason: "exhausted" });
+  expect(planRetry({ ...question, ageMs: ageMaxMs })).toEqual({ kind: "too_old" });
 });
 
 test("every wait is within the jitter of its step, or the time that is left", () => {
@@ -48,7 +48,7 @@ test("every wait is within the jitter of its step, or the time that is left", ()
       (scheduleMs, failedAttempts, ageMs, random) => {
         const plan = planRetry({ ...question, scheduleMs, failedAttempts, ageMs, random });
         const leftMs = question.ageMaxMs - ageMs;
-        if (plan.kind === "dead") {
+        if (plan.kind === "too_old") {
           expect(leftMs).toBeLessThanOrEqual(0);
           return;
         }

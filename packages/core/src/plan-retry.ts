@@ -1,6 +1,6 @@
 /** Scheduled waits are changed by up to this share, so that retries after an outage spread out. */
 export const JITTER_SHARE = 0.2;
-/** The least wait after a 401 or 403. */
+/** The least wait if an early retry doesn't help, as after a 401 or 403. */
 export const SLOW_RETRY_MS = 300_000;
 
 export interface RetryQuestion {
@@ -18,9 +18,7 @@ export interface RetryQuestion {
   readonly random: number;
 }
 
-export type RetryPlan =
-  | { readonly kind: "retry"; readonly delayMs: number }
-  | { readonly kind: "dead"; readonly reason: "exhausted" };
+export type RetryPlan = { readonly kind: "retry"; readonly delayMs: number } | { readonly kind: "too_old" };
 
 /**
  * When to try again. A wait that would pass the age limit ends at it, so that the last attempt is made at the age limit
@@ -29,7 +27,7 @@ export type RetryPlan =
 export function planRetry(question: RetryQuestion): RetryPlan {
   const leftMs = question.ageMaxMs - question.ageMs;
   if (leftMs <= 0) {
-    return { kind: "dead", reason: "exhausted" };
+    return { kind: "too_old" };
   }
   const step = Math.min(question.failedAttempts, question.scheduleMs.length) - 1;
   const scheduledMs = question.scheduleMs[step] ?? 0;

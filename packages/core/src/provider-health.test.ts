@@ -1,15 +1,26 @@
 import { expect, test } from "vitest";
-import { classifyDelivery, HOLD_MAX_MS, judgeProvider } from "./delivery.ts";
+import { classifyDelivery } from "./delivery.ts";
+import { HOLD_MAX_MS, judgeProvider } from "./provider-health.ts";
 
 const judge = (status: number, retryAfter?: string, body?: unknown) =>
   judgeProvider(classifyDelivery({ kind: "answered", status, body, retryAfter }, 0));
 
-test.each([400, 404, 406, 409, 413, 422, 302])(
-  "a %i is about the acknowledgment, not the provider",
+const PROBLEM = { title: "No", status: 400, code: "validation_failed" };
+
+test.each([400, 404, 406, 409, 413, 422])(
+  "a %i of the service is about the acknowledgment, not the provider",
   (status) => {
-    expect(judge(status)).toEqual({ kind: "healthy" });
+    expect(judge(status, undefined, PROBLEM)).toEqual({ kind: "healthy" });
   },
 );
+
+test.each([302, 404])("a %i of the edge counts against the provider", (status) => {
+  expect(judge(status)).toEqual({ kind: "failing", holdMs: 0 });
+});
+
+test.each([400, 403, 413, 451])("a %i of the edge may be about this acknowledgment only", (status) => {
+  expect(judge(status)).toEqual({ kind: "blocking" });
+});
 
 test("a provider that answers recoverable_error works", () => {
   const body = {
@@ -30,9 +41,12 @@ test("a malformed 2xx and no answer at all count against the provider", () => {
   expect(judgeProvider(timeout)).toEqual({ kind: "failing", holdMs: 0 });
 });
 
-test("a 401 is certainly about the key, a 403 is not", () => {
-  expect(judge(401)).toEqual({ kind: "refusing", isCertain: true });
-  expect(judge(403)).toEqual({ kind: "refusing", isCertain: false });
+test("a 401 is about the key, and so is a 403 if the service says so", () => {
+  expect(judge(401)).toEqual({ kind: "refusing" });
+  expect(judge(403, undefined, { code: "key_revoked" })).toEqual({ kind: "refusing" });
+  expect(judge(403, undefined, { code: "invalid_api_key" })).toEqual({ kind: "refusing" });
+  expect(judge(403, undefined, { code: "other_publisher" })).toEqual({ kind: "blocking" });
+  expect(judge(403)).toEqual({ kind: "blocking" });
 });
 
 test("a 429 with Retry-After throttles the account, for at most five minutes", () => {

@@ -217,10 +217,11 @@ class ReplyCollector implements Dispatcher.DispatchHandler {
     const bytes = this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks);
     const headers = this.#headers;
     const retryAfter = firstValue(headers["retry-after"]);
+    const contentType = firstValue(headers["content-type"]);
     this.#end({
-      reply: { kind: "answered", status: this.#status, body: parseJson(bytes), retryAfter },
+      reply: { kind: "answered", status: this.#status, body: parseBody(bytes, contentType), retryAfter },
       bytes,
-      contentType: firstValue(headers["content-type"]),
+      contentType,
     });
   }
 
@@ -261,7 +262,13 @@ function isUnreachable(error: Error): boolean {
   return "code" in error && UNREACHABLE.has(String(error.code));
 }
 
-function parseJson(bytes: Buffer): unknown {
+const JSON_TYPE = /^application\/([\w.+-]+\+)?json\b/i;
+
+/** As `ProviderReply` has it. */
+function parseBody(bytes: Buffer, contentType = ""): unknown {
+  if (bytes.length === 0) {
+    return JSON_TYPE.test(contentType) ? null : undefined;
+  }
   try {
     return JSON.parse(bytes.toString("utf8"));
   } catch {

@@ -81,7 +81,9 @@ export function makeAcknowledge(deps: AcknowledgeDeps): Acknowledge {
         case "repeat":
           return outcomeOfEntry(accepted.entry);
         case "accepted":
-          return wait === undefined ? { kind: "open" } : await awaitOutcome(deps, input, wait);
+          return wait === undefined
+            ? { kind: "open" }
+            : await awaitOutcome(deps, { ...input, ...accepted }, wait);
         default:
           return accepted satisfies never;
       }
@@ -92,7 +94,8 @@ export function makeAcknowledge(deps: AcknowledgeDeps): Acknowledge {
 }
 
 type Accepted =
-  | { readonly kind: "accepted" }
+  /** `isRecorded`: the ledger knows its injection. */
+  | { readonly kind: "accepted"; readonly isRecorded: boolean }
   | { readonly kind: "repeat"; readonly entry: LedgerEntry }
   | {
       readonly kind: "refused";
@@ -166,7 +169,7 @@ function acceptedOf(result: AcceptResult): Accepted {
     case "accepted":
     case "accepted_late":
     case "accepted_unknown":
-      return { kind: "accepted" };
+      return { kind: "accepted", isRecorded: result.kind !== "accepted_unknown" };
     case "repeat":
       return result;
     case "unknown":
@@ -186,7 +189,7 @@ function acceptedOf(result: AcceptResult): Accepted {
 
 async function awaitOutcome(
   { acknowledgments }: AcknowledgeDeps,
-  { id, waitMs }: AcknowledgeInput,
+  { id, waitMs, isRecorded }: AcknowledgeInput & { readonly isRecorded: boolean },
   wait: OutcomeWait,
 ): Promise<AcknowledgeOutcome> {
   const untilMs = performance.now() + waitMs;
@@ -195,7 +198,7 @@ async function awaitOutcome(
     if (notice === undefined) {
       break;
     }
-    const outcome = outcomeOfNotice(notice, untilMs - performance.now());
+    const outcome = outcomeOfNotice(notice, { leftMs: untilMs - performance.now(), isRecorded });
     if (outcome !== undefined) {
       return outcome;
     }
@@ -235,8 +238,14 @@ function outcomeOfEntry(entry: LedgerEntry): AcknowledgeOutcome {
   }
 }
 
-/** The answer after a notice of the worker. Undefined if the caller should wait for another notice. */
-function outcomeOfNotice(notice: OutcomeNotice, leftMs: number): AcknowledgeOutcome | undefined {
+/**
+ * The answer after a notice of the worker. Undefined if the caller should wait for another notice. If the ledger knows
+ * the injection, the caller isn't told that it is unknown, whatever the provider says.
+ */
+function outcomeOfNotice(
+  notice: OutcomeNotice,
+  { leftMs, isRecorded }: { readonly leftMs: number; readonly isRecorded: boolean },
+): AcknowledgeOutcome | undefined {
   switch (notice.event) {
     case "deliver":
       return {
@@ -247,7 +256,9 @@ function outcomeOfNotice(notice: OutcomeNotice, leftMs: number): AcknowledgeOutc
     case "refuse":
       return { kind: "error", code: "not_acknowledgeable" };
     case "die":
-      return notice.code === "http_404" ? { kind: "error", code: "unknown_ad_response" } : { kind: "open" };
+      return notice.code === "http_404" && !isRecorded
+        ? { kind: "error", code: "unknown_ad_response" }
+        : { kind: "open" };
     case "retry":
       return notice.delayMs < leftMs ? undefined : { kind: "open" };
     default:
