@@ -183,7 +183,7 @@ export async function metricTables(): Promise<string[]> {
   createGatewayMetrics(gateway, [PUBLISHER]);
   const worker = new Registry();
   createWorkerMetrics(worker);
-  createCircuitMetrics(worker, [PUBLISHER]);
+  createCircuitMetrics(worker, [PUBLISHER], 50);
   const each = new Registry();
   createDataLossCounter(each);
   reportDurability(each, { isDurable: true });

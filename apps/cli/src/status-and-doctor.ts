@@ -62,6 +62,7 @@ function showStats(terminal: Terminal, stats: Stats, nowMs: number): void {
     showSection(terminal, ["DEAD LETTERS OF", "REASON", "COUNT"], rows);
   }
   showProviders(terminal, stats, nowMs);
+  showForeignCircuits(terminal, stats, nowMs);
   showProcesses(terminal, stats, nowMs);
 }
 
@@ -87,6 +88,19 @@ function showProviders(terminal: Terminal, { providers }: Stats, nowMs: number):
   ]);
   if (rows.length > 0) {
     showSection(terminal, ["PROVIDER", "PUBLISHERS", "CIRCUIT", "SINCE", "NEXT PROBE", "PARKED"], rows);
+  }
+}
+
+/** Processes that were left behind when a URL or a key was changed. */
+function showForeignCircuits(terminal: Terminal, { foreign_circuits: circuits }: Stats, nowMs: number): void {
+  const rows = circuits.map((one) => [
+    one.process,
+    one.provider,
+    `open (${one.reason ?? "-"})`,
+    describeMoment(one.since, nowMs),
+  ]);
+  if (rows.length > 0) {
+    showSection(terminal, ["WITH ANOTHER URL OR KEY", "PROVIDER", "CIRCUIT", "SINCE"], rows);
   }
 }
 

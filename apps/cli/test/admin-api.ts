@@ -119,6 +119,7 @@ function someStats(): Stats {
         parked: 5,
       },
     ],
+    foreign_circuits: [],
     processes: [
       {
         role: "worker",

@@ -8,12 +8,12 @@
  * 2. An attempt that is under way when its breaker opens is booked and counted like any other.
  */
 import type { PublisherId } from "@adrelay/contract";
-import type { CircuitPhase, CircuitReason, ProviderHealth } from "@adrelay/core";
+import type { CircuitPhase, ProviderHealth } from "@adrelay/core";
 import type { SharedAccount } from "@adrelay/provider";
 import type { CircuitMember, CircuitReport, Store } from "@adrelay/store";
-import { CircuitState, ConsecutiveBreaker, CountBreaker } from "cockatiel";
 import type { Logger } from "pino";
 import { ConcurrencyLimiter, type FreeSlot } from "./concurrency-limiter.ts";
+import { FailureDetector } from "./failure-detector.ts";
 import type { CircuitMetrics } from "./worker-metrics.ts";
 
 export interface CircuitBreakersOptions {
@@ -45,6 +45,7 @@ export class CircuitBreakers {
   readonly #options: CircuitBreakersOptions;
   readonly #accounts: readonly Account[];
   readonly #byPublisher = new Map<PublisherId, Account>();
+  readonly #ids: ReadonlySet<string>;
   #busyBefore: ReadonlySet<string>;
   #releases = 0;
 
@@ -52,8 +53,8 @@ export class CircuitBreakers {
     this.#options = options;
     this.#accounts = options.accounts.map((shared) => ({
       shared,
-      limiter: new ConcurrencyLimiter(options.attemptsMax),
-      detector: new FailureDetector(),
+      limiter: new ConcurrencyLimiter({ limit: options.attemptsMax, publishers: shared.publishers.length }),
+      detector: new FailureDetector(shared.publishers.length),
       phase: "closed",
     }));
     for (const account of this.#accounts) {
@@ -61,7 +62,8 @@ export class CircuitBreakers {
         this.#byPublisher.set(publisher, account);
       }
     }
-    this.#busyBefore = new Set(options.accounts.map(({ name }) => name));
+    this.#ids = new Set(options.accounts.map(({ id }) => id));
+    this.#busyBefore = this.#ids;
   }
 
   /** The provider account of a publisher; undefined if the publisher isn't configured any more. */
@@ -72,7 +74,7 @@ export class CircuitBreakers {
   /** Whether this attempt may be made now. */
   async admit(member: CircuitMember): Promise<Admission> {
     const account = this.#accountOf(member.publisher);
-    const free = await account.limiter.acquire();
+    const free = await account.limiter.acquire(member.publisher);
     if (free === undefined) {
       return { kind: "wait", why: "slots" };
     }
@@ -90,12 +92,12 @@ export class CircuitBreakers {
   }
 
   /** Learns what an attempt says about its provider; resolves with the phase of the breaker after that. */
-  async learn(publisher: PublisherId, health: ProviderHealth, isProbe: boolean): Promise<CircuitPhase> {
-    const account = this.#accountOf(publisher);
+  async learn(member: CircuitMember, health: ProviderHealth, isProbe: boolean): Promise<CircuitPhase> {
+    const account = this.#accountOf(member.publisher);
     if (isProbe) {
-      await this.#report(account, reportOfProbe(health));
+      await this.#report(account, reportOfProbe(member.publisher, health));
     } else if (account.phase !== "open") {
-      const trip = account.detector.observe(health);
+      const trip = account.detector.observe(member, health);
       if (trip !== undefined) {
         await this.#report(account, { kind: "trip", ...trip });
       }
@@ -105,20 +107,21 @@ export class CircuitBreakers {
 
   /**
    * Releases parked acknowledgments that may go out now. Accounts that were busy at the last release are asked about once
-   * more, so that this process learns that they aren't busy any more. The first release, and one every few seconds, covers all
-   * accounts: a worker with other settings may name an account differently, and park acknowledgments under that name.
+   * more, so that this process learns that they aren't busy any more. If an account is busy that this process doesn't have,
+   * a worker with another URL or key parks acknowledgments of the same publishers: then all accounts are asked about. So are
+   * they at the first release, and every few seconds.
    */
   async release(): Promise<void> {
     const { circuits, metrics } = this.#options;
     const busy = await circuits.busy();
     this.#releases += 1;
-    const isFull = this.#releases % RELEASES_PER_FULL_ONE === 0;
+    const isFull = this.#releases % RELEASES_PER_FULL_ONE === 0 || [...busy].some((id) => !this.#ids.has(id));
     for (const account of this.#accounts) {
       const { shared, limiter } = account;
-      if (isFull || busy.has(shared.name) || this.#busyBefore.has(shared.name)) {
+      if (isFull || busy.has(shared.id) || this.#busyBefore.has(shared.id)) {
         const release = await circuits.release(shared, limiter.room);
         this.#enter(account, release.phase);
-        metrics.show(shared.name, release);
+        metrics.show(shared.name, { ...release, slots: limiter.slots });
         await circuits.bringBack(shared, release);
       }
     }
@@ -145,7 +148,7 @@ export class CircuitBreakers {
   }
 
   async #claim(account: Account, member: CircuitMember, free: FreeSlot): Promise<Admission> {
-    const { code, phase } = await this.#options.circuits.claim(account.shared.name, member);
+    const { code, phase } = await this.#options.circuits.claim(account.shared, member);
     this.#enter(account, phase);
     switch (code) {
       case "closed":
@@ -161,10 +164,10 @@ export class CircuitBreakers {
   }
 
   async #report(account: Account, report: CircuitReport): Promise<void> {
-    const { before, after } = await this.#options.circuits.report(account.shared.name, report);
+    const { before, after } = await this.#options.circuits.report(account.shared, report);
     this.#enter(account, after);
     if (before !== after) {
-      const reason = "reason" in report ? report.reason : undefined;
+      const reason = report.kind === "trip" ? report.reason : undefined;
       this.#logMove(after, { provider: account.shared.name, reason });
     }
   }
@@ -205,73 +208,20 @@ export class CircuitBreakers {
   }
 }
 
-function reportOfProbe(health: ProviderHealth): CircuitReport {
+function reportOfProbe(publisher: PublisherId, health: ProviderHealth): CircuitReport {
   switch (health.kind) {
     case "healthy":
       return { kind: "probe_succeeded" };
     case "throttled":
-      return { kind: "probe_failed", reason: "throttled", holdMs: health.holdMs };
+      return { kind: "probe_failed", reason: "throttled", holdMs: health.holdMs, publisher };
     case "failing":
-      return { kind: "probe_failed", reason: "outage", holdMs: health.holdMs };
+      return { kind: "probe_failed", reason: "outage", holdMs: health.holdMs, publisher };
     case "refusing":
-      return { kind: "probe_failed", reason: "auth", holdMs: 0 };
+      return { kind: "probe_failed", reason: "auth", holdMs: 0, publisher };
+    case "blocking":
+      // It may be about this acknowledgment only. The next probe is another one, and comes soon.
+      return { kind: "probe_failed", reason: undefined, holdMs: 0, publisher };
     default:
       return health satisfies never;
   }
-}
-
-/** The circuit breaker must open: why, and for how long at least. */
-interface BreakerTrip {
-  readonly reason: CircuitReason;
-  readonly holdMs: number;
-}
-
-/** In an outage nearly all calls fail. A provider that fails only some calls is still worth calling. */
-const OUTAGE_SHARE = 0.8;
-const OUTAGE_WINDOW_CALLS = 20;
-const OUTAGE_CALLS_MIN = 5;
-/** How many refusals with 403 in a row open the breaker. A single one may be about its acknowledgment only. */
-const AUTH_REFUSALS = 3;
-
-/**
- * Watches how one provider account answers this process, and says when the account's circuit breaker must open. The
- * breaker itself is shared by all processes and is in Redis.
- */
-export class FailureDetector {
-  #outage = makeOutageBreaker();
-  readonly #auth = new ConsecutiveBreaker(AUTH_REFUSALS);
-
-  /** Records what an attempt shows about the provider. Returns a trip if the breaker must open now. */
-  observe(health: ProviderHealth): BreakerTrip | undefined {
-    switch (health.kind) {
-      case "healthy":
-        this.#outage.success(CircuitState.Closed);
-        this.#auth.success();
-        return undefined;
-      case "throttled":
-        return { reason: "throttled", holdMs: health.holdMs };
-      case "failing":
-        return this.#outage.failure(CircuitState.Closed)
-          ? { reason: "outage", holdMs: health.holdMs }
-          : undefined;
-      case "refusing":
-        return this.#auth.failure() || health.isCertain ? { reason: "auth", holdMs: 0 } : undefined;
-      default:
-        return health satisfies never;
-    }
-  }
-
-  /** Forgets what it has seen. To be called when the breaker has changed its state: earlier failures no longer count. */
-  reset(): void {
-    this.#outage = makeOutageBreaker();
-    this.#auth.success();
-  }
-}
-
-function makeOutageBreaker(): CountBreaker {
-  return new CountBreaker({
-    threshold: OUTAGE_SHARE,
-    size: OUTAGE_WINDOW_CALLS,
-    minimumNumberOfCalls: OUTAGE_CALLS_MIN,
-  });
 }

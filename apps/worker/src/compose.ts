@@ -34,6 +34,8 @@ import {
 } from "./worker-metrics.ts";
 
 const FIRST_RELEASE_TIMEOUT_MS = 1000;
+/** After how many intervals of probes an acknowledgment can be a probe again. */
+const PROBE_REST_INTERVALS = 3;
 
 export async function compose(config: WorkerConfig, env: Environment): Promise<RunnableService> {
   const { settings } = config;
@@ -90,6 +92,7 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
       probeIntervalMs: settings.BREAKER_PROBE_INTERVAL_MS,
       recoveryRatePerSecond: settings.RECOVERY_RATE_PER_SECOND,
     },
+    process: nameProcess(),
     log,
     isStopping: () => lifecycle.isStopping,
   });
@@ -97,6 +100,12 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
   const provider = new ProviderClient();
   lifecycle.onStop("provider", () => provider.stop());
   return { redis, guard, store, provider };
+}
+
+/** As operators find it in `adrelay status`. */
+function nameProcess(): string {
+  const { host, pid } = describeProcess();
+  return `worker ${host}/${pid}`;
 }
 
 function openBreakers({ config, log, registry }: Base, { store }: Adapters): CircuitBreakers {
@@ -108,6 +117,7 @@ function openBreakers({ config, log, registry }: Base, { store }: Adapters): Cir
     metrics: createCircuitMetrics(
       registry,
       accounts.map(({ name }) => name),
+      config.settings.WORKER_CONCURRENCY,
     ),
     log,
   });
@@ -140,6 +150,7 @@ function startDeliveries(
       timeoutMs: settings.DELIVERY_TIMEOUT_MS,
       scheduleMs: settings.RETRY_SCHEDULE,
       ageMaxMs: settings.DELIVERY_MAX_AGE,
+      probeRestMs: settings.BREAKER_PROBE_INTERVAL_MS * PROBE_REST_INTERVALS,
       random: Math.random,
     }),
     onSettled: makeReportAttempt({ metrics, log }),

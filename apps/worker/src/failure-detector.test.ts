@@ -1,56 +1,107 @@
+import { randomUUID } from "node:crypto";
+import { adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
+import type { ProviderHealth } from "@adrelay/core";
 import { expect, test } from "vitest";
-import { FailureDetector } from "./circuit-breakers.ts";
+import { FailureDetector } from "./failure-detector.ts";
 
 const healthy = { kind: "healthy" } as const;
 const failing = { kind: "failing", holdMs: 0 } as const;
-const refusing = { kind: "refusing", isCertain: false } as const;
+const blocking = { kind: "blocking" } as const;
+const refusing = { kind: "refusing" } as const;
+const throttled = { kind: "throttled", holdMs: 9 } as const;
 
-test("five failures with no call before them open the breaker, four don't", () => {
-  const detector = new FailureDetector();
-  const seen = [1, 2, 3, 4, 5].map(() => detector.observe(failing));
-  expect(seen).toEqual([undefined, undefined, undefined, undefined, { reason: "outage", holdMs: 0 }]);
+const newId = () => adResponseIdSchema.parse(randomUUID());
+const ONE_ID = newId();
+
+/** A detector of an account with two publishers that is told of one attempt after another, each of a new acknowledgment. */
+function setup(publishers = 2) {
+  let nowMs = 0;
+  const detector = new FailureDetector(publishers, () => nowMs);
+  const see = (health: ProviderHealth, { id = newId(), of = "alpha" } = {}) =>
+    detector.observe({ publisher: publisherIdSchema.parse(of), id }, health);
+  const seeMany = (count: number, health: ProviderHealth, of: (at: number) => string = () => "alpha") =>
+    Array.from({ length: count }, (_, at) => see(health, { of: of(at) }));
+  const pass = (ms: number) => {
+    nowMs += ms;
+  };
+  return { see, seeMany, pass, reset: () => detector.reset() };
+}
+const byTurns = (at: number) => (at % 2 === 0 ? "alpha" : "beta");
+
+test.each([
+  [failing, "outage"],
+  [blocking, "auth"],
+] as const)("25 attempts in a row that end as %j open the breaker, 24 don't", (health, reason) => {
+  const seen = setup().seeMany(25, health, byTurns);
+  expect(seen.slice(0, 24).every((trip) => trip === undefined)).toBe(true);
+  expect(seen[24]).toEqual({ reason, holdMs: 0, accused: undefined });
 });
 
-test("a provider that fails half of its calls is still called", () => {
-  const detector = new FailureDetector();
-  const seen = Array.from({ length: 200 }, (_, at) => detector.observe(at % 2 === 0 ? healthy : failing));
+test("a provider that fails four calls of five is still called", () => {
+  const { see } = setup();
+  const seen = Array.from({ length: 500 }, (_, at) =>
+    see(at % 5 === 0 ? healthy : failing, { of: byTurns(at) }),
+  );
   expect(seen.every((trip) => trip === undefined)).toBe(true);
 });
 
-test("a provider that fails after a long healthy time opens the breaker within twenty calls", () => {
-  const detector = new FailureDetector();
-  for (let call = 0; call < 1000; call += 1) {
-    detector.observe(healthy);
-  }
-  const seen = Array.from({ length: 20 }, () => detector.observe(failing));
-  expect(seen.some((trip) => trip?.reason === "outage")).toBe(true);
+test.each([failing, blocking, throttled])(
+  "one acknowledgment that always ends as %j says nothing about its account",
+  (health) => {
+    const { see, pass } = setup(1);
+    const seen = Array.from({ length: 100 }, () => {
+      pass(60_000);
+      return see(health, { id: ONE_ID });
+    });
+    expect(seen.every((trip) => trip === undefined)).toBe(true);
+  },
+);
+
+test.each([failing, blocking, throttled])(
+  "one publisher whose attempts end as %j doesn't stop another whose attempts succeed",
+  (health) => {
+    const { see, seeMany, pass } = setup();
+    const seen = Array.from({ length: 50 }, () => {
+      pass(10_000);
+      const trips = seeMany(20, health);
+      see(healthy, { of: "beta" });
+      return trips;
+    });
+    expect(seen.flat().every((trip) => trip === undefined)).toBe(true);
+  },
+);
+
+test("one publisher is evidence only after nothing got through for 30 seconds, and then it is named", () => {
+  const { see, seeMany, pass } = setup();
+  expect(seeMany(30, failing).every((trip) => trip === undefined)).toBe(true);
+  pass(30_000);
+  expect(see(failing)).toEqual({ reason: "outage", holdMs: 0, accused: "alpha" });
 });
 
-test("three refusals in a row open the breaker, but not with a success between them", () => {
-  const detector = new FailureDetector();
-  const seen = [refusing, refusing, healthy, refusing, refusing, refusing].map((one) =>
-    detector.observe(one),
-  );
-  expect(seen.slice(0, 5)).toEqual([undefined, undefined, undefined, undefined, undefined]);
-  expect(seen[5]).toEqual({ reason: "auth", holdMs: 0 });
+test("an account with one publisher needs no other publisher's evidence", () => {
+  expect(setup(1).seeMany(25, failing).at(-1)).toEqual({ reason: "outage", holdMs: 0, accused: undefined });
 });
 
-test("one certain refusal or one throttled call opens the breaker", () => {
-  expect(new FailureDetector().observe({ kind: "refusing", isCertain: true })).toEqual({
-    reason: "auth",
-    holdMs: 0,
-  });
-  expect(new FailureDetector().observe({ kind: "throttled", holdMs: 9 })).toEqual({
-    reason: "throttled",
-    holdMs: 9,
-  });
+test("a refused key is the account's: two refusals open the breaker, one doesn't", () => {
+  expect(setup().seeMany(2, refusing)).toEqual([
+    undefined,
+    { reason: "auth", holdMs: 0, accused: undefined },
+  ]);
 });
 
-test("failures before a reset don't count", () => {
-  const detector = new FailureDetector();
-  for (let call = 0; call < 4; call += 1) {
-    detector.observe(failing);
-  }
-  detector.reset();
-  expect(detector.observe(failing)).toBeUndefined();
+test("three acknowledgments that are throttled pause the account for the time that was asked for", () => {
+  expect(setup().seeMany(3, throttled, byTurns)).toEqual([
+    undefined,
+    undefined,
+    { reason: "throttled", holdMs: 9, accused: undefined },
+  ]);
+});
+
+test("failures before a success or a reset don't count", () => {
+  const { see, seeMany, reset } = setup();
+  seeMany(24, failing, byTurns);
+  see(healthy);
+  expect(seeMany(24, failing, byTurns).every((trip) => trip === undefined)).toBe(true);
+  reset();
+  expect(see(failing)).toBeUndefined();
 });

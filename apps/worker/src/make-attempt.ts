@@ -11,6 +11,7 @@ import {
   classifyDelivery,
   type DeliveryOutcome,
   judgeProvider,
+  type ProviderHealth,
   type ProviderReply,
   publicErrorOf,
 } from "@adrelay/core";
@@ -41,14 +42,16 @@ export function makeAttempt(deps: AttemptDeps): (due: DueAttempt) => Promise<Att
     }
     const admission = await deps.breakers.admit({ publisher: job.publisher, id: job.adResponseId });
     if (admission.kind === "wait") {
-      return park(deps, due, { account: shared.name, why: admission.why });
+      return park(deps, due, { account: shared.id, why: admission.why });
     }
     const span = startAttemptSpan(deps.tracing, job);
-    const attempt = { due, span, isProbe: admission.isProbe, account: shared.name };
+    const attempt = { due, span, isProbe: admission.isProbe, account: shared.id };
     try {
-      const call = await post(deps, attempt, shared.account).finally(admission.free);
+      const call = await post(deps, attempt, shared.account);
+      admission.free(loadOf(call.health));
       return await settle(deps, attempt, call);
     } catch (error) {
+      admission.free();
       span.end();
       throw error;
     }
@@ -59,20 +62,40 @@ interface StartedAttempt {
   readonly due: DueAttempt;
   readonly span: Span;
   readonly isProbe: boolean;
-  /** The name of the provider account; undefined if the publisher has none. */
+  /** The id of the provider account; undefined if the publisher has none. */
   readonly account?: string;
 }
 
 interface Call {
   readonly reply: ProviderReply;
+  readonly outcome: DeliveryOutcome;
+  readonly health: ProviderHealth;
   readonly durationMs: number;
 }
 
 /** Counts as a refused key: the fault is in the settings, and the acknowledgment waits until they are corrected. */
-const UNCONFIGURED: Call = {
-  reply: { kind: "answered", status: 401, body: undefined, retryAfter: undefined },
-  durationMs: 0,
-};
+const UNCONFIGURED = callOf({ kind: "answered", status: 401, body: undefined, retryAfter: undefined }, 0);
+
+function callOf(reply: ProviderReply, durationMs: number): Call {
+  const outcome = classifyDelivery(reply, Date.now());
+  return { reply, outcome, health: judgeProvider(outcome), durationMs };
+}
+
+/** What an attempt says about how many may run at the same time. */
+function loadOf({ kind }: ProviderHealth): "succeeded" | "overloaded" | undefined {
+  switch (kind) {
+    case "healthy":
+      return "succeeded";
+    case "failing":
+    case "throttled":
+      return "overloaded";
+    case "blocking":
+    case "refusing":
+      return undefined;
+    default:
+      return kind satisfies never;
+  }
+}
 
 function park(
   { log }: AttemptDeps,
@@ -107,23 +130,22 @@ async function post(
   metrics.providerDuration.observe({ operation: "acknowledge", outcome }, durationMs / 1000);
   span.set({ "adrelay.outcome": outcome });
   span.end({ isFault: reply.kind === "failed" || reply.status >= 500 });
-  return { reply, durationMs };
+  return callOf(reply, durationMs);
 }
 
 async function settle(
   deps: AttemptDeps,
   { due, span, isProbe, account }: StartedAttempt,
-  { reply, durationMs }: Call,
+  { reply, outcome, health, durationMs }: Call,
 ): Promise<AttemptResult> {
-  const outcome = classifyDelivery(reply, Date.now());
-  const isAway = account !== undefined && (await isProviderAway(deps, due, { outcome, isProbe }));
+  const isAway = account !== undefined && (await isProviderAway(deps, due, { health, isProbe }));
   const settlement = decideSettlement(deps, {
     due,
     outcome,
     providerError: publicErrorOf(reply),
     durationMs,
     isProbe,
-    parkAt: isAway || isProbe ? account : undefined,
+    parkAt: isAway ? account : undefined,
   });
   endAttemptSpan(span, due, { settlement, isProbe });
   const trace = { own: span.context?.traceId, recorded: span.recordedTraceId };
@@ -133,11 +155,11 @@ async function settle(
 /** Reports what the attempt says about its provider. The attempt is booked in any case. */
 async function isProviderAway(
   { breakers, log }: AttemptDeps,
-  { job: { publisher } }: DueAttempt,
-  { outcome, isProbe }: { readonly outcome: DeliveryOutcome; readonly isProbe: boolean },
+  { job: { publisher, adResponseId: id } }: DueAttempt,
+  { health, isProbe }: { readonly health: ProviderHealth; readonly isProbe: boolean },
 ): Promise<boolean> {
   try {
-    return (await breakers.learn(publisher, judgeProvider(outcome), isProbe)) === "open";
+    return (await breakers.learn({ publisher, id }, health, isProbe)) === "open";
   } catch (err) {
     log.warn({ event: "circuit_not_told", publisher, err });
     return isProbe;

@@ -119,11 +119,15 @@ function nextAttemptMs(settlement: Settlement): number | undefined {
 
 /** The circuit breakers as this process saw them last. */
 export interface CircuitMetrics {
-  show(provider: string, state: CircuitState): void;
+  show(provider: string, state: CircuitState & { readonly slots: number }): void;
 }
 
 /** provider: the configured accounts, each by the id of one of its publishers. reason: outage, auth, throttled. */
-export function createCircuitMetrics(registry: Registry, providers: readonly string[]): CircuitMetrics {
+export function createCircuitMetrics(
+  registry: Registry,
+  providers: readonly string[],
+  slotsMax: number,
+): CircuitMetrics {
   const registers = [registry];
   const open = new Gauge({
     name: "adrelay_provider_circuit_open",
@@ -137,14 +141,28 @@ export function createCircuitMetrics(registry: Registry, providers: readonly str
     labelNames: ["provider"],
     registers,
   });
+  const slots = new Gauge({
+    name: "adrelay_delivery_concurrency_limit",
+    help: "How many attempts this process may make at the same time at the provider: fewer while it fails under load.",
+    labelNames: ["provider"],
+    registers,
+  });
   const show: CircuitMetrics["show"] = (provider, state) => {
     for (const reason of CIRCUIT_REASONS) {
       open.set({ provider, reason }, state.phase === "open" && state.reason === reason ? 1 : 0);
     }
     parked.set({ provider }, state.parked);
+    slots.set({ provider }, state.slots);
   };
   for (const provider of providers) {
-    show(provider, { phase: "closed", reason: undefined, sinceMs: 0, nextProbeAtMs: 0, parked: 0 });
+    show(provider, {
+      phase: "closed",
+      reason: undefined,
+      sinceMs: 0,
+      nextProbeAtMs: 0,
+      parked: 0,
+      slots: slotsMax,
+    });
   }
   return { show };
 }

@@ -36,12 +36,19 @@ function setup() {
     circuitRules: { probeIntervalMs: LONG_MS, recoveryRatePerSecond: 100 },
     partition: randomUUID(),
   });
-  const accounts = [{ name: "alpha", account, publishers: [publisherIdSchema.parse("alpha"), publisher] }];
+  const accounts = [
+    {
+      id: "alpha-account",
+      name: "alpha",
+      account,
+      publishers: [publisherIdSchema.parse("alpha"), publisher],
+    },
+  ];
   const breakers = new CircuitBreakers({
     circuits: store.circuits,
     accounts,
     attemptsMax: 10,
-    metrics: createCircuitMetrics(new Registry(), ["alpha"]),
+    metrics: createCircuitMetrics(new Registry(), ["alpha"], 10),
     log: pino({ level: "silent" }),
   });
   return { store, breakers };

@@ -82,6 +82,16 @@ const providerViewSchema = z.object({
 /** A provider account with its publishers and its circuit breaker. `parked` counts the jobs that wait for it. */
 export type ProviderView = z.infer<typeof providerViewSchema>;
 
+const foreignCircuitViewSchema = z.object({
+  provider: z.string(),
+  reason: textOrNull,
+  since: timeOrNull,
+  /** The process that opened it: its host and pid. */
+  process: z.string(),
+});
+/** An open circuit breaker of a process whose URL or key of a provider isn't this gateway's. */
+export type ForeignCircuitView = z.infer<typeof foreignCircuitViewSchema>;
+
 /** Answer of `GET /stats`: counts, queue, providers and processes of the relay at one time. */
 export const statsSchema = z.object({
   at: time,
@@ -95,6 +105,8 @@ export const statsSchema = z.object({
   /** The dead letters at this time, counted by publisher and reason. */
   dead_letters: z.array(z.object({ publisher: z.string(), reason: z.string(), count })),
   providers: z.array(providerViewSchema),
+  /** An older gateway doesn't send it. */
+  foreign_circuits: z.array(foreignCircuitViewSchema).default([]),
   processes: z.array(processViewSchema),
   /** The latest loss of data within the last 24 hours. */
   data_loss: dataLossViewSchema.nullable(),

@@ -30,6 +30,7 @@ export {
   type DoctorCheck,
   type DoctorReport,
   doctorReportSchema,
+  type ForeignCircuitView,
   LISTED_STATES,
   PAGE_ROWS_MAX,
   type ProcessView,

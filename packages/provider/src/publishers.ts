@@ -108,11 +108,16 @@ export function loadPublishers(sources: PublisherSources): PublishersResult {
 
 /** A provider account and the publishers that share it. They also share its circuit breaker. */
 export interface SharedAccount {
-  /** The alphabetically first id of its publishers. The account's key would identify it too, but is a secret. */
+  /** A digest of URL and key: all processes that have both call the account by it. The key can't be found from it. */
+  readonly id: string;
+  /** For operators: the alphabetically first id of its publishers. */
   readonly name: string;
   readonly account: ProviderAccount;
   readonly publishers: readonly PublisherId[];
 }
+
+/** Enough for no two accounts to meet, and too few to find a key by. */
+const ID_BYTES = 8;
 
 /** The provider accounts of these publishers. Processes with the same publishers get the same accounts. */
 export function listAccounts(publishers: readonly Publisher[]): SharedAccount[] {
@@ -123,9 +128,14 @@ export function listAccounts(publishers: readonly Publisher[]): SharedAccount[] 
     shared.publishers.push(id);
     accounts.set(key, shared);
   }
-  return [...accounts.values()].map(({ account, publishers: ids }) => {
+  return [...accounts].map(([key, { account, publishers: ids }]) => {
     const sorted = ids.toSorted();
-    return { name: sorted[0] ?? "", account, publishers: sorted };
+    return {
+      id: digestKey(key).toString("hex", 0, ID_BYTES),
+      name: sorted[0] ?? "",
+      account,
+      publishers: sorted,
+    };
   });
 }
 

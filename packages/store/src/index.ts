@@ -2,7 +2,9 @@
 export type {
   CircuitMember,
   CircuitReport,
+  CircuitRoom,
   CircuitState,
+  ForeignCircuit,
 } from "./circuit/circuits.ts";
 export { AUDIT_PLACE, type AuditEntry } from "./dead-letters/dead-letters.ts";
 export type { DeadFilter, ListPlace } from "./dead-letters/listing.ts";

@@ -43,6 +43,8 @@ export interface StoreOptions {
   readonly unknownIds?: "accept" | "reject";
   /** Rules of the circuit breakers; needed by workers only. */
   readonly circuitRules?: CircuitRules;
+  /** This process, as operators read it: its host and pid. */
+  readonly process?: string;
   readonly log?: StoreLog;
   /** True while the process stops: long rounds and repeated bookings end. */
   readonly isStopping?: () => boolean;
@@ -64,7 +66,10 @@ export interface Store {
   readonly deadLetters: Pick<DeadLetters, "replay" | "discard">;
   readonly replays: Pick<Replays, "start" | "count" | "cancel" | "find" | "latest">;
   readonly audit: Pick<Audit, "page">;
-  readonly circuits: Pick<Circuits, "busy" | "load" | "release" | "bringBack" | "claim" | "report">;
+  readonly circuits: Pick<
+    Circuits,
+    "busy" | "load" | "foreign" | "release" | "bringBack" | "claim" | "report"
+  >;
   /** What workers do again and again; each part is safe to run in many workers at the same time. */
   readonly maintenance: {
     /** Moves overdue entries to missed and expired, and does the outbox tasks that are due. */
@@ -144,6 +149,7 @@ export function makeParts({
   recordRetentionMs,
   unknownIds = "accept",
   circuitRules = DEFAULT_CIRCUIT_RULES,
+  process = "",
   log = NO_LOG,
   isStopping = () => false,
   partition = "0",
@@ -171,6 +177,7 @@ export function makeParts({
       keys,
       queue,
       rules: circuitRules,
+      process,
     }),
     replays: new Replays(shared),
   };

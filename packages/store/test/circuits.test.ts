@@ -15,12 +15,16 @@ import { openTestRedis, openTestStore } from "./store-fixture.ts";
 
 const PROBE_MS = 300;
 const RATE = 120;
-const ROOM = 50;
+const ROOM = roomOf(50);
+
+function roomOf(total: number) {
+  return { total, of: () => total };
+}
 
 const { redis } = await openTestRedis();
 
 const publisher = (id: string) => publisherIdSchema.parse(id);
-const account = { name: "alpha", publishers: [publisher("alpha"), publisher("beta")] };
+const account = { id: "account", name: "alpha", publishers: [publisher("alpha"), publisher("beta")] };
 
 function setup(rules: { probeIntervalMs?: number } = {}) {
   const fixture = openTestStore(redis, {
@@ -32,13 +36,19 @@ function setup(rules: { probeIntervalMs?: number } = {}) {
     id: adResponseIdSchema.parse(randomUUID()),
   });
   const parkAt = (one: CircuitMember, dueAtMs: number) =>
-    circuits.park({ account: "alpha", member: one, place: { kind: "by_time", dueAtMs }, notify: undefined });
+    circuits.park({
+      account: account.id,
+      member: one,
+      place: { kind: "by_time", dueAtMs },
+      notify: undefined,
+    });
   const parkMany = async (count: number, of = "alpha") => {
     const members = Array.from({ length: count }, () => member(of));
     await Promise.all(members.map((one, at) => parkAt(one, at + 1)));
     return members;
   };
-  const trip = () => circuits.report("alpha", { kind: "trip", reason: "outage", holdMs: 0 });
+  const trip = () =>
+    circuits.report(account, { kind: "trip", reason: "outage", holdMs: 0, accused: undefined });
   const stateOf = () => circuits.load(account);
   return { circuits, stateOf, key: fixture.key, member, parkAt, parkMany, trip };
 }
@@ -46,9 +56,14 @@ type Fixture = ReturnType<typeof setup>;
 
 const STEPS: Record<CircuitEvent, (fixture: Fixture) => Promise<unknown>> = {
   trip: ({ trip }) => trip(),
-  probe_succeeded: ({ circuits }) => circuits.report("alpha", { kind: "probe_succeeded" }),
+  probe_succeeded: ({ circuits }) => circuits.report(account, { kind: "probe_succeeded" }),
   probe_failed: ({ circuits }) =>
-    circuits.report("alpha", { kind: "probe_failed", reason: "outage", holdMs: 0 }),
+    circuits.report(account, {
+      kind: "probe_failed",
+      reason: "outage",
+      holdMs: 0,
+      publisher: publisher("alpha"),
+    }),
   drained: ({ circuits }) => circuits.release(account, ROOM),
 };
 const PATHS: Record<CircuitPhase, readonly CircuitEvent[]> = {
@@ -81,7 +96,7 @@ test("an open breaker releases one probe at a time, however many workers ask", a
     expect(released).toHaveLength(1);
     return released;
   });
-  const claims = await Promise.all([1, 2, 3].map(() => circuits.claim("alpha", probe ?? member())));
+  const claims = await Promise.all([1, 2, 3].map(() => circuits.claim(account, probe ?? member())));
   expect(claims.map(({ code }) => code).sort()).toEqual(["not_now", "not_now", "probe"]);
   expect((await circuits.release(account, ROOM)).released).toEqual([]);
 });
@@ -94,7 +109,7 @@ test("probes of an open breaker keep their interval by Redis' clock", async () =
   const probedAt: number[] = [sinceMs];
   await eventually(async () => {
     for (const one of (await circuits.release(account, ROOM)).released) {
-      expect((await circuits.claim("alpha", one)).code).toBe("probe");
+      expect((await circuits.claim(account, one)).code).toBe("probe");
       probedAt.push((await stateOf()).nextProbeAtMs - PROBE_MS);
     }
     expect(probedAt).toHaveLength(5);
@@ -107,16 +122,16 @@ test("a recovering breaker never grants more than its rate within a second", asy
   const { circuits, parkMany, stateOf, trip } = setup();
   await parkMany(400);
   await trip();
-  await circuits.report("alpha", { kind: "probe_succeeded" });
+  await circuits.report(account, { kind: "probe_succeeded" });
   const { sinceMs } = await stateOf();
   const grants: number[] = [];
   await eventually(async () => {
     const { released } = await circuits.release(account, ROOM);
     for (const one of released) {
-      if ((await circuits.claim("alpha", one)).code === "granted") {
+      if ((await circuits.claim(account, one)).code === "granted") {
         grants.push(await redisTimeMs());
       } else {
-        await circuits.park({ account: "alpha", member: one, place: { kind: "last" }, notify: undefined });
+        await circuits.park({ account: account.id, member: one, place: { kind: "last" }, notify: undefined });
       }
     }
     expect(await redisTimeMs()).toBeGreaterThan(sinceMs + 2500);
@@ -132,7 +147,7 @@ test("publishers of one account take turns, each in the order of its acknowledgm
   const { circuits, parkMany } = setup();
   const ofAlpha = await parkMany(20, "alpha");
   const ofBeta = await parkMany(3, "beta");
-  const { released, phase } = await circuits.release(account, 8);
+  const { released, phase } = await circuits.release(account, roomOf(8));
   expect(phase).toBe("closed");
   expect(released).toEqual([
     ofAlpha[0],
@@ -149,21 +164,26 @@ test("publishers of one account take turns, each in the order of its acknowledgm
 test("an acknowledgment that was released to a dead worker is parked again at the front", async () => {
   const { circuits, parkMany, key } = setup();
   const [first] = await parkMany(3);
-  const { released } = await circuits.release(account, 1);
+  const { released } = await circuits.release(account, roomOf(1));
   expect(released).toEqual([first]);
-  await redis.zadd(key("gate:alpha:released"), 1, `alpha|${first?.id.replaceAll("-", "")}`);
-  const again = await circuits.release(account, 1);
+  await redis.zadd(key("gate:account:released"), 1, `alpha|${first?.id.replaceAll("-", "")}`);
+  const again = await circuits.release(account, roomOf(1));
   expect(again.released).toEqual([first]);
   expect(again.parked).toBe(2);
 });
 
 test("a key that is refused again is probed a twelfth as often", async () => {
   const { circuits, stateOf } = setup();
-  await circuits.report("alpha", { kind: "trip", reason: "auth", holdMs: 0 });
+  await circuits.report(account, { kind: "trip", reason: "auth", holdMs: 0, accused: undefined });
   const tripped = await stateOf();
   expect(tripped.nextProbeAtMs - tripped.sinceMs).toBe(PROBE_MS);
   const beforeMs = await redisTimeMs();
-  await circuits.report("alpha", { kind: "probe_failed", reason: "auth", holdMs: 0 });
+  await circuits.report(account, {
+    kind: "probe_failed",
+    reason: "auth",
+    holdMs: 0,
+    publisher: publisher("alpha"),
+  });
   const { nextProbeAtMs, reason } = await stateOf();
   expect(reason).toBe("auth");
   expect(nextProbeAtMs - beforeMs).toBeGreaterThanOrEqual(PROBE_MS * 12 - 1);
@@ -172,30 +192,95 @@ test("a key that is refused again is probed a twelfth as often", async () => {
 test("a worker that starts makes a probe due immediately", async () => {
   const { circuits, parkMany } = setup({ probeIntervalMs: 60_000 });
   const [first] = await parkMany(1);
-  await circuits.report("alpha", { kind: "trip", reason: "auth", holdMs: 0 });
+  await circuits.report(account, { kind: "trip", reason: "auth", holdMs: 0, accused: undefined });
   expect((await circuits.release(account, ROOM)).released).toEqual([]);
-  await circuits.report("alpha", { kind: "probe_now" });
+  await circuits.report(account, { kind: "probe_now" });
   expect((await circuits.release(account, ROOM)).released).toEqual([first]);
 });
 
 test("workers that start one after another don't probe more often", async () => {
   const { circuits, member, parkMany } = setup({ probeIntervalMs: 60_000 });
   const [first = member()] = await parkMany(2);
-  await circuits.report("alpha", { kind: "trip", reason: "outage", holdMs: 0 });
-  await circuits.report("alpha", { kind: "probe_now" });
+  await circuits.report(account, { kind: "trip", reason: "outage", holdMs: 0, accused: undefined });
+  await circuits.report(account, { kind: "probe_now" });
   expect((await circuits.release(account, ROOM)).released).toEqual([first]);
-  expect((await circuits.claim("alpha", first)).code).toBe("probe");
-  await circuits.report("alpha", { kind: "probe_now" });
+  expect((await circuits.claim(account, first)).code).toBe("probe");
+  await circuits.report(account, { kind: "probe_now" });
   expect((await circuits.release(account, ROOM)).released).toEqual([]);
 });
 
 test("a worker that starts doesn't shorten a pause that the provider asked for", async () => {
   const { circuits, parkMany, stateOf } = setup();
   await parkMany(1);
-  await circuits.report("alpha", { kind: "trip", reason: "throttled", holdMs: 60_000 });
+  await circuits.report(account, { kind: "trip", reason: "throttled", holdMs: 60_000, accused: undefined });
   const { nextProbeAtMs } = await stateOf();
-  await circuits.report("alpha", { kind: "probe_now" });
+  await circuits.report(account, { kind: "probe_now" });
   expect((await stateOf()).nextProbeAtMs).toBe(nextProbeAtMs);
+});
+
+test("an open breaker makes a probe at once of a publisher that isn't accused, and only of that one", async () => {
+  const { circuits, member, parkMany, stateOf } = setup({ probeIntervalMs: 60_000 });
+  await parkMany(3, "alpha");
+  const accused = publisher("alpha");
+  await circuits.report(account, { kind: "trip", reason: "outage", holdMs: 0, accused });
+  expect((await circuits.release(account, ROOM)).released).toEqual([]);
+  const [ofBeta = member("beta")] = await parkMany(2, "beta");
+  expect((await circuits.release(account, ROOM)).released).toEqual([ofBeta]);
+  expect((await circuits.claim(account, ofBeta)).code).toBe("probe");
+  const failed = { kind: "probe_failed", reason: "outage", holdMs: 0 } as const;
+  await circuits.report(account, { ...failed, publisher: accused });
+  expect((await circuits.release(account, ROOM)).released).toHaveLength(1);
+  await circuits.report(account, { ...failed, publisher: publisher("beta") });
+  expect((await stateOf()).phase).toBe("open");
+});
+
+test("each publisher is released as far as the worker has room for it", async () => {
+  const { circuits, parkMany } = setup();
+  await parkMany(10, "alpha");
+  await parkMany(10, "beta");
+  const room = { total: 9, of: (one: string) => (one === "alpha" ? 2 : 20) };
+  const { released, parked } = await circuits.release(account, room);
+  expect(released.filter((one) => one.publisher === "alpha")).toHaveLength(2);
+  expect(released).toHaveLength(9);
+  expect(parked).toBe(11);
+});
+
+test("a probe that was turned away keeps the reason, and the next one comes soon", async () => {
+  const { circuits, stateOf } = setup();
+  await circuits.report(account, { kind: "trip", reason: "auth", holdMs: 0, accused: undefined });
+  const beforeMs = await redisTimeMs();
+  await circuits.report(account, {
+    kind: "probe_failed",
+    reason: undefined,
+    holdMs: 0,
+    publisher: publisher("alpha"),
+  });
+  const { nextProbeAtMs, reason } = await stateOf();
+  expect(reason).toBe("auth");
+  expect(nextProbeAtMs - beforeMs).toBeLessThan(2 * PROBE_MS);
+});
+
+test("after Redis' clock was set back by a day, probes, leases and the recovery's rate go on", async () => {
+  const { circuits, member, parkMany, key, stateOf, trip } = setup();
+  const aDayOn = (await redisTimeMs()) + 86_400_000;
+  const [first = member()] = await parkMany(2);
+  await trip();
+  await redis.hset(key("gate:account"), { next: aDayOn, since: aDayOn, probed: aDayOn, at: aDayOn });
+  expect((await stateOf()).nextProbeAtMs).toBeLessThanOrEqual(aDayOn);
+  // The longest wait for a probe is a pause that a provider may ask for: five minutes.
+  const shown = await circuits.release(account, ROOM);
+  expect(shown.nextProbeAtMs).toBeLessThanOrEqual((await redisTimeMs()) + 300_000);
+  await circuits.report(account, { kind: "probe_now" });
+  await eventually(async () => expect((await circuits.release(account, ROOM)).released).toEqual([first]));
+  await redis.zadd(key("gate:account:released"), aDayOn, `alpha|${first.id.replaceAll("-", "")}`);
+  expect((await circuits.release(account, ROOM)).released).toEqual([first]);
+});
+
+test("the open breaker of another URL or key is named, with the process that opened it", async () => {
+  const { circuits } = setup();
+  await circuits.report(account, { kind: "trip", reason: "auth", holdMs: 0, accused: undefined });
+  expect(await circuits.foreign(new Set([account.id]))).toEqual([]);
+  expect(await circuits.foreign(new Set())).toMatchObject([{ name: "alpha", reason: "auth", by: "" }]);
 });
 
 async function redisTimeMs(): Promise<number> {

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { adAckIdSchema, type DoctorCheck } from "@adrelay/contract";
 import type { ProviderReply } from "@adrelay/core";
-import type { ProviderAccount, ProviderClient, Publisher } from "@adrelay/provider";
+import { listAccounts, type ProviderAccount, type ProviderClient, type Publisher } from "@adrelay/provider";
 import { loadRedisInfo, loadSyncPolicy, type RedisInfo } from "@adrelay/service-kit";
 import type { Heartbeat, LedgerSnapshot, RelayProcess, Store } from "@adrelay/store";
 import type { Redis } from "ioredis";
@@ -88,6 +88,28 @@ export async function checkDataLoss(heartbeat: Pick<Heartbeat, "loadLoss">): Pro
       ? { name, status: "ok", detail: "none found in the last 24 hours" }
       : { name, status: "warn", detail: `at ${new Date(loss.atMs).toISOString()}: ${loss.detail}` },
   ];
+}
+
+/** Whether a process that has another URL or key of a provider than this gateway can't use it. */
+export async function checkForeignCircuits({
+  store,
+  publishers,
+}: {
+  readonly store: Pick<Store, "circuits">;
+  readonly publishers: readonly Publisher[];
+}): Promise<DoctorCheck[]> {
+  const name = "other_accounts";
+  const foreign = await store.circuits.foreign(new Set(listAccounts(publishers).map(({ id }) => id)));
+  if (foreign.length === 0) {
+    return [{ name, status: "ok", detail: "no process has trouble with another URL or key" }];
+  }
+  return foreign.map(({ name: provider, reason, by }) => ({
+    name,
+    status: "warn",
+    detail: `${by} has another URL or key for the provider of ${provider} than this gateway, and it is ${
+      reason === "auth" ? "refused" : "not usable"
+    }: start it again with the present settings`,
+  }));
 }
 
 /** What is queued, and the dead letters. */

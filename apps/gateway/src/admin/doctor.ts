@@ -9,6 +9,7 @@ import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import {
   checkDataLoss,
+  checkForeignCircuits,
   checkLedger,
   checkProcesses,
   checkProviders,
@@ -18,7 +19,7 @@ import {
 
 export interface DoctorDeps extends ProviderCheckDeps {
   readonly redis: Redis;
-  readonly store: Pick<Store, "snapshot">;
+  readonly store: Pick<Store, "snapshot" | "circuits">;
   readonly heartbeat: Pick<Heartbeat, "loadProcesses" | "loadLoss">;
   readonly log: Logger;
 }
@@ -42,6 +43,7 @@ export function makeDoctor(deps: DoctorDeps): Doctor {
     { name: "processes", run: () => checkProcesses(deps.heartbeat) },
     { name: "data_loss", run: () => checkDataLoss(deps.heartbeat) },
     { name: "books", run: () => checkLedger(deps.store) },
+    { name: "other_accounts", run: () => checkForeignCircuits(deps) },
     { name: "providers", run: () => checkProviders(deps, PROVIDER_TIMEOUT_MS) },
   ];
   return async () => {

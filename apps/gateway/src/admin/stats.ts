@@ -2,6 +2,7 @@
 import type {
   AuditView,
   DataLossView,
+  ForeignCircuitView,
   ProcessView,
   ProviderView,
   StateCounts,
@@ -13,6 +14,7 @@ import type {
   AuditEntry,
   CircuitState,
   DataLoss,
+  ForeignCircuit,
   Heartbeat,
   LabelledCount,
   RelayProcess,
@@ -43,10 +45,12 @@ export function makeStatsHandler(deps: StatsDeps): RequestHandler {
 
 async function gatherStats({ store, heartbeat, publishers }: StatsDeps): Promise<Stats> {
   const accounts = listAccounts(publishers);
-  const [snapshot, depths, circuits, processes, loss] = await Promise.all([
+  const ids = new Set(accounts.map(({ id }) => id));
+  const [snapshot, depths, circuits, foreign, processes, loss] = await Promise.all([
     store.snapshot(),
     store.queueDepths(),
     Promise.all(accounts.map(async (account) => ({ account, state: await store.circuits.load(account) }))),
+    store.circuits.foreign(ids),
     heartbeat.loadProcesses(),
     heartbeat.loadLoss(),
   ]);
@@ -65,6 +69,7 @@ async function gatherStats({ store, heartbeat, publishers }: StatsDeps): Promise
       return { publisher, reason, count };
     }),
     providers: circuits.map(({ account, state }) => viewOfProvider(account, state)),
+    foreign_circuits: foreign.map(viewOfForeign),
     processes: processes.map(viewOfProcess),
     data_loss: viewOfLoss(loss),
   };
@@ -111,6 +116,10 @@ function viewOfProvider({ name, publishers }: SharedAccount, state: CircuitState
     next_probe_at: phase === "open" ? isoTime(nextProbeAtMs) : null,
     parked,
   };
+}
+
+function viewOfForeign({ name, reason, sinceMs, by }: ForeignCircuit): ForeignCircuitView {
+  return { provider: name, reason: reason ?? null, since: isoTime(sinceMs), process: by };
 }
 
 function viewOfProcess(one: RelayProcess): ProcessView {

@@ -1,5 +1,6 @@
 -- Keys and steps that the scripts on a provider account's circuit breaker share. All keys share a partition's hash tag.
-local circuitKey = KEYS[1]     -- hash: phase, reason, since, time of the next probe (next) and the last one (probed), tokens, at (of the tokens)
+-- Redis' clock may be set back. So a time in the future counts only as far as the longest wait that can have made it.
+local circuitKey = KEYS[1]  -- hash: phase, reason, since, accused, next (probe), probed, tokens, at (of the tokens), name, by
 local releasedKey = KEYS[2] -- zset: publisher|id that was released and not yet claimed, by the end of its lease
 local busyKey = KEYS[3]     -- set: accounts whose breaker isn't closed, or that have parked acknowledgments
 
@@ -13,8 +14,27 @@ local function phaseOf()
   return redis.call('HGET', circuitKey, 'phase') or 'closed'
 end
 
-local function enter(phase, now, reason)
-  redis.call('HSET', circuitKey, 'phase', phase, 'since', now, 'reason', reason, 'tokens', 0, 'at', now)
+-- `accused`: the only publisher whose acknowledgments opened the breaker, or '' if there were several.
+local function enter(phase, now, reason, accused)
+  redis.call('HSET', circuitKey, 'phase', phase, 'since', now, 'reason', reason, 'accused', accused, 'tokens', 0, 'at', now)
+end
+
+-- A breaker that nobody asks about for a day is forgotten: its account's key may be out of use.
+local function keepForADay()
+  redis.call('PEXPIRE', circuitKey, 86400000)
+end
+
+local function publisherOf(member)
+  return string.match(member, '^([^|]*)|')
+end
+
+-- Whether an open breaker may make a probe now. An acknowledgment of a publisher that isn't accused need not wait: the
+-- provider may be well, and then only one publisher's acknowledgments fail.
+local function isProbeDue(now, waitMaxMs, publisher)
+  local due, accused = unpack(redis.call('HMGET', circuitKey, 'next', 'accused'))
+  due = math.min(tonumber(due) or 0, now + waitMaxMs)
+  local isOther = accused and accused ~= '' and publisher and publisher ~= accused
+  return now >= due or isOther or false, due
 end
 
 -- Attempts per second for a recovering account: the rate grows through the first minute up to its bound (less the

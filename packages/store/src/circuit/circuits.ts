@@ -6,11 +6,18 @@
  * 2. While it recovers, attempts go out at a rate that grows. In the first minute at most the configured rate a second
  *    goes out. Then the rate doubles each minute, until nothing is parked.
  * 3. Parking costs no attempt, and publishers of one account take turns.
- * 4. A parked acknowledgment is a queued entry. The list of parked ones is only an index: if it is lost, the jobs come back
+ * 4. If only one publisher's acknowledgments opened a breaker, those of the account's other publishers are probes at once.
+ * 5. A parked acknowledgment is a queued entry. The list of parked ones is only an index: if it is lost, the jobs come back
  *    later, when their delay in the queue ends.
  */
 import { type AdResponseId, type PublisherId, publisherIdSchema } from "@adrelay/contract";
-import { CIRCUIT_PHASES, CIRCUIT_REASONS, type CircuitPhase, type CircuitReason } from "@adrelay/core";
+import {
+  CIRCUIT_PHASES,
+  CIRCUIT_REASONS,
+  type CircuitPhase,
+  type CircuitReason,
+  HOLD_MAX_MS,
+} from "@adrelay/core";
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import type { DeliveryQueue, PromoteResult } from "../bullmq/queue.ts";
@@ -18,9 +25,11 @@ import type { ChannelNotice, ParkPlace } from "../delivery/settlement.ts";
 import { idOf, memberOf, type StoreKeys } from "../redis/keys.ts";
 import { CLAIM_CODES, type ClaimCode, decodeReply, fieldsOf, type RunScript } from "../redis/scripts.ts";
 
-/** A provider account, shared by publishers with the same URL and key. */
+/** A provider account: a URL and a key. */
 export interface CircuitAccount {
-  /** The id of one of its publishers. */
+  /** The same in all processes that have this URL and key, whatever their publishers. Says nothing of the key. */
+  readonly id: string;
+  /** For operators: the id of one of its publishers. */
   readonly name: string;
   readonly publishers: readonly PublisherId[];
 }
@@ -37,6 +46,21 @@ export interface CircuitState {
   readonly parked: number;
 }
 
+/** The open breaker of an account that a process doesn't have: another process has another URL or key. */
+export interface ForeignCircuit {
+  readonly name: string;
+  readonly reason: CircuitReason | undefined;
+  readonly sinceMs: number;
+  /** The process that opened it: its host and pid. */
+  readonly by: string;
+}
+
+/** How many acknowledgments a worker can take now: in all, and of one publisher. */
+export interface CircuitRoom {
+  readonly total: number;
+  of(publisher: PublisherId): number;
+}
+
 /** One acknowledgment of one publisher. */
 export interface CircuitMember {
   readonly publisher: PublisherId;
@@ -49,6 +73,7 @@ export interface CircuitRelease extends CircuitState {
 }
 
 export interface Parking {
+  /** The account's id. */
   readonly account: string;
   readonly member: CircuitMember;
   readonly place: ParkPlace;
@@ -56,7 +81,20 @@ export interface Parking {
 }
 
 export type CircuitReport =
-  | { readonly kind: "trip" | "probe_failed"; readonly reason: CircuitReason; readonly holdMs: number }
+  | {
+      readonly kind: "trip";
+      readonly reason: CircuitReason;
+      readonly holdMs: number;
+      /** The publisher whose acknowledgments failed, if others of the account may get through. */
+      readonly accused: PublisherId | undefined;
+    }
+  /** `reason`: undefined keeps the one that the breaker has. */
+  | {
+      readonly kind: "probe_failed";
+      readonly reason: CircuitReason | undefined;
+      readonly holdMs: number;
+      readonly publisher: PublisherId;
+    }
   /** `probe_now`: a worker has started. The next probe is due an interval after the latest one. */
   | { readonly kind: "probe_succeeded" | "probe_now" };
 
@@ -76,6 +114,8 @@ export interface CircuitsParts {
   readonly keys: StoreKeys;
   readonly queue: DeliveryQueue;
   readonly rules: CircuitRules;
+  /** This process, for operators: its host and pid. */
+  readonly process: string;
 }
 
 /** A refused key is probed this many times less often, because only a person can correct it. */
@@ -90,37 +130,55 @@ export class Circuits {
     this.#parts = parts;
   }
 
-  /** Names of the accounts whose breaker isn't closed, or that have parked acknowledgments. */
+  /** Ids of the accounts whose breaker isn't closed, or that have parked acknowledgments. */
   async busy(): Promise<ReadonlySet<string>> {
     return new Set(await this.#parts.redis.smembers(this.#parts.keys.busyCircuits));
   }
 
   /** The state of an account's breaker; changes nothing. */
-  async load({ name, publishers }: CircuitAccount): Promise<CircuitState> {
+  async load({ id, publishers }: CircuitAccount): Promise<CircuitState> {
     const { redis, keys } = this.#parts;
-    const [circuit = ""] = keys.forCircuit(name);
-    const [fields, ...sizes] = await Promise.all([
-      redis.call("HGETALL", circuit).then(fieldsOf),
+    const [stored, ...sizes] = await Promise.all([
+      this.#loadStored(id),
       ...publishers.map((publisher) => redis.zcard(keys.parkedPrefix + publisher)),
     ]);
-    const { phase = "closed", reason, since, next } = storedSchema.parse(fields);
+    const { phase = "closed", reason, since, next } = stored;
     const parked = sizes.reduce((sum, size) => sum + size, 0);
     return { phase, reason, sinceMs: since, nextProbeAtMs: next, parked };
   }
 
-  /** Releases what may go out now, at most `room` members; see circuit/release.lua. */
-  async release({ name, publishers }: CircuitAccount, room: number): Promise<CircuitRelease> {
+  /** The open breakers of accounts that aren't among these ids. Changes nothing. */
+  async foreign(ids: ReadonlySet<string>): Promise<ForeignCircuit[]> {
+    const others = [...(await this.busy())].filter((id) => !ids.has(id));
+    const stored = await Promise.all(others.map((id) => this.#loadStored(id)));
+    return stored.flatMap(({ phase, name, reason, since: sinceMs, by = "" }) =>
+      phase === "open" && name !== undefined ? [{ name, reason, sinceMs, by }] : [],
+    );
+  }
+
+  /** Releases what may go out now, as far as there is room; see circuit/release.lua. */
+  async release({ id, publishers }: CircuitAccount, room: CircuitRoom): Promise<CircuitRelease> {
     const { run, keys, rules } = this.#parts;
     const reply = await run("circuit/release", {
-      keys: [...keys.forCircuit(name), ...publishers.map((id) => keys.parkedPrefix + id)],
-      args: [name, rules.recoveryRatePerSecond, room, LEASE_MS, ...publishers],
+      keys: [...keys.forCircuit(id), ...publishers.map((publisher) => keys.parkedPrefix + publisher)],
+      args: [
+        id,
+        rules.recoveryRatePerSecond,
+        room.total,
+        LEASE_MS,
+        waitMaxMs(rules),
+        ...publishers.flatMap((publisher) => [publisher, room.of(publisher)]),
+      ],
     });
     const [, phase, reason, sinceMs, nextProbeAtMs, parked, released] = releaseSchema.parse(reply);
     return { phase, reason, sinceMs, nextProbeAtMs, parked, released: released.map(parseMember) };
   }
 
   /** Brings the jobs of released members back from the queue's delay. */
-  async bringBack({ name }: CircuitAccount, { released, phase }: CircuitRelease): Promise<void> {
+  async bringBack(
+    { id: account }: Pick<CircuitAccount, "id">,
+    { released, phase }: CircuitRelease,
+  ): Promise<void> {
     const { redis, keys, queue } = this.#parts;
     const results = await Promise.all(released.map(({ id }) => queue.promote(id)));
     // While the breaker is closed, no attempt claims. If one still holds the job, the lease brings it back.
@@ -128,17 +186,20 @@ export class Circuits {
       result === "ended" || (result === "promoted" && phase === "closed");
     const done = released.filter((_member, at) => isDone(results[at]));
     if (done.length > 0) {
-      const [, releasedKey = ""] = keys.forCircuit(name);
+      const [, releasedKey = ""] = keys.forCircuit(account);
       await redis.zrem(releasedKey, ...done.map(nameOf));
     }
   }
 
   /** Asks whether an attempt may be made now, while the breaker isn't closed; see circuit/claim.lua. */
-  async claim(account: string, member: CircuitMember): Promise<{ code: ClaimCode; phase: CircuitPhase }> {
+  async claim(
+    { id }: Pick<CircuitAccount, "id">,
+    member: CircuitMember,
+  ): Promise<{ code: ClaimCode; phase: CircuitPhase }> {
     const { runPatiently, keys, rules } = this.#parts;
     const reply = await runPatiently("circuit/claim", {
-      keys: keys.forCircuit(account),
-      args: [nameOf(member), rules.recoveryRatePerSecond, rules.probeIntervalMs],
+      keys: keys.forCircuit(id),
+      args: [nameOf(member), rules.recoveryRatePerSecond, rules.probeIntervalMs, waitMaxMs(rules)],
     });
     const [code, phase] = claimSchema.parse(reply);
     return { code: decodeReply(CLAIM_CODES, code), phase };
@@ -161,27 +222,52 @@ export class Circuits {
 
   /** Reports what happened; the breaker may move. Resolves with its phases before and after. */
   async report(
-    account: string,
+    { id, name }: Pick<CircuitAccount, "id" | "name">,
     event: CircuitReport,
   ): Promise<{ before: CircuitPhase; after: CircuitPhase }> {
-    const { runPatiently, keys, rules } = this.#parts;
-    const reason = "reason" in event ? event.reason : "";
-    const waitMs = "reason" in event ? waitAfter(event, rules) : rules.probeIntervalMs;
+    const { runPatiently, keys, rules, process } = this.#parts;
+    const { reason, waitMs, publisher } = argsOfReport(event, rules);
     const reply = await runPatiently("circuit/report", {
-      keys: keys.forCircuit(account),
-      args: [account, event.kind, reason, waitMs],
+      keys: keys.forCircuit(id),
+      args: [id, event.kind, reason ?? "", waitMs, publisher ?? "", name, process],
     });
     const [before, after] = z.tuple([phaseSchema, phaseSchema]).parse(reply);
     return { before, after };
   }
+
+  async #loadStored(id: string): Promise<z.infer<typeof storedSchema>> {
+    const { redis, keys } = this.#parts;
+    const [circuit = ""] = keys.forCircuit(id);
+    return storedSchema.parse(fieldsOf(await redis.call("HGETALL", circuit)));
+  }
+}
+
+function argsOfReport(event: CircuitReport, rules: CircuitRules) {
+  switch (event.kind) {
+    case "trip":
+      return { reason: event.reason, waitMs: waitAfter(event, rules), publisher: event.accused };
+    case "probe_failed":
+      return { reason: event.reason, waitMs: waitAfter(event, rules), publisher: event.publisher };
+    case "probe_succeeded":
+    case "probe_now":
+      return { reason: undefined, waitMs: rules.probeIntervalMs, publisher: undefined };
+    default:
+      return event satisfies never;
+  }
+}
+
+/** No probe is further off than this, whatever Redis' clock does. */
+function waitMaxMs({ probeIntervalMs }: CircuitRules): number {
+  return Math.max(HOLD_MAX_MS, probeIntervalMs * AUTH_PROBE_FACTOR);
 }
 
 /** The time until the next probe. */
 function waitAfter(
-  { kind, reason, holdMs }: Extract<CircuitReport, { reason: CircuitReason }>,
+  { kind, reason, holdMs }: Extract<CircuitReport, { holdMs: number }>,
   { probeIntervalMs }: CircuitRules,
 ): number {
   switch (reason) {
+    case undefined:
     case "throttled":
       return holdMs;
     case "auth":
@@ -204,6 +290,8 @@ const storedSchema = z.object({
   reason: reasonSchema,
   since: z.coerce.number().default(0),
   next: z.coerce.number().default(0),
+  name: z.string().optional(),
+  by: z.string().optional(),
 });
 const releaseSchema = z.tuple([
   z.number(),

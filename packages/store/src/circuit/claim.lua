@@ -1,11 +1,11 @@
 -- Claims an attempt while the breaker isn't closed. Only an acknowledgment that was released may claim, and only once.
 -- While the breaker recovers, the rate must also allow the attempt at this moment, however late it comes.
 -- KEYS: 1-3 as in circuit/circuit.lua
--- ARGV: 1 publisher|id, 2 bound of the recovery's rate per second, 3 interval of probes in ms
--- Clock: Redis'.
+-- ARGV: 1 publisher|id, 2 bound of the recovery's rate per second, 3 interval of probes in ms, 4 longest wait for a probe in ms
+-- Clock: Redis'. TTL: a breaker that is left alone for a day is forgotten.
 -- Returns {code, phase}: 1 the breaker is closed, 2 this attempt is the probe, 3 granted within the rate, 0 not now.
 -- @include circuit/circuit
-local member, bound, intervalMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local member, bound, intervalMs, waitMaxMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local now = clockMs()
 local phase = phaseOf()
 local wasReleased = redis.call('ZREM', releasedKey, member) == 1
@@ -15,14 +15,15 @@ end
 if not wasReleased then
   return {0, phase}
 end
-local since, nextProbe, tokens, at = unpack(redis.call('HMGET', circuitKey, 'since', 'next', 'tokens', 'at'))
 if phase == 'open' then
-  if now < (tonumber(nextProbe) or 0) then
+  if not isProbeDue(now, waitMaxMs, publisherOf(member)) then
     return {0, phase}
   end
   redis.call('HSET', circuitKey, 'next', now + intervalMs, 'probed', now)
+  keepForADay()
   return {2, phase}
 end
+local since, tokens, at = unpack(redis.call('HMGET', circuitKey, 'since', 'tokens', 'at'))
 local rate = rateOf(tonumber(since), now, bound)
 local elapsedMs = math.max(now - tonumber(at), 0)
 tokens = math.min(burstOf(rate), tonumber(tokens) + elapsedMs / 1000 * rate)

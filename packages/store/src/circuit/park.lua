@@ -2,7 +2,7 @@
 -- when its delay in the queue ends.
 -- KEYS: 1-3 as in circuit/circuit.lua, 4 the parked acknowledgments of its publisher, 5 next attempts by time: the next
 --       attempt doesn't depend on time any more
--- ARGV: 1 account, 2 id, 3 its place: milliseconds since 1970, the least first, or '' for the end,
+-- ARGV: 1 id of the account, 2 id, 3 its place: milliseconds since 1970, the least first, or '' for the end,
 --       4 channel of a waiting gateway or '', 5 message for it
 -- Clock: Redis'.
 -- @include circuit/circuit

@@ -2,28 +2,37 @@
 -- `probe_now` moves nothing. It makes a probe due, because a worker with other settings has started. Workers that
 -- restart often don't probe more often. A pause that the provider asked for is kept.
 -- KEYS: 1 to 3 as in circuit/circuit.lua
--- ARGV: 1 account, 2 event (trip, probe_succeeded, probe_failed, probe_now), 3 reason,
---       4 in ms: wait until the next probe (trip, probe_failed), or least time since the last one (probe_now)
--- Clock: Redis'.
+-- ARGV: 1 id of the account, 2 event (trip, probe_succeeded, probe_failed, probe_now), 3 reason; '' keeps the present one (probe_failed),
+--       4 in ms: wait until the next probe (trip, probe_failed), or least time since the last one (probe_now),
+--       5 the only publisher whose acknowledgments failed, or '' (trip, probe_failed),
+--       6 a name of the account for operators, 7 the process that reports
+-- Clock: Redis'. TTL: a breaker that is left alone for a day is forgotten.
 -- Returns {phase before, phase after}.
 -- @include circuit/circuit
-local account, event, reason, waitMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local account, event, reason, waitMs, publisher = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local now = clockMs()
 local before = phaseOf()
 local after = before
 if event == 'trip' and before ~= 'open' then
   after = 'open'
-  enter(after, now, reason)
-  redis.call('HSET', circuitKey, 'next', now + waitMs)
+  enter(after, now, reason, publisher)
+  redis.call('HSET', circuitKey, 'next', now + waitMs, 'name', ARGV[6], 'by', ARGV[7])
   redis.call('SADD', busyKey, account)
 elseif event == 'probe_failed' and before == 'open' then
-  redis.call('HSET', circuitKey, 'reason', reason, 'next', now + waitMs)
+  redis.call('HSET', circuitKey, 'next', now + waitMs)
+  if reason ~= '' then
+    redis.call('HSET', circuitKey, 'reason', reason)
+  end
+  if publisher ~= redis.call('HGET', circuitKey, 'accused') then
+    redis.call('HSET', circuitKey, 'accused', '')
+  end
 elseif event == 'probe_succeeded' and before == 'open' then
   after = 'recovering'
-  enter(after, now, redis.call('HGET', circuitKey, 'reason'))
+  enter(after, now, redis.call('HGET', circuitKey, 'reason'), '')
 elseif event == 'probe_now' and before == 'open' and redis.call('HGET', circuitKey, 'reason') ~= 'throttled' then
   local probed, due = unpack(redis.call('HMGET', circuitKey, 'probed', 'next'))
-  local soon = math.max(now, (tonumber(probed) or 0) + waitMs)
+  local soon = math.max(now, math.min(tonumber(probed) or 0, now) + waitMs)
   redis.call('HSET', circuitKey, 'next', math.min(soon, tonumber(due) or now))
 end
+keepForADay()
 return {before, after}
