@@ -86,8 +86,8 @@ export class FailureDetector {
     if (accused !== undefined && this.#now() - this.#firstAtMs < ONE_PUBLISHER_MS) {
       return undefined;
     }
-    const holdMs = this.#failures.at(-1);
-    return { reason, holdMs: holdMs !== undefined && "holdMs" in holdMs ? holdMs.holdMs : 0, accused };
+    const last = this.#failures.at(-1);
+    return { reason, holdMs: last !== undefined && "holdMs" in last ? last.holdMs : 0, accused };
   }
 }
 
