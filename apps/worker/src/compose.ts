@@ -47,6 +47,7 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
   const heartbeat = adapters.store.heartbeat({
     identity: { role: "worker", ...describeProcess() },
     registry: base.registry,
+    subscriber: adapters.subscriber,
   });
   await lifecycle.start("heartbeat", new PeriodicHeartbeat(heartbeat));
   const metrics = createWorkerMetrics(base.registry);
@@ -80,6 +81,8 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
   lifecycle.onStop("redis", () => redis.disconnect());
   const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
   reportDurability(registry, guard);
+  const subscriber = connectRedis(settings.REDIS_URL, "subscriber", log);
+  lifecycle.onStop("redis subscriber", () => subscriber.disconnect());
   const waitingRedis = connectRedis(settings.REDIS_URL, "worker", log);
   lifecycle.onStop("redis of the queue", () => waitingRedis.disconnect());
   const store = openStore({
@@ -96,7 +99,7 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
   lifecycle.onStop("queue", () => store.stop());
   const provider = new ProviderClient();
   lifecycle.onStop("provider", () => provider.stop());
-  return { redis, guard, store, provider };
+  return { redis, subscriber, guard, store, provider };
 }
 
 function openBreakers({ config, log, registry }: Base, { store }: Adapters): CircuitBreakers {

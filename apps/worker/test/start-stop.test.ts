@@ -23,6 +23,7 @@ startStopSuite(
         sweep: run,
         reconcile: run,
         promoteOverdue: run,
+        takeUp: run,
         runReplays: async () => false,
       },
       breakers: { release: run },
