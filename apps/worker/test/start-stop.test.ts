@@ -23,7 +23,7 @@ startStopSuite(
         sweep: run,
         reconcile: run,
         promoteOverdue: run,
-        takeUp: run,
+        returnJobs: run,
         runReplays: async () => false,
       },
       breakers: { release: run },

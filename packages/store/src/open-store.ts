@@ -76,7 +76,7 @@ export interface Store {
     /** Brings back jobs whose attempt is overdue by Redis' clock. */
     promoteOverdue(): Promise<void>;
     /** Returns the jobs of processes that are gone to the waiting jobs. */
-    takeUp(): Promise<void>;
+    returnJobs(): Promise<void>;
     /** Advances all running bulk replays by a step. True if there were any. */
     runReplays(): Promise<boolean>;
   };
@@ -123,7 +123,7 @@ export function assembleStore(parts: StoreParts): Store {
       sweep: (deadLetterRetentionMs) => sweep.runRound(deadLetterRetentionMs),
       reconcile: () => reconciliation.runRound(),
       promoteOverdue: () => reconciliation.promoteOverdue(),
-      takeUp: () => goneProcesses.takeUp(),
+      returnJobs: () => goneProcesses.returnJobs(),
       runReplays: () => replays.runRound(),
     },
     heartbeat: (heartbeatOptions) => new Heartbeat({ ...parts, ...heartbeatOptions }),

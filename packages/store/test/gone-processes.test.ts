@@ -1,5 +1,5 @@
 /**
- * Guards against waiting for the locks of killed workers, and against taking up what a living worker holds. The processes
+ * Guards against waiting for the locks of killed workers, and against a second post of what a living worker holds. The processes
  * here are connections to a real Redis: one that is killed loses its lifeline, one that stands still keeps it. Their silence
  * is written into Redis instead of being waited for.
  */
@@ -132,7 +132,7 @@ test("jobs of a killed worker are attempted again at once, and those of others a
   await third.acknowledgments.accept({ job: jobOf(other), textHash: "hash" });
   await eventually(() => expect(third.attempts).toEqual([other]));
   await kill(victim);
-  await peer.maintenance.takeUp();
+  await peer.maintenance.returnJobs();
   expect(peer.logged).toEqual([
     { event: "process_gone", role: "worker", host: "h", pid: 7, version: "1.0.0", jobs: ids.length },
   ]);
@@ -143,21 +143,21 @@ test("jobs of a killed worker are attempted again at once, and those of others a
   expect(await depths(peer)).toMatchObject({ waiting: 0, active: ids.length + 1 });
 });
 
-test("a process is taken up once, and isn't listed any more", async () => {
+test("the jobs of a process are returned once, and it isn't listed any more", async () => {
   const { victim, peer } = await startPair(1);
   await kill(victim);
   expect((await peer.heartbeat.loadProcesses()).map(({ pid }) => pid)).toEqual([8]);
-  await Promise.all([peer.maintenance.takeUp(), peer.maintenance.takeUp()]);
+  await Promise.all([peer.maintenance.returnJobs(), peer.maintenance.returnJobs()]);
   expect(peer.logged).toHaveLength(1);
   expect(await victim.record()).toBeNull();
 });
 
-test("two workers that are killed together are taken up together", async () => {
+test("the jobs of two workers that are killed together are returned together", async () => {
   const { victim, peer, ids } = await startPair();
   const second = await startProcess({ partition: victim.partition, pid: 9 });
   await kill(second);
   await kill(victim);
-  await peer.maintenance.takeUp();
+  await peer.maintenance.returnJobs();
   expect(peer.logged.map(({ pid, jobs }) => [pid, jobs]).toSorted()).toEqual([
     [7, ids.length],
     [9, 0],
@@ -167,7 +167,7 @@ test("two workers that are killed together are taken up together", async () => {
 test("a silent worker with its lifeline stands still and keeps its jobs", async () => {
   const { victim, peer, ids } = await startPair();
   await victim.fallSilent(50_000);
-  await peer.maintenance.takeUp();
+  await peer.maintenance.returnJobs();
   expect(await depths(peer)).toMatchObject({ waiting: 0, active: ids.length });
   expect(await peer.heartbeat.loadProcesses()).toHaveLength(2);
 });
@@ -176,12 +176,12 @@ test("a worker whose connection broke but whose heartbeat comes keeps its jobs",
   const { victim, peer, ids } = await startPair();
   await victim.endLifeline();
   await victim.fallSilent(2000);
-  await peer.maintenance.takeUp();
+  await peer.maintenance.returnJobs();
   expect(await depths(peer)).toMatchObject({ waiting: 0, active: ids.length });
   // Its next heartbeat says that it has no lifeline, so its silence says nothing.
   await victim.heartbeat.beat();
   await victim.fallSilent();
-  await peer.maintenance.takeUp();
+  await peer.maintenance.returnJobs();
   expect(await depths(peer)).toMatchObject({ waiting: 0, active: ids.length });
 });
 
@@ -192,45 +192,45 @@ test.each(["long ago", "in the future"])(
     await kill(victim);
     const at = Date.now() + (latest === "long ago" ? -10_000 : 3_600_000);
     await redis.hset(peer.key("heartbeat"), "at", at);
-    await peer.maintenance.takeUp();
+    await peer.maintenance.returnJobs();
     await peer.heartbeat.beat();
-    await peer.maintenance.takeUp();
+    await peer.maintenance.returnJobs();
     expect(await depths(peer)).toMatchObject({ waiting: 0, active: ids.length });
     await victim.fallSilent();
-    await peer.maintenance.takeUp();
+    await peer.maintenance.returnJobs();
     expect(await depths(peer)).toMatchObject({ waiting: ids.length, active: 0 });
   },
 );
 
-test("a process whose record names no lifeline is not taken up", async () => {
+test("a process whose record names no lifeline keeps its jobs", async () => {
   const { victim, peer, ids } = await startPair();
   const record = (await victim.record())?.replace(',"hasLifeline":true', "");
   await redis.hset(victim.key("processes"), victim.id, record ?? "");
   await kill(victim);
-  await peer.maintenance.takeUp();
+  await peer.maintenance.returnJobs();
   expect(await depths(peer)).toMatchObject({ waiting: 0, active: ids.length });
 });
 
-test("a process never takes up itself", async () => {
+test("a process never takes itself for gone", async () => {
   const { victim, ids } = await startPair();
   await kill(victim);
-  await victim.maintenance.takeUp();
+  await victim.maintenance.returnJobs();
   expect(await depths(victim)).toMatchObject({ waiting: 0, active: ids.length });
 });
 
-test("a full Redis lets jobs be taken up", async () => {
+test("a full Redis lets jobs be returned", async () => {
   const { victim, peer, ids } = await startPair();
   await kill(victim);
   await redis.config("SET", "maxmemory", "1");
   stops.push(() => redis.config("SET", "maxmemory", "0"));
-  await peer.maintenance.takeUp();
+  await peer.maintenance.returnJobs();
   expect(await depths(peer)).toMatchObject({ waiting: ids.length, active: 0 });
 });
 
 test("of a worker that lives after all, each acknowledgment is booked once", async () => {
   const { victim, peer, ids } = await startPair();
   await kill(victim);
-  await peer.maintenance.takeUp();
+  await peer.maintenance.returnJobs();
   peer.start();
   await eventually(() => expect(peer.attempts.toSorted()).toEqual(ids.toSorted()));
   victim.answer();
@@ -261,15 +261,15 @@ test.each(["subscribe", "pubsub"])(
     }
     expect(poor.logged.map(({ event }) => event)).toEqual(["lifeline_unseen"]);
     await kill(poor);
-    await peer.maintenance.takeUp();
+    await peer.maintenance.returnJobs();
     expect(await poor.record()).not.toBeNull();
   },
 );
 
-test("a process that can't see lifelines takes up nobody", async () => {
+test("a process that can't see lifelines takes nobody for gone", async () => {
   const { victim, ids } = await startPair();
   const poor = await startProcess({ partition: victim.partition, user: await userWithout("pubsub") });
   await kill(victim);
-  await poor.maintenance.takeUp();
+  await poor.maintenance.returnJobs();
   expect(await depths(poor)).toMatchObject({ waiting: 0, active: ids.length });
 });

@@ -1,6 +1,6 @@
 /**
- * Takes up what processes held that are gone. Every worker does this again and again; a process is taken up once. Its
- * jobs wait again within about four seconds after a kill, long before their locks would run out.
+ * Returns the jobs of processes that are gone to the waiting jobs. Every worker looks for such processes again and again;
+ * of each one, the jobs are returned once. They wait again long before their locks would run out.
  */
 import { z } from "zod";
 import type { ReturnJobsScript } from "../bullmq/return-jobs.ts";
@@ -27,11 +27,13 @@ export class GoneProcesses {
 
   constructor(parts: GoneProcessesParts) {
     this.#parts = parts;
-    this.#script = parts.library.compose("heartbeat/take-up", { "bullmq/return-jobs": parts.returnJobs.lua });
+    this.#script = parts.library.compose("heartbeat/return-jobs", {
+      "bullmq/return-jobs": parts.returnJobs.lua,
+    });
   }
 
   /** Returns the jobs of processes that are gone to the waiting jobs, and removes their records. */
-  async takeUp(): Promise<void> {
+  async returnJobs(): Promise<void> {
     const { scripts, keys, returnJobs, processId, log } = this.#parts;
     const reply = await scripts.runScript(this.#script, {
       keys: [...keys.forHeartbeat.slice(0, 2), ...returnJobs.keys],
