@@ -48,6 +48,7 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
   const heartbeat = adapters.store.heartbeat({
     identity: { role: "gateway", ...describeProcess() },
     registry: base.registry,
+    subscriber: adapters.subscriber,
   });
   await lifecycle.start("heartbeat", new PeriodicHeartbeat(heartbeat));
   const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, heartbeat }), {
@@ -106,7 +107,7 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
   const waiters = new OutcomeWaiters(subscriber);
   // Redis may be away now; ioredis subscribes as soon as it is there.
   waiters.start().catch((err: unknown) => log.warn({ event: "subscribe_failed", err }));
-  return { redis, guard, store, provider, pending, waiters };
+  return { redis, subscriber, guard, store, provider, pending, waiters };
 }
 
 function makePublicApp({ config, log, tracing, registry, drain }: Base, adapters: Adapters): Express {

@@ -165,6 +165,12 @@ test("a worker that stopped gracefully is missing immediately", async () => {
   await stack.start("worker");
 });
 
+test("a worker that was killed is missing within seconds", async () => {
+  await stack.crash("worker");
+  await eventually(async () => expect((await examine()).get("workers")?.status).toBe("fail"), 10_000);
+  await stack.start("worker");
+});
+
 test("without Redis the doctor still answers, and reports it", async () => {
   await server.stop();
   const checks = await examine();

@@ -15,6 +15,7 @@ interface BackgroundParts {
 const RELEASE_INTERVAL_MS = 100;
 const RECONCILE_INTERVAL_MS = 1000;
 const OVERDUE_INTERVAL_MS = 1000;
+const RETURN_JOBS_INTERVAL_MS = 500;
 /** The pause after a round of bulk replays in which one ran, and after one in which none did. */
 const REPLAY_BUSY_PAUSE_MS = 100;
 const REPLAY_IDLE_PAUSE_MS = 1000;
@@ -47,6 +48,12 @@ export async function startBackgroundJobs(parts: BackgroundParts): Promise<void>
       task: () => maintenance.promoteOverdue(),
       intervalMs: OVERDUE_INTERVAL_MS,
       onFailure: (err) => log.warn({ event: "overdue_failed", err }),
+    },
+    {
+      name: "return_jobs",
+      task: () => maintenance.returnJobs(),
+      intervalMs: RETURN_JOBS_INTERVAL_MS,
+      onFailure: (err) => log.warn({ event: "return_jobs_failed", err }),
     },
     {
       name: "release",

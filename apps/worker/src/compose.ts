@@ -49,6 +49,7 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
   const heartbeat = adapters.store.heartbeat({
     identity: { role: "worker", ...describeProcess() },
     registry: base.registry,
+    subscriber: adapters.subscriber,
   });
   await lifecycle.start("heartbeat", new PeriodicHeartbeat(heartbeat));
   const metrics = createWorkerMetrics(base.registry);
@@ -82,6 +83,8 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
   lifecycle.onStop("redis", () => redis.disconnect());
   const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
   reportDurability(registry, guard);
+  const subscriber = connectRedis(settings.REDIS_URL, "subscriber", log);
+  lifecycle.onStop("redis subscriber", () => subscriber.disconnect());
   const waitingRedis = connectRedis(settings.REDIS_URL, "worker", log);
   lifecycle.onStop("redis of the queue", () => waitingRedis.disconnect());
   const store = openStore({
@@ -99,7 +102,7 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
   lifecycle.onStop("queue", () => store.stop());
   const provider = new ProviderClient();
   lifecycle.onStop("provider", () => provider.stop());
-  return { redis, guard, store, provider };
+  return { redis, subscriber, guard, store, provider };
 }
 
 /** As operators find it in `adrelay status`. */

@@ -23,6 +23,7 @@ startStopSuite(
         sweep: run,
         reconcile: run,
         promoteOverdue: run,
+        returnJobs: run,
         runReplays: async () => false,
       },
       breakers: { release: run },

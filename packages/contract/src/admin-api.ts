@@ -63,7 +63,7 @@ const processViewSchema = z.object({
   /** The machine's clock minus Redis' clock. Null until the process has measured it. */
   clock_skew_ms: z.number().nullable(),
 });
-/** A gateway or worker that sent a heartbeat within the last minute. */
+/** A gateway or worker that sent a heartbeat within the last minute and isn't gone. */
 export type ProcessView = z.infer<typeof processViewSchema>;
 
 const dataLossViewSchema = z.object({ at: time, detail: z.string() });

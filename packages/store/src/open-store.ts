@@ -10,6 +10,7 @@
  *
  * Not guaranteed: that a rejected call had no effect. A connection can break after Redis has run a script.
  */
+import { randomUUID } from "node:crypto";
 import type { AdResponseId, PublisherId } from "@adrelay/contract";
 import type { Redis } from "ioredis";
 import { Registry } from "prom-client";
@@ -21,6 +22,7 @@ import { Outbox } from "./dead-letters/outbox.ts";
 import { Replays } from "./dead-letters/replays.ts";
 import { Deliveries } from "./delivery/deliveries.ts";
 import type { LedgerEntry } from "./entry.ts";
+import { GoneProcesses } from "./heartbeat/gone-processes.ts";
 import { Heartbeat, type HeartbeatOptions } from "./heartbeat/heartbeat.ts";
 import { Acceptor, type AcceptRequest, type AcceptResult } from "./intake/accept.ts";
 import { InjectionRecorder } from "./intake/injections.ts";
@@ -78,6 +80,8 @@ export interface Store {
     reconcile(): Promise<void>;
     /** Brings back jobs whose attempt is overdue by Redis' clock. */
     promoteOverdue(): Promise<void>;
+    /** Returns the jobs of processes that are gone to the waiting jobs. */
+    returnJobs(): Promise<void>;
     /** Advances all running bulk replays by a step. True if there were any. */
     runReplays(): Promise<boolean>;
   };
@@ -105,6 +109,7 @@ export function assembleStore(parts: StoreParts): Store {
   const { redis, run, keys, queue, acceptor, circuits, outbox, replays } = parts;
   const sweep = new Sweep(parts);
   const reconciliation = new Reconciliation({ run, keys, queue, outbox });
+  const goneProcesses = new GoneProcesses({ ...parts, returnJobs: queue.returnJobsScript() });
   const snapshot = async () =>
     parseSnapshot(await run("metrics/snapshot", { keys: keys.forEntry(""), args: [] }));
   return {
@@ -123,6 +128,7 @@ export function assembleStore(parts: StoreParts): Store {
       sweep: (deadLetterRetentionMs) => sweep.runRound(deadLetterRetentionMs),
       reconcile: () => reconciliation.runRound(),
       promoteOverdue: () => reconciliation.promoteOverdue(),
+      returnJobs: () => goneProcesses.returnJobs(),
       runReplays: () => replays.runRound(),
     },
     heartbeat: (heartbeatOptions) => new Heartbeat({ ...parts, ...heartbeatOptions }),
@@ -161,7 +167,21 @@ export function makeParts({
   const waitingScripts = waitingRedis === undefined ? undefined : new ScriptRunner(waitingRedis, library);
   const queue = new DeliveryQueue({ redis, queuePrefix: keys.queuePrefix });
   const outbox = new Outbox({ redis, run, keys, queue, log });
-  const shared = { redis, run, keys, library, scripts, queue, outbox, recordRetentionMs, log, isStopping };
+  /** Its heartbeat and the locks of its jobs carry it. */
+  const processId = randomUUID();
+  const shared = {
+    processId,
+    redis,
+    run,
+    keys,
+    library,
+    scripts,
+    queue,
+    outbox,
+    recordRetentionMs,
+    log,
+    isStopping,
+  };
   return {
     ...shared,
     waiting: waitingScripts && waitingRedis && { redis: waitingRedis, scripts: waitingScripts },

@@ -24,6 +24,7 @@ import {
   learnQueueJob,
   QUEUE_JOB_KEY_COUNT,
 } from "../src/bullmq/job-scripts.ts";
+import { makeReturnJobs, RETURN_JOBS_KEY_COUNT } from "../src/bullmq/return-jobs.ts";
 import { loadShippedScript } from "../src/bullmq/shipped-scripts.ts";
 import { openTestRedis } from "./store-fixture.ts";
 
@@ -36,6 +37,7 @@ const SCRIPTS = [
     keyCount: COMPLETE_KEY_COUNT,
     packed: [ARGS_AT.options],
   },
+  { name: "moveStalledJobsToWait", keyCount: RETURN_JOBS_KEY_COUNT, packed: [] },
 ] as const;
 
 function openQueue(): Queue {
@@ -227,4 +229,27 @@ test("a job that is made from its id only can be retried", async () => {
   await expect(new worker["Job"](queue, "", {}, {}, "none").retry("failed")).rejects.toMatchObject({
     code: ErrorCode.JobNotExist,
   });
+});
+
+test("moveStalledJobsToWaitArgs has the keys, the limit, the prefix, a time and an interval", () => {
+  const queue = openQueue();
+  const { worker } = work(queue, async () => {});
+  const { keys, jobPrefix } = makeReturnJobs(queue);
+  const { maxStalledCount, stalledInterval } = worker.opts;
+  expect((worker.backend as RedisQueueBackend)["moveStalledJobsToWaitArgs"]()).toEqual([
+    ...keys,
+    maxStalledCount,
+    jobPrefix,
+    expect.any(Number),
+    stalledInterval,
+  ]);
+});
+
+test("the token of a job's lock begins with its worker's id, and a job has a lock while it runs", async () => {
+  const queue = openQueue();
+  const { id = "" } = await queue.add("only", {});
+  const token = Promise.withResolvers<string | null>();
+  const { worker } = work(queue, async () => token.resolve(await redis.get(`${queue.toKey(id)}:lock`)));
+  expect(await token.promise).toMatch(new RegExp(`^${worker.id}:\\d+$`));
+  await eventually(async () => expect(await redis.exists(`${queue.toKey(id)}:lock`)).toBe(0));
 });

@@ -5,7 +5,7 @@ import { startTestRedis } from "@adrelay/dev-servers";
 import { Redis } from "ioredis";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
-import type { ProcessIdentity } from "../src/heartbeat/heartbeat.ts";
+import type { ProcessIdentity } from "../src/heartbeat/process-record.ts";
 import { openStore } from "../src/index.ts";
 import type { StoreLog, StoreLogFields } from "../src/store-log.ts";
 import { openTestRedis } from "./store-fixture.ts";

@@ -2,6 +2,7 @@
  * Completing jobs on a real Redis with BullMQ's real worker: final settlements are booked like others, before the queue
  * changes, and the entry of the next job is prefetched only if it matches the job.
  */
+import { randomUUID } from "node:crypto";
 import { type AdResponseId, publisherIdSchema } from "@adrelay/contract";
 import { decideTransition, ENTRY_STATES, type EntryState } from "@adrelay/core";
 import { eventually } from "@adrelay/testkit";
@@ -49,6 +50,7 @@ function setup() {
     const prefetched = new Map<AdResponseId, PrefetchedEntry | undefined>();
     const errors: unknown[] = [];
     const worker = new QueueWorker({
+      id: randomUUID(),
       redis,
       queuePrefix: parts.keys.queuePrefix,
       concurrency: 1,
@@ -147,6 +149,7 @@ test("an outcome is booked although the lock of its job is lost", async () => {
   const { parts, completer } = fixture;
   const errors: string[] = [];
   const worker = new QueueWorker({
+    id: randomUUID(),
     redis,
     queuePrefix: parts.keys.queuePrefix,
     concurrency: 1,

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { type DeliveryJob, parseDeliveryJob } from "@adrelay/contract";
 import { Job, Queue } from "bullmq";
 import type { Redis } from "ioredis";
@@ -28,6 +29,7 @@ export function openTestQueue(redis: Redis, onStop: (stop: () => Promise<void>) 
   const errors: unknown[] = [];
   const work = (handle: Handle, concurrency = 5) => {
     const worker = new QueueWorker({
+      id: randomUUID(),
       redis,
       queuePrefix,
       concurrency,

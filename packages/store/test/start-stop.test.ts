@@ -64,6 +64,7 @@ startStopSuite(
 
 function makeWorker(): QueueWorker {
   return new QueueWorker({
+    id: randomUUID(),
     redis,
     queuePrefix: randomUUID(),
     concurrency: 2,

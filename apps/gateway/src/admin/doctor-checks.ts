@@ -145,7 +145,7 @@ const AGE_UNITS = [
 function checkWorkers(processes: readonly RelayProcess[]): DoctorCheck {
   const count = processes.filter(({ role }) => role === "worker").length;
   return count === 0
-    ? { name: "workers", status: "fail", detail: "none seen within a minute: nothing is delivered" }
+    ? { name: "workers", status: "fail", detail: "none runs: nothing is delivered" }
     : { name: "workers", status: "ok", detail: `${count} seen within a minute` };
 }
 

@@ -8,6 +8,7 @@ import type { Redis } from "ioredis";
 import { z } from "zod";
 import { jobIdOf, QUEUE_NAME } from "../redis/keys.ts";
 import { learnQueueJob, type QueueJobScript } from "./job-scripts.ts";
+import { makeReturnJobs, type ReturnJobsScript } from "./return-jobs.ts";
 
 export interface QueueOptions {
   /** Fails fast: a caller waits for the answer. */
@@ -57,6 +58,11 @@ export class DeliveryQueue {
   /** How a script adds jobs. Throws a JobScriptError if BullMQ has changed. */
   queueJobScript(): QueueJobScript {
     return learnQueueJob(this.#queue, JOB_OPTIONS);
+  }
+
+  /** How a script returns the jobs of a worker that is gone. Throws if BullMQ has changed. */
+  returnJobsScript(): ReturnJobsScript {
+    return makeReturnJobs(this.#queue);
   }
 
   /** The key of a job's payload in Redis. */

@@ -1,11 +1,12 @@
 /**
  * Takes jobs off the queue and runs each one. `run` returns what is to be done with the job; only this file knows how
- * to express that to BullMQ. It is BullMQ's worker with three changes:
+ * to express that to BullMQ. It is BullMQ's worker with four changes:
  *
  * - `complete` completes the jobs. Its script books in the same step (job-scripts.ts). `complete` gets the final
  *   attempt that `run` returned. It returns the entry of the job that it fetched, and that job then brings its entry
  *   along.
  * - If a fetch fails, the worker waits before the next one.
+ * - It has the id of its process, so the locks of its jobs say which process runs them.
  * - Data that aren't JSON are handed to `run` as null. BullMQ would let such a job stall forever.
  *
  * 1. If `run` throws, the job is run again after five seconds.
@@ -36,6 +37,7 @@ import {
   loadCompleteScript,
   makeCompleteJob,
 } from "./job-scripts.ts";
+import { STALLED_CHECK_MS, STALLED_COUNT_UNBOUNDED } from "./return-jobs.ts";
 
 /** A job as it was fetched. */
 export interface FetchedJob {
@@ -50,6 +52,8 @@ export interface FetchedJob {
 }
 
 export interface QueueWorkerOptions {
+  /** Of the process. The token of each lock is this, a colon and a number. */
+  readonly id: string;
   /** Waits for Redis as long as it takes; BullMQ opens a second connection like it to block on. */
   readonly redis: Redis;
   readonly queuePrefix: string;
@@ -66,10 +70,8 @@ export interface QueueWorkerOptions {
   onError(error: unknown): void;
 }
 
-const STALLED_CHECK_MS = 5000;
 const LOCK_MARGIN_MS = 10_000;
 const RUN_AGAIN_AFTER_FAULT_MS = 5000;
-const STALLED_COUNT_UNBOUNDED = 1_000_000_000;
 /** While Redis refuses writes, the next job is asked for after this. BullMQ would ask thousands of times a second. */
 const FETCH_AGAIN_MS = 500;
 
@@ -116,10 +118,13 @@ interface PrefetchedJson extends JobJson {
 }
 
 class PrefetchingWorker extends Worker {
+  override readonly id: string;
+
   constructor(options: QueueWorkerOptions) {
     const run = (job: Job, token: string | undefined) =>
       runJob(options, this.toKey(job.id ?? ""), job, token);
     super(QUEUE_NAME, run, workerSettings(options), completingBackend(options));
+    this.id = options.id;
   }
 
   protected override createJob(json: PrefetchedJson, jobId: string): Job {

@@ -38,6 +38,7 @@ export interface DeliveryOptions {
 export interface DeliveryParts {
   /** A connection that waits for Redis as long as it takes. BullMQ opens a second one like it to block on. */
   readonly waiting: { readonly redis: Redis; readonly scripts: ScriptRunner } | undefined;
+  readonly processId: string;
   readonly library: ScriptLibrary;
   readonly keys: StoreKeys;
   readonly recordRetentionMs: number;
@@ -65,7 +66,7 @@ export class Deliveries {
 
   /** Begins to take jobs. Does nothing if it was started or stopped before. Throws a NoWaitingRedisError. */
   start({ concurrency, attemptTimeoutMs, attempt, onSettled }: DeliveryOptions): void {
-    const { waiting, keys, log, isStopping } = this.#parts;
+    const { waiting, processId, keys, log, isStopping } = this.#parts;
     if (waiting === undefined) {
       throw new NoWaitingRedisError();
     }
@@ -77,6 +78,7 @@ export class Deliveries {
     const bookingRetry = new BookingRetry({ log, isStopping });
     const completer = new JobCompleter({ ...this.#parts, scripts, bookingRetry, onSettled });
     this.#worker = new QueueWorker({
+      id: processId,
       redis,
       queuePrefix: keys.queuePrefix,
       concurrency,

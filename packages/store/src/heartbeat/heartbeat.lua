@@ -1,15 +1,18 @@
 -- One heartbeat of one process: counts it, keeps the process' record, and says whether Redis still has what it had at
 -- this process' previous heartbeat. If a heartbeat was written and isn't there any more, data were lost, and everything
 -- that was written since that heartbeat may be lost with it.
--- KEYS: 1 heartbeat (hash: epoch, beat), 2 processes (hash: id to "beat seen_ms record"),
+-- KEYS: 1 heartbeat (hash: epoch, beat, time `at` of the latest beat, `steady`: see heartbeat/gone.lua), 2 processes (hash: id to "beat seen_ms record"),
 --       3 the latest loss, 4 queued, 5 dead, 6 awaiting (zsets, counted)
 -- ARGV: 1 id of the process, 2 its record, 3 epoch and 4 beat of the last reply ('' and 0 at first),
 --       5 time of that reply in ms, 6 the counts in that reply, as text,
---       7 ms after which a silent process is forgotten, 8 ms for which a loss is kept
+--       7 ms after which a silent process is forgotten, 8 ms for which a loss is kept,
+--       9 channel of the process' lifeline, '' if it has none
 -- Clock: Redis'. TTL: the loss's. Records of silent processes are removed here.
--- Returns {now in ms, epoch, beat, queued, dead, awaiting, lost (1 or 0), time of the latest loss or 0, its text}.
+-- Returns {now in ms, epoch, beat, queued, dead, awaiting, lost (1 or 0), time of the latest loss or 0, its text,
+--          1 if the lifeline has a subscriber, else 0}.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- @include heartbeat/gone
 local id, record, knownEpoch, knownBeat = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
 local before = tonumber(redis.call('HGET', KEYS[1], 'beat') or 0)
@@ -28,6 +31,12 @@ if isLost and not isKnown then
 end
 
 local beat = redis.call('HINCRBY', KEYS[1], 'beat', 1)
+redis.call('HSET', KEYS[1], 'at', now, 'steady', steadySince)
+-- Others may rely on the lifeline only if it is seen in the way in which they would look.
+local isSeen = ARGV[9] ~= '' and (subscribersOf(ARGV[9]) or 0) > 0
+if isSeen then
+  record = string.gsub(record, '}$', ',"hasLifeline":true}')
+end
 redis.call('HSET', KEYS[2], id, beat .. ' ' .. now .. ' ' .. record)
 -- Readers leave silent processes out, so there is no need to remove them at each heartbeat.
 if beat % 10 == 0 then
@@ -39,4 +48,4 @@ if beat % 10 == 0 then
   end
 end
 local lostAt, lostText = string.match(loss or '0 ', '^(%d+) (.*)$')
-return {now, epoch, beat, counts[1], counts[2], counts[3], isLost and 1 or 0, tonumber(lostAt), lostText}
+return {now, epoch, beat, counts[1], counts[2], counts[3], isLost and 1 or 0, tonumber(lostAt), lostText, isSeen and 1 or 0}

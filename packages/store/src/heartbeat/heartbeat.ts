@@ -8,38 +8,14 @@
  *
  * Not noticed: the loss of writes after the last heartbeat that survived a crash, and a loss while no process ran.
  */
-import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
 import { Counter, type Registry } from "prom-client";
 import { z } from "zod";
 import type { StoreKeys } from "../redis/keys.ts";
 import type { RunScript } from "../redis/scripts.ts";
 import type { StoreLog } from "../store-log.ts";
-
-/** What a process says about itself. */
-export interface ProcessIdentity {
-  readonly role: "gateway" | "worker";
-  readonly host: string;
-  readonly pid: number;
-  readonly version: string;
-  readonly startedAtMs: number;
-}
-
-const recordSchema = z.object({
-  role: z.enum(["gateway", "worker"]),
-  host: z.string(),
-  pid: z.number(),
-  version: z.string(),
-  startedAtMs: z.number(),
-  /** How far its clock is ahead of Redis'; null until its second heartbeat. */
-  clockSkewMs: z.number().nullable(),
-});
-
-/** A running process, as the other processes see it. */
-export type RelayProcess = z.infer<typeof recordSchema> & {
-  /** Time of its last heartbeat, by Redis' clock. */
-  readonly seenAtMs: number;
-};
+import { Lifeline } from "./lifeline.ts";
+import { type ProcessIdentity, parseRecord, type RelayProcess, renderRecord } from "./process-record.ts";
 
 /** What Redis held at a heartbeat. */
 interface HeldCounts {
@@ -58,16 +34,19 @@ export interface HeartbeatOptions {
   readonly identity: ProcessIdentity;
   /** Where the losses that this process finds are counted. */
   readonly registry: Registry;
+  /** A connection that only listens to channels, for the lifeline. Without one, the process has no lifeline. */
+  readonly subscriber?: Redis;
 }
 
 export interface HeartbeatParts extends HeartbeatOptions {
   readonly redis: Redis;
   readonly run: RunScript;
   readonly keys: StoreKeys;
+  readonly processId: string;
   readonly log: StoreLog;
 }
 
-/** A process without a heartbeat for this long counts as gone. */
+/** The record of a process without a heartbeat for this long is removed. */
 const SILENCE_MAX_MS = 60_000;
 const LOSS_KEPT_MS = 24 * 3_600_000;
 /** How long readiness warns of a loss. */
@@ -83,6 +62,7 @@ const replySchema = z.tuple([
   z.number(),
   z.number(),
   z.string(),
+  z.number(),
 ]);
 
 /** The reply to a heartbeat. */
@@ -97,29 +77,35 @@ interface Reply {
 export class Heartbeat {
   readonly #parts: HeartbeatParts;
   readonly #losses: Counter;
-  readonly #id = randomUUID();
+  readonly #channel: string;
+  readonly #lifeline: Lifeline | undefined;
   #latest: Reply | undefined;
   #clockSkewMs: number | undefined;
 
   constructor(parts: HeartbeatParts) {
     this.#parts = parts;
     this.#losses = createDataLossCounter(parts.registry);
+    const { subscriber, keys, processId, log } = parts;
+    this.#channel = subscriber === undefined ? "" : keys.lifelinePrefix + processId;
+    this.#lifeline = subscriber && new Lifeline({ subscriber, channel: this.#channel, log });
   }
 
   /** One heartbeat. Rejects while Redis is away; then it doesn't count. */
   async beat(): Promise<void> {
-    const { run, keys, identity, log } = this.#parts;
+    const { run, keys, identity, processId, log } = this.#parts;
+    await this.#lifeline?.open();
     const { epoch = "", beat = 0, nowMs = 0, held } = this.#latest ?? {};
     const record = renderRecord(identity, this.#clockSkewMs);
     const text = held === undefined ? "" : describeLoss(held);
     const sentAtMs = Date.now();
-    const args = [this.#id, record, epoch, beat, nowMs, text, SILENCE_MAX_MS, LOSS_KEPT_MS];
-    const { isLost, ...reply } = parseReply(
+    const args = [processId, record, epoch, beat, nowMs, text, SILENCE_MAX_MS, LOSS_KEPT_MS, this.#channel];
+    const { isLost, hasLifeline, ...reply } = parseReply(
       await run("heartbeat/heartbeat", { keys: keys.forHeartbeat, args }),
     );
     // Redis' time is the time of the middle of the round trip, to within half of it.
     this.#clockSkewMs = Math.round((sentAtMs + Date.now()) / 2 - reply.nowMs);
     this.#latest = reply;
+    this.#lifeline?.report(hasLifeline);
     if (isLost && held !== undefined) {
       this.#losses.inc();
       log.error({ event: "redis_data_lost", ...held });
@@ -128,8 +114,8 @@ export class Heartbeat {
 
   /** Removes this process' record, at a graceful stop. If Redis is away, the record expires after a minute. */
   async leave(): Promise<void> {
-    const { redis, keys } = this.#parts;
-    await redis.hdel(keys.processes, this.#id).catch(() => {});
+    const { redis, keys, processId } = this.#parts;
+    await redis.hdel(keys.processes, processId).catch(() => {});
   }
 
   /** What readiness says of a loss in the last hour, as of this process' last heartbeat. Doesn't ask Redis. */
@@ -147,14 +133,17 @@ export class Heartbeat {
     return atMs === undefined ? undefined : { atMs: Number(atMs), detail: detail ?? "" };
   }
 
-  /** The processes with a heartbeat in the last minute, by role and start. */
+  /** The processes with a heartbeat in the last minute that aren't gone, by role and start. */
   async loadProcesses(): Promise<RelayProcess[]> {
-    const { redis, keys } = this.#parts;
-    const [stored, [seconds]] = await Promise.all([redis.hvals(keys.processes), redis.time()]);
-    const nowMs = Number(seconds) * 1000;
-    return stored
+    const { run, keys } = this.#parts;
+    const stored = await run("heartbeat/list-processes", {
+      keys: keys.forHeartbeat.slice(0, 2),
+      args: [keys.lifelinePrefix, SILENCE_MAX_MS],
+    });
+    return z
+      .array(z.string())
+      .parse(stored)
       .flatMap((text) => parseRecord(text) ?? [])
-      .filter(({ seenAtMs }) => nowMs - seenAtMs <= SILENCE_MAX_MS)
       .sort((a, b) => a.role.localeCompare(b.role) || a.startedAtMs - b.startedAtMs);
   }
 }
@@ -168,25 +157,9 @@ export function createDataLossCounter(registry: Registry): Counter {
   });
 }
 
-function renderRecord(identity: ProcessIdentity, clockSkewMs: number | undefined): string {
-  const { role, host, pid, version, startedAtMs } = identity;
-  const record = { role, host, pid, version, startedAtMs, clockSkewMs: clockSkewMs ?? null };
-  return JSON.stringify(record satisfies z.infer<typeof recordSchema>);
-}
-
-/** Reads "beat seen_ms record", as heartbeat/heartbeat.lua writes it; undefined if it can't be read. */
-function parseRecord(stored: string): RelayProcess | undefined {
-  const [, seenAtMs = "", json = ""] = /^\d+ (\d+) (.*)$/s.exec(stored) ?? [];
-  try {
-    return { ...recordSchema.parse(JSON.parse(json)), seenAtMs: Number(seenAtMs) };
-  } catch {
-    // It may be of another version. The list goes on without it.
-    return undefined;
-  }
-}
-
-function parseReply(reply: unknown): Reply & { readonly isLost: boolean } {
-  const [nowMs, epoch, beat, queued, dead, awaiting, lost, lostAtMs, detail] = replySchema.parse(reply);
+function parseReply(reply: unknown): Reply & { readonly isLost: boolean; readonly hasLifeline: boolean } {
+  const [nowMs, epoch, beat, queued, dead, awaiting, lost, lostAtMs, detail, hasLifeline] =
+    replySchema.parse(reply);
   return {
     nowMs,
     epoch,
@@ -194,6 +167,7 @@ function parseReply(reply: unknown): Reply & { readonly isLost: boolean } {
     held: { queued, dead, awaiting },
     loss: lostAtMs === 0 ? undefined : { atMs: lostAtMs, detail },
     isLost: lost === 1,
+    hasLifeline: hasLifeline === 1,
   };
 }
 

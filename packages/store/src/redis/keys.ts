@@ -35,6 +35,8 @@ export interface StoreKeys {
   /** Hash: a running process' id to its record. */
   readonly processes: string;
   readonly dataLoss: string;
+  /** Before a process' id: channel, its lifeline. */
+  readonly lifelinePrefix: string;
   /** BullMQ's own prefix. */
   readonly queuePrefix: string;
 }
@@ -69,6 +71,7 @@ export function storeKeys(partition: string): StoreKeys {
     due: named("queued:due"),
     processes: named("processes"),
     dataLoss: named("data-loss"),
+    lifelinePrefix: named("lifeline:"),
     queuePrefix,
   };
 }

@@ -1,0 +1,45 @@
+/** What a process says about itself in the hash of processes. */
+import { z } from "zod";
+
+/** What a process says about itself. */
+export interface ProcessIdentity {
+  readonly role: "gateway" | "worker";
+  readonly host: string;
+  readonly pid: number;
+  readonly version: string;
+  readonly startedAtMs: number;
+}
+
+const recordSchema = z.object({
+  role: z.enum(["gateway", "worker"]),
+  host: z.string(),
+  pid: z.number(),
+  version: z.string(),
+  startedAtMs: z.number(),
+  /** How far its clock is ahead of Redis'; null until its second heartbeat. */
+  clockSkewMs: z.number().nullable(),
+});
+
+/** A running process, as the other processes see it. */
+export type RelayProcess = z.infer<typeof recordSchema> & {
+  /** Time of its last heartbeat, by Redis' clock. */
+  readonly seenAtMs: number;
+};
+
+/** A record as JSON. heartbeat.lua adds a member if Redis sees the process' lifeline. */
+export function renderRecord(identity: ProcessIdentity, clockSkewMs: number | undefined): string {
+  const { role, host, pid, version, startedAtMs } = identity;
+  const record = { role, host, pid, version, startedAtMs, clockSkewMs: clockSkewMs ?? null };
+  return JSON.stringify(record satisfies z.infer<typeof recordSchema>);
+}
+
+/** Reads "beat seen_ms record", as heartbeat/heartbeat.lua writes it; undefined if it can't be read. */
+export function parseRecord(stored: string): RelayProcess | undefined {
+  const [, seenAtMs = "", json = ""] = /^\d+ (\d+) (.*)$/s.exec(stored) ?? [];
+  try {
+    return { ...recordSchema.parse(JSON.parse(json)), seenAtMs: Number(seenAtMs) };
+  } catch {
+    // It may be of another version. The list goes on without it.
+    return undefined;
+  }
+}
