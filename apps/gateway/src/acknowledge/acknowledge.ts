@@ -235,7 +235,7 @@ function outcomeOfEntry(entry: LedgerEntry): AcknowledgeOutcome {
   }
 }
 
-/** The answer after a notice of the worker. Undefined if the caller should wait for another notice. */
+/** The answer after a notice of a worker, or of a discard. Undefined if the caller should wait for another notice. */
 function outcomeOfNotice(notice: OutcomeNotice, leftMs: number): AcknowledgeOutcome | undefined {
   switch (notice.event) {
     case "deliver":
@@ -245,6 +245,7 @@ function outcomeOfNotice(notice: OutcomeNotice, leftMs: number): AcknowledgeOutc
         providerAckId: notice.providerAckId,
       };
     case "refuse":
+    case "discard":
       return { kind: "error", code: "not_acknowledgeable" };
     case "die":
       return notice.code === "http_404" ? { kind: "error", code: "unknown_ad_response" } : { kind: "open" };

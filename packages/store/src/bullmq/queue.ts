@@ -64,6 +64,11 @@ export class DeliveryQueue {
     return this.#queue.toKey(jobIdOf(id));
   }
 
+  /** The key of a job's lock. It exists while an attempt holds the job. */
+  lockKey(id: AdResponseId): string {
+    return `${this.payloadKey(id)}:lock`;
+  }
+
   /** Puts a failed job back, with all its attempts. */
   async requeue(id: AdResponseId): Promise<RequeueResult> {
     // A retry needs the job's id only. Loading the job would fetch its whole text.
