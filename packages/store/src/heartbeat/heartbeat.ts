@@ -152,10 +152,13 @@ export class Heartbeat {
     const { redis, keys } = this.#parts;
     const [stored, [seconds]] = await Promise.all([redis.hvals(keys.processes), redis.time()]);
     const nowMs = Number(seconds) * 1000;
-    return stored
-      .flatMap((text) => parseRecord(text) ?? [])
-      .filter(({ seenAtMs }) => nowMs - seenAtMs <= SILENCE_MAX_MS)
-      .sort((a, b) => a.role.localeCompare(b.role) || a.startedAtMs - b.startedAtMs);
+    return (
+      stored
+        .flatMap((text) => parseRecord(text) ?? [])
+        // After a step of Redis' clock, an old heartbeat may lie after now.
+        .filter(({ seenAtMs }) => Math.abs(nowMs - seenAtMs) <= SILENCE_MAX_MS)
+        .sort((a, b) => a.role.localeCompare(b.role) || a.startedAtMs - b.startedAtMs)
+    );
   }
 }
 
