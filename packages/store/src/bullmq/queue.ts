@@ -8,6 +8,7 @@ import type { Redis } from "ioredis";
 import { z } from "zod";
 import { jobIdOf, QUEUE_NAME } from "../redis/keys.ts";
 import { learnQueueJob, type QueueJobScript } from "./job-scripts.ts";
+import { shortenLocks } from "./locks.ts";
 
 export interface QueueOptions {
   /** Fails fast: a caller waits for the answer. */
@@ -67,6 +68,11 @@ export class DeliveryQueue {
   /** The key of a job's lock. It exists while an attempt holds the job. */
   lockKey(id: AdResponseId): string {
     return `${this.payloadKey(id)}:lock`;
+  }
+
+  /** Shortens locks that a step of Redis' clock made too long; resolves with how many. */
+  shortenLocks(): Promise<number> {
+    return shortenLocks(this.#options.redis, (name) => this.#queue.toKey(name));
   }
 
   /** Puts a failed job back, with all its attempts. */

@@ -36,6 +36,7 @@ import {
   loadCompleteScript,
   makeCompleteJob,
 } from "./job-scripts.ts";
+import { LOCK_MARGIN_MS, STALLED_CHECK_MS } from "./locks.ts";
 
 /** A job as it was fetched. */
 export interface FetchedJob {
@@ -66,8 +67,6 @@ export interface QueueWorkerOptions {
   onError(error: unknown): void;
 }
 
-const STALLED_CHECK_MS = 5000;
-const LOCK_MARGIN_MS = 10_000;
 const RUN_AGAIN_AFTER_FAULT_MS = 5000;
 const STALLED_COUNT_UNBOUNDED = 1_000_000_000;
 /** While Redis refuses writes, the next job is asked for after this. BullMQ would ask thousands of times a second. */

@@ -44,14 +44,27 @@ end
 
 -- What a worker needs to know of an entry before it makes an attempt.
 
--- State, queued, accepted, next attempt, attempts, failed attempts, reason of death, publisher, fingerprint of its text.
+-- State, queued, accepted, next attempt, attempts, failed attempts, reason of death, publisher, fingerprint of its text,
+-- log of its attempts.
 local function readEntry(key)
-  return redis.call('HMGET', key, 's', 'q', 'a', 'w', 'n', 'f', 'x', 'p', 't')
+  return redis.call('HMGET', key, 's', 'q', 'a', 'w', 'n', 'f', 'x', 'p', 't', 'l')
+end
+
+-- When the last attempt in a log was booked, and with it the time of the next one; 0 if there is none. If this is after
+-- now, Redis' clock was set back since.
+local function bookedAt(log)
+  return tonumber(string.match(log or '', '(%d+),[^\n]*\n$')) or 0
+end
+
+-- The time of the next attempt. It is left out if it was booked after now: the clock can't tell how much of the wait has
+-- passed, and the queue has held the job back already.
+local function nextAttempt(wait, log, now)
+  return wait and (tonumber(wait) <= now or bookedAt(log) <= now) and wait or ''
 end
 
 -- As a text: `4,now,state,next attempt,queued,attempts,failed attempts,reason of death`, times in ms, '' for what is
 -- missing. A nested list would take longer to write than all the rest. 4 is the code of a repeat.
 local function writeEntry(entry, nowText)
-  return '4,' .. nowText .. ',' .. entry[1] .. ',' .. (entry[4] or '') .. ',' .. (entry[2] or entry[3] or '') .. ','
+  return '4,' .. nowText .. ',' .. entry[1] .. ',' .. nextAttempt(entry[4], entry[10], tonumber(nowText)) .. ',' .. (entry[2] or entry[3] or '') .. ','
     .. (entry[5] or '0') .. ',' .. (entry[6] or '0') .. ',' .. (entry[7] or '')
 end
