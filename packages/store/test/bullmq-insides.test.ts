@@ -211,7 +211,7 @@ test("a job is a hash, a running one is in the list `active`, a failed one in th
   await worker.close();
 });
 
-test("a running job has a lock that ends beside its key, and a search for stalled jobs leaves a mark that ends", async () => {
+test("the lock beside a running job and the mark of a search for stalled jobs have an end", async () => {
   const queue = openQueue();
   const { id = "" } = await queue.add("only", {});
   const running = Promise.withResolvers<void>();

@@ -209,7 +209,7 @@ test.each(BACK)("an ad response is missed at its deadline after a step back of %
   expect(await find(long)).toMatchObject({ state: "awaiting" });
 });
 
-test("the lock of a dead worker ends within its bound, and so does the pause between searches for it", async () => {
+test("locks and searches for stalled jobs keep their bounds after a step back", async () => {
   const { acknowledgments, setBack, sweep, queue, bare } = setup();
   const job = newJob();
   await acknowledgments.accept({ job, textHash: "hash" });
@@ -224,6 +224,15 @@ test("the lock of a dead worker ends within its bound, and so does the pause bet
   expect(await redis.pttl(queue.lockKey(id))).toBeLessThanOrEqual(130_000);
   expect(await redis.pttl(bare.toKey("stalled-check"))).toBeLessThanOrEqual(5000);
   expect(await redis.exists(queue.lockKey(id), bare.toKey("stalled-check"))).toBe(2);
+});
+
+test("a correction of the clock by half a second shortens no wait", async () => {
+  const { queued, settle, begin, setBack, sweep } = setup();
+  const id = await queued();
+  await settle(id, "retry");
+  await setBack(500);
+  await sweep();
+  expect(decideAttempt(await begin(id))).toMatchObject({ kind: "early" });
 });
 
 test("nothing is mended while the clock is right", async () => {

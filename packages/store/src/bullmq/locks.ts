@@ -9,8 +9,8 @@ import { z } from "zod";
 export const STALLED_CHECK_MS = 5000;
 /** A job's lock outlives its attempt by this. */
 export const LOCK_MARGIN_MS = 10_000;
-/** `DELIVERY_TIMEOUT_MS` can't be set higher. */
-const ATTEMPT_TIMEOUT_MAX_MS = 120_000;
+/** The longest attempt that a worker may be set to. A lock that ends later than after such an attempt is too long. */
+export const ATTEMPT_MAX_MS = 120_000;
 
 /**
  * Shortens locks that end later than any worker takes them for. Otherwise the jobs of a worker that died would wait for as
@@ -20,7 +20,7 @@ const ATTEMPT_TIMEOUT_MAX_MS = 120_000;
  */
 export async function shortenLocks(redis: Redis, keyOf: (name: string) => string): Promise<number> {
   const keys = [keyOf("active"), keyOf("stalled-check"), keyOf("")];
-  const args = [ATTEMPT_TIMEOUT_MAX_MS + LOCK_MARGIN_MS, STALLED_CHECK_MS];
+  const args = [ATTEMPT_MAX_MS + LOCK_MARGIN_MS, STALLED_CHECK_MS];
   return z.number().parse(await redis.eval(SHORTEN_SCRIPT, keys.length, ...keys, ...args));
 }
 

@@ -3,7 +3,7 @@
 -- that this clock can have written, so there is nothing to read on any other day.
 -- 1. An ad response awaits its acknowledgment no longer than it would if it were recorded now.
 -- 2. A queued acknowledgment counts as queued now. It gets its whole age, so that it doesn't die too early.
--- 3. A next attempt that was booked after now is due now: how much of its wait has passed isn't known.
+-- 3. A next attempt that was booked after now is due now: nobody knows how much of its wait has passed.
 -- 4. An outbox task that is due later than any script sets it is due now. Tasks may be done twice.
 -- Not mended: times of death. They order the dead letters for bulk replays (dead-letters/dead-index.lua), so a dead letter
 -- expires later by as much as the step was.
@@ -32,11 +32,13 @@ end
 mend(awaitingKey, function(id, deadline)
   local recorded, ends = unpack(redis.call('HMGET', entryPrefix .. id, 'r', 'd'))
   local latest = now + (tonumber(ends) or 0) - (tonumber(recorded) or 0)
-  return deadline > latest and latest
+  return deadline > latest + SET_BACK_MS and latest
 end)
 
-mend(queuedKey, function(id)
-  if redis.call('HGET', entryPrefix .. id, 's') == 'queued' then
+mend(queuedKey, function(id, queuedAt)
+  if queuedAt <= now + SET_BACK_MS then
+    return
+  elseif redis.call('HGET', entryPrefix .. id, 's') == 'queued' then
     redis.call('HSET', entryPrefix .. id, 'q', now)
   end
   return now
@@ -46,14 +48,14 @@ mend(dueKey, function(id)
   local state, log = unpack(redis.call('HMGET', entryPrefix .. id, 's', 'l'))
   if state ~= 'queued' then
     return now
-  elseif bookedAt(log) > now then
+  elseif bookedAt(log) > now + SET_BACK_MS then
     redis.call('HSET', entryPrefix .. id, 'w', now)
     return now
   end
 end)
 
 mend(outboxKey, function(_, dueAt)
-  return dueAt > now + aheadMs and now
+  return dueAt > now + aheadMs + SET_BACK_MS and now
 end)
 
 return mended

@@ -50,16 +50,18 @@ local function readEntry(key)
   return redis.call('HMGET', key, 's', 'q', 'a', 'w', 'n', 'f', 'x', 'p', 't', 'l')
 end
 
--- When the last attempt in a log was booked, and with it the time of the next one; 0 if there is none. If this is after
--- now, Redis' clock was set back since.
+-- A time further after now than this was written before Redis' clock was set back. Small corrections of a clock don't count.
+local SET_BACK_MS = 1000
+
+-- When the last attempt in a log was booked, and with it the time of the next one; 0 if there is none.
 local function bookedAt(log)
   return tonumber(string.match(log or '', '(%d+),[^\n]*\n$')) or 0
 end
 
--- The time of the next attempt. It is left out if it was booked after now: the clock can't tell how much of the wait has
--- passed, and the queue has held the job back already.
+-- The time of the next attempt. It is left out if Redis' clock was set back since it was booked: then nobody knows how much
+-- of the wait has passed, and the queue has held the job back already.
 local function nextAttempt(wait, log, now)
-  return wait and (tonumber(wait) <= now or bookedAt(log) <= now) and wait or ''
+  return wait and (tonumber(wait) <= now or bookedAt(log) <= now + SET_BACK_MS) and wait or ''
 end
 
 -- As a text: `4,now,state,next attempt,queued,attempts,failed attempts,reason of death`, times in ms, '' for what is
