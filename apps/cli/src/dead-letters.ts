@@ -1,4 +1,6 @@
-/** The commands `adrelay dead …`: list, show, replay and discard dead letters. A discard also takes queued acknowledgments. */
+/**
+ * The commands `adrelay dead …`: list, show, replay and discard dead letters. A discard also takes queued acknowledgments.
+ */
 import {
   type AcknowledgmentView,
   acknowledgmentDetailSchema,

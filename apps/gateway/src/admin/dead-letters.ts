@@ -63,9 +63,6 @@ interface Order {
   readonly verb: "replayed" | "discarded";
 }
 
-/** An attempt takes up to `DELIVERY_TIMEOUT_MS` of the workers, but few take longer than this. */
-const ATTEMPT_RETRY_AFTER_SECONDS = "5";
-
 /** True once the change is booked, and the queue has followed; false if a refusal was sent. */
 async function change(
   { acknowledgments, log }: ChangeDeps,
@@ -93,15 +90,21 @@ async function change(
       sendProblem(response, "not_dead", { detail: await whyNot(acknowledgments, id, verb) });
       return false;
     case "attempt_under_way":
-      response.set("Retry-After", ATTEMPT_RETRY_AFTER_SECONDS);
-      sendProblem(response, "attempt_under_way", {
-        detail:
-          "The provider may be taking it at this moment. Nothing was changed: try again in a few seconds.",
-      });
+      sendUnderWay(response);
       return false;
     default:
       return result satisfies never;
   }
+}
+
+/** Half of an attempt's usual bound, `DELIVERY_TIMEOUT_MS` of the workers. */
+const UNDER_WAY_RETRY_AFTER_SECONDS = "5";
+
+function sendUnderWay(response: Response): void {
+  response.set("Retry-After", UNDER_WAY_RETRY_AFTER_SECONDS);
+  sendProblem(response, "attempt_under_way", {
+    detail: "The provider may be taking it at this moment. Nothing was changed: try again in a few seconds.",
+  });
 }
 
 const CHANGEABLE = {
