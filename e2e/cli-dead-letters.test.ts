@@ -210,9 +210,42 @@ test("a discard needs --yes, and the audit shows its operator and reason", async
   expect(await adrelay(...words, "--yes")).toEqual({ exit: 0, stdout: `${id}  discarded\n`, stderr: "" });
   expect((await adrelay(...words, "--yes")).stderr).toContain("this acknowledgment is discarded");
   const audit = await adrelay("audit", "--limit", "1");
-  expect(audit.stdout).toMatch(new RegExp(`  alice  discard +${id}  reason="test data, gone"$`, "m"));
+  expect(audit.stdout).toMatch(
+    new RegExp(`  alice  discard +${id}  reason="test data, gone" from=dead$`, "m"),
+  );
   const cursor = /--cursor (\S+)$/m.exec(audit.stderr)?.[1] ?? "";
   expect((await adrelay("audit", "--cursor", cursor)).stdout).not.toContain(id);
+});
+
+test("an acknowledgment that is always answered 429 is discarded, and is gone for good", async () => {
+  const id = await injected();
+  provider.onAcknowledge(({ fields }) =>
+    fields["ad_response_id"] === id
+      ? { kind: "answer", status: 429, headers: { "Retry-After": "1" } }
+      : acknowledged(),
+  );
+  await caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "respond-async" } });
+  await eventually(() => expect(provider.acknowledgmentsOf(id).length).toBeGreaterThanOrEqual(2), 20_000);
+  const words = ["dead", "discard", id, "--reason", "never taken", "--yes"];
+  // An attempt may be under way.
+  await eventually(async () => expect(await adrelay(...words)).toMatchObject({ exit: 0 }), 20_000);
+  const posts = provider.acknowledgmentsOf(id).length;
+  expect((await adrelay("lookup", id)).stdout).toMatch(/^state +discarded/m);
+  const audit = await adrelay("audit", "--limit", "1");
+  expect(audit.stdout).toMatch(new RegExp(`  alice  discard +${id}  reason="never taken" from=queued$`, "m"));
+  expect((await caller.acknowledge(id, "text")).status).toBe(406);
+  const others = await Promise.all([injected(), injected()]);
+  await Promise.all(others.map((other) => caller.acknowledgeUntilAccepted(other, "text")));
+  await Promise.all(others.map((other) => becomes(other, "delivered")));
+  expect(provider.acknowledgmentsOf(id)).toHaveLength(posts);
+  const { states, queue, providers } = await loadStats();
+  expect(states.queued).toBe(0);
+  expect({ waiting: queue.waiting, active: queue.active, delayed: queue.delayed }).toEqual({
+    waiting: 0,
+    active: 0,
+    delayed: 0,
+  });
+  expect(providers.map(({ parked }) => parked)).toEqual([0]);
 });
 
 test("--json prints the answers of the API unchanged", async () => {

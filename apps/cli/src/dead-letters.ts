@@ -1,4 +1,6 @@
-/** The commands `adrelay dead …`: list, show, replay and discard dead letters. */
+/**
+ * The commands `adrelay dead …`: list, show, replay and discard dead letters. A discard also takes queued acknowledgments.
+ */
 import {
   type AcknowledgmentView,
   acknowledgmentDetailSchema,
@@ -149,7 +151,7 @@ function checkSelection({ ids = [], publisher, reason, since, until, all, dryRun
 
 export const addDeadDiscard = defineCommand({
   words: "discard <ids..>",
-  describe: "Gives up dead letters: they are never delivered",
+  describe: "Gives up dead letters, or acknowledgments that are still queued: they are never delivered",
   options: (yargs) =>
     yargs
       .positional("ids", adResponsesPositional)
@@ -165,8 +167,8 @@ export const addDeadDiscard = defineCommand({
   run: async ({ ids, reason, yes }, session) => {
     const question =
       ids.length === 1
-        ? "Discard this dead letter? It will never be delivered."
-        : `Discard these ${ids.length} dead letters? They will never be delivered.`;
+        ? "Discard this acknowledgment? It will never be delivered."
+        : `Discard these ${ids.length} acknowledgments? They will never be delivered.`;
     const exit = await confirm(session, yes, question);
     return exit === EXIT.done
       ? changeEach(session, ids, { action: "discard", body: { reason }, done: "discarded" })
@@ -186,12 +188,12 @@ interface Change {
   /** Last part of the call's path. */
   readonly action: "replay" | "discard";
   readonly body: Readonly<Record<string, unknown>>;
-  /** The result for one dead letter, as the command prints it. */
+  /** The result for one acknowledgment, as the command prints it. */
   readonly done: string;
 }
 
 /**
- * Changes dead letters with one call each. If the gateway refuses one change, the next ones still go on, and the exit
+ * Changes acknowledgments with one call each. If the gateway refuses one change, the next ones still go on, and the exit
  * code is `refused`. Any other failure ends the command.
  */
 async function changeEach(

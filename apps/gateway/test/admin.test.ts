@@ -254,12 +254,67 @@ test("a discard ends a dead letter, and only the audit keeps its reason", async 
       action: "discard",
       ad_response_id: id,
       replay_id: null,
-      details: { reason: "a canary of words" },
+      details: { reason: "a canary of words", from: "dead" },
     },
   ]);
   const logs = [...stack.apps.values()].flatMap((app) => app.logs);
   expect(JSON.stringify(logs)).not.toContain("canary of words");
   expect((await admin("POST", `/acknowledgments/${id}/replay`)).body.detail).toContain("discarded");
+});
+
+const discard = (id: string) => admin("POST", `/acknowledgments/${id}/discard`, { reason: "old" });
+
+test("a queued acknowledgment is discarded, and callers get 406 from then on", async () => {
+  provider.onAcknowledge(() => ({ kind: "answer", status: 503 }));
+  const id = await injected();
+  await caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
+  await eventually(async () => expect((await caller.lookUp(id)).body["attempts"]).toBeGreaterThan(0));
+  // An attempt may be under way.
+  await eventually(async () => expect((await discard(id)).status).toBe(200));
+  expect((await admin("GET", `/acknowledgments/${id}`)).body).toMatchObject({
+    state: "discarded",
+    reason: null,
+    next_attempt_at: null,
+    ended_at: expect.any(String),
+  });
+  expect((await admin("GET", "/audit?limit=1")).body.entries).toMatchObject([
+    { by: "alice", action: "discard", ad_response_id: id, details: { reason: "old", from: "queued" } },
+  ]);
+  expect((await caller.acknowledge(id, "text")).body).toMatchObject({ code: "not_acknowledgeable" });
+  const again = await discard(id);
+  expect(again.body).toMatchObject({ status: 409, code: "not_dead" });
+  expect(again.body.detail).toContain("Only dead letters and queued acknowledgments can be discarded");
+});
+
+test("a discard during an attempt is refused, and works once the attempt has ended", async () => {
+  provider.onAcknowledge(() => ({ kind: "hang" }));
+  const id = await injected();
+  await caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
+  await eventually(() => expect(provider.acknowledgmentsOf(id)).toHaveLength(1));
+  const early = await discard(id);
+  expect(early.body).toMatchObject({ status: 409, code: "attempt_under_way" });
+  expect(early.body.detail).toContain("try again in a few seconds");
+  expect(early.headers.get("Retry-After")).toBe("5");
+  provider.onAcknowledge(() => ({ kind: "answer", status: 503 }));
+  await eventually(async () => expect((await discard(id)).status).toBe(200), 10_000);
+  const posts = provider.acknowledgmentsOf(id).length;
+  provider.onAcknowledge(() => acknowledged());
+  const other = await injected();
+  await caller.acknowledge(other, "text");
+  await becomes(other, "delivered");
+  expect(provider.acknowledgmentsOf(id)).toHaveLength(posts);
+});
+
+test("a caller that waits is told at once when its acknowledgment is discarded", async () => {
+  await stack.apps.get("worker")?.stop();
+  const id = await injected();
+  const startedAtMs = performance.now();
+  const waiting = caller.acknowledge(id, "text", { headers: { Prefer: "wait=30" } });
+  await eventually(async () => expect((await discard(id)).status).toBe(200));
+  expect((await waiting).body).toMatchObject({ status: 406, code: "not_acknowledgeable" });
+  expect(performance.now() - startedAtMs).toBeLessThan(10_000);
+  await stack.start("worker");
+  expect(provider.acknowledgmentsOf(id)).toEqual([]);
 });
 
 test.each([{}, { reason: "" }, { reason: "   " }, { reason: "x".repeat(501) }, { reason: "x", more: 1 }])(

@@ -12,6 +12,7 @@ import {
   setting,
   textType,
 } from "@adrelay/service-kit";
+import { ATTEMPT_MAX_MS } from "@adrelay/store";
 import { z } from "zod";
 
 export const WORKER_SETTINGS = {
@@ -25,7 +26,7 @@ export const WORKER_SETTINGS = {
     "Most attempts of one worker at the same time to one provider account.",
   ),
   DELIVERY_TIMEOUT_MS: setting(
-    integerType(1, 120_000),
+    integerType(1, ATTEMPT_MAX_MS),
     "10000",
     "Time limit of an attempt, including the answer's body.",
   ),

@@ -168,7 +168,7 @@ export const DELIVERY: DashboardSpec = {
       kind: "lines",
       title: "What happens to dead letters?",
       description:
-        "Died but not replayed: nobody has acted yet. expired: finally lost after DEAD_LETTER_RETENTION.",
+        "Died but not replayed: nobody has acted yet. expired: finally lost after DEAD_LETTER_RETENTION. discarded also counts queued acknowledgments.",
       unit: "cpm",
       queries: [
         { expr: ledgerPerMinute("adrelay_acknowledgments_dead_total"), legend: "died" },

@@ -123,7 +123,7 @@ function isPlainJob(data: Partial<Record<keyof DeliveryJob, unknown>>): data is 
 export const outcomeNoticeSchema = z.object({
   adResponseId: adResponseIdSchema,
   publisher: publisherIdSchema,
-  event: z.enum(["deliver", "refuse", "die", "retry"]),
+  event: z.enum(["deliver", "refuse", "die", "retry", "discard"]),
   verdict: verdictSchema.optional(),
   code: z.string(),
   providerAckId: z.string().optional(),

@@ -161,7 +161,7 @@ export const acknowledgmentDetailSchema = acknowledgmentViewSchema.extend({
 /** A checked acknowledgment with its attempts. */
 export type AcknowledgmentDetail = z.infer<typeof acknowledgmentDetailSchema>;
 
-/** Answer to the replay or the discard of one dead letter: the state that its entry has afterwards. */
+/** Answer to the replay or the discard of one acknowledgment: the state that its entry has afterwards. */
 export const acknowledgmentStateSchema = z.object({ ad_response_id: z.string(), state: z.string() });
 
 /** One bulk replay: its filter, its rate and its progress. */

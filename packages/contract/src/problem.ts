@@ -33,6 +33,11 @@ export const ERROR_CATALOGUE = {
   },
   already_acknowledged: { status: 409, retryable: "no", title: "The ad response was already acknowledged" },
   not_dead: { status: 409, retryable: "no", title: "The acknowledgment is not a dead letter" },
+  attempt_under_way: {
+    status: 409,
+    retryable: "after",
+    title: "An attempt to deliver the acknowledgment is under way",
+  },
   replay_ended: { status: 409, retryable: "no", title: "The bulk replay has ended" },
   payload_too_large: { status: 413, retryable: "no", title: "The body is larger than the limit" },
   unsupported_media_type: {

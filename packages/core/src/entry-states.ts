@@ -39,6 +39,7 @@ export const ENTRY_EVENTS = [
   /** The deadline passed without an acknowledgment. */
   "miss",
   "replay",
+  /** An operator ended it. While an attempt is under way, that is refused: its outcome isn't known. */
   "discard",
   /** A dead letter's retention passed. */
   "expire",
@@ -71,7 +72,15 @@ const TABLE: Record<EntryState, Partial<Record<EntryEvent, Target>>> = {
   },
   awaiting: { ...ENDED, accept: "queued", miss: "missed" },
   missed: { ...ENDED, accept: "queued", miss: "same" },
-  queued: { ...ENDED, deliver: "delivered", refuse: "refused", retry: "queued", die: "dead", replay: "same" },
+  queued: {
+    ...ENDED,
+    deliver: "delivered",
+    refuse: "refused",
+    retry: "queued",
+    die: "dead",
+    replay: "same",
+    discard: "discarded",
+  },
   // A worker that was stopped during an attempt may learn that a dead letter arrived after all.
   dead: {
     ...ENDED,

@@ -1,4 +1,5 @@
 /** All that the relay keeps in Redis: the ledger of ad responses and the queue of their acknowledgments. */
+export { ATTEMPT_MAX_MS } from "./bullmq/locks.ts";
 export type {
   CircuitMember,
   CircuitReport,

@@ -213,6 +213,19 @@ test("a job is a hash, a running one is in the list `active`, a failed one in th
   await worker.close();
 });
 
+test("the lock beside a running job and the mark of a search for stalled jobs have an end", async () => {
+  const queue = openQueue();
+  const { id = "" } = await queue.add("only", {});
+  const running = Promise.withResolvers<void>();
+  const { worker } = work(queue, () => running.promise);
+  const lastMs = async (name: string) => redis.pttl(queue.toKey(name));
+  await eventually(async () => expect(await lastMs(`${id}:lock`)).toBeGreaterThan(0));
+  await eventually(async () => expect(await lastMs("stalled-check")).toBeGreaterThan(0));
+  running.resolve();
+  await eventually(async () => expect(await redis.exists(queue.toKey(`${id}:lock`))).toBe(0));
+  await worker.close();
+});
+
 test("a job that is made from its id only can be retried", async () => {
   const queue = openQueue();
   const { id = "" } = await queue.add("only", { text: "kept" });

@@ -239,8 +239,8 @@ function outcomeOfEntry(entry: LedgerEntry): AcknowledgeOutcome {
 }
 
 /**
- * The answer after a notice of the worker. Undefined if the caller should wait for another notice. If the ledger knows
- * the injection, the caller isn't told that it is unknown, whatever the provider says.
+ * The answer after a notice of a worker, or of a discard. Undefined if the caller should wait for another notice. If the
+ * ledger knows the injection, the caller isn't told that it is unknown, whatever the provider says.
  */
 function outcomeOfNotice(
   notice: OutcomeNotice,
@@ -254,6 +254,7 @@ function outcomeOfNotice(
         providerAckId: notice.providerAckId,
       };
     case "refuse":
+    case "discard":
       return { kind: "error", code: "not_acknowledgeable" };
     case "die":
       return notice.code === "http_404" && !isRecorded

@@ -1,4 +1,4 @@
-/** What an operator does with one dead letter: put it back on the queue, or end it for good. */
+/** What an operator does with one acknowledgment: put a dead letter back on the queue, or end it for good. */
 import { type AdResponseId, DISCARD_REASON_CHARS_MAX } from "@adrelay/contract";
 import { OVERDUE, type ReadBody, readJson, sendProblem } from "@adrelay/service-kit";
 import type { Store } from "@adrelay/store";
@@ -9,21 +9,21 @@ import { askStore, parseIdInPath, sendUnavailable } from "../store-answers.ts";
 import { parseForm } from "./forms.ts";
 import { operatorOf } from "./operators.ts";
 
-export interface LeaveDeadDeps {
+export interface ChangeDeps {
   readonly acknowledgments: Pick<Store["acknowledgments"], "find">;
   readonly deadLetters: Store["deadLetters"];
   readonly log: Logger;
 }
 
 /** POST /admin/v1/acknowledgments/{ad_response_id}/replay */
-export function makeReplayHandler(deps: LeaveDeadDeps): RequestHandler {
+export function makeReplayHandler(deps: ChangeDeps): RequestHandler {
   return async (request, response) => {
     const id = parseIdInPath(request, response);
     if (id === undefined) {
       return;
     }
     const by = operatorOf(response);
-    if (await leaveDead(deps, { response, id, verb: "replayed" }, deps.deadLetters.replay(id, by))) {
+    if (await change(deps, { response, id, verb: "replayed" }, deps.deadLetters.replay(id, by))) {
       response.json({ ad_response_id: id, state: "queued" });
     }
   };
@@ -37,8 +37,11 @@ const discardSchema = z.strictObject({
     .max(DISCARD_REASON_CHARS_MAX, `must have at most ${DISCARD_REASON_CHARS_MAX} characters`),
 });
 
-/** POST /admin/v1/acknowledgments/{ad_response_id}/discard. The reason is only written to the audit. */
-export function makeDiscardHandler(deps: LeaveDeadDeps, readBody: ReadBody): RequestHandler {
+/**
+ * POST /admin/v1/acknowledgments/{ad_response_id}/discard. It takes dead letters and queued acknowledgments. The reason is
+ * only written to the audit.
+ */
+export function makeDiscardHandler(deps: ChangeDeps, readBody: ReadBody): RequestHandler {
   return async (request, response) => {
     const id = parseIdInPath(request, response);
     const body = id === undefined ? undefined : await readJson(readBody, request, response);
@@ -48,7 +51,7 @@ export function makeDiscardHandler(deps: LeaveDeadDeps, readBody: ReadBody): Req
     }
     const by = operatorOf(response);
     const discarded = deps.deadLetters.discard(id, by, form.reason);
-    if (await leaveDead(deps, { response, id, verb: "discarded" }, discarded)) {
+    if (await change(deps, { response, id, verb: "discarded" }, discarded)) {
       response.json({ ad_response_id: id, state: "discarded" });
     }
   };
@@ -60,13 +63,13 @@ interface Order {
   readonly verb: "replayed" | "discarded";
 }
 
-/** True once the letter has left the dead letters, and the queue has followed; false if a refusal was sent. */
-async function leaveDead(
-  { acknowledgments, log }: LeaveDeadDeps,
+/** True once the change is booked, and the queue has followed; false if a refusal was sent. */
+async function change(
+  { acknowledgments, log }: ChangeDeps,
   { response, id, verb }: Order,
-  leaving: ReturnType<Store["deadLetters"]["replay"]>,
+  changing: ReturnType<Store["deadLetters"]["replay"]>,
 ): Promise<boolean> {
-  const result = await askStore(leaving);
+  const result = await askStore(changing);
   if (result === OVERDUE) {
     sendUnavailable(response);
     return false;
@@ -83,21 +86,39 @@ async function leaveDead(
     case "unknown":
       sendProblem(response, "unknown_ad_response");
       return false;
-    case "not_dead":
-      sendProblem(response, "not_dead", { detail: await whyNotDead(acknowledgments, id, verb) });
+    case "wrong_state":
+      sendProblem(response, "not_dead", { detail: await whyNot(acknowledgments, id, verb) });
+      return false;
+    case "attempt_under_way":
+      sendUnderWay(response);
       return false;
     default:
       return result satisfies never;
   }
 }
 
-async function whyNotDead(
-  acknowledgments: LeaveDeadDeps["acknowledgments"],
+/** Half of an attempt's usual bound, `DELIVERY_TIMEOUT_MS` of the workers. */
+const UNDER_WAY_RETRY_AFTER_SECONDS = "5";
+
+function sendUnderWay(response: Response): void {
+  response.set("Retry-After", UNDER_WAY_RETRY_AFTER_SECONDS);
+  sendProblem(response, "attempt_under_way", {
+    detail: "The provider may be taking it at this moment. Nothing was changed: try again in a few seconds.",
+  });
+}
+
+const CHANGEABLE = {
+  replayed: "dead letters",
+  discarded: "dead letters and queued acknowledgments",
+} as const;
+
+async function whyNot(
+  acknowledgments: ChangeDeps["acknowledgments"],
   id: AdResponseId,
   verb: Order["verb"],
 ): Promise<string> {
   const entry = await acknowledgments.find(id).catch(() => undefined);
   return entry?.state === "refused"
     ? `The provider refused it with 406: a refused acknowledgment is never ${verb}.`
-    : `Only dead letters can be ${verb}; this acknowledgment is ${entry?.state ?? "in another state"}.`;
+    : `Only ${CHANGEABLE[verb]} can be ${verb}; this acknowledgment is ${entry?.state ?? "in another state"}.`;
 }

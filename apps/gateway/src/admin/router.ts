@@ -8,13 +8,13 @@ import {
   makeShowReplayHandler,
   makeStartReplayHandler,
 } from "./bulk-replays.ts";
-import { type LeaveDeadDeps, makeDiscardHandler, makeReplayHandler } from "./dead-letters.ts";
+import { type ChangeDeps, makeDiscardHandler, makeReplayHandler } from "./dead-letters.ts";
 import type { Doctor } from "./doctor.ts";
 import { makeListHandler, makeShowHandler } from "./entries.ts";
 import { type Operator, requireOperator } from "./operators.ts";
 import { makeAuditHandler, makeStatsHandler, type StatsDeps } from "./stats.ts";
 
-export interface AdminDeps extends LeaveDeadDeps, BulkReplayDeps, StatsDeps {
+export interface AdminDeps extends ChangeDeps, BulkReplayDeps, StatsDeps {
   readonly acknowledgments: Store["acknowledgments"];
   readonly audit: Store["audit"];
   readonly doctor: Doctor;

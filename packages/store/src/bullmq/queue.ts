@@ -8,6 +8,7 @@ import type { Redis } from "ioredis";
 import { z } from "zod";
 import { jobIdOf, QUEUE_NAME } from "../redis/keys.ts";
 import { learnQueueJob, type QueueJobScript } from "./job-scripts.ts";
+import { shortenLocks } from "./locks.ts";
 import { makeReturnJobs, type ReturnJobsScript } from "./return-jobs.ts";
 
 export interface QueueOptions {
@@ -68,6 +69,16 @@ export class DeliveryQueue {
   /** The key of a job's payload in Redis. */
   payloadKey(id: AdResponseId): string {
     return this.#queue.toKey(jobIdOf(id));
+  }
+
+  /** The key of a job's lock. It exists while an attempt holds the job. */
+  lockKey(id: AdResponseId): string {
+    return `${this.payloadKey(id)}:lock`;
+  }
+
+  /** Shortens locks that a step of Redis' clock made too long; resolves with how many. */
+  shortenLocks(): Promise<number> {
+    return shortenLocks(this.#options.redis, (name) => this.#queue.toKey(name));
   }
 
   /** Puts a failed job back, with all its attempts. */

@@ -4,6 +4,7 @@
  * lock that ran out, only sooner.
  */
 import type { Queue } from "bullmq";
+import { STALLED_CHECK_MS } from "./locks.ts";
 import { asFunction, loadShippedScript } from "./shipped-scripts.ts";
 
 /** What a script needs in order to return the jobs of workers. */
@@ -19,8 +20,6 @@ export interface ReturnJobsScript {
   readonly jobPrefix: string;
 }
 
-/** How often a worker looks for stalled jobs. */
-export const STALLED_CHECK_MS = 5000;
 /** An acknowledgment ends by its age, however often its worker was killed. */
 export const STALLED_COUNT_UNBOUNDED = 1_000_000_000;
 

@@ -37,7 +37,8 @@ import {
   loadCompleteScript,
   makeCompleteJob,
 } from "./job-scripts.ts";
-import { STALLED_CHECK_MS, STALLED_COUNT_UNBOUNDED } from "./return-jobs.ts";
+import { LOCK_MARGIN_MS, STALLED_CHECK_MS } from "./locks.ts";
+import { STALLED_COUNT_UNBOUNDED } from "./return-jobs.ts";
 
 /** A job as it was fetched. */
 export interface FetchedJob {
@@ -70,7 +71,6 @@ export interface QueueWorkerOptions {
   onError(error: unknown): void;
 }
 
-const LOCK_MARGIN_MS = 10_000;
 const RUN_AGAIN_AFTER_FAULT_MS = 5000;
 /** While Redis refuses writes, the next job is asked for after this. BullMQ would ask thousands of times a second. */
 const FETCH_AGAIN_MS = 500;

@@ -1,12 +1,16 @@
 -- Two indexes of the dead letters that change together: all letters, and the letters of one kind, which is a publisher
 -- with a reason. Counting and paging a filter needs the kinds only, however many letters there are.
 local deadKindsKey = deadKey .. '-kinds' -- set: publisher|reason that has dead letters now
+local coveredKey = deadKey .. '-covered' -- string: the latest time of death that a bulk replay covers
 
 local function deadKindKey(kind) -- zset: id by the time it died
   return deadKey .. ':' .. kind
 end
 
+-- A letter dies later than those that a bulk replay covers, also if Redis' clock has been set back since. Otherwise it could
+-- be put back and die over and over again.
 local function addDead(id, publisher, reason, now)
+  now = math.max(now, (tonumber(redis.call('GET', coveredKey)) or 0) + 1)
   local kind = publisher .. '|' .. reason
   redis.call('ZADD', deadKey, now, id)
   redis.call('ZADD', deadKindKey(kind), now, id)

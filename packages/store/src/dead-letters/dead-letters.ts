@@ -1,42 +1,31 @@
-/** What operators do with single dead letters, and the audit of it. */
+/** What operators do with single acknowledgments: replay and discard. And the audit of it. */
 import type { AdResponseId } from "@adrelay/contract";
 import type { Redis } from "ioredis";
 import { z } from "zod";
+import type { DeliveryQueue } from "../bullmq/queue.ts";
 import { idOf, memberOf, type StoreKeys } from "../redis/keys.ts";
-import {
-  decodeReply,
-  fieldsOf,
-  LEAVE_DEAD_CODES,
-  type LeaveDeadCode,
-  type RunScript,
-} from "../redis/scripts.ts";
+import { CHANGE_CODES, type ChangeCode, decodeReply, fieldsOf, type RunScript } from "../redis/scripts.ts";
 import { type Outbox, outboxTaskSchema } from "./outbox.ts";
 
 /** The result of a replay or a discard. */
-export type LeaveDeadResult =
+export type ChangeResult =
   | {
       readonly kind: "booked";
       /** Resolves once the queue has followed, or once that was left to the workers. Never rejects. */
       readonly followed: Promise<void>;
     }
-  | { readonly kind: Exclude<LeaveDeadCode, "booked"> };
+  | { readonly kind: Exclude<ChangeCode, "booked"> };
 
 export interface DeadLettersParts {
   readonly redis: Redis;
   readonly run: RunScript;
   readonly keys: StoreKeys;
+  readonly queue: Pick<DeliveryQueue, "payloadKey" | "lockKey">;
   readonly recordRetentionMs: number;
   readonly outbox: Outbox;
 }
 
-interface LeaveDead {
-  readonly id: AdResponseId;
-  readonly event: "replay" | "discard";
-  readonly by: string;
-  readonly details: Readonly<Record<string, string>>;
-}
-
-const leaveDeadSchema = z.tuple([z.number(), z.string()]);
+const changeSchema = z.tuple([z.number(), z.string()]);
 
 export class DeadLetters {
   readonly #parts: DeadLettersParts;
@@ -46,25 +35,33 @@ export class DeadLetters {
   }
 
   /** Puts a dead letter back on the queue. `by` is the operator, for the audit. */
-  replay(id: AdResponseId, by: string): Promise<LeaveDeadResult> {
-    return this.#leave({ id, event: "replay", by, details: {} });
-  }
-
-  /** Ends a dead letter for good. `by` and `reason` are for the audit. */
-  discard(id: AdResponseId, by: string, reason: string): Promise<LeaveDeadResult> {
-    return this.#leave({ id, event: "discard", by, details: { reason } });
-  }
-
-  async #leave({ id, event, by, details }: LeaveDead): Promise<LeaveDeadResult> {
-    const { run, keys, recordRetentionMs, outbox } = this.#parts;
+  async replay(id: AdResponseId, by: string): Promise<ChangeResult> {
+    const { run, keys } = this.#parts;
     const member = memberOf(id);
-    const reply = await run("dead-letters/leave-dead", {
-      keys: [...keys.forEntry(member), keys.audit],
-      args: [member, event, recordRetentionMs, by, JSON.stringify(details)],
+    const scriptKeys = [...keys.forEntry(member), keys.audit];
+    return this.#follow(await run("dead-letters/replay-one", { keys: scriptKeys, args: [member, by] }));
+  }
+
+  /**
+   * Ends a dead letter or a queued acknowledgment for good, unless an attempt is under way. `by` and `reason` are for the
+   * audit.
+   */
+  async discard(id: AdResponseId, by: string, reason: string): Promise<ChangeResult> {
+    const { run, keys, queue, recordRetentionMs } = this.#parts;
+    const member = memberOf(id);
+    const reply = await run("dead-letters/discard", {
+      keys: [...keys.forEntry(member), keys.audit, queue.payloadKey(id), queue.lockKey(id)],
+      args: [member, id, recordRetentionMs, by, JSON.stringify({ reason }), keys.parkedPrefix],
     });
-    const [code, task] = leaveDeadSchema.parse(reply);
-    const kind = decodeReply(LEAVE_DEAD_CODES, code);
-    return kind === "booked" ? { kind, followed: outbox.follow(outboxTaskSchema.parse(task)) } : { kind };
+    return this.#follow(reply);
+  }
+
+  #follow(reply: unknown): ChangeResult {
+    const [code, task] = changeSchema.parse(reply);
+    const kind = decodeReply(CHANGE_CODES, code);
+    return kind === "booked"
+      ? { kind, followed: this.#parts.outbox.follow(outboxTaskSchema.parse(task)) }
+      : { kind };
   }
 }
 
@@ -77,7 +74,7 @@ export interface AuditEntry {
   readonly action: (typeof AUDIT_ACTIONS)[number];
   readonly adResponseId: AdResponseId | undefined;
   readonly replayId: string | undefined;
-  /** The reason of a discard; the filter and rate of a bulk replay. */
+  /** The reason of a discard, and the state before it; the filter and rate of a bulk replay. */
   readonly details: Readonly<Record<string, unknown>>;
 }
 

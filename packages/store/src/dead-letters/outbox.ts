@@ -33,6 +33,9 @@ export interface OutboxParts {
   readonly log: StoreLog;
 }
 
+/** No task is due later than this, neither by a lease nor because the worker that wrote it does it itself. */
+export const TASK_AHEAD_MAX_MS = 3000;
+
 /** How many tasks are done at the same time. Their commands go to Redis in one write. */
 const CONCURRENCY = 100;
 

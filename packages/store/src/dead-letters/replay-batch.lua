@@ -2,7 +2,8 @@
 -- time (docs/adr/0012). All progress is in Redis, so a killed worker leaves nothing behind.
 -- 1. The rate is a token bucket by Redis' clock that starts empty. Since its creation a replay has put back
 --    rate × elapsed at most, whatever the number of workers; a burst is one second's worth.
--- 2. It covers letters that died up to its creation. A letter that dies again dies later, so it is put back once.
+-- 2. It covers letters that were dead at its creation. A letter that dies again dies later (dead-letters/dead-index.lua),
+--    so it is put back once.
 -- 3. Publishers take turns, and the next step goes on with the next publisher.
 -- ARGV: 1 replay's id, 2 most letters, 3 prefix of entry keys, 4 wait in ms until other workers may lease the outbox
 --       tasks, 5 retention in ms
@@ -15,7 +16,7 @@
 -- @include dead-letters/replays
 local nowUs = clockUs()
 local now = math.floor(nowUs / 1000)
-local names = {'state', 'publisher', 'reason', 'since', 'until', 'created', 'rate', 'tokens', 'refilled', 'turn'}
+local names = {'state', 'publisher', 'reason', 'since', 'until', 'created', 'last', 'rate', 'tokens', 'refilled', 'turn'}
 local stored = redis.call('HMGET', replayKey, unpack(names))
 local replay = {}
 for at, name in ipairs(names) do
@@ -25,10 +26,8 @@ if replay.state ~= 'running' then
   redis.call('SREM', runningKey, ARGV[1])
   return {replay.state or '', {}, nowUs}
 end
--- In the millisecond of the creation a letter could be put back and die again, so wait for the next one.
-if now <= tonumber(replay.created) then
-  return {'running', {}, nowUs}
-end
+-- Records of older versions don't have it.
+replay.last = replay.last or replay.created
 
 local rate = tonumber(replay.rate)
 local elapsedUs = math.max(nowUs - tonumber(replay.refilled), 0)

@@ -1,10 +1,10 @@
--- A bulk replay covers dead letters of some kinds that died in [since, until) and before it was created.
--- `filter` is {publisher, reason, since, until, created}; '' means none.
+-- A bulk replay covers dead letters of some kinds that died in [since, until) and not after `last`.
+-- `filter` is {publisher, reason, since, until, last}; '' means none.
 
 -- The times of death that a filter covers, as bounds of a zset.
 local function deathBounds(filter)
-  local last = tostring(filter.created)
-  if filter['until'] ~= '' and tonumber(filter['until']) <= tonumber(filter.created) then
+  local last = tostring(filter.last)
+  if filter['until'] ~= '' and tonumber(filter['until']) <= tonumber(filter.last) then
     last = '(' .. filter['until']
   end
   return filter.since == '' and '-inf' or filter.since, last

@@ -13,7 +13,7 @@ import type { StoreKeys } from "../redis/keys.ts";
 import { CANCEL_CODES, type CancelCode, decodeReply, fieldsOf, type RunScript } from "../redis/scripts.ts";
 import type { StoreLog } from "../store-log.ts";
 import { type DeadFilter, filterArgs } from "./listing.ts";
-import { type Outbox, type OutboxTask, outboxTaskSchema } from "./outbox.ts";
+import { type Outbox, type OutboxTask, outboxTaskSchema, TASK_AHEAD_MAX_MS } from "./outbox.ts";
 
 const REPLAY_STATES = ["running", "completed", "cancelled"] as const;
 type ReplayState = (typeof REPLAY_STATES)[number];
@@ -90,7 +90,7 @@ const BATCH = 100;
 /** Steps of one replay in a row before the next replay has its turn. */
 const STEPS_PER_TURN = 20;
 /** For this long only the worker that made a step does its outbox tasks. */
-const GRACE_MS = 3000;
+const GRACE_MS = TASK_AHEAD_MAX_MS;
 
 export class Replays {
   readonly #parts: ReplaysParts;

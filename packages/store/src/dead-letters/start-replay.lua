@@ -10,14 +10,18 @@
 -- @include dead-letters/audit
 local now = clockMs()
 local created = string.format('%.0f', now)
-local filter = {publisher = ARGV[2], reason = ARGV[3], since = ARGV[4], ['until'] = ARGV[5], created = created}
+-- All letters that are dead now, also those whose death is after now because Redis' clock was set back.
+local latestDeath = redis.call('ZREVRANGE', deadKey, 0, 0, 'WITHSCORES')[2] or 0
+local last = string.format('%.0f', math.max(now, tonumber(latestDeath)))
+local filter = {publisher = ARGV[2], reason = ARGV[3], since = ARGV[4], ['until'] = ARGV[5], last = last}
 local matched = countDead(filter)
 if ARGV[10] == 'dry' or redis.call('EXISTS', replayKey) == 1 then
   return matched
 end
 redis.call('HSET', replayKey, 'state', 'running', 'publisher', ARGV[2], 'reason', ARGV[3], 'since', ARGV[4],
-  'until', ARGV[5], 'rate', ARGV[6], 'matched', matched, 'replayed', 0, 'created', created, 'by', ARGV[7],
+  'until', ARGV[5], 'rate', ARGV[6], 'matched', matched, 'replayed', 0, 'created', created, 'last', last, 'by', ARGV[7],
   'updated', created, 'tokens', 0, 'refilled', string.format('%.0f', clockUs()))
+redis.call('SET', coveredKey, math.max(tonumber(last), tonumber(redis.call('GET', coveredKey)) or 0))
 redis.call('ZADD', replaysKey, created, ARGV[1])
 redis.call('SADD', runningKey, ARGV[1])
 -- Forget the ids of replays whose records have expired. A few at each start are enough, because a start adds only one.

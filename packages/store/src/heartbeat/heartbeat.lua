@@ -23,11 +23,14 @@ local isLost = knownEpoch ~= '' and (epoch ~= knownEpoch or before < knownBeat o
 
 local counts = {redis.call('ZCARD', KEYS[4]), redis.call('ZCARD', KEYS[5]), redis.call('ZCARD', KEYS[6])}
 local loss = redis.call('GET', KEYS[3])
--- If several processes find the same loss, the first one writes it down.
-local isKnown = loss and tonumber(string.match(loss, '^%d+')) >= tonumber(ARGV[5])
-if isLost and not isKnown then
-  loss = now .. ' ' .. ARGV[6]
-  redis.call('SET', KEYS[3], loss, 'PX', ARGV[8])
+local lostAt, lostText = string.match(loss or '0 ', '^(%d+) (.*)$')
+lostAt = tonumber(lostAt)
+-- If several processes find the same loss, the first one writes it down. A loss after now was found before Redis' clock
+-- was set back. It counts as found now, so that it isn't shown for longer than others.
+local isNew = isLost and (lostAt < tonumber(ARGV[5]) or lostAt > now)
+if isNew or lostAt > now then
+  lostAt, lostText = now, isNew and ARGV[6] or lostText
+  redis.call('SET', KEYS[3], lostAt .. ' ' .. lostText, 'PX', ARGV[8])
 end
 
 local beat = redis.call('HINCRBY', KEYS[1], 'beat', 1)
@@ -42,10 +45,10 @@ redis.call('HSET', KEYS[2], id, beat .. ' ' .. now .. ' ' .. record)
 if beat % 10 == 0 then
   local all = redis.call('HGETALL', KEYS[2])
   for at = 1, #all, 2 do
-    if now - tonumber(string.match(all[at + 1], '^%d+ (%d+)')) > tonumber(ARGV[7]) then
+    -- A heartbeat far after now is as old: Redis' clock was set back since.
+    if math.abs(now - tonumber(string.match(all[at + 1], '^%d+ (%d+)'))) > tonumber(ARGV[7]) then
       redis.call('HDEL', KEYS[2], all[at])
     end
   end
 end
-local lostAt, lostText = string.match(loss or '0 ', '^(%d+) (.*)$')
-return {now, epoch, beat, counts[1], counts[2], counts[3], isLost and 1 or 0, tonumber(lostAt), lostText, isSeen and 1 or 0}
+return {now, epoch, beat, counts[1], counts[2], counts[3], isLost and 1 or 0, lostAt, lostText, isSeen and 1 or 0}

@@ -9,7 +9,8 @@ local listed = {}
 local all = redis.call('HGETALL', KEYS[2])
 for at = 1, #all, 2 do
   local seen = tonumber(string.match(all[at + 1], '^%d+ (%d+)') or 0)
-  if now - seen <= tonumber(ARGV[2]) and not isGone(all[at + 1], ARGV[1] .. all[at]) then
+  -- After a step of Redis' clock, an old heartbeat may lie after now.
+  if math.abs(now - seen) <= tonumber(ARGV[2]) and not isGone(all[at + 1], ARGV[1] .. all[at]) then
     listed[#listed + 1] = all[at + 1]
   end
 end

@@ -11,8 +11,8 @@ local batch = {}
 for at = 1, #members, 2 do
   local id = members[at]
   if tonumber(members[at + 1]) <= untilMs then
-    local publisher, wait = unpack(redis.call('HMGET', ARGV[4] .. id, 'p', 'w'))
-    local isDue = (tonumber(wait or 0) or 0) <= untilMs
+    local publisher, wait, log = unpack(redis.call('HMGET', ARGV[4] .. id, 'p', 'w', 'l'))
+    local isDue = (tonumber(nextAttempt(wait, log, now)) or 0) <= untilMs
     local isParked = redis.call('ZSCORE', ARGV[5] .. (publisher or ''), id)
     table.insert(batch, id)
     table.insert(batch, isDue and not isParked and 1 or 0)

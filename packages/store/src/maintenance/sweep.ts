@@ -1,9 +1,16 @@
-/** One round of the sweep: deadlines that passed, dead letters past their retention, and outbox tasks that are due. */
+/**
+ * One round of the sweep: times that a step of Redis' clock left too far ahead, deadlines that passed, dead letters past
+ * their retention, and outbox tasks that are due.
+ */
 import { z } from "zod";
+import type { DeliveryQueue } from "../bullmq/queue.ts";
+import { TASK_AHEAD_MAX_MS } from "../dead-letters/outbox.ts";
 import type { ReplaysParts } from "../dead-letters/replays.ts";
 
 /** A round ends at the next batch while the process stops. */
-export type SweepParts = Omit<ReplaysParts, "redis">;
+export interface SweepParts extends Omit<ReplaysParts, "redis"> {
+  readonly queue: Pick<DeliveryQueue, "shortenLocks">;
+}
 
 /** Ids per script: keeps each script well below a millisecond or two. */
 const BATCH = 200;
@@ -20,6 +27,7 @@ export class Sweep {
   }
 
   async runRound(deadLetterRetentionMs: number): Promise<void> {
+    await this.#mendTimes();
     const missed = await inBatches(() => this.sweepMissed(BATCH));
     const expired = await inBatches(() => this.sweepExpired(BATCH, deadLetterRetentionMs));
     if (missed > 0 || expired > 0) {
@@ -42,6 +50,17 @@ export class Sweep {
     const { run, keys, recordRetentionMs } = this.#parts;
     const args = [event, limit, recordRetentionMs, keys.entryPrefix, ...more];
     return z.number().parse(await run("maintenance/sweep", { keys: keys.forEntry(""), args }));
+  }
+
+  /** See maintenance/clock-set-back.lua. */
+  async #mendTimes(): Promise<void> {
+    const { run, keys, queue, log } = this.#parts;
+    const call = { keys: keys.forEntry(""), args: [BATCH, keys.entryPrefix, TASK_AHEAD_MAX_MS] };
+    const mend = async () => z.number().parse(await run("maintenance/clock-set-back", call));
+    const mended = (await inBatches(mend)) + (await queue.shortenLocks());
+    if (mended > 0) {
+      log.warn({ event: "redis_clock_set_back", mended });
+    }
   }
 
   /** Does all tasks that are due. A task that has to wait comes up again in a later round. */

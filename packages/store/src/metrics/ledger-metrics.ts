@@ -72,7 +72,11 @@ const LEDGER_COUNTERS: readonly LedgerCounter[] = [
     metric: "adrelay_acknowledgments_replayed_total",
     help: "Dead letters put back on the queue.",
   },
-  { source: "discarded", metric: "adrelay_acknowledgments_discarded_total", help: "Dead letters discarded." },
+  {
+    source: "discarded",
+    metric: "adrelay_acknowledgments_discarded_total",
+    help: "Dead letters and queued acknowledgments that an operator discarded.",
+  },
   {
     source: "expired",
     metric: "adrelay_acknowledgments_expired_total",

@@ -44,14 +44,29 @@ end
 
 -- What a worker needs to know of an entry before it makes an attempt.
 
--- State, queued, accepted, next attempt, attempts, failed attempts, reason of death, publisher, fingerprint of its text.
+-- State, queued, accepted, next attempt, attempts, failed attempts, reason of death, publisher, fingerprint of its text,
+-- log of its attempts.
 local function readEntry(key)
-  return redis.call('HMGET', key, 's', 'q', 'a', 'w', 'n', 'f', 'x', 'p', 't')
+  return redis.call('HMGET', key, 's', 'q', 'a', 'w', 'n', 'f', 'x', 'p', 't', 'l')
+end
+
+-- A time further after now than this was written before Redis' clock was set back. Small corrections of a clock don't count.
+local SET_BACK_MS = 1000
+
+-- When the last attempt in a log was booked, and with it the time of the next one; 0 if there is none.
+local function bookedAt(log)
+  return tonumber(string.match(log or '', '(%d+),[^\n]*\n$')) or 0
+end
+
+-- The time of the next attempt. It is left out if Redis' clock was set back since it was booked: then nobody knows how much
+-- of the wait has passed, and the queue has held the job back already.
+local function nextAttempt(wait, log, now)
+  return wait and (tonumber(wait) <= now or bookedAt(log) <= now + SET_BACK_MS) and wait or ''
 end
 
 -- As a text: `4,now,state,next attempt,queued,attempts,failed attempts,reason of death`, times in ms, '' for what is
 -- missing. A nested list would take longer to write than all the rest. 4 is the code of a repeat.
 local function writeEntry(entry, nowText)
-  return '4,' .. nowText .. ',' .. entry[1] .. ',' .. (entry[4] or '') .. ',' .. (entry[2] or entry[3] or '') .. ','
+  return '4,' .. nowText .. ',' .. entry[1] .. ',' .. nextAttempt(entry[4], entry[10], tonumber(nowText)) .. ',' .. (entry[2] or entry[3] or '') .. ','
     .. (entry[5] or '0') .. ',' .. (entry[6] or '0') .. ',' .. (entry[7] or '')
 end

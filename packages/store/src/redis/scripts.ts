@@ -106,8 +106,14 @@ export type AcceptCode = (typeof ACCEPT_CODES)[keyof typeof ACCEPT_CODES];
 export const BOOKED_CODES = { 1: "booked", 0: "same", "-1": "illegal" } as const;
 export type BookedCode = (typeof BOOKED_CODES)[keyof typeof BOOKED_CODES];
 
-export const LEAVE_DEAD_CODES = { 1: "booked", 0: "unknown", "-1": "not_dead" } as const;
-export type LeaveDeadCode = (typeof LEAVE_DEAD_CODES)[keyof typeof LEAVE_DEAD_CODES];
+/** Of a replay or a discard. `wrong_state`: the entry's state doesn't allow it. */
+export const CHANGE_CODES = {
+  1: "booked",
+  0: "unknown",
+  "-1": "wrong_state",
+  "-2": "attempt_under_way",
+} as const;
+export type ChangeCode = (typeof CHANGE_CODES)[keyof typeof CHANGE_CODES];
 
 export const CLAIM_CODES = { 0: "not_now", 1: "closed", 2: "probe", 3: "granted" } as const;
 export type ClaimCode = (typeof CLAIM_CODES)[keyof typeof CLAIM_CODES];
