@@ -12,7 +12,8 @@ import { NO_JOBS, newJob, openTestQueue } from "./queue-fixture.ts";
 import { jobOf, newId, openTestRedis, publisher } from "./store-fixture.ts";
 
 const LONG_MS = 3_600_000;
-const ACCOUNT = { name: "acme", publishers: [publisher] };
+const ROOM = { total: 1, of: () => 1 };
+const ACCOUNT = { id: "account", name: "acme", publishers: [publisher] };
 const BY_TIME = { kind: "by_time", dueAtMs: 1 } as const;
 
 const { redis } = await openTestRedis({ maxRetriesPerRequest: null });
@@ -43,10 +44,10 @@ function setup() {
     return id;
   };
   const parked = async () => {
-    await circuits.report(ACCOUNT.name, { kind: "trip", reason: "outage", holdMs: 0 });
+    await circuits.report(ACCOUNT, { kind: "trip", reason: "outage", holdMs: 0, accused: undefined });
     const id = await delayed();
     await parts.circuits.park({
-      account: ACCOUNT.name,
+      account: ACCOUNT.id,
       member: { publisher, id },
       place: BY_TIME,
       notify: undefined,
@@ -56,8 +57,8 @@ function setup() {
   const released = async () => {
     const id = await parked();
     // Otherwise no probe would be due yet.
-    await circuits.report(ACCOUNT.name, { kind: "probe_succeeded" });
-    const release = await circuits.release(ACCOUNT, 1);
+    await circuits.report(ACCOUNT, { kind: "probe_succeeded" });
+    const release = await circuits.release(ACCOUNT, ROOM);
     expect(release.released).toEqual([{ publisher, id }]);
     await circuits.bringBack(ACCOUNT, release);
     expect(await queue.depths()).toEqual({ ...NO_JOBS, waiting: 1 });
@@ -111,13 +112,13 @@ test("a released acknowledgment that is discarded leaves nothing parked", async 
   await discard(await places.released());
   // Its lease ends, so the circuit breaker parks it again and finds that it has no job.
   await redis.zadd(
-    key(`gate:${ACCOUNT.name}:released`),
+    key(`gate:${ACCOUNT.id}:released`),
     "XX",
     1,
-    ...(await indexed(`gate:${ACCOUNT.name}:released`)),
+    ...(await indexed(`gate:${ACCOUNT.id}:released`)),
   );
-  await circuits.bringBack(ACCOUNT, await circuits.release(ACCOUNT, 1));
-  expect(await circuits.release(ACCOUNT, 1)).toMatchObject({ phase: "closed", parked: 0, released: [] });
+  await circuits.bringBack(ACCOUNT, await circuits.release(ACCOUNT, ROOM));
+  expect(await circuits.release(ACCOUNT, ROOM)).toMatchObject({ phase: "closed", parked: 0, released: [] });
 });
 
 test("a discard during an attempt is refused, and the attempt's outcome is booked", async () => {
