@@ -15,8 +15,7 @@ export interface QueueOptions {
   readonly queuePrefix: string;
 }
 
-const JOB_STATES = ["waiting", "active", "delayed", "failed"] as const;
-type QueueJobState = (typeof JOB_STATES)[number];
+type QueueJobState = "waiting" | "active" | "delayed" | "failed";
 /** How many jobs are in each state. `failed`: the payloads of dead letters. */
 export type QueueDepths = Readonly<Record<QueueJobState, number>>;
 /**
@@ -62,6 +61,16 @@ export class DeliveryQueue {
   /** The key of a job's payload in Redis. */
   payloadKey(id: AdResponseId): string {
     return this.#queue.toKey(jobIdOf(id));
+  }
+
+  /** With a job's id it makes the key of the job's payload. */
+  get jobPrefix(): string {
+    return this.#queue.toKey("");
+  }
+
+  /** Where jobs wait: BullMQ's list, from which it takes them first, and its sorted set. */
+  get waitingKeys(): readonly string[] {
+    return ["wait", "prioritized"].map((name) => this.#queue.toKey(name));
   }
 
   /** Puts a failed job back, with all its attempts. */
@@ -113,9 +122,14 @@ export class DeliveryQueue {
 
   async depths(): Promise<QueueDepths> {
     const queue = await this.#ready();
-    const counts = await queue.getJobCounts(...JOB_STATES);
-    const of = (state: QueueJobState) => counts[state] ?? 0;
-    return { waiting: of("waiting"), active: of("active"), delayed: of("delayed"), failed: of("failed") };
+    const {
+      waiting = 0,
+      prioritized = 0,
+      active = 0,
+      delayed = 0,
+      failed = 0,
+    } = await queue.getJobCounts("waiting", "prioritized", "active", "delayed", "failed");
+    return { waiting: waiting + prioritized, active, delayed, failed };
   }
 
   /** Lets go of the connection, which belongs to the caller. Later calls reject. */
