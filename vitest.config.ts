@@ -8,9 +8,16 @@ const integration = { testTimeout: 60_000, hookTimeout: 60_000, maxWorkers };
 const e2e = { testTimeout: 120_000, hookTimeout: 120_000 };
 
 /** End-to-end tests that must run alone: they check tight times, or they disturb everything around them. */
-const ALONE = ["breaker", "chaos", "kill", "long-outage", "outage", "regressions", "shutdown"].map(
-  (name) => `e2e/${name}.test.ts`,
-);
+const ALONE = [
+  "breaker",
+  "chaos",
+  "fair-turns",
+  "kill",
+  "long-outage",
+  "outage",
+  "regressions",
+  "shutdown",
+].map((name) => `e2e/${name}.test.ts`);
 
 /** The store on the oldest and on the newest supported Redis. `embedded` is the newest one. */
 const storeOn = (way: "oldest" | "embedded") => ({
