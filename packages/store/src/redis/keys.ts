@@ -30,6 +30,8 @@ export interface StoreKeys {
   readonly runningReplays: string;
   /** Set: accounts whose circuit breaker isn't closed, or that have parked acknowledgments. */
   readonly busyCircuits: string;
+  /** Hash: a publisher to the last turn that one of its jobs got; see bullmq/turns.lua. */
+  readonly turns: string;
   /** Sorted set: ids by the time of their next attempt; see redis/ledger.lua. */
   readonly due: string;
   /** Hash: a running process' id to its record. */
@@ -68,6 +70,7 @@ export function storeKeys(partition: string): StoreKeys {
     replayPrefix,
     runningReplays,
     busyCircuits,
+    turns: named("turns"),
     due: named("queued:due"),
     processes: named("processes"),
     dataLoss: named("data-loss"),
