@@ -13,6 +13,7 @@ import {
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { openStore } from "@adrelay/store";
 import {
+  acknowledged,
   eventually,
   type RelayCaller,
   type RelayStack,
@@ -65,12 +66,12 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-function publisherOf(id: "busy" | "calm") {
+function publisherOf(id: "busy" | "calm", { url } = providers[id]) {
   return {
     id,
     name: id,
     key_sha256: [createHash("sha256").update(`caller-${id}`).digest("hex")],
-    provider: { url: providers[id].url, api_key_env: "PROVIDER_KEY" },
+    provider: { url, api_key_env: "PROVIDER_KEY" },
   };
 }
 
@@ -119,6 +120,23 @@ test("a backlog that grew without a worker comes after another publisher's ackno
   });
   const before = providers.busy.posts.filter(({ atMs }) => atMs < (post?.atMs ?? 0));
   expect(before.length).toBeLessThan(BACKLOG / 10);
+});
+
+test("publishers of one account leave each other slots, also if all calls of one hang", async () => {
+  const shared = join(folder, "shared.yaml");
+  const both = [publisherOf("busy"), publisherOf("calm", providers.busy)];
+  writeFileSync(shared, JSON.stringify({ publishers: both }));
+  await stack.apps.get("worker")?.stop();
+  await stack.start("worker", { PUBLISHERS_FILE: shared });
+  // The backlog's bodies have no text.
+  providers.busy.onAcknowledge(({ fields }) =>
+    "llm_response" in fields ? acknowledged() : { kind: "hang" },
+  );
+  await acceptBacklog();
+  await eventually(() => expect(providers.busy.posts.length).toBeGreaterThan(20));
+  for (let round = 0; round < 20; round += 1) {
+    expect(await deliverCalm()).toBeLessThan(PROMISED_MS);
+  }
 });
 
 test("a bulk replay of one publisher delays another by less than a second", async () => {

@@ -12,7 +12,7 @@ function limiterOf(limit: number, now?: () => number, publishers = 1) {
 test("slots are limited, and a freed one goes to the longest waiting attempt", async () => {
   const limiter = limiterOf(2);
   const [first, second] = [await limiter.acquire(ALPHA), await limiter.acquire(ALPHA)];
-  expect(limiter.room.total).toBe(0);
+  expect(limiter.room.of(ALPHA)).toBe(0);
   const order: string[] = [];
   const third = limiter.acquire(ALPHA).then((free) => {
     order.push("third");
@@ -32,7 +32,7 @@ test("freeing a slot twice frees it once", async () => {
   const free = await limiter.acquire(ALPHA);
   free?.();
   free?.();
-  expect(limiter.room.total).toBe(1);
+  expect(limiter.room.of(ALPHA)).toBe(1);
 });
 
 test("after a wait in vain no attempt waits before a slot is freed", async () => {
@@ -69,16 +69,16 @@ test("there is room for what a quick provider's slots will soon serve, within a 
     nowMs += heldMs;
     free?.();
   };
-  expect(limiter.room.total).toBe(2);
+  expect(limiter.room.of(ALPHA)).toBe(2);
   // A slot is held for 40 ms on average from now on, so each serves two and a half attempts in 100 ms.
   await holdFor(200);
-  expect(limiter.room.total).toBe(5);
+  expect(limiter.room.of(ALPHA)).toBe(5);
   await limiter.acquire(ALPHA);
-  expect(limiter.room.total).toBe(4);
+  expect(limiter.room.of(ALPHA)).toBe(4);
   for (let quick = 0; quick < 20; quick += 1) {
     await holdFor(1);
   }
-  expect(limiter.room.total).toBe(2 * 5 - 1);
+  expect(limiter.room.of(ALPHA)).toBe(2 * 5 - 1);
 });
 
 test("one publisher's slow attempts leave slots for another publisher of the account", async () => {
