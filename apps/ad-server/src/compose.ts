@@ -53,7 +53,12 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
 
   await watchCatalog({ config, catalog, metrics, log, lifecycle });
   await lifecycle.start("reservations", sweepReservations(store, log));
-  const server = await startHttpServer(app, { name: "the ad server", host: config.host, port: config.port });
+  const server = await startHttpServer(app, {
+    name: "the ad server",
+    host: config.host,
+    port: config.port,
+    log,
+  });
   lifecycle.onStop("http", (signal) => server.stop(signal));
   lifecycle.onStop("faults", () => faults.stop());
   const listening = { port: server.port, ads: config.ads.length, faults: config.faultRules.length };

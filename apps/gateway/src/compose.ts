@@ -54,6 +54,7 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     name: "the gateway's ops listener",
     host: settings.GATEWAY_OPS_HOST,
     port: settings.GATEWAY_OPS_PORT,
+    log,
   });
   // It stops last, so that the stop can be watched.
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
@@ -61,6 +62,7 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     name: "the gateway",
     host: settings.GATEWAY_HOST,
     port: settings.GATEWAY_PORT,
+    log,
   });
   lifecycle.onStop("listener", (signal) => server.stop(signal));
   lifecycle.onStop("waiting callers", () => {

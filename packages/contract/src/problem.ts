@@ -17,12 +17,7 @@ export interface ErrorDefinition {
  */
 export const ERROR_CATALOGUE = {
   bad_request: { status: 400, retryable: "no", title: "The request is not valid HTTP" },
-  invalid_json: { status: 400, retryable: "no", title: "The body is not valid JSON in UTF-8" },
-  json_too_complex: {
-    status: 400,
-    retryable: "no",
-    title: "The body is nested too deeply or has too many values",
-  },
+  invalid_json: { status: 400, retryable: "no", title: "The body can't be read as JSON in UTF-8" },
   unauthenticated: { status: 401, retryable: "no", title: "No valid API key was sent" },
   key_revoked: { status: 403, retryable: "no", title: "The API key has been revoked" },
   other_publisher: { status: 403, retryable: "no", title: "The ad response belongs to another publisher" },

@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { OVERDUE, withDeadline } from "./deadline.ts";
 import { answerErrors, notFound } from "./express/json-http.ts";
-import { assignRequestId } from "./http-server.ts";
+import { assignRequestId } from "./http-app.ts";
 import { renderMetrics } from "./metrics.ts";
 
 /** A dependency that `/readyz` names. Its check resolves to true if the dependency can be used. */

@@ -10,7 +10,7 @@ import { parse as parseContentType } from "content-type";
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from "express";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { headerOf, requestIdOf } from "../http-server.ts";
+import { headerOf, requestIdOf } from "../http-app.ts";
 
 /** A JSON object whose members are not checked yet. */
 export type JsonObject = Record<string, unknown>;
