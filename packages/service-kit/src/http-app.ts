@@ -12,6 +12,7 @@ import express, {
   type RequestHandler,
   type Response,
 } from "express";
+import { normalizeTarget } from "./request-target.ts";
 import { NO_SPAN, NO_TRACING, type Span, type Tracing } from "./tracing.ts";
 
 /** Fields of a request's one log line. No user's text may be in them (invariant 6). */
@@ -135,6 +136,7 @@ export function createApp(
   // One layer for everything, because each layer costs the router time.
   app.use((request: Request, response: Response, next) => {
     const startedAtMs = performance.now();
+    request.url = normalizeTarget(request.url);
     const { requestId, span } = openRequestContext(request, response, tracing);
     response.on("close", () => {
       const status = response.writableFinished ? response.statusCode : CALLER_GONE_STATUS;

@@ -155,10 +155,16 @@ export function sendProblem(response: Response, code: ErrorCode, details: Proble
     .send(JSON.stringify(makeProblem(code, requestIdOf(response), details)));
 }
 
-/** The last handler of an app: nothing is served at this path. */
-export const notFound: RequestHandler = (_request: Request, response: Response) => {
-  sendProblem(response, "not_found");
-};
+/**
+ * The last handler of an app: nothing is served at this path.
+ *
+ * @param detail says what can be called instead
+ */
+export function notFound(detail?: string): RequestHandler {
+  return (_request, response) => {
+    sendProblem(response, "not_found", detail === undefined ? {} : { detail });
+  };
+}
 
 /** The last handler of a route: the path exists, but not with this method. */
 export function methodNotAllowed(...allowed: string[]): RequestHandler {
