@@ -3,6 +3,7 @@ import {
   createLogger,
   guardRedis,
   Lifecycle,
+  makeReadBody,
   type RunnableService,
   startHttpServer,
 } from "@adrelay/service-kit";
@@ -36,6 +37,7 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
     store,
     metrics,
     faults,
+    readBody: makeReadBody(config.bodyBytesMax),
     keys: new ApiKeys(config.apiKeys, config.revokedKeys),
     rates: new RateLimits(redis, config.rateLimits),
     operatorKeys: new ApiKeys(config.reportKeys),

@@ -58,6 +58,7 @@ export {
   loadConfig,
   optionalSetting,
   PROVIDER_SETTINGS,
+  PUBLIC_LISTENER_SETTINGS,
   portType,
   renderEnvExample,
   setting,
