@@ -60,9 +60,12 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
     host: config.host,
     port: config.port,
     log,
+    limits: { keepAliveTimeoutMs: config.keepAliveTimeoutMs },
+    isStopping: () => lifecycle.isStopping,
   });
   lifecycle.onStop("http", (signal) => server.stop(signal));
   lifecycle.onStop("faults", () => faults.stop());
   const listening = { port: server.port, ads: config.ads.length, faults: config.faultRules.length };
-  return { log, lifecycle, shutdownTimeoutMs: config.shutdownTimeoutMs, listening };
+  const { shutdownDelayMs, shutdownTimeoutMs } = config;
+  return { log, lifecycle, shutdownDelayMs, shutdownTimeoutMs, listening };
 }

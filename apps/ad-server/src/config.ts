@@ -129,6 +129,8 @@ const adServerConfigSchema = z
     redisDurability: settings.REDIS_DURABILITY,
     logLevel: settings.LOG_LEVEL,
     bodyBytesMax: settings.BODY_LIMIT_BYTES,
+    keepAliveTimeoutMs: settings.KEEP_ALIVE_TIMEOUT_MS,
+    shutdownDelayMs: settings.SHUTDOWN_DELAY_MS,
     shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
   }));
 

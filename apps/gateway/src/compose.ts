@@ -63,6 +63,8 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     host: settings.GATEWAY_HOST,
     port: settings.GATEWAY_PORT,
     log,
+    limits: { keepAliveTimeoutMs: settings.KEEP_ALIVE_TIMEOUT_MS },
+    isStopping: () => lifecycle.isStopping,
   });
   lifecycle.onStop("listener", (signal) => server.stop(signal));
   lifecycle.onStop("waiting callers", () => {
@@ -70,7 +72,13 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     setTimeout(() => base.drain.abort(), settings.SHUTDOWN_TIMEOUT_MS * DRAIN_SHARE).unref();
   });
   const listening = { port: server.port, ops_port: opsServer.port };
-  return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS, listening };
+  return {
+    log,
+    lifecycle,
+    shutdownDelayMs: settings.SHUTDOWN_DELAY_MS,
+    shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
+    listening,
+  };
 }
 
 /** What the parts are made from. */
