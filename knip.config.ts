@@ -13,6 +13,7 @@ const config: KnipConfig = {
         "bench/fast-provider.ts",
         "bench/naive/*.ts",
         "e2e/chaos/shifted-clock.ts",
+        "e2e/report-loop-delay.ts",
         // Run by hand to make new word vectors: see ad-model/README.md.
         "ad-model/word-vectors/{list-words,shrink-vectors}.ts",
       ],

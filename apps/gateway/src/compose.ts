@@ -55,6 +55,7 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     name: "the gateway's ops listener",
     host: settings.GATEWAY_OPS_HOST,
     port: settings.GATEWAY_OPS_PORT,
+    log,
   });
   // It stops last, so that the stop can be watched.
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
@@ -62,6 +63,9 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     name: "the gateway",
     host: settings.GATEWAY_HOST,
     port: settings.GATEWAY_PORT,
+    log,
+    limits: { keepAliveTimeoutMs: settings.KEEP_ALIVE_TIMEOUT_MS },
+    isStopping: () => lifecycle.isStopping,
   });
   lifecycle.onStop("listener", (signal) => server.stop(signal));
   lifecycle.onStop("waiting callers", () => {
@@ -69,7 +73,13 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     setTimeout(() => base.drain.abort(), settings.SHUTDOWN_TIMEOUT_MS * DRAIN_SHARE).unref();
   });
   const listening = { port: server.port, ops_port: opsServer.port };
-  return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS, listening };
+  return {
+    log,
+    lifecycle,
+    shutdownDelayMs: settings.SHUTDOWN_DELAY_MS,
+    shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
+    listening,
+  };
 }
 
 /** What the parts are made from. */

@@ -57,6 +57,7 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
     name: "the worker's ops listener",
     host: settings.WORKER_OPS_HOST,
     port: settings.WORKER_OPS_PORT,
+    log,
   });
   // It stops last, so that the stop can be watched.
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));

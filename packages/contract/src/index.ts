@@ -89,6 +89,13 @@ export {
   WRAPPING_TYPES,
 } from "./injection.ts";
 export {
+  countUnescapedBytes,
+  isJsonWithinLimits,
+  JSON_DEPTH_MAX,
+  JSON_ESCAPE_FACTOR_MAX,
+  JSON_VALUES_MAX,
+} from "./json-limits.ts";
+export {
   ERROR_CATALOGUE,
   type ErrorCode,
   type FieldFault,

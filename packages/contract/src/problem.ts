@@ -17,7 +17,7 @@ export interface ErrorDefinition {
  */
 export const ERROR_CATALOGUE = {
   bad_request: { status: 400, retryable: "no", title: "The request is not valid HTTP" },
-  invalid_json: { status: 400, retryable: "no", title: "The body is not valid JSON in UTF-8" },
+  invalid_json: { status: 400, retryable: "no", title: "The body can't be read as JSON in UTF-8" },
   unauthenticated: { status: 401, retryable: "no", title: "No valid API key was sent" },
   key_revoked: { status: 403, retryable: "no", title: "The API key has been revoked" },
   other_publisher: { status: 403, retryable: "no", title: "The ad response belongs to another publisher" },
@@ -26,6 +26,7 @@ export const ERROR_CATALOGUE = {
   unknown_replay: { status: 404, retryable: "no", title: "There is no bulk replay with this id" },
   method_not_allowed: { status: 405, retryable: "no", title: "This address does not allow this method" },
   not_acknowledgeable: { status: 406, retryable: "no", title: "This ad response can't be acknowledged" },
+  request_timeout: { status: 408, retryable: "yes", title: "The request did not arrive in time" },
   acknowledgment_conflict: {
     status: 409,
     retryable: "no",
@@ -47,6 +48,7 @@ export const ERROR_CATALOGUE = {
   },
   validation_failed: { status: 422, retryable: "no", title: "A part of the request is missing or invalid" },
   rate_limited: { status: 429, retryable: "after", title: "Too many requests" },
+  headers_too_large: { status: 431, retryable: "no", title: "The headers are larger than the limit" },
   internal_error: { status: 500, retryable: "yes", title: "Something went wrong on our side" },
   provider_unavailable: { status: 502, retryable: "yes", title: "The ad service gave no usable answer" },
   queue_unavailable: {

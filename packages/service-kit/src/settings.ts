@@ -117,6 +117,25 @@ export const COMMON_SETTINGS = {
   ),
 } as const;
 
+/** The settings of the processes that callers reach: the gateway and the ad server. */
+export const PUBLIC_LISTENER_SETTINGS = {
+  BODY_LIMIT_BYTES: setting(
+    integerType(1, 64 * 1024 * 1024),
+    "1048576",
+    "Largest body that a caller may send, counted without the escapes of JSON. With them it may be six times as long.",
+  ),
+  KEEP_ALIVE_TIMEOUT_MS: setting(
+    integerType(1000, 3_600_000),
+    "75000",
+    "How long an idle connection is kept, in milliseconds. It must be longer than the balancer in front keeps one.",
+  ),
+  SHUTDOWN_DELAY_MS: setting(
+    integerType(0, 600_000),
+    "0",
+    "How long requests are served after SIGTERM while readiness fails, in milliseconds; then SHUTDOWN_TIMEOUT_MS begins.",
+  ),
+} as const;
+
 /** The settings that the gateway and the worker share: how to reach providers, and how long entries are kept. */
 export const PROVIDER_SETTINGS = {
   PROVIDER_URL: setting(baseUrlSchema, "http://127.0.0.1:8090", "Base URL of the ad service."),
