@@ -7,14 +7,8 @@ import { OVERDUE, withDeadline } from "@adrelay/service-kit";
 import type { Heartbeat, Store } from "@adrelay/store";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
-import {
-  checkDataLoss,
-  checkLedger,
-  checkProcesses,
-  checkProviders,
-  checkRedis,
-  type ProviderCheckDeps,
-} from "./doctor-checks.ts";
+import { checkDataLoss, checkLedger, checkProcesses, checkRedis } from "./doctor-checks.ts";
+import { checkProviders, type ProviderCheckDeps } from "./provider-checks.ts";
 
 export interface DoctorDeps extends ProviderCheckDeps {
   readonly redis: Redis;
