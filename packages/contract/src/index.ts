@@ -65,6 +65,7 @@ export {
   IDEMPOTENCY_KEY_HEADER,
   INJECTION_PATH,
   isLowerCaseUuid,
+  isQuoted,
   type PublisherId,
   parseTraceContext,
   publisherIdSchema,

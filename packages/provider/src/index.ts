@@ -8,6 +8,7 @@ export {
 export { proxiesOf } from "./proxies.ts";
 export {
   digestKey,
+  keyVariables,
   loadPublishers,
   type Publisher,
   publisherSources,

@@ -3,6 +3,8 @@
  * nothing about ads. `main.ts` is a separate entry point.
  */
 export { OVERDUE, startDeadline, withDeadline } from "./deadline.ts";
+export { daysBetween, durationBetween, durationType } from "./durations.ts";
+export { readEnvFile } from "./env-file.ts";
 export {
   answerErrors,
   type JsonBody,
@@ -47,11 +49,11 @@ export {
   reportDurability,
 } from "./redis-durability.ts";
 export { ADRELAY_VERSION, describeProcess, type RunnableService } from "./service.ts";
+export { misspeltNames } from "./setting-names.ts";
 export {
   COMMON_SETTINGS,
   type ConfigResult,
   durationListType,
-  durationType,
   type Environment,
   integerType,
   listType,
@@ -63,6 +65,8 @@ export {
   renderEnvExample,
   setting,
   textType,
+  tokenType,
+  trimmed,
 } from "./settings.ts";
 export {
   exemplarOf,
