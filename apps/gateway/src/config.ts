@@ -89,7 +89,7 @@ export const GATEWAY_SETTINGS = {
 /** Variables that are no settings, but named by one. */
 export { keyVariables } from "@adrelay/provider";
 
-export type GatewaySettings = z.infer<z.ZodObject<typeof GATEWAY_SETTINGS>>;
+type GatewaySettings = z.infer<z.ZodObject<typeof GATEWAY_SETTINGS>>;
 
 export interface GatewayConfig {
   readonly settings: Readonly<GatewaySettings>;
