@@ -5,6 +5,7 @@ import { type AddTo, addGlobals, GLOBAL_OPTIONS, type Start } from "./command.ts
 import { addDeadDiscard, addDeadList, addDeadReplay, addDeadShow } from "./dead-letters.ts";
 import { EXIT_MEANINGS, UsageError } from "./exit-codes.ts";
 import { addAudit, addLookup } from "./lookup-and-audit.ts";
+import { addPublishersAdopt } from "./publishers.ts";
 import { addReplaysCancel, addReplaysList, addReplaysShow } from "./replays.ts";
 import { addDoctor, addStatus } from "./status-and-doctor.ts";
 
@@ -18,6 +19,10 @@ const GROUPS = {
     describe: "Lists, shows or cancels bulk replays",
     commands: [addReplaysList, addReplaysShow, addReplaysCancel],
   },
+  publishers: {
+    describe: "Gives what a publisher left to another one",
+    commands: [addPublishersAdopt],
+  },
 } as const;
 
 /** The words of every command, for the documentation. */
@@ -30,6 +35,7 @@ export const COMMAND_PATHS = [
   ["replays", "list"],
   ["replays", "show"],
   ["replays", "cancel"],
+  ["publishers", "adopt"],
   ["lookup"],
   ["audit"],
   ["doctor"],

@@ -58,6 +58,7 @@ export function letter(more: Partial<AcknowledgmentDetail> = {}): Acknowledgment
     next_attempt_at: null,
     ended_at: AT,
     late: false,
+    waits_for: null,
     attempts: 2,
     failed_attempts: 2,
     provider_ack_id: null,
@@ -119,6 +120,7 @@ function someStats(): Stats {
         parked: 5,
       },
     ],
+    gone_publishers: [],
     foreign_circuits: [],
     processes: [
       {

@@ -188,12 +188,13 @@ function makeAdminRouter(
   if (operators.length === 0) {
     return undefined;
   }
-  const { acknowledgments, deadLetters, replays, audit } = parts.store;
+  const { acknowledgments, deadLetters, adoptions, replays, audit } = parts.store;
   const doctor = makeDoctor({ ...parts, publishers });
   return createAdminRouter(operators, {
     ...parts,
     acknowledgments,
     deadLetters,
+    adoptions,
     replays,
     audit,
     publishers,

@@ -3,6 +3,7 @@ import {
   acknowledgmentDetailSchema,
   acknowledgmentPageSchema,
   acknowledgmentStateSchema,
+  adoptionSchema,
   auditPageSchema,
   doctorReportSchema,
   problemSchema,
@@ -25,6 +26,7 @@ const FORMS = {
   "POST /replays": z.union([replayViewSchema, replayDryRunSchema]),
   "GET /replays/:id": replayViewSchema,
   "POST /replays/:id/cancel": replayViewSchema,
+  "POST /publishers/:id/adopt": adoptionSchema,
   "GET /audit": auditPageSchema,
   "GET /doctor": doctorReportSchema,
 } as const satisfies Record<string, z.ZodType>;

@@ -92,6 +92,12 @@ const foreignCircuitViewSchema = z.object({
 /** An open circuit breaker of a process whose URL or key of a provider isn't this gateway's. */
 export type ForeignCircuitView = z.infer<typeof foreignCircuitViewSchema>;
 
+const strandedCountsSchema = z.object({ dead: count, queued: count, awaiting: count });
+
+const gonePublisherViewSchema = strandedCountsSchema.extend({ publisher: z.string() });
+/** A publisher that has ad responses, but isn't in the gateway's settings. */
+export type GonePublisherView = z.infer<typeof gonePublisherViewSchema>;
+
 /** Answer of `GET /stats`: counts, queue, providers and processes of the relay at one time. */
 export const statsSchema = z.object({
   at: time,
@@ -107,6 +113,8 @@ export const statsSchema = z.object({
   providers: z.array(providerViewSchema),
   /** An older gateway doesn't send it. */
   foreign_circuits: z.array(foreignCircuitViewSchema).default([]),
+  /** An older gateway doesn't send it. */
+  gone_publishers: z.array(gonePublisherViewSchema).default([]),
   processes: z.array(processViewSchema),
   /** The latest loss of data within the last 24 hours. */
   data_loss: dataLossViewSchema.nullable(),
@@ -132,6 +140,8 @@ const acknowledgmentViewSchema = z.object({
   next_attempt_at: timeOrNull,
   ended_at: timeOrNull,
   late: z.boolean(),
+  /** `publisher`: it is queued, and waits until its publisher is configured or another one adopts it. */
+  waits_for: z.enum(["publisher"]).nullable().default(null),
   attempts: count,
   failed_attempts: count,
   provider_ack_id: textOrNull,
@@ -161,6 +171,20 @@ export const acknowledgmentDetailSchema = acknowledgmentViewSchema.extend({
 /** A checked acknowledgment with its attempts. */
 export type AcknowledgmentDetail = z.infer<typeof acknowledgmentDetailSchema>;
 
+/**
+ * Answer to a batch of an adoption: how many were adopted by state, and how many an attempt holds. `next_cursor` is null after
+ * the last batch.
+ */
+export const adoptionSchema = z.object({
+  from: z.string(),
+  to: z.string(),
+  adopted: strandedCountsSchema,
+  under_way: count,
+  next_cursor: textOrNull,
+});
+/** A checked answer to a batch of an adoption. */
+export type AdoptionView = z.infer<typeof adoptionSchema>;
+
 /** Answer to the replay or the discard of one acknowledgment: the state that its entry has afterwards. */
 export const acknowledgmentStateSchema = z.object({ ad_response_id: z.string(), state: z.string() });
 
@@ -188,7 +212,7 @@ export const replayListSchema = z.object({ replays: z.array(replayViewSchema) })
 const auditViewSchema = z.object({
   at: time,
   by: z.string(),
-  action: z.enum(["replay", "discard", "replays_start", "replays_cancel"]),
+  action: z.enum(["replay", "discard", "replays_start", "replays_cancel", "adopt"]),
   ad_response_id: textOrNull,
   replay_id: textOrNull,
   details: z.unknown(),

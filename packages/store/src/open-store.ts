@@ -30,6 +30,7 @@ import { Reconciliation } from "./maintenance/reconcile.ts";
 import { Sweep } from "./maintenance/sweep.ts";
 import { renderLedgerMetrics } from "./metrics/ledger-metrics.ts";
 import { type LedgerSnapshot, parseSnapshot } from "./metrics/snapshot.ts";
+import { Adoptions } from "./publishers/adoption.ts";
 import { memberOf, storeKeys } from "./redis/keys.ts";
 import { ScriptLibrary, ScriptRunner } from "./redis/scripts.ts";
 import type { StoreLog } from "./store-log.ts";
@@ -66,6 +67,7 @@ export interface Store {
   readonly injections: Pick<InjectionRecorder, "record">;
   readonly deliveries: Pick<Deliveries, "start" | "stop" | "isConsuming">;
   readonly deadLetters: Pick<DeadLetters, "replay" | "discard">;
+  readonly adoptions: Pick<Adoptions, "adoptBatch">;
   readonly replays: Pick<Replays, "start" | "count" | "cancel" | "find" | "latest">;
   readonly audit: Pick<Audit, "page">;
   readonly circuits: Pick<
@@ -121,6 +123,7 @@ export function assembleStore(parts: StoreParts): Store {
     injections: new InjectionRecorder(parts),
     deliveries: new Deliveries(parts),
     deadLetters: new DeadLetters(parts),
+    adoptions: new Adoptions(parts),
     replays,
     audit: new Audit(redis, keys),
     circuits,

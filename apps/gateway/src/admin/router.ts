@@ -1,6 +1,7 @@
 import { makeReadBody, methodNotAllowed } from "@adrelay/service-kit";
 import type { Store } from "@adrelay/store";
 import { type RequestHandler, Router } from "express";
+import { type AdoptionDeps, makeAdoptHandler } from "./adoptions.ts";
 import {
   type BulkReplayDeps,
   makeCancelReplayHandler,
@@ -14,7 +15,7 @@ import { makeListHandler, makeShowHandler } from "./entries.ts";
 import { type Operator, requireOperator } from "./operators.ts";
 import { makeAuditHandler, makeStatsHandler, type StatsDeps } from "./stats.ts";
 
-export interface AdminDeps extends ChangeDeps, BulkReplayDeps, StatsDeps {
+export interface AdminDeps extends ChangeDeps, BulkReplayDeps, StatsDeps, AdoptionDeps {
   readonly acknowledgments: Store["acknowledgments"];
   readonly audit: Store["audit"];
   readonly doctor: Doctor;
@@ -28,8 +29,8 @@ export function createAdminRouter(operators: readonly Operator[], deps: AdminDep
   const readBody = makeReadBody(BODY_LIMIT_BYTES);
   const reads = {
     "/stats": makeStatsHandler(deps),
-    "/acknowledgments": makeListHandler(deps.acknowledgments),
-    "/acknowledgments/:ad_response_id": makeShowHandler(deps.acknowledgments),
+    "/acknowledgments": makeListHandler(deps),
+    "/acknowledgments/:ad_response_id": makeShowHandler(deps),
     "/replays/:replay_id": makeShowReplayHandler(deps),
     "/audit": makeAuditHandler(deps.audit),
     "/doctor": makeDoctorHandler(deps.doctor),
@@ -38,6 +39,7 @@ export function createAdminRouter(operators: readonly Operator[], deps: AdminDep
     "/acknowledgments/:ad_response_id/replay": makeReplayHandler(deps),
     "/acknowledgments/:ad_response_id/discard": makeDiscardHandler(deps, readBody),
     "/replays/:replay_id/cancel": makeCancelReplayHandler(deps),
+    "/publishers/:publisher/adopt": makeAdoptHandler(deps, readBody),
   };
   const router = Router();
   router.use("/admin/v1", requireOperator(operators));

@@ -7,14 +7,17 @@ local function deadKindKey(kind) -- zset: id by the time it died
   return deadKey .. ':' .. kind
 end
 
+local function indexDead(id, publisher, reason, diedAt)
+  local kind = publisher .. '|' .. reason
+  redis.call('ZADD', deadKey, diedAt, id)
+  redis.call('ZADD', deadKindKey(kind), diedAt, id)
+  redis.call('SADD', deadKindsKey, kind)
+end
+
 -- A letter dies later than those that a bulk replay covers, also if Redis' clock has been set back since. Otherwise it could
 -- be put back and die over and over again.
 local function addDead(id, publisher, reason, now)
-  now = math.max(now, (tonumber(redis.call('GET', coveredKey)) or 0) + 1)
-  local kind = publisher .. '|' .. reason
-  redis.call('ZADD', deadKey, now, id)
-  redis.call('ZADD', deadKindKey(kind), now, id)
-  redis.call('SADD', deadKindsKey, kind)
+  indexDead(id, publisher, reason, math.max(now, (tonumber(redis.call('GET', coveredKey)) or 0) + 1))
 end
 
 local function removeDead(id, publisher, reason)

@@ -65,7 +65,7 @@ export class DeadLetters {
   }
 }
 
-const AUDIT_ACTIONS = ["replay", "discard", "replays_start", "replays_cancel"] as const;
+const AUDIT_ACTIONS = ["replay", "discard", "replays_start", "replays_cancel", "adopt"] as const;
 
 /** Who did what, and when. */
 export interface AuditEntry {
@@ -74,7 +74,7 @@ export interface AuditEntry {
   readonly action: (typeof AUDIT_ACTIONS)[number];
   readonly adResponseId: AdResponseId | undefined;
   readonly replayId: string | undefined;
-  /** The reason of a discard, and the state before it; the filter and rate of a bulk replay. */
+  /** The reason of a discard, and the state before it; the filter and rate of a bulk replay; publishers and counts of an adoption. */
   readonly details: Readonly<Record<string, unknown>>;
 }
 

@@ -10,6 +10,7 @@ import { DEAD_REASONS } from "@adrelay/core";
 import { Counter, Gauge, Registry } from "prom-client";
 import type { QueueDepths } from "../bullmq/queue.ts";
 import { RECORDED_OUTCOMES } from "../intake/injections.ts";
+import { gonePublishers } from "../publishers/adoption.ts";
 import type { LabelledCount, LedgerSnapshot } from "./snapshot.ts";
 
 /** A counter of the ledger as a metric. Its first label is always the publisher. */
@@ -82,6 +83,16 @@ const LEDGER_COUNTERS: readonly LedgerCounter[] = [
     metric: "adrelay_acknowledgments_expired_total",
     help: "Dead letters past their retention.",
   },
+  {
+    source: "adopted",
+    metric: "adrelay_ad_responses_adopted_total",
+    help: "Ad responses that came from a publisher that is gone: awaiting, queued or dead.",
+  },
+  {
+    source: "given",
+    metric: "adrelay_ad_responses_given_total",
+    help: "Ad responses that this publisher left, and another one adopted.",
+  },
 ];
 
 export interface LedgerCounts {
@@ -100,6 +111,7 @@ export function renderLedgerMetrics({ snapshot, depths, publishers }: LedgerCoun
   }
   addStates(registry, snapshot, publishers);
   addDeadLetters(registry, snapshot, publishers);
+  addGonePublishers(registry, snapshot, publishers);
   addSingleValues(registry, snapshot);
   const jobs = new Gauge({
     name: "adrelay_queue_jobs",
@@ -161,6 +173,25 @@ function addDeadLetters(
   });
   for (const { publisher, label: reason, value } of [...zeros(publishers, DEAD_REASONS), ...deadLetters]) {
     gauge.set({ publisher, reason }, value);
+  }
+}
+
+/** It has no series for a configured publisher, because settings change only with a restart. */
+function addGonePublishers(
+  registry: Registry,
+  snapshot: LedgerSnapshot,
+  publishers: readonly PublisherId[],
+): void {
+  const gauge = new Gauge({
+    name: "adrelay_gone_publisher_ad_responses",
+    help: "Ad responses of publishers that aren't in this process' settings, by state: awaiting, queued, dead.",
+    labelNames: ["publisher", "state"],
+    registers: [registry],
+  });
+  for (const { publisher, counts } of gonePublishers(snapshot, publishers)) {
+    for (const [state, value] of Object.entries(counts)) {
+      gauge.set({ publisher, state }, value);
+    }
   }
 }
 
