@@ -140,8 +140,8 @@ function retry(
 
 /** API gateways answer for a service that is away with these members and no others. */
 const EDGE_MEMBERS: ReadonlySet<string> = new Set(["message", "request_id", "requestId"]);
-/** Codes of a service's 403 that are about the key. */
-const KEY_CODE = /unauth|(^|[_.-])key([_.-]|$)/i;
+/** Codes of a service's 403 that are about the key: `key_revoked`, `InvalidApiKey`, but not `idempotency_key_reused`. */
+const KEY_CODE = /^(?!.*idempoten).*(unauth|api[_.-]?key|credential|(^|[_.-])key([_.-]|$))/i;
 
 /**
  * Whether the service itself wrote an error's body. The interface doesn't define it, so a JSON object counts, and so does an
