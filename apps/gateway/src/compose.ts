@@ -1,5 +1,5 @@
 /** Makes every part of the gateway and starts it. */
-import { ProviderClient } from "@adrelay/provider";
+import { ProviderClient, proxiesOf } from "@adrelay/provider";
 import {
   connectRedis,
   createLogger,
@@ -99,7 +99,7 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
     isStopping: () => lifecycle.isStopping,
   });
   lifecycle.onStop("queue", () => store.stop());
-  const provider = new ProviderClient();
+  const provider = new ProviderClient(proxiesOf(settings));
   lifecycle.onStop("provider", () => provider.stop());
   const pending = new PendingWork((err) => log.error({ event: "background_work_failed", err }));
   lifecycle.onStop("late answers", () => pending.stop());

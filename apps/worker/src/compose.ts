@@ -1,5 +1,5 @@
 /** Makes every part of the worker and starts it. */
-import { listAccounts, ProviderClient } from "@adrelay/provider";
+import { listAccounts, ProviderClient, proxiesOf } from "@adrelay/provider";
 import {
   connectRedis,
   createLogger,
@@ -97,7 +97,7 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
     isStopping: () => lifecycle.isStopping,
   });
   lifecycle.onStop("queue", () => store.stop());
-  const provider = new ProviderClient();
+  const provider = new ProviderClient(proxiesOf(settings));
   lifecycle.onStop("provider", () => provider.stop());
   return { redis, guard, store, provider };
 }

@@ -149,7 +149,8 @@ async function settle(
   });
   endAttemptSpan(span, due, { settlement, isProbe });
   const trace = { own: span.context?.traceId, recorded: span.recordedTraceId };
-  return { kind: "made", settlement, isProbe, trace };
+  const cause = reply.kind === "failed" ? reply.cause : undefined;
+  return { kind: "made", settlement, isProbe, cause, trace };
 }
 
 /** Reports what the attempt says about its provider. The attempt is booked in any case. */

@@ -147,7 +147,7 @@ export const DELIVERY: DashboardSpec = {
       kind: "lines",
       title: "What does the provider answer to acknowledgments?",
       description:
-        "4xx: it finds a fault in them; see the dead letters' reasons. 5xx, timeout, unreachable: it is in trouble.",
+        "4xx: it finds a fault in them; see the dead letters' reasons. 5xx, timeout: it is in trouble. Others in words: adrelay doctor.",
       unit: "reqps",
       queries: [
         { expr: ratePerSecond(`${PROVIDER_CALLS}_count${ACKNOWLEDGE}`, "outcome"), legend: "{{outcome}}" },

@@ -16,10 +16,23 @@ export type ProviderReply =
       /** The Retry-After header, unchanged. */
       readonly retryAfter: string | undefined;
     }
-  | { readonly kind: "failed"; readonly stage: "before_send" | "after_send"; readonly code: CallFailure };
+  | {
+      readonly kind: "failed";
+      readonly stage: "before_send" | "after_send";
+      readonly code: CallFailure;
+      /** The code of the error behind it, for logs: a short token such as ENOTFOUND. */
+      readonly cause?: string | undefined;
+    };
 
 /** Why there is no complete answer. The codes are stable: they are shown to operators and stored with attempts. */
-export type CallFailure = "timeout" | "unreachable" | "connection_lost" | "answer_too_large";
+export type CallFailure =
+  | "timeout"
+  | "unreachable"
+  | "dns_failed"
+  | "certificate_invalid"
+  | "proxy_failed"
+  | "connection_lost"
+  | "answer_too_large";
 
 /** The acknowledgment is tried again. */
 interface RetryOutcome {

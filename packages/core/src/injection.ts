@@ -5,7 +5,7 @@ import {
   type InjectionOutcome,
   unfilledResponseSchema,
 } from "@adrelay/contract";
-import { isServiceForm, type ProviderReply } from "./delivery.ts";
+import { type CallFailure, isServiceForm, type ProviderReply } from "./delivery.ts";
 
 /** Why a caller was given a fallback. It is sent in `X-Adrelay-Fallback`, and is a metric label. */
 export const FALLBACK_REASONS = [
@@ -27,10 +27,21 @@ export type InjectionClass =
   | { readonly kind: "callers_fault" }
   | { readonly kind: "fallback"; readonly reason: FallbackReason };
 
+/** Callers need to know only that the provider can't be reached; operators see why. */
+const REASON_OF_FAILURE: Readonly<Record<CallFailure, FallbackReason>> = {
+  timeout: "timeout",
+  unreachable: "unreachable",
+  dns_failed: "unreachable",
+  certificate_invalid: "unreachable",
+  proxy_failed: "unreachable",
+  connection_lost: "connection_lost",
+  answer_too_large: "malformed_answer",
+};
+
 /** Classifies one reply. Total: every status and every failure has a class. */
 export function classifyInjection(reply: ProviderReply): InjectionClass {
   if (reply.kind === "failed") {
-    return { kind: "fallback", reason: reply.code === "answer_too_large" ? "malformed_answer" : reply.code };
+    return { kind: "fallback", reason: REASON_OF_FAILURE[reply.code] };
   }
   const { status } = reply;
   if (status === 200 || status === 201 || status === 202) {

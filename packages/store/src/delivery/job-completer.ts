@@ -68,6 +68,8 @@ interface MadeAttempt {
   readonly settlement: Settlement;
   /** It was made to learn about the provider, so its failure doesn't count for the acknowledgment. */
   readonly isProbe: boolean;
+  /** The error behind a failed call, for its report: a short code. */
+  readonly cause?: string | undefined;
   /** The trace of the attempt, for its report. `recorded`: the trace in which it is kept. */
   readonly trace: { readonly own: string | undefined; readonly recorded: string | undefined };
 }
