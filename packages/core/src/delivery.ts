@@ -13,6 +13,8 @@ export type ProviderReply =
       readonly status: number;
       /** The body parsed as JSON: null if it is declared as JSON and empty, undefined if it isn't JSON. */
       readonly body: unknown;
+      /** The body isn't empty, and isn't JSON. Undefined means no. */
+      readonly isPage?: boolean;
       /** The Retry-After header, unchanged. */
       readonly retryAfter: string | undefined;
     }
@@ -113,6 +115,10 @@ export function classifyDelivery(reply: ProviderReply, nowMs: number): DeliveryO
     return classifySuccess(reply.body);
   }
   const code = `http_${status}`;
+  // A page with a status that would be the end comes from the edge: some firewalls answer 406, some networks 409.
+  if ((status === 406 || status === 409) && reply.isPage === true) {
+    return classifyEdge(status);
+  }
   if (status === 406) {
     return { kind: "refused", code };
   }
@@ -173,12 +179,12 @@ export function isServiceForm(body: unknown): boolean {
 }
 
 /**
- * An answer of the edge says nothing about the acknowledgment's fate, so it is never its end. A 404 or a redirect is what
- * the edge answers while the service is away. Other refusals, above all 403, are about what this acknowledgment contains.
+ * An answer of the edge says nothing about the acknowledgment's fate, so it is never its end. A 404, a 409 or a redirect is
+ * what the edge answers while the service is away. Other refusals, above all 403, are about what this acknowledgment contains.
  */
 function classifyEdge(status: number): RetryOutcome {
   const code = `edge_${status}`;
-  return status < 400 || status === 404
+  return status < 400 || status === 404 || status === 409
     ? retry("provider", { code, diesAs: "blocked" })
     : retry("acknowledgment", { code, pace: "slow", diesAs: "blocked" });
 }
