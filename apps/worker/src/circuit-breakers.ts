@@ -99,6 +99,8 @@ export class CircuitBreakers {
     } else if (account.phase !== "open") {
       const trip = account.detector.observe(attempted, health);
       if (trip !== undefined) {
+        // Before Redis knows it, so that this process makes no further attempts meanwhile. The next release corrects it.
+        this.#enter(account, "open");
         await this.#report(account, { kind: "trip", ...trip });
       }
     }
