@@ -115,8 +115,8 @@ export class ReplyCollector implements Dispatcher.DispatchHandler {
     } else {
       const { body, bytes, contentType } = content;
       const retryAfter = firstOf(this.#headers["retry-after"]);
-      const isPage = bytes.length > 0 && body === undefined;
-      const reply = { kind: "answered", status: this.#status, body, isPage, retryAfter } as const;
+      const isPage = bytes.length > 0 && body === undefined ? { isPage: true } : {};
+      const reply = { kind: "answered", status: this.#status, body, retryAfter, ...isPage } as const;
       this.#end({ reply, bytes, contentType });
     }
   }
