@@ -143,7 +143,7 @@ function startDeliveries(
   }: Adapters & { readonly breakers: CircuitBreakers; readonly metrics: WorkerMetrics },
 ): void {
   store.deliveries.start({
-    concurrency: countJobs(settings.WORKER_CONCURRENCY, listAccounts(publishers).length),
+    concurrency: countJobs(settings.WORKER_CONCURRENCY, listAccounts(publishers)),
     attemptTimeoutMs: settings.DELIVERY_TIMEOUT_MS,
     attempt: makeAttempt({
       provider,

@@ -57,6 +57,14 @@ test.each([
   expect(answer(status, body)).toMatchObject(expected);
 });
 
+test.each([
+  [406, { kind: "retry", pace: "slow", blame: "acknowledgment", diesAs: "blocked", code: "edge_406" }],
+  [409, { kind: "retry", pace: "scheduled", blame: "provider", diesAs: "blocked", code: "edge_409" }],
+])("a page with %d is no end of an acknowledgment", (status, expected) => {
+  const reply = { kind: "answered", status, body: undefined, isPage: true, retryAfter: undefined } as const;
+  expect(classifyDelivery(reply, 0)).toMatchObject(expected);
+});
+
 const CALL_FAILURES = [
   "timeout",
   "unreachable",

@@ -72,7 +72,7 @@ export interface Store {
   readonly audit: Pick<Audit, "page">;
   readonly circuits: Pick<
     Circuits,
-    "busy" | "load" | "foreign" | "release" | "bringBack" | "claim" | "report"
+    "busy" | "load" | "foreign" | "forgetSilent" | "release" | "bringBack" | "claim" | "report"
   >;
   /** What workers do again and again; each part is safe to run in many workers at the same time. */
   readonly maintenance: {
