@@ -2,17 +2,15 @@
  * From API_KEYS to PUBLISHERS_FILE: the publisher `default` is gone, and what it had is left. Guards against attempts that
  * nobody made, and against acknowledgments that wait for ever and that no operator can find or mend.
  */
-import { createHash } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { acknowledgmentDetailSchema, doctorReportSchema, statsSchema } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
+  callerKeyOf,
   eventually,
   fetchMetrics,
   filled,
+  type PublishersFile,
   type RelayStack,
   relayCaller,
   type ScriptedProvider,
@@ -21,28 +19,21 @@ import {
   startScriptedProvider,
   sumOf,
   TEST_ADMIN_TOKEN,
+  writePublishersFile,
 } from "@adrelay/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { z } from "zod";
 
-const ACME_KEY = "caller-acme";
 const PATIENT = { headers: { Prefer: "respond-async" } };
 
 let redis: TestRedis;
 let provider: ScriptedProvider;
 let stack: RelayStack;
-let folder: string;
+let file: PublishersFile;
 
 beforeEach(async () => {
   [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
-  folder = mkdtempSync(join(tmpdir(), "adrelay-gone-"));
-  const acme = {
-    id: "acme",
-    name: "Acme",
-    key_sha256: [createHash("sha256").update(ACME_KEY).digest("hex")],
-  };
-  // JSON is YAML.
-  writeFileSync(join(folder, "publishers.yaml"), JSON.stringify({ publishers: [acme] }));
+  file = writePublishersFile([{ id: "acme", providerUrl: provider.url, keyEnv: "PROVIDER_API_KEY" }]);
   provider.onStart(() => filled());
   provider.onAcknowledge(() => acknowledged());
   stack = await startRelayStack({ redis, providerUrl: provider.url });
@@ -50,11 +41,11 @@ beforeEach(async () => {
 afterEach(async () => {
   await stack.stop();
   await Promise.all([provider.close(), redis.dispose()]);
-  rmSync(folder, { recursive: true });
+  file.remove();
 });
 
 const byDefault = () => relayCaller(stack.gatewayUrl);
-const byAcme = () => relayCaller(stack.gatewayUrl, ACME_KEY);
+const byAcme = () => relayCaller(stack.gatewayUrl, callerKeyOf("acme"));
 
 async function injected(): Promise<string> {
   return String((await byDefault().inject()).body["ad_response_id"]);
@@ -75,7 +66,7 @@ async function restartWith(env: Record<string, string>): Promise<void> {
   await Promise.all([...stack.apps.values()].map((app) => app.stop()));
   await Promise.all([stack.start("gateway", env), stack.start("worker", env)]);
 }
-const useFile = () => restartWith({ API_KEYS: "", PUBLISHERS_FILE: join(folder, "publishers.yaml") });
+const useFile = () => restartWith({ API_KEYS: "", PUBLISHERS_FILE: file.path });
 const useKeys = () => restartWith({});
 
 const parked = () =>

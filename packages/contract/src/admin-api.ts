@@ -94,9 +94,8 @@ export type ForeignCircuitView = z.infer<typeof foreignCircuitViewSchema>;
 
 const strandedCountsSchema = z.object({ dead: count, queued: count, awaiting: count });
 
-const gonePublisherViewSchema = strandedCountsSchema.extend({ publisher: z.string() });
 /** A publisher that has ad responses, but isn't in the gateway's settings. */
-export type GonePublisherView = z.infer<typeof gonePublisherViewSchema>;
+const gonePublisherViewSchema = strandedCountsSchema.extend({ publisher: z.string() });
 
 /** Answer of `GET /stats`: counts, queue, providers and processes of the relay at one time. */
 export const statsSchema = z.object({

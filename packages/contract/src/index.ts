@@ -33,7 +33,6 @@ export {
   type DoctorReport,
   doctorReportSchema,
   type ForeignCircuitView,
-  type GonePublisherView,
   LISTED_STATES,
   PAGE_ROWS_MAX,
   type ProcessView,

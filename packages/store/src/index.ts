@@ -25,4 +25,4 @@ export type { InjectionRecord } from "./intake/injections.ts";
 export { renderLedgerMetrics } from "./metrics/ledger-metrics.ts";
 export type { LabelledCount, LedgerSnapshot } from "./metrics/snapshot.ts";
 export { openStore, type Store } from "./open-store.ts";
-export { type AdoptionPlace, type GonePublisher, gonePublishers } from "./publishers/adoption.ts";
+export { type AdoptionPlace, gonePublishers } from "./publishers/adoption.ts";

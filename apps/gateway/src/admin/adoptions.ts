@@ -52,7 +52,9 @@ export function makeAdoptHandler(deps: AdoptionDeps, readBody: ReadBody): Reques
       return;
     }
     const { adopted, held, next } = batch;
-    deps.log.info({ event: "adopted", from, to: form.to, by, ...adopted });
+    if (Object.values(adopted).some((count) => count > 0)) {
+      deps.log.info({ event: "adopted", from, to: form.to, by, ...adopted });
+    }
     const answer: AdoptionView = {
       from,
       to: form.to,

@@ -15,7 +15,7 @@ import { idOf, memberOf } from "../redis/keys.ts";
 type AdoptedState = (typeof LISTED_STATES)[number];
 
 /** How many ad responses of each state need a publisher that is gone. */
-export type StrandedCounts = Readonly<Record<AdoptedState, number>>;
+type StrandedCounts = Readonly<Record<AdoptedState, number>>;
 
 /** A publisher that has ad responses but isn't in the settings. */
 export interface GonePublisher {
