@@ -1,6 +1,6 @@
 /** What was posted to the provider. */
 import type { AdEvidence, Evidence } from "../evidence.ts";
-import type { FaultSpan, Timeline } from "../fault.ts";
+import { ACCOUNTS, type FaultSpan, type Timeline } from "../fault.ts";
 import type { AckPost } from "../provider-records.ts";
 import { DELIVERY_TIMEOUT_MS } from "../stack.ts";
 import { type Check, checkAds } from "./check.ts";
@@ -27,6 +27,29 @@ export function checkPosts({ ads }: Evidence, timeline: Timeline): readonly Chec
     ),
     checkAds("nothing is posted after its end was booked", ads, isEnded, (ad) => latePostFault(ad, timeline)),
   ];
+}
+
+/** A fault that spares others may find a breaker open, or backlogs, that earlier faults left. */
+const GOES_ON_AFTER_MS = 1500;
+
+/** While some acknowledgments are turned away, or one worker has an old key, the others are delivered. */
+export function checkOthersGoOn({ ads }: Evidence, timeline: Timeline): Check {
+  const counted = ads.flatMap(({ posts }) => posts.filter(({ decision }) => decision === "counted"));
+  const broken = timeline.sparing.flatMap(({ fault, fromMs, untilMs }) => {
+    const accounts = fault.kind === "provider" ? fault.accounts : ACCOUNTS;
+    return accounts
+      .filter((account) => !counted.some((post) => post.account === account && isIn(post, fromMs, untilMs)))
+      .map((account) => `${describeSpan(fault)}: nothing of ${account} went out in ${untilMs - fromMs} ms`);
+  });
+  return { name: "others go on while some are turned away", checked: timeline.sparing.length, broken };
+}
+
+function isIn({ atMs }: AckPost, fromMs: number, untilMs: number): boolean {
+  return atMs >= fromMs + GOES_ON_AFTER_MS && atMs <= untilMs;
+}
+
+function describeSpan(fault: FaultSpan["fault"]): string {
+  return fault.kind === "provider" ? fault.how : fault.kind;
 }
 
 function bytesFault({ posts, publisherRecord }: AdEvidence): string | undefined {
