@@ -51,7 +51,7 @@ export type ProviderFault =
   | "continue"
   | TargetedFault;
 /** Faults that hit some acknowledgments again and again, and no others. */
-export type TargetedFault = "one_429" | "many_403" | "waf_403";
+type TargetedFault = "one_429" | "many_403" | "waf_403";
 const TARGETED = new Set<ProviderFault>(["one_429", "many_403", "waf_403"] satisfies TargetedFault[]);
 
 export interface PlannedFault {
@@ -87,7 +87,7 @@ export function resourcesOf(fault: Fault): readonly string[] {
 }
 
 /** Whether deliveries of other acknowledgments must go on during a fault. Then no other fault may stop them. */
-export function mustSpareOthers(fault: Fault): boolean {
+function mustSpareOthers(fault: Fault): boolean {
   return fault.kind === "stale_key" || (fault.kind === "provider" && TARGETED.has(fault.how));
 }
 

@@ -120,12 +120,6 @@ export function answerWithFault(exchange: Exchange): void {
     case "http_401":
       response.writeHead(random.pick([401, 403])).end();
       return;
-    case "edge_404":
-      response.writeHead(404, { "content-type": "text/plain" }).end("404 page not found\n");
-      return;
-    case "edge_login":
-      sendLogIn(response, random);
-      return;
     case "gzip":
       sendCompressed(exchange);
       return;
@@ -133,14 +127,12 @@ export function answerWithFault(exchange: Exchange): void {
       response.writeContinue();
       send(response, normal);
       return;
+    case "edge_404":
+    case "edge_login":
     case "one_429":
-      response.writeHead(429, { "retry-after": "60" }).end();
-      return;
     case "many_403":
-      send(response, { status: 403, body: { code: "forbidden" } });
-      return;
     case "waf_403":
-      response.writeHead(random.pick([403, 406]), HTML).end("<html><h1>Request blocked</h1></html>");
+      refuse(fault, exchange);
       return;
     case "recoverable":
       send(response, {
@@ -159,6 +151,32 @@ export function answerWithFault(exchange: Exchange): void {
 
 function send(response: ServerResponse, { status, body }: NormalAnswer): void {
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+}
+
+/** What an edge answers in place of the provider, and what the provider answers to some acknowledgments only. */
+function refuse(
+  fault: "edge_404" | "edge_login" | "one_429" | "many_403" | "waf_403",
+  { response, random }: Exchange,
+): void {
+  switch (fault) {
+    case "edge_404":
+      response.writeHead(404, { "content-type": "text/plain" }).end("404 page not found\n");
+      return;
+    case "edge_login":
+      sendLogIn(response, random);
+      return;
+    case "one_429":
+      response.writeHead(429, { "retry-after": "60" }).end();
+      return;
+    case "many_403":
+      send(response, { status: 403, body: { code: "forbidden" } });
+      return;
+    case "waf_403":
+      response.writeHead(random.pick([403, 406]), HTML).end("<html><h1>Request blocked</h1></html>");
+      return;
+    default:
+      fault satisfies never;
+  }
 }
 
 const HTML = { "content-type": "text/html" };
