@@ -116,7 +116,8 @@ export class ReplyCollector implements Dispatcher.DispatchHandler {
       const { body, bytes, contentType } = content;
       const retryAfter = firstOf(this.#headers["retry-after"]);
       const isPage = bytes.length > 0 && body === undefined;
-      const reply = { kind: "answered", status: this.#status, body, isPage, retryAfter } as const;
+      const page = isPage ? ({ isPage } as const) : {};
+      const reply = { kind: "answered", status: this.#status, body, ...page, retryAfter } as const;
       this.#end({ reply, bytes, contentType });
     }
   }
