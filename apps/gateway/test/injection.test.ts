@@ -172,3 +172,18 @@ test("the body reaches the provider byte for byte, with our key and the request'
   expect(seen?.body.toString()).toBe(body);
   expect(seen?.headers).toMatchObject({ "x-service-api-key": TEST_PROVIDER_KEY, "x-request-id": "req-7" });
 });
+
+test("the log line of a fallback without an answer says why there is none", async () => {
+  provider.onStart(() => ({ kind: "reset" }));
+  await caller.inject({ headers: { "X-Request-Id": "fallback-with-a-cause" } });
+  await eventually(() =>
+    expect(stack.apps.get("gateway")?.logs).toContainEqual(
+      expect.objectContaining({
+        request_id: "fallback-with-a-cause",
+        outcome: "fallback_connection_lost",
+        code: "connection_lost",
+        cause: expect.stringMatching(/^\w+$/),
+      }),
+    ),
+  );
+});

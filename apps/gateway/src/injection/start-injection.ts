@@ -13,7 +13,12 @@ import {
   type TraceContext,
   traceHeadersOf,
 } from "@adrelay/contract";
-import { classifyInjection, type FallbackReason, type InjectionClass } from "@adrelay/core";
+import {
+  classifyInjection,
+  type FallbackReason,
+  type InjectionClass,
+  type ProviderReply,
+} from "@adrelay/core";
 import {
   outcomeLabelOf,
   type ProviderClient,
@@ -55,7 +60,13 @@ export type InjectionAnswer =
       readonly raw: RawReply;
       readonly status: number;
     }
-  | { readonly kind: "fallback"; readonly reason: FallbackReason; readonly fallback: Fallback }
+  /** `reply`: the provider's; undefined after a time-out. */
+  | {
+      readonly kind: "fallback";
+      readonly reason: FallbackReason;
+      readonly reply: ProviderReply | undefined;
+      readonly fallback: Fallback;
+    }
   | { readonly kind: "caller_gone" };
 
 /** How long the store may delay an answer. */
@@ -85,7 +96,7 @@ export function makeStartInjection(deps: StartInjectionDeps): StartInjection {
     }
     const classified = classifyInjection(first.reply);
     if (classified.kind === "fallback") {
-      return fallBack(deps, input, { reason: classified.reason, startedAtMs });
+      return fallBack(deps, input, { reason: classified.reason, reply: first.reply, startedAtMs });
     }
     return passThrough(deps, input, { raw: first, classified, startedAtMs });
   };
@@ -165,12 +176,12 @@ async function passThrough(
 async function fallBack(
   deps: StartInjectionDeps,
   input: InjectionInput,
-  { reason, startedAtMs }: { reason: FallbackReason; startedAtMs: number },
+  { reason, reply, startedAtMs }: { reason: FallbackReason; reply?: ProviderReply; startedAtMs: number },
 ): Promise<InjectionAnswer> {
   const fallback = makeFallback(performance.now() - startedAtMs);
   const timeoutMs = recordTimeoutMs(input, startedAtMs);
   await record(deps, input, { id: fallback.adResponseId, outcome: "fallback", timeoutMs });
-  return { kind: "fallback", reason, fallback };
+  return { kind: "fallback", reason, reply, fallback };
 }
 
 /** Records the provider's answer after its caller was given a fallback, or has hung up. */
