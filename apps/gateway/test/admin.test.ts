@@ -359,7 +359,7 @@ test("a dry run counts and moves nothing", async () => {
 
 test("a bulk replay delivers what it covers and ends completed", async () => {
   const covered = [await deadLetter(418), await deadLetter(418)];
-  const other = await deadLetter(302);
+  const other = await deadLetter(422);
   const started = await admin("POST", "/replays", { reason: "http_4xx", rate_per_second: 50 });
   expect(started.status).toBe(202);
   expect(started.body).toMatchObject({
