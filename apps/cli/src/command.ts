@@ -1,5 +1,13 @@
 /** How a command is defined, the options that every command has, and the options that several commands share. */
-import { adResponseIdSchema, PAGE_ROWS_MAX, REPLAY_RATE_DEFAULT, REPLAY_RATE_MAX } from "@adrelay/contract";
+import {
+  adResponseIdSchema,
+  PAGE_ROWS_MAX,
+  REPLAY_RATE_DEFAULT,
+  REPLAY_RATE_MAX,
+  REPLAY_STOP_AFTER_DEFAULT,
+  REPLAY_STOP_AFTER_MAX,
+  REPLAY_STOP_SHARE_DEFAULT,
+} from "@adrelay/contract";
 import ms from "ms";
 import type { ArgumentsCamelCase, Argv } from "yargs";
 import { type ExitCode, UsageError } from "./exit-codes.ts";
@@ -109,6 +117,7 @@ export const adResponsesPositional = {
 } as const;
 
 export const replayPositional = { describe: "replay_id", type: "string" } as const;
+export const discardPositional = { describe: "discard_id", type: "string" } as const;
 
 function checkId(text: string): string {
   const parsed = adResponseIdSchema.safeParse(text);
@@ -132,29 +141,60 @@ export const cursorOption = {
   describe: "Continue after the page that printed this cursor",
 } as const;
 
+/** Values of the options that select dead letters. */
+export interface DeadFilterArgs {
+  readonly publisher?: string | undefined;
+  readonly reason?: string | undefined;
+  readonly code?: string | undefined;
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+}
+
 /** Options that select dead letters. */
 export function filterOptions<A>(yargs: Argv<A>) {
+  return spanOptions(yargs, { things: "dead letters", happened: "Died" })
+    .option("reason", { type: "string", requiresArg: true, describe: "Only dead letters with this reason" })
+    .option("code", {
+      type: "string",
+      requiresArg: true,
+      describe: "Only dead letters with this code of the provider's, which `dead list` shows",
+    });
+}
+
+/** Options that select by publisher and time. */
+export function spanOptions<A>(
+  yargs: Argv<A>,
+  { things, happened }: { readonly things: string; readonly happened: string },
+) {
   const moment = (name: "since" | "until") => (text: string | undefined) =>
     text === undefined ? undefined : parseMoment(name, text, Date.now());
   return yargs
-    .option("publisher", {
-      type: "string",
-      requiresArg: true,
-      describe: "Only dead letters of this publisher",
-    })
-    .option("reason", { type: "string", requiresArg: true, describe: "Only dead letters with this reason" })
+    .option("publisher", { type: "string", requiresArg: true, describe: `Only ${things} of this publisher` })
     .option("since", {
       type: "string",
       requiresArg: true,
-      describe: "Died at this time or later: a time, or how long ago, such as 2h",
+      describe: `${happened} at this time or later: a time, or how long ago, such as 2h`,
       coerce: moment("since"),
     })
     .option("until", {
       type: "string",
       requiresArg: true,
-      describe: "Died before this time: a time, or how long ago, such as 30m",
+      describe: `${happened} before this time: a time, or how long ago, such as 30m`,
       coerce: moment("until"),
     });
+}
+
+/** Options of a change of many dead letters. */
+export function bulkOptions<A>(yargs: Argv<A>) {
+  return filterOptions(yargs)
+    .option("all", { type: "boolean", default: false, describe: "All dead letters" })
+    .option("dry-run", { type: "boolean", default: false, describe: "Only print how many match" })
+    .option("wait", {
+      type: "boolean",
+      default: true,
+      describe: "Show the progress until the end; --no-wait starts it and returns",
+    })
+    .option("yes", yesOption);
 }
 
 export function limitOption(fallback: number) {
@@ -174,6 +214,33 @@ export const rateOption = {
   coerce: (value: number | undefined) =>
     value === undefined ? undefined : checkWhole("rate", value, REPLAY_RATE_MAX),
 } as const;
+
+export const stopShareOption = {
+  type: "string",
+  requiresArg: true,
+  describe: `Stop if this share of the replayed ones fails again, more than 0 and at most 1, or never (default: ${REPLAY_STOP_SHARE_DEFAULT})`,
+  coerce: parseShare,
+} as const;
+
+export const stopAfterOption = {
+  type: "number",
+  requiresArg: true,
+  describe: `How many must have ended before it can stop, 1 to ${REPLAY_STOP_AFTER_MAX} (default: ${REPLAY_STOP_AFTER_DEFAULT})`,
+  coerce: (value: number | undefined) =>
+    value === undefined ? undefined : checkWhole("stop-after", value, REPLAY_STOP_AFTER_MAX),
+} as const;
+
+/** Null means never. */
+function parseShare(text: string | undefined): number | null | undefined {
+  if (text === undefined || text === "never") {
+    return text === undefined ? undefined : null;
+  }
+  const share = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (!(share > 0 && share <= 1)) {
+    throw new UsageError("--stop-at-share must be more than 0 and at most 1, such as 0.5, or never");
+  }
+  return share;
+}
 
 function checkWhole(name: string, value: number, max: number): number {
   if (!Number.isInteger(value) || value < 1 || value > max) {

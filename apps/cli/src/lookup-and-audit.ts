@@ -26,7 +26,7 @@ export function showAcknowledgment(terminal: Terminal, one: AcknowledgmentDetail
     verdict: one.status,
     reason: one.reason_text === null ? one.reason : `${one.reason}: ${one.reason_text}`,
     "last code": one.last_code,
-    "provider error": one.provider_error,
+    "provider's code": one.provider_error,
     "provider ack": one.provider_ack_id,
     bytes: one.size_bytes,
     recorded: moment(one.recorded_at),
@@ -59,11 +59,11 @@ export const addAudit = defineCommand({
   run: ({ limit, cursor }, session) => {
     const query = { limit: String(limit), cursor };
     return showCall(session, { path: "/audit", query, schema: auditPageSchema }, (page) => {
-      const rows = page.entries.map(({ at, by, action, ad_response_id, replay_id, details }) => [
+      const rows = page.entries.map(({ at, by, action, ad_response_id, replay_id, discard_id, details }) => [
         describeMoment(at, session.now()),
         by,
         action,
-        ad_response_id ?? replay_id ?? "-",
+        ad_response_id ?? replay_id ?? discard_id ?? "-",
         describeMembers(details),
       ]);
       if (rows.length === 0) {
