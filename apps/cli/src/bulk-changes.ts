@@ -2,9 +2,9 @@
 import { dryRunSchema, type FilterView } from "@adrelay/contract";
 import type { z } from "zod";
 import { type BulkProgress, watchBulk } from "./bulk-progress.ts";
-import type { DeadFilterArgs } from "./command.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { noteCodes } from "./lists.ts";
+import type { DeadFilterArgs } from "./selection-options.ts";
 import { confirm, type Session, showAnswer, showCall, showFailure } from "./session.ts";
 import { describeMembers, type Terminal } from "./terminal.ts";
 

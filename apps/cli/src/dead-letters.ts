@@ -10,20 +10,18 @@ import {
 } from "@adrelay/contract";
 import { acknowledgmentPath } from "./admin-client.ts";
 import { changeInBulk, describeSelection } from "./bulk-changes.ts";
-import {
-  adResponsePositional,
-  adResponsesPositional,
-  bulkOptions,
-  type DeadFilterArgs,
-  defineCommand,
-  rateOption,
-  stopAfterOption,
-  stopShareOption,
-} from "./command.ts";
+import { adResponsePositional, adResponsesPositional, defineCommand } from "./command.ts";
 import { DISCARDS } from "./discards.ts";
 import { EXIT, type ExitCode, UsageError } from "./exit-codes.ts";
 import { showAcknowledgment } from "./lookup-and-audit.ts";
 import { REPLAYS } from "./replays.ts";
+import {
+  bulkOptions,
+  type DeadFilterArgs,
+  rateOption,
+  stopAfterOption,
+  stopShareOption,
+} from "./selection-options.ts";
 import { confirm, type Session, showAnswer, showCall } from "./session.ts";
 
 export const addDeadShow = defineCommand({

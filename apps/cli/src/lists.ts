@@ -1,15 +1,15 @@
 /** The commands that list acknowledgments: `adrelay dead list` and `adrelay queued list`. */
 import { type AcknowledgmentView, acknowledgmentPageSchema, PAGE_ROWS_MAX } from "@adrelay/contract";
 import type { Argv } from "yargs";
+import { defineCommand } from "./command.ts";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
 import {
   cursorOption,
   type DeadFilterArgs,
-  defineCommand,
   filterOptions,
   limitOption,
   spanOptions,
-} from "./command.ts";
-import { EXIT, type ExitCode } from "./exit-codes.ts";
+} from "./selection-options.ts";
 import { type Session, showAnswer } from "./session.ts";
 import { describeMoment } from "./terminal.ts";
 

@@ -1,7 +1,8 @@
 /** The commands `adrelay lookup` and `adrelay audit`, and how one acknowledgment is shown. */
 import { type AcknowledgmentDetail, acknowledgmentDetailSchema, auditPageSchema } from "@adrelay/contract";
 import { acknowledgmentPath } from "./admin-client.ts";
-import { adResponsePositional, cursorOption, defineCommand, limitOption } from "./command.ts";
+import { adResponsePositional, defineCommand } from "./command.ts";
+import { cursorOption, limitOption } from "./selection-options.ts";
 import { showCall } from "./session.ts";
 import { describeMembers, describeMoment, type Terminal } from "./terminal.ts";
 

@@ -19,9 +19,9 @@ export const REPLAY_RATE_DEFAULT = 100;
 /** The share of failures among the letters that ended at which a bulk replay stops, if the operator gives none. */
 export const REPLAY_STOP_SHARE_DEFAULT = 0.5;
 /** How many letters must have ended before a bulk replay can stop by itself, if the operator gives no number. */
-export const REPLAY_STOP_AFTER_DEFAULT = 20;
+export const REPLAY_SAMPLE_DEFAULT = 20;
 /** The highest number that an operator can give for it. */
-export const REPLAY_STOP_AFTER_MAX = 10_000;
+export const REPLAY_SAMPLE_MAX = 10_000;
 
 const time = z.string();
 const timeOrNull = time.nullable();

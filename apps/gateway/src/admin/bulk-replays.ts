@@ -2,8 +2,8 @@
 import {
   REPLAY_RATE_DEFAULT,
   REPLAY_RATE_MAX,
-  REPLAY_STOP_AFTER_DEFAULT,
-  REPLAY_STOP_AFTER_MAX,
+  REPLAY_SAMPLE_DEFAULT,
+  REPLAY_SAMPLE_MAX,
   REPLAY_STOP_SHARE_DEFAULT,
   type ReplayView,
 } from "@adrelay/contract";
@@ -43,7 +43,7 @@ const orderSchema = z
       .max(1, "must be at most 1")
       .nullable()
       .default(REPLAY_STOP_SHARE_DEFAULT),
-    stop_after: wholeUpTo(REPLAY_STOP_AFTER_MAX).default(REPLAY_STOP_AFTER_DEFAULT),
+    stop_after: wholeUpTo(REPLAY_SAMPLE_MAX).default(REPLAY_SAMPLE_DEFAULT),
     dry_run: z.boolean().default(false),
   })
   .refine(isSpan, EMPTY_SPAN);

@@ -15,7 +15,7 @@ export interface StopRule {
 export type BulkState = "running" | "completed" | "cancelled" | "stopped";
 
 /** What became of the letters that a bulk replay put back. */
-export interface ReplayOutcomes {
+interface ReplayOutcomes {
   readonly delivered: number;
   readonly refused: number;
   readonly discarded: number;
