@@ -188,13 +188,14 @@ function makeAdminRouter(
   if (operators.length === 0) {
     return undefined;
   }
-  const { acknowledgments, deadLetters, replays, audit } = parts.store;
+  const { acknowledgments, deadLetters, replays, discards, audit } = parts.store;
   const doctor = makeDoctor({ ...parts, publishers });
   return createAdminRouter(operators, {
     ...parts,
     acknowledgments,
     deadLetters,
     replays,
+    discards,
     audit,
     publishers,
     doctor,
