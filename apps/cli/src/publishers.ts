@@ -1,6 +1,7 @@
 /** The command `adrelay publishers adopt`: another publisher takes over what one left that is gone from the settings. */
 import { type AdoptionView, adoptionSchema } from "@adrelay/contract";
-import { defineCommand, yesOption } from "./command.ts";
+import { yesOption } from "./";
+import { defineCommand } from "./command.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { confirm, type Session, showAnswer } from "./session.ts";
 

@@ -188,7 +188,7 @@ function makeAdminRouter(
   if (operators.length === 0) {
     return undefined;
   }
-  const { acknowledgments, deadLetters, adoptions, replays, audit } = parts.store;
+  const { acknowledgments, deadLetters, adoptions, replays, discards, audit } = parts.store;
   const doctor = makeDoctor({ ...parts, publishers });
   return createAdminRouter(operators, {
     ...parts,
@@ -196,6 +196,7 @@ function makeAdminRouter(
     deadLetters,
     adoptions,
     replays,
+    discards,
     audit,
     publishers,
     doctor,

@@ -42,8 +42,8 @@ interface Evidence {
  * nothing has got through for a number of attempts. What one acknowledgment meets says nothing about the account; only
  * what several meet does, and if the account has several publishers, what several of them meet.
  *
- * A refused key is the account's, so two refusals are enough, even of one acknowledgment. The breaker itself is shared by all processes and is in
- * Redis.
+ * A refused key is the account's, so two refusals are enough, even of one acknowledgment. The breaker itself is shared by all
+ * processes and is in Redis.
  */
 export class FailureDetector {
   readonly #publishers: number;

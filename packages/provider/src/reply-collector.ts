@@ -115,8 +115,9 @@ export class ReplyCollector implements Dispatcher.DispatchHandler {
     } else {
       const { body, bytes, contentType } = content;
       const retryAfter = firstOf(this.#headers["retry-after"]);
-      const isPage = bytes.length > 0 && body === undefined ? { isPage: true } : {};
-      const reply = { kind: "answered", status: this.#status, body, retryAfter, ...isPage } as const;
+      const isPage = bytes.length > 0 && body === undefined;
+      const page = isPage ? ({ isPage } as const) : {};
+      const reply = { kind: "answered", status: this.#status, body, ...page, retryAfter } as const;
       this.#end({ reply, bytes, contentType });
     }
   }

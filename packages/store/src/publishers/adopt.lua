@@ -41,15 +41,15 @@ local function moveTime(fromKey, toKey, id)
   end
 end
 
-local function moveDeath(id, reason)
+local function moveDeath(id, reason, code)
   local died = redis.call('ZSCORE', deadKey, id)
-  removeDead(id, from, reason)
-  indexDead(id, to, reason, died)
+  removeDead(id, from, reason, code)
+  indexDead(id, to, reason, code, died)
 end
 
 local function adopt(id, jobKey)
   local key = entryPrefix .. id
-  local state, publisher, reason = unpack(redis.call('HMGET', key, 's', 'p', 'x'))
+  local state, publisher, reason, code = unpack(redis.call('HMGET', key, 's', 'p', 'x', 'y'))
   if publisher ~= from or not adopted[state] then
     return
   elseif state ~= 'awaiting' and (redis.call('EXISTS', jobKey .. ':lock') == 1 or not changeJob(jobKey)) then
@@ -60,7 +60,7 @@ local function adopt(id, jobKey)
   if state == 'queued' then
     moveTime(parkedPrefix .. from, parkedPrefix .. to, id)
   elseif state == 'dead' then
-    moveDeath(id, reason or '')
+    moveDeath(id, reason or '', code or '')
   end
   add(gaugesKey, from .. '|' .. state, -1)
   add(gaugesKey, to .. '|' .. state, 1)

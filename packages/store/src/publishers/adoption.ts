@@ -55,7 +55,7 @@ export interface AdoptionsParts extends ListingParts {
 
 /** Data of jobs that one call changes. With more, Redis would be held up for too long. */
 const JOB_BYTES_MAX = 2 * 1024 * 1024;
-const NO_FILTER = { reason: undefined, sinceMs: undefined, untilMs: undefined } as const;
+const NO_FILTER = { reason: undefined, code: undefined, sinceMs: undefined, untilMs: undefined } as const;
 const replySchema = z.tuple([z.number(), z.number(), z.number(), z.number(), z.number()]);
 
 /** The publishers of a snapshot that need somebody: they aren't among the configured ones. */
