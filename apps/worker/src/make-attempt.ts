@@ -149,7 +149,8 @@ async function settle(
   });
   endAttemptSpan(span, due, { settlement, isProbe });
   const trace = { own: span.context?.traceId, recorded: span.recordedTraceId };
-  return { kind: "made", settlement, isProbe, trace };
+  const fault = outcome.kind === "retry" ? outcome.answerFault : undefined;
+  return { kind: "made", settlement, isProbe, trace, ...(fault === undefined ? {} : { answerFault: fault }) };
 }
 
 /** Reports what the attempt says about its provider. The attempt is booked in any case. */

@@ -62,7 +62,7 @@ export function makeReportAttempt(deps: ReportDeps): (settled: SettledAttempt) =
 }
 
 function reportAttempt({ log, metrics }: ReportDeps, { due, made, booked }: SettledAttempt): void {
-  const { settlement, isProbe, trace } = made;
+  const { settlement, isProbe, trace, answerFault } = made;
   const { event, code, durationMs } = settlement;
   const { job, entry, nowMs } = due;
   metrics.attempts.inc({ outcome: attemptLabelOf(settlement) });
@@ -78,6 +78,7 @@ function reportAttempt({ log, metrics }: ReportDeps, { due, made, booked }: Sett
     outcome: event,
     code,
     label: labelOf(settlement),
+    answer_fault: answerFault,
     booked,
     ad_response_id: job.adResponseId,
     ad_ack_id: job.adAckId,

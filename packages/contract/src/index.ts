@@ -8,8 +8,8 @@ export {
   duplicateKeys,
   type OutcomeNotice,
   outcomeNoticeSchema,
+  parseAcknowledgmentAnswer,
   parseAcknowledgmentRequest,
-  parseAcknowledgmentResponse,
   parseDeliveryJob,
   VERDICTS,
   type Verdict,
@@ -89,6 +89,7 @@ export {
   WRAPPING_TYPES,
 } from "./injection.ts";
 export {
+  describeFaults,
   ERROR_CATALOGUE,
   type ErrorCode,
   type FieldFault,

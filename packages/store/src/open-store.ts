@@ -41,6 +41,8 @@ export interface StoreOptions {
   readonly waitingRedis?: Redis;
   /** How long the entry of an ad response is kept after its end. */
   readonly recordRetentionMs: number;
+  /** The same for a delivered one, and for one without an ad; default: as the others. */
+  readonly deliveredRetentionMs?: number;
   /** Whether an acknowledgment of an unknown ad response is accepted; default `accept`. */
   readonly unknownIds?: "accept" | "reject";
   /** Rules of the circuit breakers; needed by workers only. */
@@ -153,6 +155,7 @@ export function makeParts({
   redis,
   waitingRedis,
   recordRetentionMs,
+  deliveredRetentionMs = recordRetentionMs,
   unknownIds = "accept",
   circuitRules = DEFAULT_CIRCUIT_RULES,
   process = "",
@@ -179,6 +182,7 @@ export function makeParts({
     queue,
     outbox,
     recordRetentionMs,
+    deliveredRetentionMs,
     log,
     isStopping,
   };

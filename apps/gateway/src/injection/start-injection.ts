@@ -13,7 +13,7 @@ import {
   type TraceContext,
   traceHeadersOf,
 } from "@adrelay/contract";
-import { classifyInjection, type FallbackReason, type InjectionClass } from "@adrelay/core";
+import { classifyInjection, type InjectionClass } from "@adrelay/core";
 import {
   outcomeLabelOf,
   type ProviderClient,
@@ -54,9 +54,14 @@ export type InjectionAnswer =
       readonly outcome: string;
       readonly raw: RawReply;
       readonly status: number;
+      /** When the acknowledgment is due, in milliseconds since 1970; undefined if there is nothing to acknowledge. */
+      readonly acknowledgeByMs: number | undefined;
     }
-  | { readonly kind: "fallback"; readonly reason: FallbackReason; readonly fallback: Fallback }
+  | (FallbackCause & { readonly kind: "fallback"; readonly fallback: Fallback })
   | { readonly kind: "caller_gone" };
+
+/** Why the caller gets a fallback. */
+type FallbackCause = Pick<Extract<InjectionClass, { kind: "fallback" }>, "reason" | "answerFault">;
 
 /** How long the store may delay an answer. */
 const RECORD_TIMEOUT_MS = 250;
@@ -81,11 +86,11 @@ export function makeStartInjection(deps: StartInjectionDeps): StartInjection {
       listenLate(deps, input, { call, late });
       return input.caller.isGone
         ? { kind: "caller_gone" }
-        : fallBack(deps, input, { reason: "timeout", startedAtMs });
+        : fallBack(deps, input, { reason: "timeout", answerFault: undefined, startedAtMs });
     }
     const classified = classifyInjection(first.reply);
     if (classified.kind === "fallback") {
-      return fallBack(deps, input, { reason: classified.reason, startedAtMs });
+      return fallBack(deps, input, { ...classified, startedAtMs });
     }
     return passThrough(deps, input, { raw: first, classified, startedAtMs });
   };
@@ -151,26 +156,34 @@ async function passThrough(
   const status = raw.reply.kind === "answered" ? raw.reply.status : 0;
   if (classified.kind === "callers_fault") {
     deps.metrics.injections.inc({ publisher: input.publisher.id, outcome: "callers_fault" });
-    return { kind: "pass_through", outcome: "callers_fault", raw, status };
+    return { kind: "pass_through", outcome: "callers_fault", raw, status, acknowledgeByMs: undefined };
   }
   if (input.caller.isGone) {
     await recordAbandoned(deps, input, raw);
     return { kind: "caller_gone" };
   }
-  const { adResponseId: id, outcome } = classified;
-  await record(deps, input, { id, outcome, timeoutMs: recordTimeoutMs(input, answer.startedAtMs) });
-  return { kind: "pass_through", outcome, raw, status };
+  const { adResponseId, outcome } = classified;
+  // A record needs an id. Nobody can ask for one that the provider didn't give, but the injection is counted.
+  const id = adResponseId ?? newAdResponseId();
+  const deadlineAtMs = await record(deps, input, {
+    id,
+    outcome,
+    timeoutMs: recordTimeoutMs(input, answer.startedAtMs),
+  });
+  // A record that Redis didn't confirm may be written nevertheless. Its deadline is then about the same.
+  const acknowledgeByMs = outcome === "ok" ? (deadlineAtMs ?? Date.now() + deps.ackDeadlineMs) : undefined;
+  return { kind: "pass_through", outcome, raw, status, acknowledgeByMs };
 }
 
 async function fallBack(
   deps: StartInjectionDeps,
   input: InjectionInput,
-  { reason, startedAtMs }: { reason: FallbackReason; startedAtMs: number },
+  { reason, answerFault, startedAtMs }: FallbackCause & { startedAtMs: number },
 ): Promise<InjectionAnswer> {
   const fallback = makeFallback(performance.now() - startedAtMs);
   const timeoutMs = recordTimeoutMs(input, startedAtMs);
   await record(deps, input, { id: fallback.adResponseId, outcome: "fallback", timeoutMs });
-  return { kind: "fallback", reason, fallback };
+  return { kind: "fallback", reason, answerFault, fallback };
 }
 
 /** Records the provider's answer after its caller was given a fallback, or has hung up. */
@@ -186,12 +199,15 @@ async function recordAbandoned(
   }
 }
 
-/** Records an answer. If the store doesn't confirm it in time, the injection is counted as untracked and goes on. */
+/**
+ * Records an answer, and returns the deadline of its acknowledgment. If the store doesn't confirm it in time, the injection is
+ * counted as untracked and goes on.
+ */
 async function record(
   { injections, metrics, log, ackDeadlineMs }: StartInjectionDeps,
   { publisher, requestId }: InjectionInput,
   { id, outcome, timeoutMs }: Pick<InjectionRecord, "id" | "outcome"> & { timeoutMs: number },
-): Promise<void> {
+): Promise<number | undefined> {
   metrics.injections.inc({ publisher: publisher.id, outcome });
   const base = { id, publisher: publisher.id };
   const written = injections.record(
@@ -201,7 +217,7 @@ async function record(
     written.catch((err: unknown) => ({ err })),
     timeoutMs,
   );
-  if (result === OVERDUE || typeof result === "object") {
+  if (result === OVERDUE || "err" in result) {
     metrics.untracked.inc();
     log.warn({
       event: "injection_untracked",
@@ -210,7 +226,9 @@ async function record(
       outcome,
       err: result === OVERDUE ? "the store was too slow" : result.err,
     });
+    return undefined;
   }
+  return result.deadlineAtMs;
 }
 
 function recordTimeoutMs({ timeoutMs }: InjectionInput, startedAtMs: number): number {
@@ -225,7 +243,7 @@ interface Fallback {
 }
 
 function makeFallback(elapsedMs: number): Fallback {
-  const adResponseId = adResponseIdSchema.parse(randomUUID());
+  const adResponseId = newAdResponseId();
   const body = {
     ad_request_id: randomUUID(),
     ad_response_id: adResponseId,
@@ -236,6 +254,10 @@ function makeFallback(elapsedMs: number): Fallback {
     product_name: null,
   } as const;
   return { adResponseId, body };
+}
+
+function newAdResponseId(): AdResponseId {
+  return adResponseIdSchema.parse(randomUUID());
 }
 
 /** A caller that waits for an answer and may hang up. An AbortSignal for each would cost more than the rest of the wait. */
