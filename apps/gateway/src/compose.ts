@@ -95,6 +95,7 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
   const store = openStore({
     redis,
     recordRetentionMs: settings.RECORD_RETENTION,
+    deliveredRetentionMs: settings.DELIVERED_RETENTION,
     unknownIds: settings.UNKNOWN_ACK,
     log,
     isStopping: () => lifecycle.isStopping,
