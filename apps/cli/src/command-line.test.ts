@@ -12,7 +12,7 @@ async function completionsOf(...words: string[]): Promise<string[]> {
 test("the documentation lists every command", async () => {
   const paths: string[] = [];
   for (const word of await completionsOf()) {
-    const inner = word === "dead" || word === "replays" ? await completionsOf(word) : [];
+    const inner = ["dead", "replays", "provider"].includes(word) ? await completionsOf(word) : [];
     paths.push(...(inner.length === 0 ? [word] : inner.map((command) => `${word} ${command}`)));
   }
   expect(COMMAND_PATHS.map((words) => words.join(" ")).sort()).toEqual(

@@ -5,6 +5,7 @@ import { type AddTo, addGlobals, GLOBAL_OPTIONS, type Start } from "./command.ts
 import { addDeadDiscard, addDeadList, addDeadReplay, addDeadShow } from "./dead-letters.ts";
 import { EXIT_MEANINGS, UsageError } from "./exit-codes.ts";
 import { addAudit, addLookup } from "./lookup-and-audit.ts";
+import { addProviderCheck } from "./provider-check/command.ts";
 import { addReplaysCancel, addReplaysList, addReplaysShow } from "./replays.ts";
 import { addDoctor, addStatus } from "./status-and-doctor.ts";
 
@@ -18,6 +19,10 @@ const GROUPS = {
     describe: "Lists, shows or cancels bulk replays",
     commands: [addReplaysList, addReplaysShow, addReplaysCancel],
   },
+  provider: {
+    describe: "Checks an ad service",
+    commands: [addProviderCheck],
+  },
 } as const;
 
 /** The words of every command, for the documentation. */
@@ -30,6 +35,7 @@ export const COMMAND_PATHS = [
   ["replays", "list"],
   ["replays", "show"],
   ["replays", "cancel"],
+  ["provider", "check"],
   ["lookup"],
   ["audit"],
   ["doctor"],

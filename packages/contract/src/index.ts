@@ -89,11 +89,11 @@ export {
   WRAPPING_TYPES,
 } from "./injection.ts";
 export {
-  describeFaults,
   ERROR_CATALOGUE,
   type ErrorCode,
   type FieldFault,
   faultsOf,
+  faultText,
   makeProblem,
   PROBLEM_CONTENT_TYPE,
   type Problem,

@@ -114,7 +114,7 @@ export function faultsOf(error: z.ZodError): FieldFault[] {
 }
 
 /** Faults in one line, each with its path; `body` is the body as a whole. It repeats no value. */
-export function describeFaults(faults: readonly FieldFault[]): string {
+export function faultText(faults: readonly FieldFault[]): string {
   return faults
     .map(({ path, message }) => (path && message.startsWith(path) ? message : `${path || "body"} ${message}`))
     .join("; ");

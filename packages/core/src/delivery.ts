@@ -1,8 +1,8 @@
 /** Providers' replies, and what a reply to an acknowledgment means for it. */
 import {
   adAckIdSchema,
-  describeFaults,
   faultsOf,
+  faultText,
   isLowerCaseUuid,
   parseAcknowledgmentAnswer,
   type Verdict,
@@ -25,6 +25,20 @@ export type ProviderReply =
       readonly retryAfter: string | undefined;
     }
   | { readonly kind: "failed"; readonly stage: "before_send" | "after_send"; readonly code: CallFailure };
+
+const JSON_TYPE = /^application\/([\w.+-]+\+)?json\b/i;
+
+/** Parses the body of a reply, as `ProviderReply` has it. */
+export function parseReplyBody(text: string, contentType = ""): unknown {
+  if (text === "") {
+    return JSON_TYPE.test(contentType) ? null : undefined;
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
 
 /** Why there is no complete answer. The codes are stable: they are shown to operators and stored with attempts. */
 export type CallFailure = "timeout" | "unreachable" | "connection_lost" | "answer_too_large";
@@ -183,7 +197,7 @@ function classifyEdge(status: number): RetryOutcome {
 function classifySuccess(body: unknown): DeliveryOutcome {
   const answer = parseAcknowledgmentAnswer(body);
   if (!answer.success) {
-    const answerFault = describeFaults(faultsOf(answer.error));
+    const answerFault = faultText(faultsOf(answer.error));
     return retry("provider", { code: "malformed_answer", answerFault });
   }
   const { status, ad_ack_id } = answer.data;

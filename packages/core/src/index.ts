@@ -17,6 +17,7 @@ export {
   type DeadReason,
   type DeliveryOutcome,
   type ProviderReply,
+  parseReplyBody,
   publicErrorOf,
 } from "./delivery.ts";
 export {

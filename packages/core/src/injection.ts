@@ -1,8 +1,8 @@
 /** What a reply to an injection means for the caller. */
 import {
   type AdResponseId,
-  describeFaults,
   faultsOf,
+  faultText,
   filledResponseSchema,
   type InjectionOutcome,
   unfilledResponseSchema,
@@ -56,14 +56,14 @@ export function classifyInjection(reply: ProviderReply): InjectionClass {
     const parsed = filledResponseSchema.safeParse(body);
     return parsed.success
       ? { kind: "enhancement", outcome: "ok", adResponseId: parsed.data.ad_response_id }
-      : fallback("malformed_answer", describeFaults(faultsOf(parsed.error)));
+      : fallback("malformed_answer", faultText(faultsOf(parsed.error)));
   }
   if (status === 201 || status === 202) {
     const parsed = unfilledResponseSchema.safeParse(body);
     const outcome = status === 201 ? "rejected" : "no_fill";
     return parsed.success
       ? { kind: "enhancement", outcome, adResponseId: parsed.data.ad_response_id }
-      : fallback("malformed_answer", describeFaults(faultsOf(parsed.error)));
+      : fallback("malformed_answer", faultText(faultsOf(parsed.error)));
   }
   if (status === 400 || status === 409 || status === 422) {
     return isServiceForm(body)

@@ -15,7 +15,7 @@ import {
   INJECTION_PATH,
   REQUEST_ID_HEADER,
 } from "@adrelay/contract";
-import type { CallFailure, ProviderReply } from "@adrelay/core";
+import { type CallFailure, type ProviderReply, parseReplyBody } from "@adrelay/core";
 import { Agent, type Dispatcher } from "undici";
 import type { ProviderAccount } from "./publishers.ts";
 
@@ -219,7 +219,12 @@ class ReplyCollector implements Dispatcher.DispatchHandler {
     const retryAfter = firstValue(headers["retry-after"]);
     const contentType = firstValue(headers["content-type"]);
     this.#end({
-      reply: { kind: "answered", status: this.#status, body: parseBody(bytes, contentType), retryAfter },
+      reply: {
+        kind: "answered",
+        status: this.#status,
+        body: parseReplyBody(bytes.toString("utf8"), contentType),
+        retryAfter,
+      },
       bytes,
       contentType,
     });
@@ -260,20 +265,6 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
 
 function isUnreachable(error: Error): boolean {
   return "code" in error && UNREACHABLE.has(String(error.code));
-}
-
-const JSON_TYPE = /^application\/([\w.+-]+\+)?json\b/i;
-
-/** As `ProviderReply` has it. */
-function parseBody(bytes: Buffer, contentType = ""): unknown {
-  if (bytes.length === 0) {
-    return JSON_TYPE.test(contentType) ? null : undefined;
-  }
-  try {
-    return JSON.parse(bytes.toString("utf8"));
-  } catch {
-    return undefined;
-  }
 }
 
 function firstValue(header: string | string[] | undefined): string | undefined {
