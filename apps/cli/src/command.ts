@@ -22,7 +22,7 @@ export interface Command<A, S> {
 }
 
 /** A command's action, and the session that it needs: `local` needs neither a gateway nor a token. */
-export type Action =
+type Action =
   | { readonly kind: "with_gateway"; run(session: Session): Promise<ExitCode> }
   | { readonly kind: "local"; run(session: LocalSession): Promise<ExitCode> };
 

@@ -29,7 +29,7 @@ export type ProviderReply =
 const JSON_TYPE = /^application\/([\w.+-]+\+)?json\b/i;
 
 /** Parses the body of a reply, as `ProviderReply` has it. */
-export function parseReplyBody(text: string, contentType = ""): unknown {
+export function parseReply(text: string, contentType = ""): unknown {
   if (text === "") {
     return JSON_TYPE.test(contentType) ? null : undefined;
   }

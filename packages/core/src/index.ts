@@ -17,7 +17,7 @@ export {
   type DeadReason,
   type DeliveryOutcome,
   type ProviderReply,
-  parseReplyBody,
+  parseReply,
   publicErrorOf,
 } from "./delivery.ts";
 export {

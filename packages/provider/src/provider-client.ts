@@ -15,7 +15,7 @@ import {
   INJECTION_PATH,
   REQUEST_ID_HEADER,
 } from "@adrelay/contract";
-import { type CallFailure, type ProviderReply, parseReplyBody } from "@adrelay/core";
+import { type CallFailure, type ProviderReply, parseReply } from "@adrelay/core";
 import { Agent, type Dispatcher } from "undici";
 import type { ProviderAccount } from "./publishers.ts";
 
@@ -222,7 +222,7 @@ class ReplyCollector implements Dispatcher.DispatchHandler {
       reply: {
         kind: "answered",
         status: this.#status,
-        body: parseReplyBody(bytes.toString("utf8"), contentType),
+        body: parseReply(bytes.toString("utf8"), contentType),
         retryAfter,
       },
       bytes,

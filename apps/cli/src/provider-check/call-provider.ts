@@ -6,7 +6,7 @@ import {
   INJECTION_PATH,
   REQUEST_ID_HEADER,
 } from "@adrelay/contract";
-import { type ProviderReply, parseReplyBody } from "@adrelay/core";
+import { type ProviderReply, parseReply } from "@adrelay/core";
 
 /** The provider that is tried, and how. */
 export interface ProviderTarget {
@@ -63,7 +63,7 @@ async function post(
     return timed({
       kind: "answered",
       status: response.status,
-      body: parseReplyBody(text, response.headers.get("content-type") ?? undefined),
+      body: parseReply(text, response.headers.get("content-type") ?? undefined),
       retryAfter: response.headers.get("retry-after") ?? undefined,
     });
   } catch (error) {
