@@ -11,6 +11,6 @@ export function readDocument(path: string): string {
 
 /** The code blocks of a document in one language, in order. */
 export function codeBlocks(path: string, language: string): string[] {
-  const fenced = readDocument(path).matchAll(/^```(\w*)\n(.*?)^```$/gms);
+  const fenced = readDocument(path).matchAll(/^ *```(\w*)\n(.*?)^ *```$/gms);
   return [...fenced].filter(([, found]) => found === language).map(([, , code = ""]) => code);
 }
