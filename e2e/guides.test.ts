@@ -78,7 +78,7 @@ async function runRedisBlock(
 }
 
 /** Starts the example of docs/callers.md in a process of its own: `acknowledge(id, text)`, or `sendLeftOver()`. */
-function startExample(stack: RelayStack, call: string): ChildProcess {
+function startExample(stack: Pick<RelayStack, "gatewayUrl">, call: string): ChildProcess {
   writeFileSync(join(folder, "callers.mjs"), codeBlocks("docs/callers.md", "js")[0] ?? "");
   const main = `import * as callers from "./callers.mjs"; console.log(JSON.stringify(await callers.${call}) ?? "");`;
   const env = { RELAY_URL: stack.gatewayUrl, RELAY_KEY: TEST_API_KEY, OUTBOX: join(folder, "outbox") };
@@ -89,7 +89,7 @@ function startExample(stack: RelayStack, call: string): ChildProcess {
   return child;
 }
 
-async function runExample(stack: RelayStack, call: string): Promise<string> {
+async function runExample(stack: Pick<RelayStack, "gatewayUrl">, call: string): Promise<string> {
   const child = startExample(stack, call);
   let output = "";
   child.stdout?.on("data", (chunk) => {
@@ -124,7 +124,7 @@ test("the callers' example keeps an acknowledgment through an outage of Redis an
 });
 
 test("the callers' example goes on without an ad if the relay is away", async () => {
-  const stack = { gatewayUrl: `http://127.0.0.1:${await freeLanePort()}` } as RelayStack;
+  const stack = { gatewayUrl: `http://127.0.0.1:${await freeLanePort()}` };
   expect(JSON.parse(await runExample(stack, `withAd("shoes?", {})`))).toEqual({ prompt: "shoes?" });
 });
 

@@ -12,7 +12,8 @@ import type { Response } from "express";
 import { CALLER_TIMEOUT_MAX_MS } from "../config.ts";
 import type { JsonCall } from "../public-app.ts";
 import { isoTime } from "../store-answers.ts";
-import type { Caller, InjectionAnswer, StartInjection } from "./start-injection.ts";
+import type { InjectionAnswer, StartInjection } from "./start-injection.ts";
+import type { Caller } from "./waits.ts";
 
 const TIMEOUT_HEADER = "X-Adrelay-Timeout-Ms";
 const FALLBACK_HEADER = "X-Adrelay-Fallback";
