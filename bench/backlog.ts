@@ -21,6 +21,8 @@ export interface Filling {
   /** The prefix of the ids. */
   readonly prefix: string;
   readonly count: number;
+  /** Whose acknowledgments; the one that API_KEYS configures if not given. */
+  readonly publisher?: PublisherId;
   readonly say?: (line: string) => void;
 }
 
@@ -50,7 +52,7 @@ export function fillQueued(filling: Filling): Promise<void> {
   return fill(filling, (redis) => {
     const { acknowledgments } = openStore({ redis, recordRetentionMs: RETENTION_MS });
     return async (id) => {
-      await acknowledgments.accept({ job: jobOf(id), textHash: TEXT_HASH });
+      await acknowledgments.accept({ job: jobOf(id, filling.publisher), textHash: TEXT_HASH });
     };
   });
 }
@@ -98,9 +100,9 @@ async function fill(
   }
 }
 
-function jobOf(id: AdResponseId): DeliveryJob {
+function jobOf(id: AdResponseId, publisher: PublisherId = PUBLISHER): DeliveryJob {
   const body = acknowledgmentBody(id);
-  return { v: 1, adResponseId: id, adAckId: ACK_ID, publisher: PUBLISHER, body, requestId: id };
+  return { v: 1, adResponseId: id, adAckId: ACK_ID, publisher, body, requestId: id };
 }
 
 /** The timed part of a round of deliveries: between two milestones of the provider. */

@@ -1,6 +1,6 @@
 /**
  * An ad service that answers immediately, as a separate process. It fills every injection and accepts every
- * acknowledgment, except those sent to a path below /unprocessable: they get a 422. It sends a message when the number of
+ * acknowledgment, except those sent to a path below /unprocessable, which get a 422, and those below /hanging, which get no answer. It sends a message when the number of
  * received acknowledgments reaches a milestone.
  */
 import { randomUUID } from "node:crypto";
@@ -44,6 +44,9 @@ function answer({ url = "", headers }: IncomingMessage, response: ServerResponse
     return;
   }
   count();
+  if (url.startsWith("/hanging")) {
+    return;
+  }
   if (url.startsWith("/unprocessable")) {
     send(response, 422, { error: "validation_failed" });
   } else {

@@ -4,6 +4,7 @@
 export const BENCH_PARTS = /** @type {const} */ ([
   "intake",
   "delivery",
+  "turns",
   "injection",
   "redis",
   "growth",

@@ -7,12 +7,14 @@ import { measureInjection } from "./parts/injection.ts";
 import { measureIntake } from "./parts/intake.ts";
 import { measureProcesses } from "./parts/processes.ts";
 import { measureRedis } from "./parts/redis.ts";
+import { measureTurns } from "./parts/turns.ts";
 import { describeMachine, formatMachine, formatTable, formatVerdict, writeResults } from "./report.ts";
 import type { Bench } from "./rounds.ts";
 
 const MEASURES: Readonly<Record<BenchPart, (bench: Bench) => Promise<Figure[]>>> = {
   intake: measureIntake,
   delivery: measureDelivery,
+  turns: measureTurns,
   injection: measureInjection,
   redis: measureRedis,
   growth: measureGrowth,

@@ -19,6 +19,8 @@ const CONCURRENCY = 50;
 export interface Surroundings {
   readonly redisUrl: string;
   readonly providerUrl: string;
+  /** Further settings of Adrelay's processes. They go before all others. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export async function startGateway(bench: Bench, place: Surroundings): Promise<Served> {
@@ -33,8 +35,9 @@ export async function startWorker(bench: Bench, place: Surroundings): Promise<Be
   return startApp(bench, { name: "worker", opsPort, env });
 }
 
-function appEnv({ redisUrl, providerUrl }: Surroundings): Record<string, string> {
-  return { REDIS_URL: redisUrl, PROVIDER_URL: providerUrl, PROVIDER_API_KEY: "key-at-the-provider" };
+function appEnv({ redisUrl, providerUrl, env }: Surroundings): Record<string, string> {
+  const provider = { PROVIDER_URL: providerUrl, PROVIDER_API_KEY: "key-at-the-provider" };
+  return { REDIS_URL: redisUrl, ...provider, ...env };
 }
 
 interface AppStart {

@@ -35,7 +35,13 @@ const apps = [
 ] as const;
 
 /** These need a mounted file, so an override of docker-compose.yml sets them. */
-const FILE_SETTINGS = ["PUBLISHERS_FILE", "CATALOG_FILE"];
+const FILE_SETTINGS = [
+  "PUBLISHERS_FILE",
+  "PROVIDER_CA_FILE",
+  "PROVIDER_CLIENT_CERT_FILE",
+  "PROVIDER_CLIENT_KEY_FILE",
+  "CATALOG_FILE",
+];
 
 function serviceOf(name: string) {
   const service = services[name];

@@ -120,9 +120,19 @@ function appSettings(
     REDIS_URL: redisUrl,
     GATEWAY_PORT: String(ports.gateway.port),
     PROVIDER_URL: env["PROVIDER_URL"] || urlOf(ports.adServer),
+    ...withoutProxyTo(urlOf(ports.adServer), env),
     ...providerKeys(env, keys.providerKey),
     ADMIN_TOKEN: env["ADMIN_TOKEN"] || keys.adminToken,
   };
+}
+
+/** Our own ad server is called directly, whatever proxy this machine has. The name in lower case comes first. */
+function withoutProxyTo(url: string, env: NodeJS.ProcessEnv) {
+  if (env["PROVIDER_URL"]) {
+    return {};
+  }
+  const others = env["no_proxy"] || env["NO_PROXY"];
+  return { no_proxy: [new URL(url).hostname, ...(others ? [others] : [])].join(",") };
 }
 
 /** The gateway's key at the ad service, and the keys that our ad server accepts. One setting is enough for both. */

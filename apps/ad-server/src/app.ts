@@ -38,6 +38,8 @@ interface AppDeps extends EndpointDeps, StartDeps, AcknowledgeDeps, SpendDeps, B
   checkRedis(): Promise<boolean>;
 }
 
+const NOT_FOUND_DETAIL = `call POST ${INJECTION_PATH} or POST ${ACKNOWLEDGE_PATH}, in lower case and without escapes in the path`;
+
 /** The only listener of the ad server: both operations, the look-up, reports, metrics and health. */
 export function createAdServerApp(deps: AppDeps): Express {
   const app = createApp((finished) => reportRequest(deps, finished));
@@ -58,6 +60,7 @@ export function createAdServerApp(deps: AppDeps): Express {
       checks: [{ name: "redis", check: deps.checkRedis }],
       isStopping: deps.isStopping,
       log: deps.log,
+      notFoundDetail: NOT_FOUND_DETAIL,
     }),
   );
   app.use(answerErrors(deps.log));

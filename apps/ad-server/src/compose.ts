@@ -3,6 +3,7 @@ import {
   createLogger,
   guardRedis,
   Lifecycle,
+  makeReadBody,
   type RunnableService,
   startHttpServer,
 } from "@adrelay/service-kit";
@@ -36,6 +37,7 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
     store,
     metrics,
     faults,
+    readBody: makeReadBody(config.bodyBytesMax),
     keys: new ApiKeys(config.apiKeys, config.revokedKeys),
     rates: new RateLimits(redis, config.rateLimits),
     operatorKeys: new ApiKeys(config.reportKeys),
@@ -53,9 +55,17 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
 
   await watchCatalog({ config, catalog, metrics, log, lifecycle });
   await lifecycle.start("reservations", sweepReservations(store, log));
-  const server = await startHttpServer(app, { name: "the ad server", host: config.host, port: config.port });
+  const server = await startHttpServer(app, {
+    name: "the ad server",
+    host: config.host,
+    port: config.port,
+    log,
+    limits: { keepAliveTimeoutMs: config.keepAliveTimeoutMs },
+    isStopping: () => lifecycle.isStopping,
+  });
   lifecycle.onStop("http", (signal) => server.stop(signal));
   lifecycle.onStop("faults", () => faults.stop());
   const listening = { port: server.port, ads: config.ads.length, faults: config.faultRules.length };
-  return { log, lifecycle, shutdownTimeoutMs: config.shutdownTimeoutMs, listening };
+  const { shutdownDelayMs, shutdownTimeoutMs } = config;
+  return { log, lifecycle, shutdownDelayMs, shutdownTimeoutMs, listening };
 }

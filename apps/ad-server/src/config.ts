@@ -9,6 +9,7 @@ import {
   listType,
   loadConfig,
   optionalSetting,
+  PUBLIC_LISTENER_SETTINGS,
   portType,
   setting,
   textType,
@@ -102,6 +103,7 @@ export const AD_SERVER_SETTINGS = {
     faultsType,
     "Faults to inject on purpose, for tests: see apps/ad-server/README.md. Off by default.",
   ),
+  ...PUBLIC_LISTENER_SETTINGS,
   ...COMMON_SETTINGS,
 } as const;
 
@@ -126,6 +128,9 @@ const adServerConfigSchema = z
     redisUrl: settings.REDIS_URL,
     redisDurability: settings.REDIS_DURABILITY,
     logLevel: settings.LOG_LEVEL,
+    bodyBytesMax: settings.BODY_LIMIT_BYTES,
+    keepAliveTimeoutMs: settings.KEEP_ALIVE_TIMEOUT_MS,
+    shutdownDelayMs: settings.SHUTDOWN_DELAY_MS,
     shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
   }));
 

@@ -86,11 +86,18 @@ test("a body with a wrong or unknown Content-Encoding is 400 or 415", async () =
   expect(unknown.status).toBe(415);
 });
 
-test("a body over 2 MiB is 413, and a text of 1 MiB is accepted", async () => {
+test("a body of exactly the limit is accepted, however it is escaped, and one byte more is 413", async () => {
   const caller = callerOf(server);
+  const url = `${server.url()}${ACKNOWLEDGE_PATH}`;
   const { id, product } = await caller.served();
-  expect((await caller.acknowledge(id, "a".repeat(2 * 1024 * 1024))).status).toBe(413);
-  const { status, body } = await caller.acknowledge(id, `${"a ".repeat(524_288)}${product}`);
+  const end = ` ${product}`;
+  const frame = JSON.stringify({ ad_response_id: id, llm_response: end }).length;
+  const fill = "\u4e2d ".repeat(Math.floor((1_048_576 - frame) / 4));
+  const plain = `${fill}${"a".repeat((1_048_576 - frame) % 4)}${end}`;
+  expect((await caller.acknowledge(id, `${plain}a`)).status).toBe(413);
+  const escaped = JSON.stringify({ ad_response_id: id, llm_response: plain }).replaceAll("\u4e2d", "\\u4e2d");
+  expect(escaped.length).toBeGreaterThan(1_048_576);
+  const { status, body } = await post(url, escaped);
   expect([status, body["status"]]).toEqual([200, "ok"]);
 });
 

@@ -1,5 +1,5 @@
 /** Makes every part of the gateway and starts it. */
-import { ProviderClient } from "@adrelay/provider";
+import { ProviderClient, proxiesOf } from "@adrelay/provider";
 import {
   connectRedis,
   createLogger,
@@ -56,6 +56,7 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     name: "the gateway's ops listener",
     host: settings.GATEWAY_OPS_HOST,
     port: settings.GATEWAY_OPS_PORT,
+    log,
   });
   // It stops last, so that the stop can be watched.
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
@@ -63,6 +64,9 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     name: "the gateway",
     host: settings.GATEWAY_HOST,
     port: settings.GATEWAY_PORT,
+    log,
+    limits: { keepAliveTimeoutMs: settings.KEEP_ALIVE_TIMEOUT_MS },
+    isStopping: () => lifecycle.isStopping,
   });
   lifecycle.onStop("listener", (signal) => server.stop(signal));
   lifecycle.onStop("waiting callers", () => {
@@ -70,7 +74,13 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     setTimeout(() => base.drain.abort(), settings.SHUTDOWN_TIMEOUT_MS * DRAIN_SHARE).unref();
   });
   const listening = { port: server.port, ops_port: opsServer.port };
-  return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS, listening };
+  return {
+    log,
+    lifecycle,
+    shutdownDelayMs: settings.SHUTDOWN_DELAY_MS,
+    shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
+    listening,
+  };
 }
 
 /** What the parts are made from. */
@@ -102,7 +112,7 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
     isStopping: () => lifecycle.isStopping,
   });
   lifecycle.onStop("queue", () => store.stop());
-  const provider = new ProviderClient();
+  const provider = new ProviderClient(proxiesOf(settings));
   lifecycle.onStop("provider", () => provider.stop());
   const pending = new PendingWork((err) => log.error({ event: "background_work_failed", err }));
   lifecycle.onStop("late answers", () => pending.stop());
@@ -180,13 +190,14 @@ function makeAdminRouter(
   if (operators.length === 0) {
     return undefined;
   }
-  const { acknowledgments, deadLetters, replays, audit } = parts.store;
+  const { acknowledgments, deadLetters, replays, discards, audit } = parts.store;
   const doctor = makeDoctor({ ...parts, publishers });
   return createAdminRouter(operators, {
     ...parts,
     acknowledgments,
     deadLetters,
     replays,
+    discards,
     audit,
     publishers,
     doctor,

@@ -8,6 +8,7 @@ import {
   loadConfig,
   optionalSetting,
   PROVIDER_SETTINGS,
+  PUBLIC_LISTENER_SETTINGS,
   portType,
   setting,
   textType,
@@ -80,11 +81,7 @@ export const GATEWAY_SETTINGS = {
     "accept",
     "Acknowledgments of unknown ids: accept forwards them, so that the relay can be put before running traffic.",
   ),
-  BODY_LIMIT_BYTES: setting(
-    integerType(1, 64 * 1024 * 1024),
-    "1048576",
-    "Largest body that a caller may send.",
-  ),
+  ...PUBLIC_LISTENER_SETTINGS,
   ...ADMIN_SETTINGS,
 } as const;
 

@@ -54,6 +54,10 @@ export interface PublicAppDeps extends EndpointDeps {
   readonly log: Logger;
 }
 
+const NOT_FOUND_DETAIL =
+  `call POST ${INJECTION_PATH}, POST ${ACKNOWLEDGE_PATH} or GET ${ACKNOWLEDGMENTS_PATH}{ad_response_id}/, ` +
+  "in lower case and without escapes in the path";
+
 /** The public listener's app. Express serves each path with and without its last slash. */
 export function createPublicApp(deps: PublicAppDeps): Express {
   const app = createApp((finished) => reportRequest(deps, finished), deps.tracing);
@@ -69,7 +73,7 @@ export function createPublicApp(deps: PublicAppDeps): Express {
     .route(`${ACKNOWLEDGMENTS_PATH}:ad_response_id`)
     .get(makeEndpoint(deps, "look_up", deps.lookUp))
     .all(methodNotAllowed("GET", "HEAD"));
-  app.use(notFound);
+  app.use(notFound(NOT_FOUND_DETAIL));
   app.use(answerErrors(deps.log));
   return app;
 }

@@ -1,6 +1,7 @@
 /** The doctor of a real gateway: it reports each fault by name, and no answer contains a secret. */
 import { createHash } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DoctorCheck, doctorReportSchema } from "@adrelay/contract";
@@ -19,7 +20,7 @@ import {
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
-const SECRETS = [TEST_ADMIN_TOKEN, TEST_API_KEY, "key-of-acme", "key-of-beta"];
+const SECRETS = [TEST_ADMIN_TOKEN, TEST_API_KEY, "key-of-acme", "key-of-beta", "user-of", "password-of"];
 
 let server: TestRedis;
 let redis: Redis;
@@ -33,14 +34,23 @@ beforeAll(async () => {
   redis.on("error", () => {});
   dir = mkdtempSync(join(tmpdir(), "adrelay-doctor-"));
   const file = join(dir, "publishers.yaml");
-  writeFileSync(file, publishersFile(`http://127.0.0.1:${await freeLanePort()}`));
+  const [deadPort, tlsPort] = [await freeLanePort(), await listen(tlsProvider)];
+  writeFileSync(file, publishersFile(`http://127.0.0.1:${deadPort}`, `https://127.0.0.1:${tlsPort}`));
   stack = await startRelayStack({
     redis: server,
     providerUrl: provider.url,
-    env: { API_KEYS: "", PUBLISHERS_FILE: file, KEY_OF_ACME: "key-of-acme", KEY_OF_BETA: "key-of-beta" },
+    env: {
+      API_KEYS: "",
+      PUBLISHERS_FILE: file,
+      KEY_OF_ACME: "key-of-acme",
+      KEY_OF_BETA: "key-of-beta",
+      HTTPS_PROXY: "http://user-of-proxy:password-of-proxy@127.0.0.1:1",
+      NO_PROXY: "127.0.0.1",
+    },
   });
 });
 afterAll(async () => {
+  tlsProvider.close();
   await stack.stop();
   redis.disconnect();
   await Promise.all([provider.close(), server.dispose()]);
@@ -54,8 +64,11 @@ beforeEach(() =>
   ),
 );
 
-/** acme's key is refused, nothing listens at beta's address, and default and other share one account. */
-function publishersFile(deadUrl: string): string {
+/**
+ * acme's key is refused, nothing listens at beta's address, and default and other share one account. The name of dns isn't
+ * known, the certificate of tls isn't trusted, and far is reached through a proxy that isn't there.
+ */
+function publishersFile(deadUrl: string, tlsUrl: string): string {
   const digest = (key: string) => createHash("sha256").update(key).digest("hex");
   const own = (url: string, env: string) => `, provider: {url: "${url}", api_key_env: ${env}}`;
   const line = (id: string, key: string, more = "") =>
@@ -66,7 +79,20 @@ function publishersFile(deadUrl: string): string {
     line("other", "o"),
     line("acme", "a", own(provider.url, "KEY_OF_ACME")),
     line("beta", "b", own(deadUrl, "KEY_OF_BETA")),
+    line("dns", "d", own("http://user-of-dns:password-of-dns@no-such-host.invalid/ads/", "KEY_OF_BETA")),
+    line("tls", "t", own(tlsUrl, "KEY_OF_BETA")),
+    line("far", "f", own("https://user-of-far:password-of-far@ads.test", "KEY_OF_BETA")),
   ].join("\n");
+}
+
+const tlsData = (name: string) =>
+  readFileSync(new URL(`../../../packages/provider/testdata/tls/${name}.pem`, import.meta.url));
+const tlsProvider = createServer({ cert: tlsData("self-signed"), key: tlsData("self-signed-key") });
+
+function listen(server: Server): Promise<number> {
+  return new Promise((resolve) => {
+    server.listen(0, "127.0.0.1", () => resolve(Object(server.address()).port));
+  });
 }
 
 async function examine(): Promise<Map<string, DoctorCheck>> {
@@ -122,6 +148,19 @@ test("each provider account gets one call that can't be an acknowledgment", asyn
     detail: expect.stringContaining("unreachable"),
   });
   expect(provider.posts.map(({ body }) => body.toString())).toEqual(["{}", "{}"]);
+});
+
+test.each([
+  ["beta", /^http:\/\/127\.0\.0\.1:\d+ for beta: unreachable \(ECONNREFUSED\): nothing answers there/],
+  ["dns", /^http:\/\/no-such-host\.invalid\/ads for dns: dns_failed \((ENOTFOUND|EAI_AGAIN)\): its name/],
+  ["tls", /for tls: certificate_invalid \(DEPTH_ZERO_SELF_SIGNED_CERT\): .*PROVIDER_CA_FILE/],
+  [
+    "far",
+    /^https:\/\/ads\.test through the proxy http:\/\/127\.0\.0\.1:1 for far: proxy_failed \(ECONNREFUSED\): .*HTTPS_PROXY/,
+  ],
+])("the doctor names why %s can't be called, and what to do", async (publisher, detail) => {
+  const check = (await examine()).get(`provider:${publisher}`);
+  expect(check).toMatchObject({ status: "fail", detail: expect.stringMatching(detail) });
 });
 
 test.each([

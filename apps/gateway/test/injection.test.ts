@@ -1,4 +1,5 @@
 /** Injections through a real gateway: what passes through, what becomes a fallback, and what is recorded. */
+import { brotliCompressSync, gzipSync } from "node:zlib";
 import { INJECTION_PATH } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
@@ -13,6 +14,8 @@ import {
   startRelayStack,
   startScriptedProvider,
   sumOf,
+  TEST_API_KEY,
+  TEST_INJECTION,
   TEST_PROVIDER_KEY,
   unfilled,
 } from "@adrelay/testkit";
@@ -64,6 +67,48 @@ test.each([
   expect(answer.body).toEqual(behaviour.kind === "answer" ? behaviour.body : {});
   const entry = await caller.lookUp(String(answer.body["ad_response_id"]));
   expect(entry.body).toMatchObject({ state, ad_ack_id: null });
+});
+
+/** The bytes of a filled answer's body. */
+function filledBytes(): Buffer {
+  const { body } = Object(filled({ product_name: "Grüße 東京" }));
+  return Buffer.from(JSON.stringify(body));
+}
+
+test.each([
+  ["gzip", "gzip", gzipSync],
+  ["br", "br", brotliCompressSync],
+  ["gzip, br", "gzip, then br", (bytes: Buffer) => brotliCompressSync(gzipSync(bytes))],
+  [
+    "identity",
+    "a byte order mark",
+    (bytes: Buffer) => Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), bytes]),
+  ],
+] as const)(
+  "an answer with Content-Encoding %s and %s reaches the caller readable",
+  async (coding, _name, encode) => {
+    const bytes = filledBytes();
+    const headers = { "content-type": "application/json", "content-encoding": coding };
+    provider.onStart(() => ({ kind: "raw", status: 200, headers, bytes: encode(bytes) }));
+    const response = await fetch(`${stack.gatewayUrl}${INJECTION_PATH}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "X-Service-API-Key": TEST_API_KEY },
+      body: JSON.stringify(TEST_INJECTION),
+    });
+    expect(response.headers.get("content-encoding")).toBeNull();
+    expect(response.headers.get("X-Adrelay-Fallback")).toBeNull();
+    expect(Buffer.from(await response.arrayBuffer())).toEqual(bytes);
+  },
+);
+
+test("an answer that can't be decompressed is a fallback, whatever its status", async () => {
+  const headers = { "content-type": "application/json", "content-encoding": "gzip" };
+  const bytes = gzipSync(filledBytes()).subarray(0, 40);
+  provider.onStart(() => ({ kind: "raw", status: 200, headers, bytes }));
+  expect((await caller.inject()).headers.get("X-Adrelay-Fallback")).toBe("malformed_answer");
+  provider.onStart(() => ({ kind: "raw", status: 422, headers, bytes }));
+  // It isn't in the service's form, so it may be the edge's.
+  expect((await caller.inject()).headers.get("X-Adrelay-Fallback")).toBe("unexpected_status");
 });
 
 test.each([400, 409, 422])("the provider's %d reaches the caller unchanged", async (status) => {
@@ -188,4 +233,19 @@ test("the body reaches the provider byte for byte, with our key and the request'
   const seen = provider.posts.at(-1);
   expect(seen?.body.toString()).toBe(body);
   expect(seen?.headers).toMatchObject({ "x-service-api-key": TEST_PROVIDER_KEY, "x-request-id": "req-7" });
+});
+
+test("the log line of a fallback without an answer says why there is none", async () => {
+  provider.onStart(() => ({ kind: "reset" }));
+  await caller.inject({ headers: { "X-Request-Id": "fallback-with-a-cause" } });
+  await eventually(() =>
+    expect(stack.apps.get("gateway")?.logs).toContainEqual(
+      expect.objectContaining({
+        request_id: "fallback-with-a-cause",
+        outcome: "fallback_connection_lost",
+        code: "connection_lost",
+        cause: expect.stringMatching(/^\w+$/),
+      }),
+    ),
+  );
 });

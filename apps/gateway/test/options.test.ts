@@ -27,6 +27,7 @@ beforeAll(async () => {
     API_KEY_HEADERS: "X-Service-API-Key, X-Other-Key",
     API_KEYS: `first-key,${TEST_API_KEY}`,
     BODY_LIMIT_BYTES: "1000",
+    KEEP_ALIVE_TIMEOUT_MS: "620000",
     ADMIN_TOKEN: "",
   };
   stack = await startRelayStack({ redis, providerUrl: provider.url, env });
@@ -72,6 +73,10 @@ test.each([
 
 test("the body limit is that of the setting", async () => {
   expect((await caller.acknowledge(unknownId(), "x".repeat(1000))).status).toBe(413);
+});
+
+test("an idle connection is kept as long as the setting says", async () => {
+  expect((await caller.inject()).headers.get("Keep-Alive")).toBe("timeout=620");
 });
 
 test("without a token there is no admin API", async () => {

@@ -1,5 +1,5 @@
 /** Makes every part of the worker and starts it. */
-import { listAccounts, ProviderClient } from "@adrelay/provider";
+import { listAccounts, ProviderClient, proxiesOf } from "@adrelay/provider";
 import {
   connectRedis,
   createLogger,
@@ -57,6 +57,7 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
     name: "the worker's ops listener",
     host: settings.WORKER_OPS_HOST,
     port: settings.WORKER_OPS_PORT,
+    log,
   });
   // It stops last, so that the stop can be watched.
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
@@ -101,7 +102,7 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
     isStopping: () => lifecycle.isStopping,
   });
   lifecycle.onStop("queue", () => store.stop());
-  const provider = new ProviderClient();
+  const provider = new ProviderClient(proxiesOf(settings));
   lifecycle.onStop("provider", () => provider.stop());
   return { redis, subscriber, guard, store, provider };
 }
@@ -143,7 +144,7 @@ function startDeliveries(
   }: Adapters & { readonly breakers: CircuitBreakers; readonly metrics: WorkerMetrics },
 ): void {
   store.deliveries.start({
-    concurrency: countJobs(settings.WORKER_CONCURRENCY, listAccounts(publishers).length),
+    concurrency: countJobs(settings.WORKER_CONCURRENCY, listAccounts(publishers)),
     attemptTimeoutMs: settings.DELIVERY_TIMEOUT_MS,
     attempt: makeAttempt({
       provider,

@@ -12,7 +12,7 @@ function limiterOf(limit: number, now?: () => number, publishers = 1) {
 test("slots are limited, and a freed one goes to the longest waiting attempt", async () => {
   const limiter = limiterOf(2);
   const [first, second] = [await limiter.acquire(ALPHA), await limiter.acquire(ALPHA)];
-  expect(limiter.room.total).toBe(0);
+  expect(limiter.room.of(ALPHA)).toBe(0);
   const order: string[] = [];
   const third = limiter.acquire(ALPHA).then((free) => {
     order.push("third");
@@ -32,7 +32,7 @@ test("freeing a slot twice frees it once", async () => {
   const free = await limiter.acquire(ALPHA);
   free?.();
   free?.();
-  expect(limiter.room.total).toBe(1);
+  expect(limiter.room.of(ALPHA)).toBe(1);
 });
 
 test("after a wait in vain no attempt waits before a slot is freed", async () => {
@@ -69,16 +69,16 @@ test("there is room for what a quick provider's slots will soon serve, within a 
     nowMs += heldMs;
     free?.();
   };
-  expect(limiter.room.total).toBe(2);
+  expect(limiter.room.of(ALPHA)).toBe(2);
   // A slot is held for 40 ms on average from now on, so each serves two and a half attempts in 100 ms.
   await holdFor(200);
-  expect(limiter.room.total).toBe(5);
+  expect(limiter.room.of(ALPHA)).toBe(5);
   await limiter.acquire(ALPHA);
-  expect(limiter.room.total).toBe(4);
+  expect(limiter.room.of(ALPHA)).toBe(4);
   for (let quick = 0; quick < 20; quick += 1) {
     await holdFor(1);
   }
-  expect(limiter.room.total).toBe(2 * 5 - 1);
+  expect(limiter.room.of(ALPHA)).toBe(2 * 5 - 1);
 });
 
 test("one publisher's slow attempts leave slots for another publisher of the account", async () => {
@@ -89,6 +89,19 @@ test("one publisher's slow attempts leave slots for another publisher of the acc
   expect(limiter.room.of(BETA)).toBe(5);
   const ofBeta = await Promise.all(Array.from({ length: 5 }, () => limiter.acquire(BETA)));
   expect(ofBeta.every((free) => free !== undefined)).toBe(true);
+});
+
+test("the fewest slots of a failing account still leave one for another publisher", async () => {
+  let nowMs = 0;
+  const limiter = limiterOf(10, () => nowMs, 2);
+  for (let failed = 0; failed < 30; failed += 1) {
+    const free = await limiter.acquire(ALPHA);
+    nowMs += 1;
+    free?.("overloaded");
+  }
+  expect(limiter.slots).toBe(2);
+  expect(await limiter.acquire(ALPHA)).toBeDefined();
+  expect(await limiter.acquire(BETA)).toBeDefined();
 });
 
 test("a single publisher has all slots", async () => {
@@ -126,15 +139,23 @@ test("attempts that ran at the same time and failed count once", async () => {
   expect(limiter.slots).toBe(8);
 });
 
-test("a worker has jobs for all attempts of its accounts, and for those that wait, within the bound", () => {
-  expect(countJobs(50, 1)).toBe(100);
-  expect(countJobs(50, 3)).toBe(200);
-  expect(countJobs(50, 30)).toBe(1000);
+const accountsOf = (count: number, publishers = [ALPHA]) =>
+  Array.from({ length: count }, () => ({ publishers }));
+
+test("each account has jobs for all its attempts, within the bound", () => {
+  expect(countJobs(50, accountsOf(1))).toBe(50);
+  expect(countJobs(50, accountsOf(3))).toBe(150);
+  expect(countJobs(50, accountsOf(30))).toBe(1000);
+});
+
+test("a worker with a shared account has more jobs than that account has slots", () => {
+  expect(countJobs(50, accountsOf(1, [ALPHA, BETA]))).toBe(100);
+  expect(countJobs(10_000, accountsOf(1, [ALPHA, BETA]))).toBe(20_000);
 });
 
 test("one account never holds all jobs of a worker", () => {
   for (const attemptsMax of [1, 50, 999, 1000, 10_000]) {
-    expect(countJobs(attemptsMax, 2)).toBeGreaterThanOrEqual(2 * attemptsMax);
+    expect(countJobs(attemptsMax, accountsOf(2))).toBe(2 * attemptsMax);
   }
-  expect(countJobs(10_000, 1)).toBe(20_000);
+  expect(countJobs(10_000, accountsOf(1))).toBe(10_000);
 });

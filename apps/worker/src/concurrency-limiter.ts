@@ -16,11 +16,23 @@ const LATEST_SHARE = 0.2;
 const FAILED_FACTOR = 0.8;
 const SUCCEEDED_SLOTS = 0.5;
 const SLOTS_MIN_SHARE = 0.1;
+/** One for a publisher whose attempts hang, one for the others. */
+const SLOTS_MIN = 2;
 
 /** An attempt that waits for a slot. */
 interface Waiting {
-  readonly publisher: PublisherId;
+  readonly user: SlotUser;
   answer(free: FreeSlot | undefined): void;
+}
+
+/** A publisher's use of the slots. */
+interface SlotUser {
+  inUse: number;
+  waiting: number;
+  /** A wait was in vain, and no slot was freed since. */
+  isCongested: boolean;
+  /** For how long its attempts hold a slot, in the mean. */
+  meanHeldMs: number;
 }
 
 export interface LimiterOptions {
@@ -36,8 +48,8 @@ export interface LimiterOptions {
  * Bounds how many attempts run at the same time at one provider account, so that a slow account can't hold all jobs of
  * the worker.
  *
- * 1. If all slots are busy, an attempt waits up to 250 ms, but only if a slot is expected to be free by then. After a wait
- *    in vain, no other attempt waits until a slot is freed.
+ * 1. If there is no slot, an attempt waits up to 250 ms, but only if its publisher's attempts are expected to free one by
+ *    then. After a wait in vain, no other attempt of this publisher waits until it has freed a slot.
  * 2. Publishers share the slots, and one share is kept for a publisher that has no attempt yet. So the slow attempts of one
  *    never keep another's waiting.
  * 3. A provider that fails under load gets fewer attempts at a time, by additive increase and multiplicative decrease.
@@ -47,12 +59,11 @@ export class ConcurrencyLimiter {
   readonly #publishers: number;
   readonly #now: () => number;
   readonly #waiting = new Set<Waiting>();
-  readonly #inUse = new Map<PublisherId, number>();
+  readonly #users = new Map<PublisherId, SlotUser>();
   #total = 0;
+  #usersAtWork = 0;
   #slots: number;
   #cutAtMs = Number.NEGATIVE_INFINITY;
-  #isCongested = false;
-  #meanHeldMs = 0;
 
   constructor({ limit, publishers, now = () => performance.now() }: LimiterOptions) {
     this.#limit = limit;
@@ -68,82 +79,89 @@ export class ConcurrencyLimiter {
 
   /** How many more attempts could begin now or soon: a quick provider must not be idle until the next release. */
   get room(): CircuitRoom {
-    const perSlot = this.#meanHeldMs === 0 ? 1 : Math.min(SOON_MS / this.#meanHeldMs, SOON_PER_SLOT_MAX);
-    const soon = (slots: number) => Math.floor(slots * Math.max(perSlot, 1));
+    const taken = this.#total + this.#waiting.size;
     return {
-      total: Math.max(soon(this.slots) - this.#total - this.#waiting.size, 0),
-      of: (publisher) => Math.max(soon(this.#shareOf(publisher)) - this.#usedBy(publisher), 0),
+      total: Math.max(this.slots * SOON_PER_SLOT_MAX - taken, 0),
+      of: (publisher) => this.#roomOf(this.#userOf(publisher)),
     };
   }
 
   /** Waits for a slot as described above; undefined if none is free in time. */
   async acquire(publisher: PublisherId): Promise<FreeSlot | undefined> {
-    if (this.#hasSlotFor(publisher)) {
-      return this.#give(publisher);
+    const user = this.#userOf(publisher);
+    if (this.#hasSlotFor(user)) {
+      return this.#give(user);
     }
     // Each waiting attempt holds one of the worker's jobs. If many waited for a slow provider, other providers would
     // wait too.
-    const expectedMs = ((this.#waiting.size + 1) * this.#meanHeldMs) / this.slots;
-    if (this.#isCongested || expectedMs > SLOT_WAIT_MS) {
-      return undefined;
-    }
+    const expectedMs = ((user.waiting + 1) * user.meanHeldMs) / this.#shareOf(user);
+    return user.isCongested || expectedMs > SLOT_WAIT_MS ? undefined : this.#wait(user);
+  }
+
+  #wait(user: SlotUser): Promise<FreeSlot | undefined> {
     return new Promise((resolve) => {
       const waiting: Waiting = {
-        publisher,
+        user,
         answer: (free) => {
           clearTimeout(timer);
           this.#waiting.delete(waiting);
+          user.waiting -= 1;
           resolve(free);
         },
       };
       const timer = setTimeout(() => {
-        this.#isCongested = true;
+        user.isCongested = true;
         waiting.answer(undefined);
       }, SLOT_WAIT_MS);
       this.#waiting.add(waiting);
+      user.waiting += 1;
     });
   }
 
-  #usedBy(publisher: PublisherId): number {
-    return this.#inUse.get(publisher) ?? 0;
+  #userOf(publisher: PublisherId): SlotUser {
+    const user = this.#users.get(publisher) ?? { inUse: 0, waiting: 0, isCongested: false, meanHeldMs: 0 };
+    this.#users.set(publisher, user);
+    return user;
   }
 
-  #shareOf(publisher: PublisherId): number {
-    const others = this.#inUse.size - (this.#inUse.has(publisher) ? 1 : 0);
+  #shareOf(user: SlotUser): number {
+    const others = this.#usersAtWork - (user.inUse > 0 ? 1 : 0);
     const shares = Math.min(others + 2, this.#publishers);
     return Math.max(Math.floor(this.slots / shares), 1);
   }
 
-  #hasSlotFor(publisher: PublisherId): boolean {
-    return this.#total < this.slots && this.#usedBy(publisher) < this.#shareOf(publisher);
+  #roomOf(user: SlotUser): number {
+    const perSlot = user.meanHeldMs === 0 ? 1 : Math.min(SOON_MS / user.meanHeldMs, SOON_PER_SLOT_MAX);
+    const soon = Math.floor(this.#shareOf(user) * Math.max(perSlot, 1));
+    return Math.max(soon - user.inUse - user.waiting, 0);
   }
 
-  #give(publisher: PublisherId): FreeSlot {
-    this.#total += 1;
-    this.#inUse.set(publisher, this.#usedBy(publisher) + 1);
+  #hasSlotFor(user: SlotUser): boolean {
+    return this.#total < this.slots && user.inUse < this.#shareOf(user);
+  }
+
+  #give(user: SlotUser): FreeSlot {
+    this.#count(user, 1);
     const acquiredAtMs = this.#now();
     let isFreed = false;
     return (result) => {
       if (!isFreed) {
         isFreed = true;
-        this.#take(publisher);
+        this.#count(user, -1);
+        user.isCongested = false;
+        user.meanHeldMs += LATEST_SHARE * (this.#now() - acquiredAtMs - user.meanHeldMs);
         this.#adapt(result, acquiredAtMs);
-        this.#isCongested = false;
-        this.#meanHeldMs += LATEST_SHARE * (this.#now() - acquiredAtMs - this.#meanHeldMs);
-        const next = [...this.#waiting].find((waiting) => this.#hasSlotFor(waiting.publisher));
-        next?.answer(this.#give(next.publisher));
+        const next = [...this.#waiting].find((waiting) => this.#hasSlotFor(waiting.user));
+        next?.answer(this.#give(next.user));
       }
     };
   }
 
-  #take(publisher: PublisherId): void {
-    this.#total -= 1;
-    const left = this.#usedBy(publisher) - 1;
-    if (left > 0) {
-      this.#inUse.set(publisher, left);
-    } else {
-      this.#inUse.delete(publisher);
-    }
+  #count(user: SlotUser, change: 1 | -1): void {
+    const isChanged = user.inUse === 0 || user.inUse + change === 0;
+    this.#total += change;
+    user.inUse += change;
+    this.#usersAtWork += isChanged ? change : 0;
   }
 
   #adapt(result: "succeeded" | "overloaded" | undefined, acquiredAtMs: number): void {
@@ -152,7 +170,8 @@ export class ConcurrencyLimiter {
     } else if (result === "overloaded" && acquiredAtMs >= this.#cutAtMs) {
       // Attempts that had begun before the last cut say nothing about the present number.
       this.#cutAtMs = this.#now();
-      this.#slots = Math.max(this.#slots * FAILED_FACTOR, Math.ceil(this.#limit * SLOTS_MIN_SHARE));
+      const least = Math.min(Math.max(this.#limit * SLOTS_MIN_SHARE, SLOTS_MIN), this.#limit);
+      this.#slots = Math.max(this.#slots * FAILED_FACTOR, least);
     }
   }
 }
@@ -161,9 +180,15 @@ export class ConcurrencyLimiter {
 const JOBS_MAX = 1000;
 
 /**
- * How many jobs a worker may hold at the same time: as many as all its provider accounts may have under way and one account
- * more, for attempts that wait for a slot. It is bounded, but never so small that one account could hold all jobs.
+ * How many jobs a worker may hold at the same time: as many as all its provider accounts may have under way. If publishers
+ * share an account, it may hold as many more, because jobs of one publisher may wait for a slot while another has some. It is
+ * bounded, but never so small that one account could hold all jobs.
  */
-export function countJobs(attemptsMax: number, accounts: number): number {
-  return Math.min(attemptsMax * (accounts + 1), Math.max(JOBS_MAX, 2 * attemptsMax));
+export function countJobs(
+  attemptsMax: number,
+  accounts: readonly { readonly publishers: readonly PublisherId[] }[],
+): number {
+  const isShared = accounts.some(({ publishers }) => publishers.length > 1);
+  const groups = accounts.length + (isShared ? 1 : 0);
+  return Math.min(attemptsMax * groups, Math.max(JOBS_MAX, 2 * attemptsMax));
 }

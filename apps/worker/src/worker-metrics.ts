@@ -62,7 +62,7 @@ export function makeReportAttempt(deps: ReportDeps): (settled: SettledAttempt) =
 }
 
 function reportAttempt({ log, metrics }: ReportDeps, { due, made, booked }: SettledAttempt): void {
-  const { settlement, isProbe, trace, answerFault } = made;
+  const { settlement, isProbe, cause, answerFault, trace } = made;
   const { event, code, durationMs } = settlement;
   const { job, entry, nowMs } = due;
   metrics.attempts.inc({ outcome: attemptLabelOf(settlement) });
@@ -77,6 +77,7 @@ function reportAttempt({ log, metrics }: ReportDeps, { due, made, booked }: Sett
     event: "attempt",
     outcome: event,
     code,
+    cause,
     label: labelOf(settlement),
     answer_fault: answerFault,
     booked,

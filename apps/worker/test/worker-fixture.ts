@@ -30,8 +30,8 @@ export async function openWorkerFixture(
     return job.adResponseId;
   };
   const find = store.acknowledgments.find;
-  /** `concurrency`: how many attempts it makes at the same time. */
-  const startWorker = async (concurrency: number) => {
+  /** `concurrency`: how many attempts it makes at the same time. `env`: further settings. */
+  const startWorker = async (concurrency: number, env: Readonly<Record<string, string>> = {}) => {
     const worker = await startApp("worker", {
       REDIS_URL: server.url,
       PROVIDER_URL: provider.url,
@@ -39,6 +39,7 @@ export async function openWorkerFixture(
       API_KEYS: "key",
       WORKER_OPS_PORT: "0",
       WORKER_CONCURRENCY: String(concurrency),
+      ...env,
     });
     onStop(() => worker.stop());
     return worker;

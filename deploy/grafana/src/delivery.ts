@@ -39,7 +39,8 @@ export const DELIVERY: DashboardSpec = {
     {
       kind: "number",
       title: "How many provider accounts refuse our key?",
-      description: "Nothing is delivered to them until the key is corrected. Runbook provider-refuses-key.",
+      description:
+        "A worker with a refused key delivers nothing until the key is corrected. Runbook provider-refuses-key.",
       unit: "short",
       queries: [
         {
@@ -113,6 +114,16 @@ export const DELIVERY: DashboardSpec = {
     },
     {
       kind: "lines",
+      title: "How many attempts at a time does each provider get?",
+      description:
+        "All workers together. Falls while the provider fails under load, and grows again with each success.",
+      unit: "short",
+      queries: [
+        { expr: orOneZero("sum by (provider) (adrelay_delivery_concurrency_limit)"), legend: "{{provider}}" },
+      ],
+    },
+    {
+      kind: "lines",
       title: "What share of attempts has to be repeated?",
       description:
         "A small share is normal. Nearly all: an outage. A steady share: the provider answers some with errors; ask it.",
@@ -147,7 +158,7 @@ export const DELIVERY: DashboardSpec = {
       kind: "lines",
       title: "What does the provider answer to acknowledgments?",
       description:
-        "4xx: it finds a fault in them; see the dead letters' reasons. 5xx, timeout, unreachable: it is in trouble.",
+        "4xx: it finds a fault in them; see the dead letters' reasons. 5xx, timeout: it is in trouble. Others in words: adrelay doctor.",
       unit: "reqps",
       queries: [
         { expr: ratePerSecond(`${PROVIDER_CALLS}_count${ACKNOWLEDGE}`, "outcome"), legend: "{{outcome}}" },

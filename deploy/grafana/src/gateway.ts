@@ -119,7 +119,7 @@ export const GATEWAY: DashboardSpec = {
       kind: "lines",
       title: "How do calls for an ad end?",
       description:
-        "Calls to the provider by result. timeout: raise the limit, or ask the provider. unreachable: the network.",
+        "Calls to the provider by result. timeout: raise the limit, or ask the provider. Others in words: adrelay doctor.",
       unit: "reqps",
       queries: [
         { expr: ratePerSecond(`${PROVIDER_CALLS}_count${INJECTIONS}`, "outcome"), legend: "{{outcome}}" },

@@ -71,8 +71,19 @@ export const headerKeySchema = z.string().regex(/^[\x21-\x7e]+$/, "must be print
 
 /** The base URL of a service: paths are appended to it, so it can't have a query or a fragment. */
 export const baseUrlSchema = z
-  .url({ protocol: /^https?$/, error: "must be an http:// or https:// URL" })
-  .refine((url) => !/[?#]/.test(url), "must have neither query nor fragment");
+  .url({ protocol: /^https?$/, error: "must be an http:// or https:// URL", abort: true })
+  .refine((url) => !/[?#]/.test(url), "must have neither query nor fragment")
+  .refine(hasReadableUser, "must have user and password in percent-encoding");
+
+function hasReadableUser(url: string): boolean {
+  try {
+    const { username, password } = new URL(url);
+    decodeURIComponent(username + password);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** Header with the ids of the trace and of the calling span. */
 export const TRACEPARENT_HEADER = "traceparent";

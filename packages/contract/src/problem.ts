@@ -17,15 +17,17 @@ export interface ErrorDefinition {
  */
 export const ERROR_CATALOGUE = {
   bad_request: { status: 400, retryable: "no", title: "The request is not valid HTTP" },
-  invalid_json: { status: 400, retryable: "no", title: "The body is not valid JSON in UTF-8" },
+  invalid_json: { status: 400, retryable: "no", title: "The body can't be read as JSON in UTF-8" },
   unauthenticated: { status: 401, retryable: "no", title: "No valid API key was sent" },
   key_revoked: { status: 403, retryable: "no", title: "The API key has been revoked" },
   other_publisher: { status: 403, retryable: "no", title: "The ad response belongs to another publisher" },
   not_found: { status: 404, retryable: "no", title: "There is nothing at this address" },
   unknown_ad_response: { status: 404, retryable: "no", title: "There is no ad response with this id" },
   unknown_replay: { status: 404, retryable: "no", title: "There is no bulk replay with this id" },
+  unknown_discard: { status: 404, retryable: "no", title: "There is no bulk discard with this id" },
   method_not_allowed: { status: 405, retryable: "no", title: "This address does not allow this method" },
   not_acknowledgeable: { status: 406, retryable: "no", title: "This ad response can't be acknowledged" },
+  request_timeout: { status: 408, retryable: "yes", title: "The request did not arrive in time" },
   acknowledgment_conflict: {
     status: 409,
     retryable: "no",
@@ -39,6 +41,7 @@ export const ERROR_CATALOGUE = {
     title: "An attempt to deliver the acknowledgment is under way",
   },
   replay_ended: { status: 409, retryable: "no", title: "The bulk replay has ended" },
+  discard_ended: { status: 409, retryable: "no", title: "The bulk discard has ended" },
   payload_too_large: { status: 413, retryable: "no", title: "The body is larger than the limit" },
   unsupported_media_type: {
     status: 415,
@@ -47,6 +50,7 @@ export const ERROR_CATALOGUE = {
   },
   validation_failed: { status: 422, retryable: "no", title: "A part of the request is missing or invalid" },
   rate_limited: { status: 429, retryable: "after", title: "Too many requests" },
+  headers_too_large: { status: 431, retryable: "no", title: "The headers are larger than the limit" },
   internal_error: { status: 500, retryable: "yes", title: "Something went wrong on our side" },
   provider_unavailable: { status: 502, retryable: "yes", title: "The ad service gave no usable answer" },
   queue_unavailable: {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
+  type CallFailure,
   classifyDelivery,
   DEAD_REASONS,
   parseRetryAfterMs,
@@ -70,29 +71,41 @@ test.each([
   expect(answer(200, body)).toMatchObject({ kind: "retry", code: "malformed_answer", answerFault });
 });
 
-test.each(["timeout", "unreachable", "connection_lost", "answer_too_large"] as const)(
-  "a call that ended as %s before it was sent is retried on schedule",
-  (code) => {
-    expect(classifyDelivery({ kind: "failed", stage: "before_send", code }, 0)).toEqual({
-      kind: "retry",
-      pace: "scheduled",
-      retryAfterMs: undefined,
-      blame: "provider",
-      diesAs: "exhausted",
-      code,
-    });
-  },
-);
+test.each([
+  [406, { kind: "retry", pace: "slow", blame: "acknowledgment", diesAs: "blocked", code: "edge_406" }],
+  [409, { kind: "retry", pace: "scheduled", blame: "provider", diesAs: "blocked", code: "edge_409" }],
+])("a page with %d is no end of an acknowledgment", (status, expected) => {
+  const reply = { kind: "answered", status, body: undefined, isPage: true, retryAfter: undefined } as const;
+  expect(classifyDelivery(reply, 0)).toMatchObject(expected);
+});
 
-test.each(["timeout", "unreachable", "connection_lost", "answer_too_large"] as const)(
-  "a call that ended as %s after it was sent is ambiguous",
-  (code) => {
-    expect(classifyDelivery({ kind: "failed", stage: "after_send", code }, 0)).toEqual({
-      kind: "ambiguous",
-      code,
-    });
-  },
-);
+const CALL_FAILURES = [
+  "timeout",
+  "unreachable",
+  "dns_failed",
+  "certificate_invalid",
+  "proxy_failed",
+  "connection_lost",
+  "answer_too_large",
+] as const satisfies readonly CallFailure[];
+
+test.each(CALL_FAILURES)("a call that ended as %s before it was sent is retried on schedule", (code) => {
+  expect(classifyDelivery({ kind: "failed", stage: "before_send", code }, 0)).toEqual({
+    kind: "retry",
+    pace: "scheduled",
+    retryAfterMs: undefined,
+    blame: "provider",
+    diesAs: "exhausted",
+    code,
+  });
+});
+
+test.each(CALL_FAILURES)("a call that ended as %s after it was sent is ambiguous", (code) => {
+  expect(classifyDelivery({ kind: "failed", stage: "after_send", code }, 0)).toEqual({
+    kind: "ambiguous",
+    code,
+  });
+});
 
 test("Retry-After is honoured on 429 and 503", () => {
   expect(answer(429, undefined, "7")).toMatchObject({ retryAfterMs: 7000 });

@@ -21,27 +21,28 @@ export type ProviderReply =
       readonly status: number;
       /** The body parsed as JSON: null if it is declared as JSON and empty, undefined if it isn't JSON. */
       readonly body: unknown;
+      /** The body isn't empty, and isn't JSON. Undefined means no. */
+      readonly isPage?: boolean;
       /** The Retry-After header, unchanged. */
       readonly retryAfter: string | undefined;
     }
-  | { readonly kind: "failed"; readonly stage: "before_send" | "after_send"; readonly code: CallFailure };
-
-const JSON_TYPE = /^application\/([\w.+-]+\+)?json\b/i;
-
-/** Parses the body of a reply, as `ProviderReply` has it. */
-export function parseReply(text: string, contentType = ""): unknown {
-  if (text === "") {
-    return JSON_TYPE.test(contentType) ? null : undefined;
-  }
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
+  | {
+      readonly kind: "failed";
+      readonly stage: "before_send" | "after_send";
+      readonly code: CallFailure;
+      /** The code of the error behind it, for logs: a short token such as ENOTFOUND. */
+      readonly cause?: string | undefined;
+    };
 
 /** Why there is no complete answer. The codes are stable: they are shown to operators and stored with attempts. */
-export type CallFailure = "timeout" | "unreachable" | "connection_lost" | "answer_too_large";
+export type CallFailure =
+  | "timeout"
+  | "unreachable"
+  | "dns_failed"
+  | "certificate_invalid"
+  | "proxy_failed"
+  | "connection_lost"
+  | "answer_too_large";
 
 /** The acknowledgment is tried again. */
 interface RetryOutcome {
@@ -124,6 +125,10 @@ export function classifyDelivery(reply: ProviderReply, nowMs: number): DeliveryO
     return classifySuccess(reply.body);
   }
   const code = `http_${status}`;
+  // A page with a status that would be the end comes from the edge: some firewalls answer 406, some networks 409.
+  if ((status === 406 || status === 409) && reply.isPage === true) {
+    return classifyEdge(status);
+  }
   if (status === 406) {
     return { kind: "refused", code };
   }
@@ -164,8 +169,8 @@ function retry(
 
 /** API gateways answer for a service that is away with these members and no others. */
 const EDGE_MEMBERS: ReadonlySet<string> = new Set(["message", "request_id", "requestId"]);
-/** Codes of a service's 403 that are about the key. */
-const KEY_CODE = /unauth|(^|[_.-])key([_.-]|$)/i;
+/** Codes of a service's 403 that are about the key: `key_revoked`, `InvalidApiKey`, but not `idempotency_key_reused`. */
+const KEY_CODE = /^(?!.*idempoten).*(unauth|api[_.-]?key|credential|(^|[_.-])key([_.-]|$))/i;
 
 /**
  * Whether the service itself wrote an error's body. The interface doesn't define it, so a JSON object counts, and so does an
@@ -184,12 +189,12 @@ export function isServiceForm(body: unknown): boolean {
 }
 
 /**
- * An answer of the edge says nothing about the acknowledgment's fate, so it is never its end. A 404 or a redirect is what
- * the edge answers while the service is away. Other refusals, above all 403, are about what this acknowledgment contains.
+ * An answer of the edge says nothing about the acknowledgment's fate, so it is never its end. A 404, a 409 or a redirect is
+ * what the edge answers while the service is away. Other refusals, above all 403, are about what this acknowledgment contains.
  */
 function classifyEdge(status: number): RetryOutcome {
   const code = `edge_${status}`;
-  return status < 400 || status === 404
+  return status < 400 || status === 404 || status === 409
     ? retry("provider", { code, diesAs: "blocked" })
     : retry("acknowledgment", { code, pace: "slow", diesAs: "blocked" });
 }

@@ -17,7 +17,6 @@ export {
   type DeadReason,
   type DeliveryOutcome,
   type ProviderReply,
-  parseReply,
   publicErrorOf,
 } from "./delivery.ts";
 export {

@@ -76,11 +76,17 @@ test("members that the relay doesn't use may be absent or have any value", () =>
   );
 });
 
-test("a call without an answer is a fallback for its own reason", () => {
-  const failed = (code: "timeout" | "unreachable" | "connection_lost" | "answer_too_large") =>
-    classifyInjection({ kind: "failed", stage: "after_send", code });
-  expect(failed("timeout")).toEqual({ kind: "fallback", reason: "timeout", answerFault: undefined });
-  expect(failed("answer_too_large")).toMatchObject({ kind: "fallback", reason: "malformed_answer" });
+test.each([
+  ["timeout", "timeout"],
+  ["unreachable", "unreachable"],
+  ["dns_failed", "unreachable"],
+  ["certificate_invalid", "unreachable"],
+  ["proxy_failed", "unreachable"],
+  ["connection_lost", "connection_lost"],
+  ["answer_too_large", "malformed_answer"],
+] as const)("a call that ended as %s is a fallback for the reason %s", (code, reason) => {
+  const reply = { kind: "failed", stage: "after_send", code } as const;
+  expect(classifyInjection(reply)).toMatchObject({ kind: "fallback", reason });
 });
 
 test("any status with any body has a class with a known reason", () => {

@@ -7,7 +7,7 @@ import {
   type InjectionOutcome,
   unfilledResponseSchema,
 } from "@adrelay/contract";
-import { isServiceForm, type ProviderReply } from "./delivery.ts";
+import { type CallFailure, isServiceForm, type ProviderReply } from "./delivery.ts";
 
 /** Why a caller was given a fallback. It is sent in `X-Adrelay-Fallback`, and is a metric label. */
 export const FALLBACK_REASONS = [
@@ -44,12 +44,22 @@ export type InjectionClass =
       readonly answerFault: string | undefined;
     };
 
+/** Callers need to know only that the provider can't be reached; operators see why. */
+const REASON_OF_FAILURE: Readonly<Record<CallFailure, FallbackReason>> = {
+  timeout: "timeout",
+  unreachable: "unreachable",
+  dns_failed: "unreachable",
+  certificate_invalid: "unreachable",
+  proxy_failed: "unreachable",
+  connection_lost: "connection_lost",
+  answer_too_large: "malformed_answer",
+};
+
 /** Classifies one reply. Total: every status and every failure has a class. */
 export function classifyInjection(reply: ProviderReply): InjectionClass {
   if (reply.kind === "failed") {
-    return reply.code === "answer_too_large"
-      ? fallback("malformed_answer", "body is too large")
-      : fallback(reply.code);
+    const answerFault = reply.code === "answer_too_large" ? "body is too large" : undefined;
+    return fallback(REASON_OF_FAILURE[reply.code], answerFault);
   }
   const { status, body } = reply;
   if (status === 200) {

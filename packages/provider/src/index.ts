@@ -1,16 +1,15 @@
 /** How ad services are called: the HTTP client, the publishers and their provider accounts. */
+export { listAccounts, type ProviderAccount, type SharedAccount } from "./accounts.ts";
 export {
   outcomeLabelOf,
   ProviderClient,
-  type RawReply,
   type RunningCall,
 } from "./provider-client.ts";
+export { proxiesOf } from "./proxies.ts";
 export {
   digestKey,
-  listAccounts,
   loadPublishers,
-  type ProviderAccount,
   type Publisher,
   publisherSources,
-  type SharedAccount,
 } from "./publishers.ts";
+export type { RawReply } from "./reply-collector.ts";

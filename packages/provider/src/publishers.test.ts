@@ -1,9 +1,14 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { publisherIdSchema } from "@adrelay/contract";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { digestKey, listAccounts, loadPublishers } from "./publishers.ts";
+import { listAccounts } from "./accounts.ts";
+import { digestKey, loadPublishers } from "./publishers.ts";
+import type { TlsFiles } from "./tls-files.ts";
+
+const NO_FILES = { ca: undefined, clientCert: undefined, clientKey: undefined };
 
 const hashOf = (key: string) => digestKey(key).toString("hex");
 let folder: string;
@@ -19,7 +24,12 @@ function load(text: string, apiKey: string | null = "shared", env: Record<string
   return loadPublishers({
     file,
     apiKeys: [],
-    provider: { url: "http://127.0.0.1:1", apiKey: apiKey ?? undefined, apiKeyHeader: "X-Service-API-Key" },
+    provider: {
+      url: "http://127.0.0.1:1",
+      apiKey: apiKey ?? undefined,
+      apiKeyHeader: "X-Service-API-Key",
+      tlsFiles: NO_FILES,
+    },
     env: (name) => env[name],
   });
 }
@@ -28,7 +38,7 @@ const entry = (id: string, key: string, more = "") =>
   `  - { id: ${id}, name: ${id}, key_sha256: ["${hashOf(key)}"]${more} }\n`;
 
 test("without a file there is only the publisher default, with all keys", () => {
-  const provider = { url: "http://127.0.0.1:1", apiKey: "p", apiKeyHeader: "H" };
+  const provider = { url: "http://127.0.0.1:1", apiKey: "p", apiKeyHeader: "H", tlsFiles: NO_FILES };
   const loaded = loadPublishers({ file: undefined, apiKeys: ["a", "b"], provider, env: () => undefined });
   const publishers = loaded.kind === "ok" ? loaded.publishers : [];
   expect(publishers.map(({ id, keyDigests }) => [id, keyDigests.length])).toEqual([["default", 2]]);
@@ -89,7 +99,7 @@ test("the example in the documents is a valid file", () => {
 });
 
 test("a missing file is named", () => {
-  const provider = { url: "http://127.0.0.1:1", apiKey: "p", apiKeyHeader: "H" };
+  const provider = { url: "http://127.0.0.1:1", apiKey: "p", apiKeyHeader: "H", tlsFiles: NO_FILES };
   const loaded = loadPublishers({ file: "/no/such/file.yaml", apiKeys: [], provider, env: () => undefined });
   expect(JSON.stringify(loaded)).toContain("/no/such/file.yaml");
 });
@@ -107,4 +117,54 @@ test("publishers with the same provider and key share an account, which has the 
     { name: "beta", publishers: ["beta", "zeta"] },
     { name: "gamma", publishers: ["gamma"] },
   ]);
+});
+
+const tlsFile = (name: string) => fileURLToPath(new URL(`../testdata/tls/${name}`, import.meta.url));
+const PAIR = { clientCert: tlsFile("relay.pem"), clientKey: tlsFile("relay-key.pem") };
+
+/** The faults of the settings' provider account. */
+function faultsOfSettings(tlsFiles: Partial<TlsFiles>, url = "https://ads.example", apiKeyHeader = "X-Key") {
+  const provider = { url, apiKey: "p", apiKeyHeader, tlsFiles: { ...NO_FILES, ...tlsFiles } };
+  const loaded = loadPublishers({ file: undefined, apiKeys: [], provider, env: () => undefined });
+  return loaded.kind === "faulty" ? loaded.faults.map(({ path, message }) => `${path} ${message}`) : [];
+}
+
+test("certificates that belong together are accepted", () => {
+  expect(faultsOfSettings({ ca: tlsFile("ca.pem"), ...PAIR })).toEqual([]);
+});
+
+test.each([
+  [{ ca: "/no/such.pem" }, /^PROVIDER_CA_FILE .*\/no\/such\.pem.*ENOENT/],
+  [{ ca: tlsFile("relay-key.pem") }, /^PROVIDER_CA_FILE .*relay-key\.pem is not in PEM/],
+  [{ ca: tlsFile("make-certificates.sh") }, /^PROVIDER_CA_FILE .*make-certificates\.sh/],
+  [{ clientCert: PAIR.clientCert }, /^PROVIDER_CLIENT_KEY_FILE is not set/],
+  [{ clientKey: PAIR.clientKey }, /^PROVIDER_CLIENT_CERT_FILE is not set/],
+  [{ ...PAIR, clientKey: tlsFile("relay.pem") }, /^PROVIDER_CLIENT_KEY_FILE .*relay\.pem is not in PEM/],
+  [{ ...PAIR, clientKey: tlsFile("provider-key.pem") }, /^PROVIDER_CLIENT_KEY_FILE .*doesn't belong to/],
+] as const)("the certificates %j are refused, and the fault names the file", (files, fault) => {
+  expect(faultsOfSettings(files)).toEqual([expect.stringMatching(fault)]);
+});
+
+test("all faulty files are named together, also those of publishers", () => {
+  const own =
+    ", provider: { url: 'https://ads.example', api_key_env: KEY, ca_file: /no/ca, client_key_file: /no/key }";
+  const loaded = load(`publishers:\n${entry("acme", "a", own)}`, "shared", { KEY: "k" });
+  const faults = loaded.kind === "faulty" ? loaded.faults.map(({ path }) => path) : [];
+  expect(faults).toEqual(["PUBLISHERS_FILE acme ca_file", "PUBLISHERS_FILE acme client_key_file"]);
+});
+
+test("a publisher's own certificates make its account another one", () => {
+  const own = (more: string) => `, provider: { url: 'https://ads.example', api_key_env: KEY${more} }`;
+  const file = `publishers:\n${entry("acme", "a", own(""))}${entry("beta", "b", own(`, ca_file: '${tlsFile("ca.pem")}'`))}`;
+  const loaded = load(file, "shared", { KEY: "k" });
+  const publishers = loaded.kind === "ok" ? loaded.publishers : [];
+  expect(publishers.map(({ account }) => account.tls !== undefined)).toEqual([false, true]);
+  expect(listAccounts(publishers).map(({ name }) => name)).toEqual(["acme", "beta"]);
+});
+
+test("a URL with a user is refused if our key is in the header Authorization", () => {
+  const [fault, ...others] = faultsOfSettings({}, "https://sesame:secret@ads.example", "authorization");
+  expect(fault).toMatch(/^PROVIDER_URL can't have a user/);
+  expect(others).toEqual([]);
+  expect(fault).not.toMatch(/sesame|secret/);
 });

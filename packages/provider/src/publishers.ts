@@ -12,13 +12,8 @@ import {
 } from "@adrelay/contract";
 import { LineCounter, parseDocument } from "yaml";
 import { z } from "zod";
-
-/** An account at an ad service: its URL and our key there. The key is a secret: it is never logged and never in a job. */
-export interface ProviderAccount {
-  readonly url: string;
-  readonly apiKey: string;
-  readonly apiKeyHeader: string;
-}
+import { isFaulty, makeAccount, type ProviderAccount } from "./accounts.ts";
+import type { TlsFiles } from "./tls-files.ts";
 
 /** A customer of the relay, and the provider account that its ads come from. */
 export interface Publisher {
@@ -40,6 +35,7 @@ export interface PublisherSources {
     readonly url: string;
     readonly apiKey: string | undefined;
     readonly apiKeyHeader: string;
+    readonly tlsFiles: TlsFiles;
   };
   /** Reads an environment variable that the file names. */
   readonly env: (name: string) => string | undefined;
@@ -51,6 +47,9 @@ export interface ProviderSettings {
   readonly PROVIDER_URL: string;
   readonly PROVIDER_API_KEY?: string | undefined;
   readonly PROVIDER_API_KEY_HEADER: string;
+  readonly PROVIDER_CA_FILE?: string | undefined;
+  readonly PROVIDER_CLIENT_CERT_FILE?: string | undefined;
+  readonly PROVIDER_CLIENT_KEY_FILE?: string | undefined;
 }
 
 /** Makes the sources from the settings. The publishers' file names variables of `env`. */
@@ -66,6 +65,11 @@ export function publisherSources(
       url: settings.PROVIDER_URL,
       apiKey: settings.PROVIDER_API_KEY,
       apiKeyHeader: settings.PROVIDER_API_KEY_HEADER,
+      tlsFiles: {
+        ca: settings.PROVIDER_CA_FILE,
+        clientCert: settings.PROVIDER_CLIENT_CERT_FILE,
+        clientKey: settings.PROVIDER_CLIENT_KEY_FILE,
+      },
     },
     env: (name) => env[name],
   };
@@ -93,6 +97,9 @@ const fileSchema = z.strictObject({
               .string()
               .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be the name of an environment variable"),
             api_key_header: headerNameSchema.default(API_KEY_HEADER),
+            ca_file: z.string().min(1).optional(),
+            client_cert_file: z.string().min(1).optional(),
+            client_key_file: z.string().min(1).optional(),
           })
           .optional(),
       }),
@@ -106,52 +113,33 @@ export function loadPublishers(sources: PublisherSources): PublishersResult {
   return sources.file === undefined ? defaultPublisher(sources) : fromFile(sources.file, sources);
 }
 
-/** A provider account and the publishers that share it. They also share its circuit breaker. */
-export interface SharedAccount {
-  /** A digest of URL and key: all processes that have both call the account by it. The key can't be found from it. */
-  readonly id: string;
-  /** For operators: the alphabetically first id of its publishers. */
-  readonly name: string;
-  readonly account: ProviderAccount;
-  readonly publishers: readonly PublisherId[];
-}
-
-/** Enough for no two accounts to meet, and too few to find a key by. */
-const ID_BYTES = 8;
-
-/** The provider accounts of these publishers. Processes with the same publishers get the same accounts. */
-export function listAccounts(publishers: readonly Publisher[]): SharedAccount[] {
-  const accounts = new Map<string, { account: ProviderAccount; publishers: PublisherId[] }>();
-  for (const { id, account } of publishers) {
-    const key = JSON.stringify([account.url, account.apiKeyHeader, account.apiKey]);
-    const shared = accounts.get(key) ?? { account, publishers: [] };
-    shared.publishers.push(id);
-    accounts.set(key, shared);
-  }
-  return [...accounts].map(([key, { account, publishers: ids }]) => {
-    const sorted = ids.toSorted();
-    return {
-      id: digestKey(key).toString("hex", 0, ID_BYTES),
-      name: sorted[0] ?? "",
-      account,
-      publishers: sorted,
-    };
-  });
-}
-
 /** The SHA-256 digest of a key. It is made from hex, because a buffer from the hash function costs twice as much. */
 export function digestKey(key: string): Buffer {
   return Buffer.from(hash("sha256", key, "hex"), "hex");
 }
 
-function defaultPublisher({ apiKeys, provider }: PublisherSources): PublishersResult {
-  const { url, apiKey, apiKeyHeader } = provider;
-  if (apiKey === undefined) {
-    return faulty("PROVIDER_API_KEY", "is not set");
+function defaultPublisher(sources: PublisherSources): PublishersResult {
+  const account = sharedAccount(sources);
+  const missingKey =
+    sources.provider.apiKey === undefined ? [{ path: "PROVIDER_API_KEY", message: "is not set" }] : [];
+  if (isFaulty(account) || missingKey.length > 0) {
+    return { kind: "faulty", faults: [...missingKey, ...(isFaulty(account) ? account : [])] };
   }
-  const account = { url, apiKey, apiKeyHeader };
-  const publisher = { id: DEFAULT_PUBLISHER, name: "default", keyDigests: apiKeys.map(digestKey), account };
-  return { kind: "ok", publishers: [publisher] };
+  const keyDigests = sources.apiKeys.map(digestKey);
+  return { kind: "ok", publishers: [{ id: DEFAULT_PUBLISHER, name: "default", keyDigests, account }] };
+}
+
+/** The provider account of the settings. The caller checks whether there is a key. */
+function sharedAccount({ provider }: PublisherSources): ProviderAccount | readonly FieldFault[] {
+  const source = { ...provider, apiKey: provider.apiKey ?? "" };
+  return makeAccount(source, {
+    url: "PROVIDER_URL",
+    tlsFiles: {
+      ca: "PROVIDER_CA_FILE",
+      clientCert: "PROVIDER_CLIENT_CERT_FILE",
+      clientKey: "PROVIDER_CLIENT_KEY_FILE",
+    },
+  });
 }
 
 function fromFile(file: string, sources: PublisherSources): PublishersResult {
@@ -168,14 +156,18 @@ function fromFile(file: string, sources: PublisherSources): PublishersResult {
     };
   }
   const entries = parsed.data.publishers;
-  const accounts = entries.map((entry) => resolveAccount(entry, sources));
+  const shared = sharedAccount(sources);
+  const accounts = entries.map(({ id, provider }) =>
+    provider === undefined ? accountWithoutProvider(id, shared, sources) : ownAccount(id, provider, sources),
+  );
   const faults = [
-    ...accounts.flatMap((account) => ("path" in account ? [account] : [])),
+    ...(isFaulty(shared) ? shared : []),
+    ...accounts.flatMap((account) => (isFaulty(account) ? account : [])),
     ...repeatedEntries(entries),
   ];
   const publishers = entries.flatMap((entry, at) => {
     const account = accounts[at];
-    return account === undefined || "path" in account ? [] : [toPublisher(entry, account)];
+    return account === undefined || isFaulty(account) ? [] : [toPublisher(entry, account)];
   });
   return faults.length > 0 ? { kind: "faulty", faults } : { kind: "ok", publishers };
 }
@@ -205,29 +197,45 @@ function readDocument(file: string): { kind: "read"; value: unknown } | { kind: 
   return { kind: "read", value };
 }
 
-/** Finds the provider account of an entry, with its key from the environment. A fault if that variable is not set. */
-function resolveAccount(
-  { id, provider }: FileEntry,
-  sources: PublisherSources,
-): ProviderAccount | FieldFault {
-  const shared = sources.provider;
-  if (provider === undefined) {
-    return shared.apiKey === undefined
-      ? {
-          path: `PUBLISHERS_FILE ${id}`,
-          message: "names no provider, and PROVIDER_API_KEY is not set",
-        }
-      : { url: shared.url, apiKey: shared.apiKey, apiKeyHeader: shared.apiKeyHeader };
+/** The shared account, for a publisher that names no provider. The shared account's own faults are reported once. */
+function accountWithoutProvider(
+  id: PublisherId,
+  shared: ProviderAccount | readonly FieldFault[],
+  { provider }: PublisherSources,
+): ProviderAccount | readonly FieldFault[] {
+  if (provider.apiKey === undefined) {
+    return [{ path: `PUBLISHERS_FILE ${id}`, message: "names no provider, and PROVIDER_API_KEY is not set" }];
   }
-  const apiKey = sources.env(provider.api_key_env);
-  if (apiKey === undefined || apiKey === "") {
-    const message = `the variable of its provider's key, ${provider.api_key_env}, is not set`;
-    return { path: `PUBLISHERS_FILE ${id}`, message };
+  return isFaulty(shared) ? [] : shared;
+}
+
+/** The account of a publisher's own provider, with its key from the environment. */
+function ownAccount(
+  id: PublisherId,
+  provider: NonNullable<FileEntry["provider"]>,
+  { env }: PublisherSources,
+): ProviderAccount | readonly FieldFault[] {
+  const { url, api_key_env, api_key_header, ca_file, client_cert_file, client_key_file } = provider;
+  const apiKey = env(api_key_env) ?? "";
+  if (apiKey === "") {
+    const message = `the variable of its provider's key, ${api_key_env}, is not set`;
+    return [{ path: `PUBLISHERS_FILE ${id}`, message }];
   }
   const [fault] = headerKeySchema.safeParse(apiKey).error?.issues ?? [];
-  return fault !== undefined
-    ? { path: provider.api_key_env, message: fault.message }
-    : { url: provider.url, apiKey, apiKeyHeader: provider.api_key_header };
+  if (fault !== undefined) {
+    return [{ path: api_key_env, message: fault.message }];
+  }
+  const nameOf = (member: string) => `PUBLISHERS_FILE ${id} ${member}`;
+  const tlsFiles = { ca: ca_file, clientCert: client_cert_file, clientKey: client_key_file };
+  const names = {
+    url: nameOf("url"),
+    tlsFiles: {
+      ca: nameOf("ca_file"),
+      clientCert: nameOf("client_cert_file"),
+      clientKey: nameOf("client_key_file"),
+    },
+  };
+  return makeAccount({ url, apiKey, apiKeyHeader: api_key_header, tlsFiles }, names);
 }
 
 /** Finds ids and keys that appear more than once: with them, answers would depend on the order of the file. */

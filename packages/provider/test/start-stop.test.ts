@@ -1,8 +1,9 @@
-/** The provider's client keeps the contract of start and stop. It has nothing to start but calls. */
+/** The provider's client and its clock keep the contract of start and stop. They have nothing to start but calls. */
 import { type ScriptedProvider, startScriptedProvider } from "@adrelay/testkit";
 import { startStopSuite } from "@adrelay/testkit/start-stop-suite";
 import { afterAll, beforeAll } from "vitest";
 import { ProviderClient } from "../src/index.ts";
+import { RunningClock } from "../src/running-clock.ts";
 
 let provider: ScriptedProvider;
 
@@ -36,3 +37,8 @@ startStopSuite(
   },
   { isRunning: (part) => part.isRunning() },
 );
+
+startStopSuite("the running clock", () => {
+  const clock = new RunningClock();
+  return { start: () => clock.startLimit(0, () => {}), stop: () => clock.stop() };
+});

@@ -21,14 +21,13 @@ export {
   addToRequestLog,
   createApp,
   type FinishedRequest,
-  HttpServer,
   headerOf,
   type RequestLogFields,
   requestContextOf,
   requestIdOf,
   requestSpanOf,
-  startHttpServer,
-} from "./http-server.ts";
+} from "./http-app.ts";
+export { HttpServer, startHttpServer } from "./http-server.ts";
 export {
   Lifecycle,
   Periodic,
@@ -59,6 +58,7 @@ export {
   loadConfig,
   optionalSetting,
   PROVIDER_SETTINGS,
+  PUBLIC_LISTENER_SETTINGS,
   portType,
   renderEnvExample,
   setting,

@@ -31,15 +31,16 @@ const STEP_SHARE_MAX = 0.8;
 export class Lifecycle {
   readonly #log: Logger;
   readonly #steps: { name: string; stop: StopStep }[] = [];
+  #isAnnounced = false;
   #stopping: Promise<void> | undefined;
 
   constructor(log: Logger) {
     this.#log = log;
   }
 
-  /** True from the first stop on. Readiness fails from then on. */
+  /** True from the announcement of a stop on. Readiness fails from then on. */
   get isStopping(): boolean {
-    return this.#stopping !== undefined;
+    return this.#isAnnounced;
   }
 
   /** Registers a part and starts it, unless the stop has begun. Rejects if the part can't start. */
@@ -60,8 +61,14 @@ export class Lifecycle {
     this.#steps.unshift({ name, stop });
   }
 
+  /** Announces a stop that comes later. Until then all parts run on. */
+  announceStop(): void {
+    this.#isAnnounced = true;
+  }
+
   /** Stops every part within `timeoutMs`. Never rejects. */
   stop(timeoutMs: number): Promise<void> {
+    this.announceStop();
     this.#stopping ??= this.#stopAll(performance.now() + timeoutMs);
     return this.#stopping;
   }

@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { OVERDUE, withDeadline } from "./deadline.ts";
 import { answerErrors, notFound } from "./express/json-http.ts";
-import { assignRequestId } from "./http-server.ts";
+import { assignRequestId } from "./http-app.ts";
 import { renderMetrics } from "./metrics.ts";
 
 /** A dependency that `/readyz` names. Its check resolves to true if the dependency can be used. */
@@ -25,13 +25,15 @@ export interface OpsOptions {
   readonly log: Logger;
   /** Further routes of the same listener. */
   readonly routes?: Router;
+  /** What the answer to an unknown path says. */
+  readonly notFoundDetail?: string;
 }
 
 const CHECK_TIMEOUT_MS = 1000;
 
 /** Makes the app of an ops listener: metrics, health of the process, and readiness with each dependency by name. */
 export function createOpsApp(options: OpsOptions): Express {
-  const { collect, log, routes } = options;
+  const { collect, log, routes, notFoundDetail } = options;
   const app = express();
   app.disable("x-powered-by");
   app.use(assignRequestId);
@@ -46,7 +48,7 @@ export function createOpsApp(options: OpsOptions): Express {
   if (routes !== undefined) {
     app.use(routes);
   }
-  app.use(notFound);
+  app.use(notFound(notFoundDetail));
   app.use(answerErrors(log));
   return app;
 }

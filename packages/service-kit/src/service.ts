@@ -1,5 +1,6 @@
 /** How a process starts its service, runs it until a signal comes, and exits. */
 import { hostname } from "node:os";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
 import manifest from "../package.json" with { type: "json" };
 import { CannotStartError, type Lifecycle } from "./lifecycle.ts";
@@ -17,6 +18,11 @@ export function describeProcess() {
 export interface RunnableService {
   readonly log: Logger;
   readonly lifecycle: Lifecycle;
+  /**
+   * How long the service runs on after a signal, while readiness already fails. It is there for balancers, which need a
+   * moment to notice. Other stops have no such delay.
+   */
+  readonly shutdownDelayMs?: number;
   readonly shutdownTimeoutMs: number;
   /** Fields of the log line that says that the service is ready, such as its ports. */
   readonly listening: Readonly<Record<string, number>>;
@@ -65,43 +71,58 @@ function describeFailure(error: unknown): string {
 
 /** Runs until SIGTERM, SIGINT, an uncaught error, or the end of the parent process that holds our IPC channel. */
 function runService(service: RunnableService): void {
-  const { log, listening } = service;
-  const stop = (reason: string, exitCode: number) => stopAndExit(service, reason, exitCode);
-  process.on("SIGTERM", () => stop("SIGTERM", EXIT_OK));
-  process.on("SIGINT", () => stop("SIGINT", EXIT_OK));
-  process.on("disconnect", () => stop("parent_gone", EXIT_OK));
+  const { log, listening, shutdownDelayMs = 0 } = service;
+  const stop = makeStop(service);
+  process.on("SIGTERM", () => stop({ reason: "SIGTERM", delayMs: shutdownDelayMs }));
+  process.on("SIGINT", () => stop({ reason: "SIGINT", delayMs: shutdownDelayMs }));
+  process.on("disconnect", () => stop({ reason: "parent_gone" }));
   process.on("uncaughtException", (err) => {
     log.fatal({ event: "uncaught_exception", err });
-    stop("uncaught_exception", EXIT_FAULT);
+    stop({ reason: "uncaught_exception", exitCode: EXIT_FAULT });
   });
   process.on("unhandledRejection", (err) => {
     log.fatal({ event: "unhandled_rejection", err });
-    stop("unhandled_rejection", EXIT_FAULT);
+    stop({ reason: "unhandled_rejection", exitCode: EXIT_FAULT });
   });
   // Only after the handlers are in place: a reader of this line may send a signal immediately.
   log.info({ event: "listening", ...listening });
   if (process.send !== undefined && !process.connected) {
     // The parent ended while the service started, before "disconnect" had a handler.
-    stop("parent_gone", EXIT_OK);
+    stop({ reason: "parent_gone" });
     return;
   }
   // A supervisor gets this message at any log level.
   process.send?.({ event: "listening" });
 }
 
+interface StopRequest {
+  readonly reason: string;
+  readonly delayMs?: number;
+  readonly exitCode?: number;
+}
+
+/** Makes a function that announces a stop, waits for the delay, stops and exits. A second call ends the delay. */
+function makeStop(service: RunnableService): (request: StopRequest) => void {
+  const { log, lifecycle } = service;
+  const impatience = new AbortController();
+  return ({ reason, delayMs = 0, exitCode = EXIT_OK }) => {
+    if (lifecycle.isStopping) {
+      impatience.abort();
+      return;
+    }
+    lifecycle.announceStop();
+    log.info({ event: "stopping", reason, delay_ms: delayMs });
+    void delay(delayMs, undefined, { signal: impatience.signal })
+      .catch(() => {})
+      .then(() => stopAndExit(service, exitCode));
+  };
+}
+
 const FLUSH_TIMEOUT_MS = 500;
 /** The process exits this long after its shutdown time limit at the latest, even if a part still hangs. */
 const EXIT_GRACE_MS = 1000;
 
-function stopAndExit(
-  { log, lifecycle, shutdownTimeoutMs }: RunnableService,
-  reason: string,
-  exitCode: number,
-): void {
-  if (lifecycle.isStopping) {
-    return;
-  }
-  log.info({ event: "stopping", reason });
+function stopAndExit({ log, lifecycle, shutdownTimeoutMs }: RunnableService, exitCode: number): void {
   setTimeout(() => process.exit(exitCode), shutdownTimeoutMs + EXIT_GRACE_MS).unref();
   void lifecycle.stop(shutdownTimeoutMs).then(() => {
     log.info({ event: "stopped" });

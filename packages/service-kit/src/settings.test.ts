@@ -6,6 +6,7 @@ import {
   integerType,
   loadConfig,
   optionalSetting,
+  PROVIDER_SETTINGS,
   parseDurationMs,
   portType,
   renderEnvExample,
@@ -62,4 +63,44 @@ test("the example file shows each setting once, with its default", () => {
   );
   expect(text.match(/^#PORT=8080$/gm)).toHaveLength(1);
   expect(text).toContain("# A secret.\n#SECRET=");
+});
+
+const providerSettings = (env: Record<string, string>) => {
+  const loaded = loadConfig(z.object(PROVIDER_SETTINGS), env);
+  return loaded.kind === "ok"
+    ? loaded.config
+    : loaded.faults.map(({ path, message }) => `${path} ${message}`);
+};
+
+test("the names of proxies are read in both cases, and the lower case comes first", () => {
+  expect(
+    providerSettings({
+      HTTP_PROXY: "http://upper:1",
+      http_proxy: "http://lower:1",
+      HTTPS_PROXY: "http://upper:2",
+      https_proxy: " ",
+      no_proxy: "localhost, .internal 10.0.0.0/8,",
+    }),
+  ).toMatchObject({
+    HTTP_PROXY: "http://lower:1",
+    HTTPS_PROXY: "http://upper:2",
+    NO_PROXY: ["localhost", ".internal", "10.0.0.0/8"],
+  });
+});
+
+test("a proxy without a scheme is an HTTP proxy", () => {
+  expect(providerSettings({ HTTPS_PROXY: "us:pa@proxy.test:3128" })).toMatchObject({
+    HTTPS_PROXY: "http://us:pa@proxy.test:3128",
+  });
+});
+
+test.each([
+  [{ HTTP_PROXY: "socks5://sesame:1" }, "HTTP_PROXY"],
+  [{ https_proxy: "http://sesame:%zz@proxy" }, "HTTPS_PROXY"],
+  [{ HTTPS_PROXY: "http://:" }, "HTTPS_PROXY"],
+  [{ PROVIDER_URL: "https://sesame:%e0%a4@ads.example" }, "PROVIDER_URL"],
+] as const)("%j is refused by the name %s, without its value", (env, name) => {
+  const faults = providerSettings(env);
+  expect(faults).toEqual([expect.stringMatching(`^${name} must `)]);
+  expect(JSON.stringify(faults)).not.toContain("sesame");
 });

@@ -65,6 +65,17 @@ export const listType = z.string().transform((text) =>
     .filter((part) => part !== ""),
 );
 
+/** The URL of a proxy. Without a scheme, as curl allows it, it is http://. */
+const proxyUrlType = z
+  .string()
+  .transform((text) => (/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`))
+  .pipe(baseUrlSchema);
+
+/** NO_PROXY has commas or blanks between its entries. */
+const proxyExemptionsType = z
+  .string()
+  .transform((text) => text.split(/[\s,]+/).filter((part) => part !== ""));
+
 const DURATION_MIN_MS = 1;
 const DURATION_MAX_MS = 3650 * 86_400_000;
 
@@ -117,9 +128,32 @@ export const COMMON_SETTINGS = {
   ),
 } as const;
 
+/** The settings of the processes that callers reach: the gateway and the ad server. */
+export const PUBLIC_LISTENER_SETTINGS = {
+  BODY_LIMIT_BYTES: setting(
+    integerType(1, 64 * 1024 * 1024),
+    "1048576",
+    "Largest body that a caller may send, counted without the escapes of JSON. With them it may be six times as long.",
+  ),
+  KEEP_ALIVE_TIMEOUT_MS: setting(
+    integerType(1000, 3_600_000),
+    "75000",
+    "How long an idle connection is kept, in milliseconds. It must be longer than the balancer in front keeps one.",
+  ),
+  SHUTDOWN_DELAY_MS: setting(
+    integerType(0, 600_000),
+    "0",
+    "How long requests are served after SIGTERM while readiness fails, in milliseconds; then SHUTDOWN_TIMEOUT_MS begins.",
+  ),
+} as const;
+
 /** The settings that the gateway and the worker share: how to reach providers, and how long entries are kept. */
 export const PROVIDER_SETTINGS = {
-  PROVIDER_URL: setting(baseUrlSchema, "http://127.0.0.1:8090", "Base URL of the ad service."),
+  PROVIDER_URL: setting(
+    baseUrlSchema,
+    "http://127.0.0.1:8090",
+    "Base URL of the ad service. A user and password in it are sent as Basic authentication.",
+  ),
   PROVIDER_API_KEY: optionalSetting(
     headerKeySchema,
     "Our API key at the ad service. Required unless every publisher names its own.",
@@ -131,7 +165,31 @@ export const PROVIDER_SETTINGS = {
   ),
   PUBLISHERS_FILE: optionalSetting(
     textType,
-    "YAML file that lists the publishers: id, name, key_sha256, and optionally provider url, api_key_env, api_key_header.",
+    "YAML file that lists the publishers: id, name, key_sha256, and optionally a provider. See docs/publishers.example.yaml.",
+  ),
+  PROVIDER_CA_FILE: optionalSetting(
+    textType,
+    "PEM file of the authorities that may sign the ad service's certificate, in place of the well-known ones.",
+  ),
+  PROVIDER_CLIENT_CERT_FILE: optionalSetting(
+    textType,
+    "PEM file of the certificate that we show to the ad service, with its chain.",
+  ),
+  PROVIDER_CLIENT_KEY_FILE: optionalSetting(
+    textType,
+    "PEM file of the private key of that certificate, without passphrase.",
+  ),
+  HTTP_PROXY: optionalSetting(
+    proxyUrlType,
+    "Proxy to ad services with http:// URLs. May contain user:password@. Also read as http_proxy.",
+  ),
+  HTTPS_PROXY: optionalSetting(
+    proxyUrlType,
+    "Proxy to ad services with https:// URLs, which are tunnelled. Also read as https_proxy.",
+  ),
+  NO_PROXY: optionalSetting(
+    proxyExemptionsType,
+    "Hosts that are called without a proxy: names (also of their subdomains), addresses, blocks such as 10.0.0.0/8, or *. Also read as no_proxy.",
   ),
   RECORD_RETENTION: setting(
     durationType,
@@ -153,12 +211,17 @@ export type ConfigResult<T> =
   | { readonly kind: "ok"; readonly config: Readonly<T> }
   | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
 
+/** These names are also read in lower case, which comes first: other programs do the same. */
+const PROXY_NAMES = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
+
 /**
  * Parses the settings from the environment. A blank variable counts as not set. All faults are reported together,
  * by the variable's name and never by its value: a value can be a secret.
  */
 export function loadConfig<T>(schema: z.ZodType<T>, env: Environment): ConfigResult<T> {
-  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => (value ?? "").trim() !== ""));
+  const lowerCase = PROXY_NAMES.map((name) => [name, env[name.toLowerCase()]] as const);
+  const isSet = ([, value]: readonly [string, string | undefined]) => (value ?? "").trim() !== "";
+  const set = Object.fromEntries([...Object.entries(env), ...lowerCase].filter(isSet));
   const parsed = schema.safeParse(set);
   return parsed.success
     ? { kind: "ok", config: Object.freeze(parsed.data) }

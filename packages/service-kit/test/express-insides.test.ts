@@ -7,13 +7,19 @@ import { text } from "node:stream/consumers";
 import { manifestsThatName } from "@adrelay/testkit";
 import express, { type Express } from "express";
 import installed from "express/package.json" with { type: "json" };
+import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
 import manifest from "../package.json" with { type: "json" };
 import { messageClassesOf } from "../src/express/message-classes.ts";
 import { createApp, makeReadBody, sendJson, startHttpServer } from "../src/index.ts";
 
 async function listen(app: Express): Promise<number> {
-  const server = await startHttpServer(app, { name: "a test", host: "127.0.0.1", port: 0 });
+  const server = await startHttpServer(app, {
+    name: "a test",
+    host: "127.0.0.1",
+    port: 0,
+    log: pino({ level: "silent" }),
+  });
   onTestFinished(() => server.stop(AbortSignal.abort()));
   return server.port;
 }

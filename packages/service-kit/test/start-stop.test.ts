@@ -59,7 +59,7 @@ startStopSuite(
 
 startStopSuite(
   "an HTTP server",
-  () => new HttpServer(express(), { name: "a test", host: "127.0.0.1", port: 0 }),
+  () => new HttpServer(express(), { name: "a test", host: "127.0.0.1", port: 0, log }),
   {
     isRunning: ({ port }) =>
       new Promise((resolve) => {
@@ -169,21 +169,21 @@ test("a lifecycle that stops starts no further part", async () => {
 });
 
 test("a server that was stopped can't be started again, and its port is free", async () => {
-  const server = new HttpServer(express(), { name: "a test", host: "127.0.0.1", port: 0 });
+  const server = new HttpServer(express(), { name: "a test", host: "127.0.0.1", port: 0, log });
   await server.start();
   const { port } = server;
   await server.stop();
   await server.start();
-  const other = new HttpServer(express(), { name: "another", host: "127.0.0.1", port });
+  const other = new HttpServer(express(), { name: "another", host: "127.0.0.1", port, log });
   await other.start();
   expect(other.port).toBe(port);
   await other.stop();
 });
 
 test("a server whose port is in use says where and why it can't listen", async () => {
-  const first = new HttpServer(express(), { name: "the first", host: "127.0.0.1", port: 0 });
+  const first = new HttpServer(express(), { name: "the first", host: "127.0.0.1", port: 0, log });
   await first.start();
-  const second = new HttpServer(express(), { name: "the second", host: "127.0.0.1", port: first.port });
+  const second = new HttpServer(express(), { name: "the second", host: "127.0.0.1", port: first.port, log });
   await expect(second.start()).rejects.toThrow(
     `the second can't listen on 127.0.0.1:${first.port}: the port is in use`,
   );

@@ -226,6 +226,21 @@ test("the lock beside a running job and the mark of a search for stalled jobs ha
   await worker.close();
 });
 
+test("jobs of the list `wait` are taken first, then those of the sorted set `prioritized` by their score only", async () => {
+  const queue = openQueue();
+  await queue.addBulk(["second", "fourth", "third", "first"].map((name) => ({ name, data: {} })));
+  const ids = await redis.lrange(queue.toKey("wait"), 0, -1);
+  const [, third = "", fourth = "", second = ""] = ids;
+  await redis.ltrim(queue.toKey("wait"), 0, 0);
+  await redis.zadd(queue.toKey("prioritized"), 7, third, 8, fourth, 6, second);
+  expect(await queue.getJobCounts("waiting", "prioritized")).toEqual({ waiting: 1, prioritized: 3 });
+  const taken: string[] = [];
+  const { worker } = work(queue, async ({ name }) => taken.push(name));
+  await eventually(() => expect(taken).toHaveLength(4));
+  expect(taken).toEqual(["first", "second", "third", "fourth"]);
+  await worker.close();
+});
+
 test("a job that is made from its id only can be retried", async () => {
   const queue = openQueue();
   const { id = "" } = await queue.add("only", { text: "kept" });

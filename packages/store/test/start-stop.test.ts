@@ -5,10 +5,11 @@ import { eventually } from "@adrelay/testkit";
 import { startStopSuite } from "@adrelay/testkit/start-stop-suite";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { FairTurns } from "../src/bullmq/fair-turns.ts";
 import { DeliveryQueue } from "../src/bullmq/queue.ts";
 import { QueueWorker } from "../src/bullmq/worker.ts";
 import { openStore, type Store } from "../src/index.ts";
-import type { StoreOptions } from "../src/open-store.ts";
+import { makeParts, type StoreOptions } from "../src/open-store.ts";
 import { COMPLETED, newJob, openTestQueue } from "./queue-fixture.ts";
 import { LONG_MS, newId } from "./store-fixture.ts";
 
@@ -76,6 +77,17 @@ function makeWorker(): QueueWorker {
 }
 
 startStopSuite("the queue's worker", makeWorker, { isRunning: (worker) => worker.isConsuming });
+
+/** The giver of fair turns. */
+startStopSuite(
+  "fair turns",
+  () => {
+    const parts = makeParts({ redis, recordRetentionMs: LONG_MS, partition: randomUUID() });
+    stops.push(() => parts.queue.stop());
+    return new FairTurns({ ...parts, onError: () => {} });
+  },
+  { isRunning: (turns) => turns.isRunning },
+);
 
 /** A queue has nothing to start: it is there from its making until its stop. */
 startStopSuite("the queue", () => {

@@ -21,6 +21,7 @@ export {
   startAdrelay,
   startApp,
 } from "./processes.ts";
+export { callerKeyOf, type PublishersFile, writePublishersFile } from "./publishers-file.ts";
 export { makeRandom, type Random } from "./random.ts";
 export {
   type Answer,

@@ -47,16 +47,22 @@ export interface AppOptions {
   readonly nodeArgs?: readonly string[];
   /** Receives each log line as text. `logs` then stays empty: long runs would fill the memory. */
   readonly onLogText?: (line: string) => void;
+  /** The most file descriptors, and so connections, that the process can have open. */
+  readonly descriptorsMax?: number;
 }
 
 /** Starts an app with this environment and PATH, nothing else, and waits until it is ready. */
 export async function startApp(
   name: AppName,
   env: Readonly<Record<string, string>>,
-  { nodeArgs = [], onLogText }: AppOptions = {},
+  { nodeArgs = [], onLogText, descriptorsMax }: AppOptions = {},
 ): Promise<AppProcess> {
   const main = fileURLToPath(new URL(`../../../apps/${name}/src/main.ts`, import.meta.url));
-  const child = spawn(process.execPath, [...nodeArgs, main], {
+  const command = [process.execPath, ...nodeArgs, main];
+  // The shell replaces itself by the app, which keeps the shell's limits, its pid and its channels.
+  const limits = descriptorsMax === undefined ? [] : ["-c", `ulimit -n ${descriptorsMax} && exec "$@"`, "sh"];
+  const [file = "", ...args] = limits.length === 0 ? command : ["/bin/sh", ...limits, ...command];
+  const child = spawn(file, args, {
     env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
     // If this process is killed, the IPC channel closes. Then the app stops.
     stdio: ["ignore", "pipe", "pipe", "ipc"],

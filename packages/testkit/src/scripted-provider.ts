@@ -22,7 +22,12 @@ export type Behaviour =
       readonly headers?: Record<string, string>;
     }
   /** Answers with these bytes, which need not be JSON. */
-  | { readonly kind: "raw"; readonly status: number; readonly bytes: string }
+  | {
+      readonly kind: "raw";
+      readonly status: number;
+      readonly bytes: string | Buffer;
+      readonly headers?: Record<string, string>;
+    }
   /** Answers after a delay. */
   | { readonly kind: "late"; readonly delayMs: number; readonly answer: Behaviour }
   /** Never answers. */
@@ -159,7 +164,7 @@ function behave(behaviour: Behaviour, request: IncomingMessage, response: Server
       response.end(behaviour.body === undefined ? "" : JSON.stringify(behaviour.body));
       return;
     case "raw":
-      response.writeHead(behaviour.status).end(behaviour.bytes);
+      response.writeHead(behaviour.status, behaviour.headers).end(behaviour.bytes);
       return;
     case "late":
       setTimeout(() => behave(behaviour.answer, request, response), behaviour.delayMs);

@@ -1,8 +1,8 @@
 import { API_KEY_HEADER, duplicateKeys, faultsOf } from "@adrelay/contract";
 import {
   addToRequestLog,
-  makeReadBody,
   parseJsonObject,
+  type ReadBody,
   refusedMediaType,
   sendProblem,
 } from "@adrelay/service-kit";
@@ -12,13 +12,11 @@ import type { ApiKeys, RateLimits } from "../access.ts";
 import type { FaultInjector } from "../faults/fault-injector.ts";
 import type { FaultOperation } from "../faults/fault-rules.ts";
 
-/** Enough for a text of a megabyte, however JSON escapes it. */
-const BODY_BYTES_MAX = 2 * 1024 * 1024;
-
 export interface EndpointDeps {
   readonly keys: ApiKeys;
   readonly rates: RateLimits;
   readonly faults: FaultInjector;
+  readonly readBody: ReadBody;
 }
 
 /** A call with a good key and a valid body. */
@@ -42,13 +40,11 @@ export interface Operation<T> {
   handle(call: Call<T>): Promise<void>;
 }
 
-const readBody = makeReadBody(BODY_BYTES_MAX);
-
 /**
  * Handles a POST in this order: key, media type, rate limit, body, injected faults, validation, and then the operation.
  */
 export function makeEndpoint<T>(
-  { keys, faults, rates }: EndpointDeps,
+  { keys, faults, rates, readBody }: EndpointDeps,
   operation: Operation<T>,
 ): RequestHandler {
   return async (request, response) => {

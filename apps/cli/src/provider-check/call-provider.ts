@@ -6,7 +6,7 @@ import {
   INJECTION_PATH,
   REQUEST_ID_HEADER,
 } from "@adrelay/contract";
-import { type ProviderReply, parseReply } from "@adrelay/core";
+import type { CallFailure, ProviderReply } from "@adrelay/core";
 
 /** The provider that is tried, and how. */
 export interface ProviderTarget {
@@ -46,48 +46,76 @@ async function post(
   const startedAtMs = performance.now();
   const timed = (reply: ProviderReply) => ({ reply, durationMs: performance.now() - startedAtMs });
   try {
-    const response = await fetch(url.replace(/\/+$/, "") + path, {
+    const response = await fetch(addressOf(url, path), {
       method: "POST",
       headers: {
         "content-type": "application/json",
         "user-agent": "adrelay",
         [REQUEST_ID_HEADER]: crypto.randomUUID(),
         [keyHeader]: key,
+        ...basicAuthOf(url),
         ...headers,
       },
       body: JSON.stringify(body),
       redirect: "manual",
       signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), signal]),
     });
-    const text = await response.text();
-    return timed({
-      kind: "answered",
-      status: response.status,
-      body: parseReply(text, response.headers.get("content-type") ?? undefined),
-      retryAfter: response.headers.get("retry-after") ?? undefined,
-    });
+    return timed(await readReply(response));
   } catch (error) {
     return timed(failureOf(error));
   }
 }
 
-/** Codes of a connection that was never made. */
-const UNREACHABLE: ReadonlySet<string> = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "UND_ERR_CONNECT_TIMEOUT",
-]);
+function addressOf(url: string, path: string): string {
+  const { origin, pathname } = new URL(url);
+  return origin + pathname.replace(/\/+$/, "") + path;
+}
+
+/** User and password of the URL, as the relay sends them. */
+function basicAuthOf(url: string): Record<string, string> {
+  const { username, password } = new URL(url);
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return credentials === ":" ? {} : { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` };
+}
+
+const JSON_TYPE = /^application\/([\w.+-]+\+)?json\b/i;
+
+async function readReply(response: Response): Promise<ProviderReply> {
+  const text = await response.text();
+  const isEmptyJson = text === "" && JSON_TYPE.test(response.headers.get("content-type") ?? "");
+  const body = isEmptyJson ? null : parseJson(text);
+  return {
+    kind: "answered",
+    status: response.status,
+    body,
+    isPage: text !== "" && body === undefined,
+    retryAfter: response.headers.get("retry-after") ?? undefined,
+  };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Error codes of connections that were never made. All others may have reached the provider. */
+const NEVER_SENT: readonly { readonly pattern: RegExp; readonly code: CallFailure }[] = [
+  { code: "dns_failed", pattern: /^(ENOTFOUND|EAI_\w+)$/ },
+  { code: "certificate_invalid", pattern: /CERT|^UNABLE_TO_/ },
+  { code: "unreachable", pattern: /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/ },
+];
 
 function failureOf(error: unknown): ProviderReply {
   if (error instanceof Error && error.name === "TimeoutError") {
     return { kind: "failed", stage: "after_send", code: "timeout" };
   }
   const cause = error instanceof Error ? error.cause : undefined;
-  const isUnreachable = cause instanceof Error && "code" in cause && UNREACHABLE.has(String(cause.code));
-  return isUnreachable
-    ? { kind: "failed", stage: "before_send", code: "unreachable" }
-    : { kind: "failed", stage: "after_send", code: "connection_lost" };
+  const name = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  const code = NEVER_SENT.find(({ pattern }) => pattern.test(name))?.code;
+  return code === undefined
+    ? { kind: "failed", stage: "after_send", code: "connection_lost" }
+    : { kind: "failed", stage: "before_send", code };
 }

@@ -1,8 +1,6 @@
-/** The checks of the doctor. Each says what is wrong and what to do. */
-import { randomUUID } from "node:crypto";
-import { adAckIdSchema, type DoctorCheck } from "@adrelay/contract";
-import type { ProviderReply } from "@adrelay/core";
-import { listAccounts, type ProviderAccount, type ProviderClient, type Publisher } from "@adrelay/provider";
+/** The checks of the doctor, but for the providers. Each says what is wrong and what to do. */
+import type { DoctorCheck } from "@adrelay/contract";
+import { listAccounts, type Publisher } from "@adrelay/provider";
 import { loadRedisInfo, loadSyncPolicy, type RedisInfo } from "@adrelay/service-kit";
 import type { Heartbeat, LedgerSnapshot, RelayProcess, Store } from "@adrelay/store";
 import type { Redis } from "ioredis";
@@ -166,60 +164,4 @@ function checkClocks(processes: readonly RelayProcess[]): DoctorCheck {
 
 function countOf({ states }: LedgerSnapshot, state: string): number {
   return states.reduce((sum, { label, value }) => (label === state ? sum + value : sum), 0);
-}
-
-export interface ProviderCheckDeps {
-  readonly provider: Pick<ProviderClient, "acknowledge">;
-  readonly publishers: readonly Publisher[];
-}
-
-/** A provider account, with the publishers that use it. */
-interface UsedAccount {
-  readonly account: ProviderAccount;
-  readonly publisherIds: string[];
-}
-
-/**
- * Whether each provider answers and accepts our key. An empty object is sent, which is no acknowledgment: it has neither an
- * id nor a text. Any answer to it shows that the provider answers.
- */
-export function checkProviders(
-  { provider, publishers }: ProviderCheckDeps,
-  timeoutMs: number,
-): Promise<DoctorCheck[]> {
-  const accounts = [...distinctAccounts(publishers).values()];
-  return Promise.all(
-    accounts.map(async (used) => {
-      const requestId = `doctor-${randomUUID()}`;
-      const adAckId = adAckIdSchema.parse(randomUUID());
-      const { account } = used;
-      return describeProvider(
-        used,
-        await provider.acknowledge({ account, body: "{}", requestId, adAckId, timeoutMs }),
-      );
-    }),
-  );
-}
-
-function distinctAccounts(publishers: readonly Publisher[]): Map<string, UsedAccount> {
-  const accounts = new Map<string, UsedAccount>();
-  for (const { id, account } of publishers) {
-    const key = JSON.stringify([account.url, account.apiKeyHeader.toLowerCase(), account.apiKey]);
-    const used = accounts.get(key) ?? { account, publisherIds: [] };
-    used.publisherIds.push(id);
-    accounts.set(key, used);
-  }
-  return accounts;
-}
-
-function describeProvider({ account, publisherIds }: UsedAccount, reply: ProviderReply): DoctorCheck {
-  const name = `provider:${publisherIds[0]}`;
-  const { origin, pathname } = new URL(account.url);
-  const where = `${origin}${pathname.replace(/\/$/, "")} for ${publisherIds.join(", ")}`;
-  if (reply.kind === "failed") {
-    return { name, status: "fail", detail: `${where}: ${reply.code}` };
-  }
-  return reply.status === 401 || reply.status === 403
-    ? { name, status: "fail", detail: `${where}: key refused (${reply.status})` }
-    : { name, status: "ok", detail: `${where}: answers, and accepts the key` };
 }

@@ -12,10 +12,9 @@ import {
   checkForeignCircuits,
   checkLedger,
   checkProcesses,
-  checkProviders,
   checkRedis,
-  type ProviderCheckDeps,
 } from "./doctor-checks.ts";
+import { checkProviders, type ProviderCheckDeps } from "./provider-checks.ts";
 
 export interface DoctorDeps extends ProviderCheckDeps {
   readonly redis: Redis;

@@ -1,5 +1,5 @@
 import type { ErrorCode } from "@adrelay/contract";
-import type { FallbackReason } from "@adrelay/core";
+import type { FallbackReason, ProviderReply } from "@adrelay/core";
 import {
   addToRequestLog,
   headerOf,
@@ -65,7 +65,7 @@ function sendAnswer({ fallbackAs }: StartInjectionRoute, response: Response, ans
       sendJson(response, answer.status, answer.raw.bytes, mediaTypeOf(answer.raw.contentType));
       return;
     case "fallback":
-      addToRequestLog(response, { outcome: `fallback_${answer.reason}` });
+      addToRequestLog(response, { outcome: `fallback_${answer.reason}`, ...fieldsOf(answer.reply) });
       response.set(FALLBACK_HEADER, answer.reason);
       if (answer.answerFault !== undefined) {
         addToRequestLog(response, { answer_fault: answer.answerFault });
@@ -83,6 +83,15 @@ function sendAnswer({ fallbackAs }: StartInjectionRoute, response: Response, ans
     default:
       answer satisfies never;
   }
+}
+
+/** The log fields of a call without an answer, as in the line of an attempt. */
+function fieldsOf(reply: ProviderReply | undefined) {
+  if (reply?.kind !== "failed") {
+    return {};
+  }
+  const { code, cause } = reply;
+  return cause === undefined ? { code } : { code, cause };
 }
 
 /** The provider's media type if it is valid, otherwise that of JSON: the body is JSON in any case. */

@@ -13,7 +13,7 @@ import {
   type TraceContext,
   traceHeadersOf,
 } from "@adrelay/contract";
-import { classifyInjection, type InjectionClass } from "@adrelay/core";
+import { classifyInjection, type InjectionClass, type ProviderReply } from "@adrelay/core";
 import {
   outcomeLabelOf,
   type ProviderClient,
@@ -62,7 +62,10 @@ export type InjectionAnswer =
   | { readonly kind: "caller_gone" };
 
 /** Why the caller gets a fallback. */
-type FallbackCause = Pick<Extract<InjectionClass, { kind: "fallback" }>, "reason" | "answerFault">;
+type FallbackCause = Pick<Extract<InjectionClass, { kind: "fallback" }>, "reason" | "answerFault"> & {
+  /** The provider's; undefined after a time-out. */
+  readonly reply: ProviderReply | undefined;
+};
 
 /** How long the store may delay an answer. */
 const RECORD_TIMEOUT_MS = 250;
@@ -87,11 +90,11 @@ export function makeStartInjection(deps: StartInjectionDeps): StartInjection {
       listenLate(deps, input, { call, late });
       return input.caller.isGone
         ? { kind: "caller_gone" }
-        : fallBack(deps, input, { reason: "timeout", answerFault: undefined, startedAtMs });
+        : fallBack(deps, input, { reason: "timeout", answerFault: undefined, reply: undefined, startedAtMs });
     }
     const classified = classifyInjection(first.reply);
     if (classified.kind === "fallback") {
-      return fallBack(deps, input, { ...classified, startedAtMs });
+      return fallBack(deps, input, { ...classified, reply: first.reply, startedAtMs });
     }
     return passThrough(deps, input, { raw: first, classified, startedAtMs });
   };
@@ -179,12 +182,12 @@ async function passThrough(
 async function fallBack(
   deps: StartInjectionDeps,
   input: InjectionInput,
-  { reason, answerFault, startedAtMs }: FallbackCause & { startedAtMs: number },
+  { reason, answerFault, reply, startedAtMs }: FallbackCause & { startedAtMs: number },
 ): Promise<InjectionAnswer> {
   const fallback = makeFallback(performance.now() - startedAtMs);
   const timeoutMs = recordTimeoutMs(input, startedAtMs);
   await record(deps, input, { id: fallback.adResponseId, outcome: "fallback", timeoutMs });
-  return { kind: "fallback", reason, answerFault, fallback };
+  return { kind: "fallback", reason, answerFault, reply, fallback };
 }
 
 /** Records the provider's answer after its caller was given a fallback, or has hung up. */

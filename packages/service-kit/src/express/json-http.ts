@@ -1,7 +1,12 @@
 /** JSON over HTTP: how bodies of requests are read, and how errors are answered as problem+json. */
 import {
+  countUnescapedBytes,
   ERROR_CATALOGUE,
   type ErrorCode,
+  isJsonWithinLimits,
+  JSON_DEPTH_MAX,
+  JSON_ESCAPE_FACTOR_MAX,
+  JSON_VALUES_MAX,
   makeProblem,
   PROBLEM_CONTENT_TYPE,
   type ProblemDetails,
@@ -10,7 +15,7 @@ import { parse as parseContentType } from "content-type";
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from "express";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { headerOf, requestIdOf } from "../http-server.ts";
+import { headerOf, requestIdOf } from "../http-app.ts";
 
 /** A JSON object whose members are not checked yet. */
 export type JsonObject = Record<string, unknown>;
@@ -26,23 +31,46 @@ export type ReadBody = (request: Request, response: Response) => Promise<void>;
 /**
  * Makes a reader of bodies. It rejects if a body is longer than the limit, is cut off or can't be decompressed;
  * `answerErrors` turns these errors into answers.
+ *
+ * @param bytesMax limit of a body, counted without the escapes of JSON
  */
 export function makeReadBody(bytesMax: number): ReadBody {
-  const readAnyBody = express.raw({ type: () => true, limit: bytesMax });
-  return (request, response) =>
-    isPlainBody(request, bytesMax)
-      ? readPlainBody(request)
-      : new Promise((resolve, reject) => {
-          void readAnyBody(request, response, (error: unknown) =>
-            error === undefined ? resolve() : reject(error),
-          );
-        });
+  const rawBytesMax = bytesMax * JSON_ESCAPE_FACTOR_MAX;
+  const readRawBody = express.raw({ type: () => true, limit: rawBytesMax });
+  const readUnusualBody: ReadBody = (request, response) =>
+    new Promise((resolve, reject) => {
+      void readRawBody(request, response, (error: unknown) =>
+        error === undefined ? resolve() : reject(isTooLarge(error) ? new BodyTooLargeError(bytesMax) : error),
+      );
+    });
+  return async (request, response) => {
+    await (isPlainBody(request, rawBytesMax) ? readPlainBody(request) : readUnusualBody(request, response));
+    if (request.body?.length > bytesMax && countUnescapedBytes(request.body) > bytesMax) {
+      throw new BodyTooLargeError(bytesMax);
+    }
+  };
+}
+
+/** The body is longer than the limit. `answerErrors` reads `status` and `limit`, because body-parser's own error has them. */
+class BodyTooLargeError extends Error {
+  override readonly name = "BodyTooLargeError";
+  readonly status = 413;
+  readonly limit: number;
+
+  constructor(limit: number) {
+    super("the body is too large");
+    this.limit = limit;
+  }
 }
 
 /** The caller hung up before the end of its body. `answerErrors` reads `status`. */
 class BodyCutOffError extends Error {
   override readonly name = "BodyCutOffError";
   readonly status = 400;
+}
+
+function isTooLarge(error: unknown): boolean {
+  return faultSchema.safeParse(error).data?.status === 413;
 }
 
 /** Whether a body is sent uncompressed and announces a length within the limit, as almost all bodies do. */
@@ -89,11 +117,16 @@ export function refusedMediaType(contentType: string | undefined): string | unde
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
+const TOO_COMPLEX = `a body may be nested at most ${JSON_DEPTH_MAX} deep and have at most ${JSON_VALUES_MAX} values`;
+
 /** Parses a body that `readBody` has read; `bytes` and `text` are exactly what was sent. */
 export function parseJsonObject(request: Request): BodyResult {
   const body: unknown = request.body;
   if (!Buffer.isBuffer(body) || body.length === 0) {
     return { kind: "refused", code: "invalid_json", detail: "the body is empty" };
+  }
+  if (!isJsonWithinLimits(body)) {
+    return { kind: "refused", code: "invalid_json", detail: TOO_COMPLEX };
   }
   try {
     const text = UTF8.decode(body);
@@ -155,10 +188,16 @@ export function sendProblem(response: Response, code: ErrorCode, details: Proble
     .send(JSON.stringify(makeProblem(code, requestIdOf(response), details)));
 }
 
-/** The last handler of an app: nothing is served at this path. */
-export const notFound: RequestHandler = (_request: Request, response: Response) => {
-  sendProblem(response, "not_found");
-};
+/**
+ * The last handler of an app: nothing is served at this path.
+ *
+ * @param detail says what can be called instead
+ */
+export function notFound(detail?: string): RequestHandler {
+  return (_request, response) => {
+    sendProblem(response, "not_found", detail === undefined ? {} : { detail });
+  };
+}
 
 /** The last handler of a route: the path exists, but not with this method. */
 export function methodNotAllowed(...allowed: string[]): RequestHandler {
@@ -202,7 +241,10 @@ function callersFault(error: unknown): { code: ErrorCode; detail: string } | und
     case 413:
       return {
         code: "payload_too_large",
-        detail: limit === undefined ? "the body is too large" : `a body may have at most ${limit} bytes`,
+        detail:
+          limit === undefined
+            ? "the body is too large"
+            : `a body may have at most ${limit} bytes, without the escapes of JSON`,
       };
     case 415:
       return {

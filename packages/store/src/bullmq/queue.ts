@@ -17,8 +17,7 @@ export interface QueueOptions {
   readonly queuePrefix: string;
 }
 
-const JOB_STATES = ["waiting", "active", "delayed", "failed"] as const;
-type QueueJobState = (typeof JOB_STATES)[number];
+type QueueJobState = "waiting" | "active" | "delayed" | "failed";
 /** How many jobs are in each state. `failed`: the payloads of dead letters. */
 export type QueueDepths = Readonly<Record<QueueJobState, number>>;
 /**
@@ -81,6 +80,16 @@ export class DeliveryQueue {
     return shortenLocks(this.#options.redis, (name) => this.#queue.toKey(name));
   }
 
+  /** With a job's id it makes the key of the job's payload. */
+  get jobPrefix(): string {
+    return this.#queue.toKey("");
+  }
+
+  /** Where jobs wait: BullMQ's list, from which it takes them first, and its sorted set. */
+  get waitingKeys(): readonly string[] {
+    return ["wait", "prioritized"].map((name) => this.#queue.toKey(name));
+  }
+
   /** Puts a failed job back, with all its attempts. */
   async requeue(id: AdResponseId): Promise<RequeueResult> {
     // A retry needs the job's id only. Loading the job would fetch its whole text.
@@ -130,9 +139,14 @@ export class DeliveryQueue {
 
   async depths(): Promise<QueueDepths> {
     const queue = await this.#ready();
-    const counts = await queue.getJobCounts(...JOB_STATES);
-    const of = (state: QueueJobState) => counts[state] ?? 0;
-    return { waiting: of("waiting"), active: of("active"), delayed: of("delayed"), failed: of("failed") };
+    const {
+      waiting = 0,
+      prioritized = 0,
+      active = 0,
+      delayed = 0,
+      failed = 0,
+    } = await queue.getJobCounts("waiting", "prioritized", "active", "delayed", "failed");
+    return { waiting: waiting + prioritized, active, delayed, failed };
   }
 
   /** Lets go of the connection, which belongs to the caller. Later calls reject. */

@@ -9,10 +9,12 @@
  */
 import { type DeliveryJob, parseDeliveryJob } from "@adrelay/contract";
 import type { Redis } from "ioredis";
+import { FairTurns } from "../bullmq/fair-turns.ts";
+import type { DeliveryQueue } from "../bullmq/queue.ts";
 import { type FetchedJob, QueueWorker } from "../bullmq/worker.ts";
 import type { Circuits } from "../circuit/circuits.ts";
 import type { StoreKeys } from "../redis/keys.ts";
-import type { ScriptLibrary, ScriptRunner } from "../redis/scripts.ts";
+import type { RunScript, ScriptLibrary, ScriptRunner } from "../redis/scripts.ts";
 import type { StoreLog } from "../store-log.ts";
 import { type AttemptStart, AttemptStarter, decideAttempt, type JobToBegin } from "./attempt-start.ts";
 import {
@@ -39,6 +41,9 @@ export interface DeliveryParts {
   /** A connection that waits for Redis as long as it takes. BullMQ opens a second one like it to block on. */
   readonly waiting: { readonly redis: Redis; readonly scripts: ScriptRunner } | undefined;
   readonly processId: string;
+  /** On a connection that fails fast. */
+  readonly run: RunScript;
+  readonly queue: DeliveryQueue;
   readonly library: ScriptLibrary;
   readonly keys: StoreKeys;
   readonly recordRetentionMs: number;
@@ -58,11 +63,13 @@ const UNREADABLE_DELAY_MS = 60_000;
 
 export class Deliveries {
   readonly #parts: DeliveryParts;
+  readonly #fairTurns: FairTurns;
   #worker: QueueWorker | undefined;
   #isStopped = false;
 
   constructor(parts: DeliveryParts) {
     this.#parts = parts;
+    this.#fairTurns = new FairTurns({ ...parts, onError: (err) => this.#reportQueueError(err) });
   }
 
   /** Begins to take jobs. Does nothing if it was started or stopped before. Throws a NoWaitingRedisError. */
@@ -95,9 +102,9 @@ export class Deliveries {
           throw error;
         }
       },
-      // The queue's own troubles with Redis, several a second while it is away. The connection logs those at `warn`.
-      onError: (err) => log.debug({ event: "queue_error", err }),
+      onError: (err) => this.#reportQueueError(err),
     });
+    this.#fairTurns.start();
     this.#worker.start();
   }
 
@@ -112,11 +119,11 @@ export class Deliveries {
    */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    const stopped = this.#worker?.stop();
+    const stopped = Promise.all([this.#worker?.stop(), this.#fairTurns.stop()]);
     if (this.#parts.waiting?.redis.status === "ready") {
       await stopped;
     } else {
-      stopped?.catch((err: unknown) => this.#parts.log.debug({ event: "queue_error", err }));
+      stopped.catch((err: unknown) => this.#reportQueueError(err));
     }
   }
 
@@ -152,6 +159,11 @@ export class Deliveries {
       outcome,
     });
     return end;
+  }
+
+  /** The queue's own troubles with Redis, several a second while it is away. The connection logs those at `warn`. */
+  #reportQueueError(err: unknown): void {
+    this.#parts.log.debug({ event: "queue_error", err });
   }
 
   #logFailure(adResponseId: string, err: unknown): void {

@@ -68,10 +68,12 @@ interface MadeAttempt {
   readonly settlement: Settlement;
   /** It was made to learn about the provider, so its failure doesn't count for the acknowledgment. */
   readonly isProbe: boolean;
+  /** The error behind a failed call, for its report: a short code. */
+  readonly cause?: string | undefined;
   /** The trace of the attempt, for its report. `recorded`: the trace in which it is kept. */
   readonly trace: { readonly own: string | undefined; readonly recorded: string | undefined };
   /** What is missing or wrong in the provider's answer, without its values. */
-  readonly answerFault?: string;
+  readonly answerFault?: string | undefined;
 }
 
 /** An attempt whose outcome was booked, for its one log line and its metrics. */

@@ -3,7 +3,8 @@
 --    script to its file as one transaction.
 -- 2. Only what the queue holds is booked (invariant 1): the queue may hold another text under this id.
 -- 3. If Redis refuses a command (it is full, or a replica), only that acknowledgment fails.
--- KEYS: 8 to 16 the queue's own, in the order that `queueJob` reads
+-- 4. Jobs that must wait get their turns in the same call. If Redis refuses that, a worker does it later.
+-- KEYS: 8 to 16 the queue's own, in the order that `queueJob` reads, 17 to 19 as `giveTurns` reads them
 -- ARGV: 1 prefix of entry keys, 2 prefix of job keys, 3 `1` if unknown ids are accepted;
 --       then for each: id, publisher, fingerprint of the text, job's id, job's data
 -- Clock: Redis', one reading for all. TTL: removed from a missed entry that is acknowledged after all.
@@ -13,11 +14,13 @@
 --   a repeat: the fields and values of its entry
 --   failed: an error (3)
 -- @include bullmq/queue-job
+-- @include bullmq/turns
 -- @include redis/ledger
 -- @include redis/batch
 -- @include intake/acceptance
 local acceptsUnknown = ARGV[3] == '1'
-local queueKeys = {unpack(KEYS, 8)}
+local queueKeys = {unpack(KEYS, 8, 16)}
+local publishers = {} -- by the id of their job
 -- As a text: Redis would write a number as a text at each use.
 local nowText = string.format('%.0f', clockMs())
 
@@ -37,8 +40,13 @@ local function accept(at)
   if queued ~= textHash then
     return queued and '5' or '8'
   end
+  publishers[jobId] = publisher
   bookAccepted(key, id, publisher, textHash, code, nowText)
   return code .. ',' .. nowText .. ',' .. (recorded or '')
 end
 
-return eachOf((#ARGV - 3) / 5, accept)
+local items = (#ARGV - 3) / 5
+local replies = eachOf(items, accept)
+-- It moves more jobs than this call added, so that the list, to which BullMQ adds jobs too, gets shorter.
+pcall(giveTurns, {unpack(KEYS, 17)}, ARGV[2], publishers, items + 100)
+return replies

@@ -8,6 +8,7 @@
  */
 import type { AdResponseId, DeliveryJob } from "@adrelay/contract";
 import type { QueueJobScript } from "../bullmq/job-scripts.ts";
+import type { DeliveryQueue } from "../bullmq/queue.ts";
 import { type LedgerEntry, parseEntry } from "../entry.ts";
 import { Batcher } from "../redis/batcher.ts";
 import { jobIdOf, memberOf, type StoreKeys } from "../redis/keys.ts";
@@ -48,6 +49,7 @@ export interface AcceptorParts {
   readonly library: ScriptLibrary;
   readonly keys: StoreKeys;
   readonly queueJob: QueueJobScript;
+  readonly queue: Pick<DeliveryQueue, "waitingKeys">;
   /** Whether an id that the ledger doesn't know is accepted. */
   readonly acceptsUnknown: boolean;
 }
@@ -64,9 +66,9 @@ interface Prepared {
 export class Acceptor {
   readonly #batcher: Batcher<Prepared, AcceptResult>;
 
-  constructor({ scripts, library, keys, queueJob, acceptsUnknown }: AcceptorParts) {
+  constructor({ scripts, library, keys, queueJob, queue, acceptsUnknown }: AcceptorParts) {
     const script = library.compose("intake/accept", { "bullmq/queue-job": queueJob.lua });
-    const scriptKeys = [...keys.forEntry(""), ...queueJob.keys];
+    const scriptKeys = [...keys.forEntry(""), ...queueJob.keys, ...queue.waitingKeys, keys.turns];
     const shared = [keys.entryPrefix, queueJob.jobPrefix, acceptsUnknown ? 1 : 0];
     const acceptAll = async (prepared: readonly Prepared[]) => {
       const args = [...shared, ...prepared.flatMap(argsOf)];

@@ -1,0 +1,63 @@
+/** The doctor's check of the providers: whether each can be reached and accepts our key; if not, what to do. */
+import { randomUUID } from "node:crypto";
+import { adAckIdSchema, type DoctorCheck } from "@adrelay/contract";
+import type { CallFailure, ProviderReply } from "@adrelay/core";
+import { listAccounts, type ProviderClient, type Publisher, type SharedAccount } from "@adrelay/provider";
+
+export interface ProviderCheckDeps {
+  readonly provider: Pick<ProviderClient, "acknowledge" | "proxyOf">;
+  readonly publishers: readonly Publisher[];
+}
+
+/**
+ * Whether each provider answers and accepts our key. An empty object is sent, which is no acknowledgment: it has neither an
+ * id nor a text. Any answer to it shows that the provider answers.
+ */
+export function checkProviders(
+  { provider, publishers }: ProviderCheckDeps,
+  timeoutMs: number,
+): Promise<DoctorCheck[]> {
+  return Promise.all(
+    listAccounts(publishers).map(async (shared) => {
+      const requestId = `doctor-${randomUUID()}`;
+      const adAckId = adAckIdSchema.parse(randomUUID());
+      const { account } = shared;
+      const reply = await provider.acknowledge({ account, body: "{}", requestId, adAckId, timeoutMs });
+      return describeProvider(shared, provider.proxyOf(account), reply);
+    }),
+  );
+}
+
+function describeProvider(
+  shared: SharedAccount,
+  proxy: string | undefined,
+  reply: ProviderReply,
+): DoctorCheck {
+  const name = `provider:${shared.name}`;
+  const { origin, pathname } = new URL(shared.account.url);
+  const way = proxy === undefined ? "" : ` through the proxy ${proxy}`;
+  const where = `${origin}${pathname.replace(/\/$/, "")}${way} for ${shared.publishers.join(", ")}`;
+  if (reply.kind === "failed") {
+    const { code, cause } = reply;
+    const why = cause === undefined ? code : `${code} (${cause})`;
+    return { name, status: "fail", detail: `${where}: ${why}: ${ADVICE[code]}` };
+  }
+  return reply.status === 401 || reply.status === 403
+    ? { name, status: "fail", detail: `${where}: key refused (${reply.status})` }
+    : { name, status: "ok", detail: `${where}: answers, and accepts the key` };
+}
+
+/** What to do about each failure. */
+const ADVICE: Readonly<Record<CallFailure, string>> = {
+  timeout: "it gave no answer in time: see whether it is slow, or a firewall drops what we send",
+  unreachable:
+    "nothing answers there: check host and port of its URL, and whether it needs a proxy (HTTPS_PROXY)",
+  dns_failed: "its name can't be resolved: check the host of its URL, and this machine's DNS",
+  certificate_invalid:
+    "one side refuses the other's certificate: check PROVIDER_CA_FILE, PROVIDER_CLIENT_CERT_FILE, the host of its URL and the clocks",
+  proxy_failed:
+    "the proxy can't be used: check HTTP_PROXY or HTTPS_PROXY with its user and password, or name the host in NO_PROXY",
+  connection_lost:
+    "the connection ended without an answer: check whether its URL should be https:// or http://, and whether it wants a client certificate",
+  answer_too_large: "it answers with more than the relay reads: check whether its URL leads to an ad service",
+};

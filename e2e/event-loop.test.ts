@@ -1,0 +1,104 @@
+/**
+ * One body must not stop a process for all others. Each test sends a body to a process that reports how long one turn of
+ * its event loop computed.
+ */
+import { fileURLToPath } from "node:url";
+import { ACKNOWLEDGE_PATH, INJECTION_PATH } from "@adrelay/contract";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
+import {
+  type AppName,
+  type AppProcess,
+  eventually,
+  type RelayCaller,
+  relayCaller,
+  type ScriptedProvider,
+  startApp,
+  startScriptedProvider,
+  TEST_API_KEY,
+  TEST_PROVIDER_KEY,
+  unknownId,
+} from "@adrelay/testkit";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+const PRELOAD = fileURLToPath(new URL("report-loop-delay.ts", import.meta.url));
+const DELAY_MAX_MS = 50;
+/** The first call of a kind compiles code, and any call can meet a full garbage collection. So the median counts. */
+const TRIES = 7;
+const LIMIT_BYTES = 1_048_576;
+
+const shortMembers = (count: number) =>
+  `{${Array.from({ length: count }, (_, at) => `"${at.toString(36)}":1`).join(",")}}`;
+const acknowledgmentOf = (text: string) => `{"ad_response_id":"${unknownId()}","llm_response":"${text}"}`;
+
+const BODIES = [
+  ["open brackets", "[".repeat(LIMIT_BYTES)],
+  ["objects in one another", `${'{"a":'.repeat(170_000)}1${"}".repeat(170_000)}`],
+  ["short members", shortMembers(100_000)],
+  ["short members below a known one", `{"prompt":"x","request_context":${shortMembers(90_000)}}`],
+  ["short members, just few enough", shortMembers(20_000)],
+  ["empty objects", `{"a":[${"{},".repeat(300_000)}1]}`],
+  ["quotes in a text", acknowledgmentOf('\\"'.repeat(1_000_000))],
+  ["escaped Chinese characters", acknowledgmentOf("\\u4e2d".repeat(349_000))],
+  ["escaped Arabic characters", acknowledgmentOf("\\u0639".repeat(500_000))],
+  ["escaped control characters", acknowledgmentOf("\\u0001".repeat(1_048_400))],
+  ["blanks", `{${" ".repeat(LIMIT_BYTES - 2)}}`],
+] as const;
+
+let redis: TestRedis;
+let provider: ScriptedProvider;
+const apps = new Map<AppName, AppProcess>();
+
+beforeAll(async () => {
+  [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
+  const env = {
+    REDIS_URL: redis.url,
+    PROVIDER_URL: provider.url,
+    API_KEYS: TEST_API_KEY,
+    PROVIDER_API_KEY: TEST_PROVIDER_KEY,
+    AD_SERVER_API_KEYS: TEST_API_KEY,
+    GATEWAY_PORT: "0",
+    GATEWAY_OPS_PORT: "0",
+    AD_SERVER_PORT: "0",
+  };
+  for (const name of ["gateway", "ad-server"] as const) {
+    apps.set(name, await startApp(name, env, { nodeArgs: ["--import", PRELOAD] }));
+  }
+});
+afterAll(async () => {
+  await Promise.all([...apps.values()].map((app) => app.stop()));
+  await provider.close();
+  await redis.dispose();
+});
+
+/** The longest delay of the event loop during a call, by the reports of the process. */
+async function delayOf(app: AppProcess, call: () => Promise<unknown>): Promise<number> {
+  const delays = () =>
+    app.logs.filter(({ event }) => event === "loop_delay").map(({ max_ms }) => Number(max_ms));
+  const before = delays().length;
+  await call();
+  const answered = delays().length;
+  // The first report may have begun before the answer.
+  await eventually(() => expect(delays().length).toBeGreaterThan(answered + 1));
+  return Math.max(...delays().slice(before));
+}
+
+async function medianDelayOf(app: AppProcess, call: () => Promise<unknown>): Promise<number> {
+  const delays: number[] = [];
+  for (let round = 0; round < TRIES; round += 1) {
+    delays.push(await delayOf(app, call));
+  }
+  return delays.sort((a, b) => a - b)[Math.floor(TRIES / 2)] ?? Number.NaN;
+}
+
+const callerOf = (app: AppProcess): RelayCaller => relayCaller(`http://127.0.0.1:${app.listening["port"]}`);
+
+describe.each(["gateway", "ad-server"] as const)("the event loop of the %s", (name) => {
+  test.each(BODIES)("is not stopped by a body of many %s", async (_what, body) => {
+    const app = apps.get(name) ?? expect.fail("the app has not started");
+    const headers = { Prefer: "respond-async" };
+    for (const path of [INJECTION_PATH, ACKNOWLEDGE_PATH]) {
+      const delayMs = await medianDelayOf(app, () => callerOf(app).send(path, body, { headers }));
+      expect(delayMs).toBeLessThan(DELAY_MAX_MS);
+    }
+  });
+});

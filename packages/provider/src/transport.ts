@@ -1,0 +1,115 @@
+/** Makes undici's dispatchers for provider accounts: connections that are kept, TLS, and the way through a proxy. */
+import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from "undici";
+import { HEAD_BYTES_MAX, mendHeads } from "./answer-heads.ts";
+import { causeOf, ProxyError } from "./call-failures.ts";
+import type { ProviderTls } from "./tls-files.ts";
+
+const CONNECT_TIMEOUT_MS = 5000;
+/** How long a proxy may take to open its way to a provider. */
+const PROXY_TIMEOUT_MS = 5000;
+/** Shorter than servers usually allow, so that no request is sent on a connection that the server is closing. */
+const KEEP_ALIVE_MS = 4000;
+
+const POOL_OPTIONS = {
+  // No limit here: a call that waited for a connection would be sent after its caller had been answered. The
+  // callers limit how many calls run concurrently.
+  connections: null,
+  keepAliveTimeout: KEEP_ALIVE_MS,
+  maxHeaderSize: HEAD_BYTES_MAX,
+  // ReplyCollector keeps the time limit of the whole call.
+  headersTimeout: 0,
+  bodyTimeout: 0,
+} as const;
+
+/** How a provider is reached. */
+export interface Route {
+  /** undefined: Node's own CAs, and no client certificate. */
+  readonly tls: ProviderTls | undefined;
+  /** URL of the proxy; it may contain a password. */
+  readonly proxy: string | undefined;
+  /** Through a proxy, a call to an https:// provider is tunnelled; others are made to the proxy itself. */
+  readonly isTunnelled: boolean;
+}
+
+/** Makes the dispatcher for a route. Its owner destroys it. */
+export function createDispatcher({ tls, proxy, isTunnelled }: Route): Dispatcher {
+  const certificates = tls === undefined ? {} : { secureContext: tls.secureContext };
+  if (proxy === undefined) {
+    const connect = prepareSockets(buildConnector({ ...certificates, timeout: CONNECT_TIMEOUT_MS }));
+    return new Agent({ ...POOL_OPTIONS, connect });
+  }
+  if (!isTunnelled) {
+    const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, allowH2: false });
+    return new Agent({ ...POOL_OPTIONS, connect: prepareSockets(blameProxy(connect)) });
+  }
+  return new ProxyAgent({
+    uri: proxy,
+    requestTls: certificates,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    // Makes the pools whose connections go through tunnels.
+    factory: (origin, options) =>
+      new Pool(origin, { ...POOL_OPTIONS, connect: prepareSockets(connectorOf(options)) }),
+    // Makes the pool that asks the proxy for tunnels.
+    clientFactory: (origin, options) =>
+      new Pool(origin, {
+        headersTimeout: PROXY_TIMEOUT_MS,
+        connect: blameProxy(connectorOf(options)),
+      }).compose(nameRefusals),
+  });
+}
+
+/** ProxyAgent passes its own connector on, in options that have no type. */
+function connectorOf(options: object): buildConnector.connector {
+  const { connect }: { connect?: unknown } = options;
+  if (typeof connect !== "function") {
+    throw new TypeError("undici's ProxyAgent passes no connector");
+  }
+  // It has the type that the documents of undici give it.
+  return connect as buildConnector.connector;
+}
+
+/** Prepares each new connection for undici. */
+function prepareSockets(connect: buildConnector.connector): buildConnector.connector {
+  return (options, callback) =>
+    // undici's connectors return the socket, by which undici can cancel the connecting.
+    connect(options, (...result) => {
+      // On an error there is no socket, whatever the type says.
+      if (result[0] === null) {
+        const [, socket] = result;
+        // A provider that refuses our certificate says so, then closes. undici would keep the second error.
+        socket.once("error", (error) => socket.destroy(error));
+        if (!("alpnProtocol" in socket && socket.alpnProtocol === "h2")) {
+          mendHeads(socket);
+        }
+      }
+      callback(...result);
+    });
+}
+
+/** Says of an error while connecting that the proxy is its reason. */
+function blameProxy(connect: buildConnector.connector): buildConnector.connector {
+  return (options, callback) =>
+    connect(options, (...[error, socket]) => {
+      if (error === null) {
+        callback(null, socket);
+      } else {
+        callback(new ProxyError(causeOf(error)), null);
+      }
+    });
+}
+
+/** ProxyAgent shows a refused CONNECT only in an error's text. Here the status is its cause: `http_407`. */
+const nameRefusals: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) =>
+  dispatch(options, {
+    onRequestStart: (...started) => handler.onRequestStart?.(...started),
+    onResponseStart: (...response) => handler.onResponseStart?.(...response),
+    onResponseError: (...failed) => handler.onResponseError?.(...failed),
+    onRequestUpgrade: (controller, status, headers, socket) => {
+      if (status === 200) {
+        handler.onRequestUpgrade?.(controller, status, headers, socket);
+      } else {
+        socket.on("error", () => {}).destroy();
+        handler.onResponseError?.(controller, new ProxyError(`http_${status}`));
+      }
+    },
+  });

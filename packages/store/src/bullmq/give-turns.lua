@@ -1,0 +1,7 @@
+-- Gives turns to jobs that wait in BullMQ's list: see bullmq/turns.lua.
+-- KEYS: 1 to 3 as `giveTurns` reads them
+-- ARGV: 1 prefix of job keys, 2 how many jobs at most
+-- Clock: none. TTL: none.
+-- Returns how many jobs got a turn.
+-- @include bullmq/turns
+return giveTurns(KEYS, ARGV[1], {}, tonumber(ARGV[2]))
