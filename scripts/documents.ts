@@ -114,6 +114,9 @@ a script, run \`npm run -s adrelay -- <command>\`, because npm otherwise prints 
 command elsewhere, run \`npm run pack:cli\`: it packs the command as one file without dependencies, for Node 20 and newer,
 and prints the path of the package. You can install this package, or publish it for \`npx adrelay\`.
 
+\`provider check\` calls an ad service itself, and needs neither a gateway nor a token. Of that command, \`--url\` is the address of
+the ad service. See [provider.md](provider.md).
+
 **The address.** The command calls the first address that it finds:
 
 1. \`--url\`

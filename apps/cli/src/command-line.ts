@@ -7,6 +7,7 @@ import { addDiscardsCancel, addDiscardsList, addDiscardsShow } from "./discards.
 import { EXIT_MEANINGS, UsageError } from "./exit-codes.ts";
 import { addDeadList, addQueuedList } from "./lists.ts";
 import { addAudit, addLookup } from "./lookup-and-audit.ts";
+import { addProviderCheck } from "./provider-check/command.ts";
 import { addPublishersAdopt } from "./publishers.ts";
 import { addReplaysCancel, addReplaysList, addReplaysShow } from "./replays.ts";
 import { addDoctor, addStatus } from "./status-and-doctor.ts";
@@ -25,6 +26,10 @@ const GROUPS = {
   discards: {
     describe: "Lists, shows or cancels bulk discards",
     commands: [addDiscardsList, addDiscardsShow, addDiscardsCancel],
+  },
+  provider: {
+    describe: "Checks an ad service",
+    commands: [addProviderCheck],
   },
   publishers: {
     describe: "Gives what a publisher left to another one",
@@ -46,6 +51,7 @@ export const COMMAND_PATHS = [
   ["discards", "list"],
   ["discards", "show"],
   ["discards", "cancel"],
+  ["provider", "check"],
   ["publishers", "adopt"],
   ["lookup"],
   ["audit"],

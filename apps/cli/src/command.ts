@@ -3,7 +3,7 @@ import { adResponseIdSchema } from "@adrelay/contract";
 import type { ArgumentsCamelCase, Argv } from "yargs";
 import { type ExitCode, UsageError } from "./exit-codes.ts";
 import { parseSpanMs } from "./selection-options.ts";
-import type { Session } from "./session.ts";
+import type { LocalSession, Session } from "./session.ts";
 
 /** Values of the options that every command has. */
 export interface GlobalArgs {
@@ -13,24 +13,37 @@ export interface GlobalArgs {
   readonly timeoutMs: number;
 }
 
-/** One command: its words, its options and its action. */
-export interface Command<A> {
+/** One command: its words, its options and its action in a session `S`. */
+export interface Command<A, S> {
   readonly words: string;
   readonly describe: string;
   options(yargs: Argv<object>): Argv<A>;
-  run(args: ArgumentsCamelCase<A>, session: Session): Promise<ExitCode>;
+  run(args: ArgumentsCamelCase<A>, session: S): Promise<ExitCode>;
 }
 
+/** A command's action, and the session that it needs: `local` needs neither a gateway nor a token. */
+type Action =
+  | { readonly kind: "with_gateway"; run(session: Session): Promise<ExitCode> }
+  | { readonly kind: "local"; run(session: LocalSession): Promise<ExitCode> };
+
 /** Opens a session for a command and runs the command in it. */
-export type Start = (args: GlobalArgs, run: (session: Session) => Promise<ExitCode>) => Promise<void>;
+export type Start = (args: GlobalArgs, action: Action) => Promise<void>;
 
 /** Adds a command to a parser. */
 export type AddTo = (yargs: Argv<object>, start: Start) => Argv<object>;
 
-export function defineCommand<A>({ words, describe, options, run }: Command<A>): AddTo {
+export function defineCommand<A>({ words, describe, options, run }: Command<A, Session>): AddTo {
   return (yargs, start) =>
     yargs.command(words, describe, options, (args) =>
-      start(readGlobals(args), (session) => run(args, session)),
+      start(readGlobals(args), { kind: "with_gateway", run: (session) => run(args, session) }),
+    );
+}
+
+/** Defines a command that needs neither a gateway nor a token. */
+export function defineLocalCommand<A>({ words, describe, options, run }: Command<A, LocalSession>): AddTo {
+  return (yargs, start) =>
+    yargs.command(words, describe, options, (args) =>
+      start(readGlobals(args), { kind: "local", run: (session) => run(args, session) }),
     );
 }
 

@@ -92,6 +92,7 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
     redis,
     waitingRedis,
     recordRetentionMs: settings.RECORD_RETENTION,
+    deliveredRetentionMs: settings.DELIVERED_RETENTION,
     circuitRules: {
       probeIntervalMs: settings.BREAKER_PROBE_INTERVAL_MS,
       recoveryRatePerSecond: settings.RECOVERY_RATE_PER_SECOND,

@@ -153,7 +153,8 @@ async function settle(
   endAttemptSpan(span, due, { settlement, isProbe });
   const trace = { own: span.context?.traceId, recorded: span.recordedTraceId };
   const cause = reply.kind === "failed" ? reply.cause : undefined;
-  return { kind: "made", settlement, isProbe, cause, trace };
+  const answerFault = outcome.kind === "retry" ? outcome.answerFault : undefined;
+  return { kind: "made", settlement, isProbe, cause, answerFault, trace };
 }
 
 /** Reports what the attempt says about its provider. The attempt is booked in any case. */

@@ -117,6 +117,13 @@ export function faultsOf(error: z.ZodError): FieldFault[] {
   return error.issues.map((issue) => ({ path: issue.path.map(String).join("."), message: messageOf(issue) }));
 }
 
+/** Faults in one line, each with its path; `body` is the body as a whole. It repeats no value. */
+export function faultText(faults: readonly FieldFault[]): string {
+  return faults
+    .map(({ path, message }) => (path && message.startsWith(path) ? message : `${path || "body"} ${message}`))
+    .join("; ");
+}
+
 /** The form of a member's name. A key in another form may be a user's text, which no answer repeats (invariant 6). */
 const MEMBER_NAME = /^[a-z_]{1,32}$/;
 

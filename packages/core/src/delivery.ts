@@ -1,5 +1,13 @@
 /** Providers' replies, and what a reply to an acknowledgment means for it. */
-import { adAckIdSchema, parseAcknowledgmentResponse, type Verdict, verdictSchema } from "@adrelay/contract";
+import {
+  adAckIdSchema,
+  faultsOf,
+  faultText,
+  isLowerCaseUuid,
+  parseAcknowledgmentAnswer,
+  type Verdict,
+  verdictSchema,
+} from "@adrelay/contract";
 
 /**
  * The reply to one call to a provider, before it is classified.
@@ -50,6 +58,8 @@ interface RetryOutcome {
   /** Why it is a dead letter if this is still so at the age limit. */
   readonly diesAs: AgeReason;
   readonly code: AttemptCode;
+  /** What is missing or wrong in a malformed answer, without its values. */
+  readonly answerFault?: string;
 }
 
 /** What a reply to an acknowledgment means for it (the table in docs/architecture.md). */
@@ -190,14 +200,20 @@ function classifyEdge(status: number): RetryOutcome {
 }
 
 function classifySuccess(body: unknown): DeliveryOutcome {
-  const answer = parseAcknowledgmentResponse(body);
-  if (answer === undefined) {
-    return retry("provider", { code: "malformed_answer" });
+  const answer = parseAcknowledgmentAnswer(body);
+  if (!answer.success) {
+    const answerFault = faultText(faultsOf(answer.error));
+    return retry("provider", { code: "malformed_answer", answerFault });
   }
-  const { status, ad_ack_id: providerAckId } = answer;
+  const { status, ad_ack_id } = answer.data;
   return status === "recoverable_error"
     ? retry("acknowledgment", { code: status })
-    : { kind: "delivered", verdict: status, providerAckId, code: status };
+    : { kind: "delivered", verdict: status, providerAckId: knownAckId(ad_ack_id), code: status };
+}
+
+/** Other ids than UUIDs are not kept: they may repeat what a user wrote (invariant 6). */
+function knownAckId(id: unknown): string | undefined {
+  return isLowerCaseUuid(id) ? id : adAckIdSchema.safeParse(id).data;
 }
 
 /** A 409: an earlier attempt arrived (invariant 4). Our own ad server adds how it ended; other providers need not. */
@@ -206,7 +222,7 @@ function deliveredBefore(body: unknown): DeliveryOutcome {
   return {
     kind: "delivered",
     verdict: verdictSchema.safeParse(fields["acknowledgment_status"]).data,
-    providerAckId: adAckIdSchema.safeParse(fields["ad_ack_id"]).data,
+    providerAckId: knownAckId(fields["ad_ack_id"]),
     code: "http_409",
   };
 }

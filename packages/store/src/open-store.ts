@@ -42,6 +42,8 @@ export interface StoreOptions {
   readonly waitingRedis?: Redis;
   /** How long the entry of an ad response is kept after its end. */
   readonly recordRetentionMs: number;
+  /** The same for a delivered one, and for one without an ad; default: as the others. */
+  readonly deliveredRetentionMs?: number;
   /** Whether an acknowledgment of an unknown ad response is accepted; default `accept`. */
   readonly unknownIds?: "accept" | "reject";
   /** Rules of the circuit breakers; needed by workers only. */
@@ -161,6 +163,7 @@ export function makeParts({
   redis,
   waitingRedis,
   recordRetentionMs,
+  deliveredRetentionMs = recordRetentionMs,
   unknownIds = "accept",
   circuitRules = DEFAULT_CIRCUIT_RULES,
   process = "",
@@ -187,6 +190,7 @@ export function makeParts({
     queue,
     outbox,
     recordRetentionMs,
+    deliveredRetentionMs,
     log,
     isStopping,
   };

@@ -1,4 +1,5 @@
 /** Real parts for tests: processes of the apps, a scripted provider, callers. Only tests and benchmarks import it. */
+export { codeBlocks, readDocument } from "./code-blocks.ts";
 export {
   dumpRedis,
   eventually,

@@ -1,6 +1,6 @@
 -- Books the outcome of an attempt (invariant 3: the ledger first, then the queue). A script that includes this calls
 -- `leaveQueued` at its end. Needs redis/batch.lua and dead-letters/dead-index.lua.
--- ARGV: 1 retention in ms (deliver, refuse), 2 how many attempts are kept
+-- ARGV: 1 retention of delivered entries in ms, 2 of refused ones, 3 how many attempts are kept
 -- TTL: an entry that ends here lives for the retention.
 -- The reply to a write may be lost and the write sent again. So a retry or a death is booked only if no other attempt
 -- was booked meanwhile. A delivery or a refusal is final and is always booked.
@@ -8,7 +8,7 @@
 -- @include delivery/attempt-log
 -- @include dead-letters/replay-outcome
 local ENDS = {deliver = 'delivered', refuse = 'refused', die = 'dead', retry = 'queued', ambiguous = 'queued'}
-local retentionMs, attemptsKept = ARGV[1], tonumber(ARGV[2])
+local retentionMs, attemptsKept = {deliver = ARGV[1], refuse = ARGV[2]}, tonumber(ARGV[3])
 local now = clockMs()
 local nowText = string.format('%.0f', now)
 
@@ -39,7 +39,7 @@ local function settle(key, id, event, label, code, ackId, durationMs, channel, m
     redis.call('HSET', key, 'l', log, 'n', attempts + 1, 's', to, 'x', label, 'z', size, 'y', providerError)
     addDead(id, publisher, label, providerError, now)
   else
-    writeFinal(key, log, attempts + 1, to, label, ackId, retentionMs)
+    writeFinal(key, log, attempts + 1, to, label, ackId, retentionMs[event])
     if state == 'dead' then
       leaveDeath(key, id, publisher, reason, providerCode, now)
     end
