@@ -6,6 +6,7 @@ import {
   type OpenMetricsContentType,
   Registry,
 } from "prom-client";
+import { acceptedFormat } from "./accepted-format.ts";
 
 /** Makes the metrics registry of a process, with Node's default metrics in it. */
 export function createRegistry(): Registry {
@@ -34,7 +35,7 @@ interface RenderedMetrics {
 
 /** Writes all metrics in the format that the scraper accepts: OpenMetrics, which has exemplars, or Prometheus' text. */
 export async function renderMetrics(registry: Registry, accept = ""): Promise<RenderedMetrics> {
-  if (!/\bapplication\/openmetrics-text\b/.test(accept)) {
+  if (acceptedFormat(accept) === "text") {
     return { contentType: registry.contentType, text: await registry.metrics() };
   }
   const open = new Registry<OpenMetricsContentType>();
