@@ -1,4 +1,5 @@
 /** Pure rules: no I/O, clock or randomness. */
+export { BoundedLabel, OTHER_LABEL } from "./bounded-label.ts";
 export {
   CIRCUIT_EVENTS,
   CIRCUIT_PHASES,
@@ -30,6 +31,7 @@ export {
 } from "./entry-states.ts";
 export {
   classifyInjection,
+  FALLBACK_REASONS,
   type FallbackReason,
   type InjectionClass,
 } from "./injection.ts";
