@@ -196,6 +196,11 @@ export const PROVIDER_SETTINGS = {
     "30d",
     "How long the entry of an ad response is kept after it has ended.",
   ),
+  METRICS_PUBLISHERS_MAX: setting(
+    integerType(1, 2000),
+    "500",
+    "How many publishers and provider accounts have their own series in the metrics: if there are more, those active within the last day. All others share `other`.",
+  ),
 } as const;
 
 /** Environment variables by name. */

@@ -146,8 +146,7 @@ function callProvider(
     const outcome = outcomeLabelOf(raw.reply);
     span.set({ "adrelay.outcome": outcome });
     span.end({ isFault: raw.reply.kind === "failed" || raw.reply.status >= 500 });
-    const seconds = (performance.now() - startedAtMs) / 1000;
-    metrics.providerDuration.observe({ operation: "start_injection", outcome }, seconds);
+    metrics.observeProvider(input.publisher.id, outcome, performance.now() - startedAtMs);
     return raw;
   });
   return { ...call, reply };
@@ -161,7 +160,7 @@ async function passThrough(
   const { raw, classified } = answer;
   const status = raw.reply.kind === "answered" ? raw.reply.status : 0;
   if (classified.kind === "callers_fault") {
-    deps.metrics.injections.inc({ publisher: input.publisher.id, outcome: "callers_fault" });
+    deps.metrics.countInjection(input.publisher.id, { outcome: "callers_fault" });
     return { kind: "pass_through", outcome: "callers_fault", raw, status };
   }
   if (input.caller.isGone) {
@@ -180,7 +179,7 @@ async function fallBack(
 ): Promise<InjectionAnswer> {
   const fallback = makeFallback(performance.now() - startedAtMs);
   const timeoutMs = recordTimeoutMs(input, startedAtMs);
-  await record(deps, input, { id: fallback.adResponseId, outcome: "fallback", timeoutMs });
+  await record(deps, input, { id: fallback.adResponseId, outcome: "fallback", reason, timeoutMs });
   return { kind: "fallback", reason, reply, fallback };
 }
 
@@ -197,13 +196,24 @@ async function recordAbandoned(
   }
 }
 
+type RecordedAnswer = Pick<InjectionRecord, "id"> & { readonly timeoutMs: number } & (
+    | { readonly outcome: "fallback"; readonly reason: FallbackReason }
+    | { readonly outcome: Exclude<InjectionRecord["outcome"], "fallback"> }
+  );
+
 /** Records an answer. If the store doesn't confirm it in time, the injection is counted as untracked and goes on. */
 async function record(
   { injections, metrics, log, ackDeadlineMs }: StartInjectionDeps,
   { publisher, requestId }: InjectionInput,
-  { id, outcome, timeoutMs }: Pick<InjectionRecord, "id" | "outcome"> & { timeoutMs: number },
+  answer: RecordedAnswer,
 ): Promise<void> {
-  metrics.injections.inc({ publisher: publisher.id, outcome });
+  const { id, outcome, timeoutMs } = answer;
+  metrics.countInjection(
+    publisher.id,
+    answer.outcome === "fallback"
+      ? { outcome: answer.outcome, reason: answer.reason }
+      : { outcome: answer.outcome },
+  );
   const base = { id, publisher: publisher.id };
   const written = injections.record(
     outcome === "ok" ? { ...base, outcome, deadlineMs: ackDeadlineMs } : { ...base, outcome },
