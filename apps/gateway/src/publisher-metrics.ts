@@ -2,7 +2,7 @@
  * This process' metrics of each publisher. At most METRICS_PUBLISHERS_MAX publishers have their own series: all, if they are
  * few enough, otherwise those that called within the last day. All others share `other`.
  */
-import { BoundedLabel, FALLBACK_REASONS, type FallbackReason, OTHER_LABEL } from "@adrelay/core";
+import { FALLBACK_REASONS, type FallbackReason, OTHER_LABEL, OwnSeries } from "@adrelay/core";
 import { Counter, Histogram, type Registry } from "prom-client";
 
 /** Every outcome of adrelay_injections_total but the fallback, which has a reason, too. */
@@ -30,14 +30,14 @@ export interface PublisherMetricsOptions {
 
 export class PublisherMetrics {
   readonly #options: PublisherMetricsOptions;
-  readonly #label: BoundedLabel;
+  readonly #own: OwnSeries;
   readonly #calls: Counter<"publisher" | "status">;
   readonly #injections: Counter<"publisher" | "outcome" | "reason">;
   readonly #delay: Histogram<"publisher">;
 
   constructor(registry: Registry, options: PublisherMetricsOptions) {
     this.#options = options;
-    this.#label = new BoundedLabel(options.publishersMax);
+    this.#own = new OwnSeries(options.publishersMax);
     const expire = () => this.#expire();
     this.#calls = new Counter({
       name: "adrelay_publisher_calls_total",
@@ -84,8 +84,8 @@ export class PublisherMetrics {
   }
 
   #labelOf(publisher: string): string {
-    const isNew = !this.#label.has(publisher);
-    const label = this.#label.use(publisher, performance.now());
+    const isNew = !this.#own.has(publisher);
+    const label = this.#own.use(publisher, performance.now());
     if (isNew && label === publisher) {
       this.#zero(label);
     }
@@ -111,7 +111,7 @@ export class PublisherMetrics {
 
   #expire(): void {
     this.#useConfigured();
-    for (const publisher of this.#label.expire(performance.now())) {
+    for (const publisher of this.#own.expire(performance.now())) {
       this.#delay.remove({ publisher });
       for (const status of CALL_STATUSES) {
         this.#calls.remove({ publisher, status });

@@ -2,7 +2,7 @@
  * The circuit breakers as this process saw them last. All accounts have their own series if they are few enough. Otherwise
  * those have them that were busy within the last day, up to the limit; all others share `other`.
  */
-import { BoundedLabel, CIRCUIT_REASONS, OTHER_LABEL } from "@adrelay/core";
+import { CIRCUIT_REASONS, OTHER_LABEL, OwnSeries } from "@adrelay/core";
 import type { CircuitState } from "@adrelay/store";
 import { Gauge, type Registry } from "prom-client";
 
@@ -17,7 +17,7 @@ type ShownState = Pick<CircuitState, "phase" | "reason" | "parked"> & { readonly
 
 export class CircuitMetrics {
   readonly #options: CircuitMetricsOptions;
-  readonly #label: BoundedLabel;
+  readonly #own: OwnSeries;
   /** The busy accounts that share `other`. */
   readonly #hidden = new Map<string, ShownState>();
   readonly #open: Gauge<"provider" | "reason">;
@@ -26,7 +26,7 @@ export class CircuitMetrics {
 
   constructor(registry: Registry, options: CircuitMetricsOptions) {
     this.#options = options;
-    this.#label = new BoundedLabel(options.providersMax);
+    this.#own = new OwnSeries(options.providersMax);
     const registers = [registry];
     this.#open = new Gauge({
       name: "adrelay_provider_circuit_open",
@@ -55,9 +55,9 @@ export class CircuitMetrics {
   show(provider: string, state: ShownState): void {
     const isCalm = state.phase === "closed" && state.parked === 0 && state.slots === this.#options.slotsMax;
     if (this.#areFew || !isCalm) {
-      this.#label.use(provider, performance.now());
+      this.#own.use(provider, performance.now());
     }
-    if (this.#label.has(provider)) {
+    if (this.#own.has(provider)) {
       this.#hidden.delete(provider);
       this.#set(provider, [state]);
     } else if (isCalm) {
@@ -87,7 +87,7 @@ export class CircuitMetrics {
     if (this.#areFew) {
       return;
     }
-    for (const provider of this.#label.expire(performance.now())) {
+    for (const provider of this.#own.expire(performance.now())) {
       this.#parked.remove({ provider });
       this.#slots.remove({ provider });
       for (const reason of CIRCUIT_REASONS) {

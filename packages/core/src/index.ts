@@ -1,5 +1,5 @@
 /** Pure rules: no I/O, clock or randomness. */
-export { BoundedLabel, OTHER_LABEL } from "./bounded-label.ts";
+
 export {
   CIRCUIT_EVENTS,
   CIRCUIT_PHASES,
@@ -35,6 +35,7 @@ export {
   type FallbackReason,
   type InjectionClass,
 } from "./injection.ts";
+export { OTHER_LABEL, OwnSeries } from "./own-series.ts";
 export { planRetry } from "./plan-retry.ts";
 export { HOLD_MAX_MS, judgeProvider, type ProviderHealth } from "./provider-health.ts";
 export { redisErrorKind } from "./redis-error-kind.ts";

@@ -1,4 +1,4 @@
-import { BoundedLabel } from "@adrelay/core";
+import { OwnSeries } from "@adrelay/core";
 import { Histogram, type Registry } from "prom-client";
 
 /** Doubling steps from 1 ms up to the longest time limit. */
@@ -17,13 +17,13 @@ interface ProviderCall {
  * all others share `other`.
  */
 export class ProviderDurations {
-  readonly #label: BoundedLabel;
+  readonly #own: OwnSeries;
   readonly #histogram: Histogram<keyof ProviderCall>;
   /** The calls of each account whose series exist. */
   readonly #seen = new Map<string, Map<string, ProviderCall>>();
 
   constructor(registry: Registry, providersMax: number) {
-    this.#label = new BoundedLabel(providersMax);
+    this.#own = new OwnSeries(providersMax);
     this.#histogram = new Histogram({
       name: "adrelay_provider_request_duration_seconds",
       help: "Time of a call to the ad service, body included, by provider account and status class (2xx) or why there was no answer.",
@@ -35,14 +35,14 @@ export class ProviderDurations {
   }
 
   observe(call: ProviderCall, durationMs: number): void {
-    const labels = { ...call, provider: this.#label.use(call.provider, performance.now()) };
+    const labels = { ...call, provider: this.#own.use(call.provider, performance.now()) };
     const seen = this.#seen.get(labels.provider) ?? new Map<string, ProviderCall>();
     this.#seen.set(labels.provider, seen.set(call.outcome, labels));
     this.#histogram.observe(labels, durationMs / 1000);
   }
 
   #expire(): void {
-    for (const provider of this.#label.expire(performance.now())) {
+    for (const provider of this.#own.expire(performance.now())) {
       for (const labels of this.#seen.get(provider)?.values() ?? []) {
         this.#histogram.remove(labels);
       }

@@ -10,12 +10,12 @@
  *    never falls when a publisher gets its own.
  */
 import { COUNTED_STATES } from "@adrelay/contract";
-import { BoundedLabel, DEAD_REASONS, OTHER_LABEL } from "@adrelay/core";
+import { DEAD_REASONS, OTHER_LABEL, OwnSeries } from "@adrelay/core";
 import type { QueueDepths } from "../bullmq/queue.ts";
 import { LEDGER_COUNTERS, TOTAL_PLACES } from "./ledger-counters.ts";
 import type { PublisherCounts, SharedCounts } from "./snapshot.ts";
 
-export interface LedgerSample {
+interface LedgerSample {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }
@@ -47,14 +47,14 @@ const UNFINISHED = (["awaiting", "queued", "dead"] as const).map((state) => COUN
 /** The metrics of one process. It remembers the last counts, to see which publishers are active. */
 export class LedgerMetrics {
   readonly #options: LedgerMetricsOptions;
-  readonly #label: BoundedLabel;
+  readonly #own: OwnSeries;
   readonly #otherTotals = TOTAL_PLACES.map(() => 0);
   #hasOther = false;
   #last: ReadonlyMap<string, PublisherCounts> | undefined;
 
   constructor(options: LedgerMetricsOptions) {
     this.#options = options;
-    this.#label = new BoundedLabel(options.publishersMax);
+    this.#own = new OwnSeries(options.publishersMax);
   }
 
   /** The counts that were shown last. */
@@ -74,7 +74,7 @@ export class LedgerMetrics {
 
   #countHidden(changed: readonly PublisherCounts[]): void {
     for (const { publisher, totals } of changed) {
-      if (!this.#label.has(publisher)) {
+      if (!this.#own.has(publisher)) {
         const before = this.#last?.get(publisher)?.totals ?? [];
         for (const [at, value] of totals.entries()) {
           this.#otherTotals[at] = (this.#otherTotals[at] ?? 0) + Math.max(value - (before[at] ?? 0), 0);
@@ -88,20 +88,20 @@ export class LedgerMetrics {
     changed: readonly PublisherCounts[],
     nowMs: number,
   ): void {
-    this.#label.expire(nowMs);
+    this.#own.expire(nowMs);
     const all = new Set([...this.#options.publishers, ...rows.keys()]);
     const areFew = all.size <= this.#options.publishersMax;
     this.#hasOther ||= !areFew || all.has(OTHER_LABEL);
     const unfinished = [...rows.values()].filter(({ states }) => UNFINISHED.some((at) => states[at] !== 0));
     const active = [...changed, ...unfinished].map(({ publisher }) => publisher);
     for (const publisher of areFew ? all : active) {
-      this.#label.use(publisher, nowMs);
+      this.#own.use(publisher, nowMs);
     }
   }
 
   #makeTable(rows: ReadonlyMap<string, PublisherCounts>): PublisherTable {
-    const own = [...this.#label.own].map((publisher) => ({ publisher, row: rows.get(publisher) }));
-    const hidden = [...rows.values()].filter(({ publisher }) => !this.#label.has(publisher));
+    const own = [...this.#own.values].map((publisher) => ({ publisher, row: rows.get(publisher) }));
+    const hidden = [...rows.values()].filter(({ publisher }) => !this.#own.has(publisher));
     const other = this.#hasOther
       ? {
           states: sumEach(

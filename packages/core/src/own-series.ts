@@ -8,7 +8,7 @@ export const OTHER_LABEL = "other";
 
 const UNUSED_MAX_MS = 86_400_000;
 
-export class BoundedLabel {
+export class OwnSeries {
   readonly #valuesMax: number;
   readonly #usedAtMs = new Map<string, number>();
 
@@ -18,7 +18,7 @@ export class BoundedLabel {
   }
 
   /** The values that have their own series. */
-  get own(): Iterable<string> {
+  get values(): Iterable<string> {
     return this.#usedAtMs.keys();
   }
 
