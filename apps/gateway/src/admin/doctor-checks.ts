@@ -1,4 +1,4 @@
-/** The checks of the doctor, but for the calls to providers. Each says what is wrong and what to do. */
+/** The checks of the doctor, but for the providers. Each says what is wrong and what to do. */
 import type { DoctorCheck } from "@adrelay/contract";
 import { listAccounts, type Publisher } from "@adrelay/provider";
 import { loadRedisInfo, loadSyncPolicy, type RedisInfo } from "@adrelay/service-kit";
