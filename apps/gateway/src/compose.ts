@@ -126,10 +126,10 @@ function makePublicApp({ config, log, tracing, registry, drain }: Base, adapters
   const { settings, publishers } = config;
   const { store, provider, pending, waiters, guard } = adapters;
   const { acknowledgments, injections } = store;
-  const metrics = createGatewayMetrics(
-    registry,
-    publishers.map(({ id }) => id),
-  );
+  const metrics = createGatewayMetrics(registry, {
+    publishers,
+    publishersMax: settings.METRICS_PUBLISHERS_MAX,
+  });
   const startInjection = makeStartInjection({
     injections,
     provider,
@@ -171,9 +171,12 @@ function makeOpsApp(
 ): Express {
   const { redis, guard, store, heartbeat } = parts;
   const routes = makeAdminRouter(config, { ...parts, log });
-  const publisherIds = config.publishers.map(({ id }) => id);
+  const ledger = store.metrics({
+    publishers: config.publishers.map(({ id }) => id),
+    publishersMax: config.settings.METRICS_PUBLISHERS_MAX,
+  });
   return createOpsApp({
-    collect: () => store.collectMetrics(registry, publisherIds),
+    collect: async () => ({ registry, scraped: await ledger.collect() }),
     checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable }],
     warnings: () => heartbeat.warnings(),
     isStopping: () => lifecycle.isStopping,

@@ -15,7 +15,7 @@ import {
   type ProviderReply,
   publicErrorOf,
 } from "@adrelay/core";
-import { outcomeLabelOf, type ProviderAccount, type ProviderClient } from "@adrelay/provider";
+import { outcomeLabelOf, type ProviderClient, type SharedAccount } from "@adrelay/provider";
 import type { Span, Tracing } from "@adrelay/service-kit";
 import { type AttemptResult, type DueAttempt, PARKED_MAX_MS, type Settlement } from "@adrelay/store";
 import type { Logger } from "pino";
@@ -47,7 +47,7 @@ export function makeAttempt(deps: AttemptDeps): (due: DueAttempt) => Promise<Att
     const span = startAttemptSpan(deps.tracing, job);
     const attempt = { due, span, isProbe: admission.isProbe, account: shared.id };
     try {
-      const call = await post(deps, attempt, shared.account);
+      const call = await post(deps, attempt, shared);
       admission.free(loadOf(call.health));
       return await settle(deps, attempt, call);
     } catch (error) {
@@ -119,18 +119,18 @@ function park(
 }
 
 async function post(
-  { provider, metrics, tracing, timeoutMs }: AttemptDeps,
+  { provider: client, metrics, tracing, timeoutMs }: AttemptDeps,
   { due: { job }, span: { context } }: StartedAttempt,
-  account: ProviderAccount,
+  { account, name: provider }: SharedAccount,
 ): Promise<Call> {
   const { body, requestId, adAckId } = job;
   const startedAtMs = performance.now();
   const span = tracing.startSpan({ name: "provider acknowledge", kind: "client", parent: context });
   const traceHeaders = traceHeadersOf(span.context);
-  const reply = await provider.acknowledge({ account, body, requestId, traceHeaders, adAckId, timeoutMs });
+  const reply = await client.acknowledge({ account, body, requestId, traceHeaders, adAckId, timeoutMs });
   const durationMs = performance.now() - startedAtMs;
   const outcome = outcomeLabelOf(reply);
-  metrics.providerDuration.observe({ operation: "acknowledge", outcome }, durationMs / 1000);
+  metrics.providerDurations.observe({ operation: "acknowledge", provider, outcome }, durationMs);
   span.set({ "adrelay.outcome": outcome });
   span.end({ isFault: reply.kind === "failed" || reply.status >= 500 });
   return callOf(reply, durationMs);

@@ -39,6 +39,7 @@ export { createLogger } from "./logger.ts";
 export { createHistogramWithExemplars, createRegistry } from "./metrics.ts";
 export { openTracing } from "./open-tracing.ts";
 export { createOpsApp } from "./ops-app.ts";
+export { ProviderDurations } from "./provider-durations.ts";
 export { connectRedis, type RedisRole } from "./redis.ts";
 export {
   DurabilityGuard,

@@ -199,6 +199,11 @@ export const PROVIDER_SETTINGS = {
     "3d",
     "How long the entry of a delivered acknowledgment, and of an injection without an ad, is kept.",
   ),
+  METRICS_PUBLISHERS_MAX: setting(
+    integerType(1, 2000),
+    "500",
+    "How many publishers and provider accounts have their own series in the metrics: if there are more, those active within the last day. All others share `other`.",
+  ),
 } as const;
 
 /** Environment variables by name. */
