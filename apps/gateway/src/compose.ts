@@ -5,6 +5,7 @@ import {
   createLogger,
   createOpsApp,
   createRegistry,
+  type DurabilityGuard,
   describeProcess,
   type Environment,
   guardRedis,
@@ -51,7 +52,9 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     subscriber: adapters.subscriber,
   });
   await lifecycle.start("heartbeat", new PeriodicHeartbeat(heartbeat));
-  const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, heartbeat }), {
+  const intake = intakeOf(adapters.guard, heartbeat);
+  reportDurability(base.registry, intake);
+  const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, heartbeat, intake }), {
     name: "the gateway's ops listener",
     host: settings.GATEWAY_OPS_HOST,
     port: settings.GATEWAY_OPS_PORT,
@@ -95,11 +98,10 @@ interface Base {
 
 type Adapters = Awaited<ReturnType<typeof openAdapters>>;
 
-async function openAdapters({ config: { settings }, log, lifecycle, registry }: Base) {
+async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   const redis = connectRedis(settings.REDIS_URL, "request", log);
   lifecycle.onStop("redis", () => redis.disconnect());
   const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
-  reportDurability(registry, guard);
   const subscriber = connectRedis(settings.REDIS_URL, "subscriber", log);
   lifecycle.onStop("redis subscriber", () => subscriber.disconnect());
   const store = openStore({
@@ -118,6 +120,15 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
   // Redis may be away now; ioredis subscribes as soon as it is there.
   waiters.start().catch((err: unknown) => log.warn({ event: "subscribe_failed", err }));
   return { redis, subscriber, guard, store, provider, pending, waiters };
+}
+
+/** Whether Redis keeps an acknowledgment now: it is durable, and has taken the latest heartbeat with room for more. */
+function intakeOf(guard: DurabilityGuard, heartbeat: Heartbeat): Pick<DurabilityGuard, "isDurable"> {
+  return {
+    get isDurable() {
+      return guard.isDurable && heartbeat.writes.kind === "accepted";
+    },
+  };
 }
 
 function makePublicApp({ config, log, tracing, registry, drain }: Base, adapters: Adapters): Express {
@@ -165,14 +176,14 @@ function makePublicApp({ config, log, tracing, registry, drain }: Base, adapters
 
 function makeOpsApp(
   { config, log, lifecycle, registry }: Base,
-  parts: Adapters & { readonly heartbeat: Heartbeat },
+  parts: Adapters & { readonly heartbeat: Heartbeat; readonly intake: Pick<DurabilityGuard, "isDurable"> },
 ): Express {
-  const { redis, guard, store, heartbeat } = parts;
+  const { redis, intake, store, heartbeat } = parts;
   const routes = makeAdminRouter(config, { ...parts, log });
   const publisherIds = config.publishers.map(({ id }) => id);
   return createOpsApp({
     collect: () => store.collectMetrics(registry, publisherIds),
-    checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable }],
+    checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && intake.isDurable }],
     warnings: () => heartbeat.warnings(),
     isStopping: () => lifecycle.isStopping,
     log,

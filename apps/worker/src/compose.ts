@@ -52,6 +52,12 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
     subscriber: adapters.subscriber,
   });
   await lifecycle.start("heartbeat", new PeriodicHeartbeat(heartbeat));
+  const { guard } = adapters;
+  reportDurability(base.registry, {
+    get isDurable() {
+      return guard.isDurable && heartbeat.writes.kind === "accepted";
+    },
+  });
   const metrics = createWorkerMetrics(base.registry);
   const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, breakers, heartbeat }), {
     name: "the worker's ops listener",
@@ -79,11 +85,10 @@ interface Base {
 
 type Adapters = Awaited<ReturnType<typeof openAdapters>>;
 
-async function openAdapters({ config: { settings }, log, lifecycle, registry }: Base) {
+async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   const redis = connectRedis(settings.REDIS_URL, "request", log);
   lifecycle.onStop("redis", () => redis.disconnect());
   const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
-  reportDurability(registry, guard);
   const subscriber = connectRedis(settings.REDIS_URL, "subscriber", log);
   lifecycle.onStop("redis subscriber", () => subscriber.disconnect());
   const waitingRedis = connectRedis(settings.REDIS_URL, "worker", log);
@@ -171,7 +176,12 @@ function makeOpsApp(
   return createOpsApp({
     collect: () => store.collectMetrics(registry, publisherIds),
     checks: [
-      { name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable },
+      {
+        name: "redis",
+        // A full Redis takes nothing new, but deliveries go on.
+        check: async () =>
+          (await redis.ping()) === "PONG" && guard.isDurable && heartbeat.writes.kind !== "refused",
+      },
       { name: "consuming", check: () => Promise.resolve(store.deliveries.isConsuming) },
     ],
     warnings: () => ({ ...heartbeat.warnings(), ...breakers.warnings() }),

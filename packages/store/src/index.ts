@@ -20,6 +20,7 @@ export type { ChannelNotice, Settlement } from "./delivery/settlement.ts";
 export { acknowledgedOf, type LedgerEntry, lastCodeOf } from "./entry.ts";
 export { createDataLossCounter, type DataLoss, type Heartbeat } from "./heartbeat/heartbeat.ts";
 export type { RelayProcess } from "./heartbeat/process-record.ts";
+export type { WriteState } from "./heartbeat/write-state.ts";
 export type { AcceptResult } from "./intake/accept.ts";
 export type { InjectionRecord } from "./intake/injections.ts";
 export { renderLedgerMetrics } from "./metrics/ledger-metrics.ts";

@@ -15,6 +15,7 @@ import type { AdResponseId, PublisherId } from "@adrelay/contract";
 import type { Redis } from "ioredis";
 import { Registry } from "prom-client";
 import { DeliveryQueue, type QueueDepths } from "./bullmq/queue.ts";
+import { runWhenFull } from "./bullmq/run-when-full.ts";
 import { type CircuitRules, Circuits } from "./circuit/circuits.ts";
 import { Audit, DeadLetters } from "./dead-letters/dead-letters.ts";
 import { type ListPage, type ListQuestion, loadEntry, loadPage } from "./dead-letters/listing.ts";
@@ -162,6 +163,11 @@ export function makeParts({
 }: StoreOptions) {
   const keys = storeKeys(partition);
   const library = new ScriptLibrary();
+  for (const connection of [redis, waitingRedis]) {
+    if (connection !== undefined) {
+      runWhenFull(connection, library);
+    }
+  }
   const scripts = new ScriptRunner(redis, library);
   const { run } = scripts;
   const waitingScripts = waitingRedis === undefined ? undefined : new ScriptRunner(waitingRedis, library);

@@ -5,12 +5,13 @@
 -- ARGV: 1 id of the account, 2 id, 3 its place: milliseconds since 1970, the least first, or '' for the end,
 --       4 channel of a waiting gateway or '', 5 message for it
 -- Clock: Redis'.
+-- @include redis/when-full
 -- @include circuit/circuit
 local place = ARGV[3] == '' and clockMs() or ARGV[3]
 redis.call('ZADD', KEYS[4], place, ARGV[2])
 redis.call('ZREM', KEYS[5], ARGV[2])
 redis.call('SADD', busyKey, ARGV[1])
 if ARGV[4] ~= '' then
-  redis.call('PUBLISH', ARGV[4], ARGV[5])
+  redis.pcall('PUBLISH', ARGV[4], ARGV[5])
 end
 return 1

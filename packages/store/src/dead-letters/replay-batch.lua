@@ -9,6 +9,7 @@
 --       tasks, 5 retention in ms
 -- Clock: Redis'. TTL: the record lives for the retention once the replay has completed.
 -- Returns {state or '', outbox tasks of the letters that were moved, now in µs}.
+-- @include redis/when-full
 -- @include redis/ledger
 -- @include dead-letters/replay-keys
 -- @include dead-letters/dead-index

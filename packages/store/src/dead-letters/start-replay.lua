@@ -18,6 +18,7 @@ local matched = countDead(filter)
 if ARGV[10] == 'dry' or redis.call('EXISTS', replayKey) == 1 then
   return matched
 end
+-- @include redis/when-full
 redis.call('HSET', replayKey, 'state', 'running', 'publisher', ARGV[2], 'reason', ARGV[3], 'since', ARGV[4],
   'until', ARGV[5], 'rate', ARGV[6], 'matched', matched, 'replayed', 0, 'created', created, 'last', last, 'by', ARGV[7],
   'updated', created, 'tokens', 0, 'refilled', string.format('%.0f', clockUs()))
