@@ -1,7 +1,7 @@
 /** Documents that are generated from the code. A test compares the committed files with them. */
 import { ERROR_CATALOGUE, publisherIdSchema } from "@adrelay/contract";
 import { decideTransition, ENTRY_EVENTS, ENTRY_STATES } from "@adrelay/core";
-import { renderEnvExample, reportDurability } from "@adrelay/service-kit";
+import { renderEnvExample, reportDurability, reportMemory } from "@adrelay/service-kit";
 import { createDataLossCounter, type LedgerSnapshot, renderLedgerMetrics } from "@adrelay/store";
 import { Registry } from "prom-client";
 import { z } from "zod";
@@ -187,6 +187,7 @@ export async function metricTables(): Promise<string[]> {
   const each = new Registry();
   createDataLossCounter(each);
   reportDurability(each, { isDurable: true });
+  reportMemory(each, { memory: undefined });
   const noCounts = () => Promise.resolve({ kind: "unavailable", reason: "none" } as const);
   const ofAdServer = new AdServerMetrics({ loadCounts: noCounts });
   new CatalogMetrics(ofAdServer.registry);

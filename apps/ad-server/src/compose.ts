@@ -25,7 +25,7 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
 
   const redis = connectRedis(config.redisUrl, "request", log);
   lifecycle.onStop("redis", () => redis.disconnect());
-  const durability = await guardRedis(redis, config.redisDurability, log);
+  const durability = await guardRedis(redis, { mode: config.redisDurability }, log);
 
   const redisStore = new RedisStore(redis, durability);
   const store = new ResponseStore(redisStore, config.ackWindowMs);

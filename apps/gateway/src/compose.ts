@@ -15,10 +15,11 @@ import {
   PeriodicHeartbeat,
   type RunnableService,
   reportDurability,
+  reportMemory,
   startHttpServer,
   type Tracing,
 } from "@adrelay/service-kit";
-import { type Heartbeat, openStore } from "@adrelay/store";
+import { type Heartbeat, loadForbiddenCommands, openStore } from "@adrelay/store";
 import type { Express, Router } from "express";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
@@ -54,6 +55,7 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
   await lifecycle.start("heartbeat", new PeriodicHeartbeat(heartbeat));
   const intake = intakeOf(adapters.guard, heartbeat);
   reportDurability(base.registry, intake);
+  reportMemory(base.registry, adapters.guard);
   const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, heartbeat, intake }), {
     name: "the gateway's ops listener",
     host: settings.GATEWAY_OPS_HOST,
@@ -101,7 +103,8 @@ type Adapters = Awaited<ReturnType<typeof openAdapters>>;
 async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   const redis = connectRedis(settings.REDIS_URL, "request", log);
   lifecycle.onStop("redis", () => redis.disconnect());
-  const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
+  const rules = { mode: settings.REDIS_DURABILITY, loadMissingRights: () => loadForbiddenCommands(redis) };
+  const guard = await guardRedis(redis, rules, log);
   const subscriber = connectRedis(settings.REDIS_URL, "subscriber", log);
   lifecycle.onStop("redis subscriber", () => subscriber.disconnect());
   const store = openStore({

@@ -13,11 +13,12 @@ import {
   PeriodicHeartbeat,
   type RunnableService,
   reportDurability,
+  reportMemory,
   startHttpServer,
   type Tracing,
   withDeadline,
 } from "@adrelay/service-kit";
-import { type Heartbeat, openStore } from "@adrelay/store";
+import { type Heartbeat, loadForbiddenCommands, openStore } from "@adrelay/store";
 import type { Express } from "express";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
@@ -53,6 +54,7 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
   });
   await lifecycle.start("heartbeat", new PeriodicHeartbeat(heartbeat));
   const { guard } = adapters;
+  reportMemory(base.registry, guard);
   reportDurability(base.registry, {
     get isDurable() {
       return guard.isDurable && heartbeat.writes.kind === "accepted";
@@ -88,7 +90,8 @@ type Adapters = Awaited<ReturnType<typeof openAdapters>>;
 async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   const redis = connectRedis(settings.REDIS_URL, "request", log);
   lifecycle.onStop("redis", () => redis.disconnect());
-  const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
+  const rules = { mode: settings.REDIS_DURABILITY, loadMissingRights: () => loadForbiddenCommands(redis) };
+  const guard = await guardRedis(redis, rules, log);
   const subscriber = connectRedis(settings.REDIS_URL, "subscriber", log);
   lifecycle.onStop("redis subscriber", () => subscriber.disconnect());
   const waitingRedis = connectRedis(settings.REDIS_URL, "worker", log);

@@ -17,6 +17,7 @@ test.each([
   ["NOPERM this user has no permissions to run the 'eval' command", "no_permission"],
   ["NOPERM User relay has no permissions to run the 'hset' command", "no_permission"],
   ["The user executing the script can't run this command or subcommand", "no_permission"],
+  ["ERR ACL failure in script: User relay has no permissions to run the 'hset' command", "no_permission"],
   ["Unknown Redis command called from Lua script", "unknown_command"],
   ["ERR unknown command 'CONFIG', with args beginning with: 'GET'", "unknown_command"],
   [

@@ -31,8 +31,8 @@ const KIND_BY_FIRST_WORD: Readonly<Record<string, RedisErrorKind>> = {
 
 /** Redis before version 7 puts the script and the line before the error of a command that the script ran. */
 const PLACE_IN_SCRIPT = /^(?:ERR Error running script .*)?@user_script: ?\d+: -?/;
-/** Redis before version 7 has no word of its own for a command that a script may not run. */
-const FORBIDDEN_IN_SCRIPT = /^(?:ERR )?The user executing the script can't /;
+/** A command that a script may not run has no word of its own. The second form is that of Redis before version 7. */
+const FORBIDDEN_IN_SCRIPT = /^ERR ACL failure in script: |^(?:ERR )?The user executing the script can't /;
 const UNKNOWN_COMMAND = /^ERR (?:unknown command|Unknown Redis command)|^Unknown Redis command/;
 
 /** Classifies an error by its message. Only this file reads the message of a Redis error to decide. */

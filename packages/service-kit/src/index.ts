@@ -27,6 +27,7 @@ export {
   requestIdOf,
   requestSpanOf,
 } from "./http-app.ts";
+export { guardRedis, reportDurability, reportMemory } from "./guard-redis.ts";
 export { HttpServer, startHttpServer } from "./http-server.ts";
 export {
   Lifecycle,
@@ -37,15 +38,9 @@ export { createLogger } from "./logger.ts";
 export { createHistogramWithExemplars, createRegistry } from "./metrics.ts";
 export { openTracing } from "./open-tracing.ts";
 export { createOpsApp } from "./ops-app.ts";
-export { connectRedis, type RedisRole } from "./redis.ts";
-export {
-  DurabilityGuard,
-  guardRedis,
-  loadRedisInfo,
-  loadSyncPolicy,
-  type RedisInfo,
-  reportDurability,
-} from "./redis-durability.ts";
+export { connectRedis, explainAway, type RedisRole, type RedisTarget } from "./redis.ts";
+export { DurabilityGuard, describeForbidden, type MissingRights } from "./redis-durability.ts";
+export { loadRedisInfo, loadSyncPolicy, type RedisInfo } from "./redis-info.ts";
 export { ADRELAY_VERSION, describeProcess, type RunnableService } from "./service.ts";
 export {
   COMMON_SETTINGS,

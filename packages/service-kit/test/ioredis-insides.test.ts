@@ -37,7 +37,7 @@ test("every package pins exactly this ioredis", () => {
 
 test("a command is in the command queue from its sending until its answer", async () => {
   const redis = connect("request");
-  await guardRedis(redis, "warn", log);
+  await guardRedis(redis, { mode: "warn" }, log);
   expect(redis.commandQueue.length).toBe(0);
   const command = new Command("echo", ["a text"], { replyEncoding: "utf8" });
   const reply = redis.sendCommand(command);
@@ -51,7 +51,7 @@ test("a command is in the command queue from its sending until its answer", asyn
 
 test("every command goes through sendCommand, also one of a pipeline", async () => {
   const redis = connect("request");
-  await guardRedis(redis, "warn", log);
+  await guardRedis(redis, { mode: "warn" }, log);
   const sent: string[] = [];
   const send = redis.sendCommand.bind(redis);
   redis.sendCommand = (...args) => {
@@ -66,7 +66,7 @@ test("every command goes through sendCommand, also one of a pipeline", async () 
 
 test("a rejected command keeps its place, so that its late answer goes to no other command", async () => {
   const redis = connect("request");
-  await guardRedis(redis, "warn", log);
+  await guardRedis(redis, { mode: "warn" }, log);
   const early = redis.echo("early");
   redis.commandQueue.peekAt(0)?.command.reject(new TypeError("rejected"));
   const late = redis.echo("late");

@@ -19,11 +19,11 @@ test.each([
 ] as const)("after %s, mode %s refuses Redis and says what to set", async (line, mode, words) => {
   const redis = connectRedis(server.url, "request", log);
   try {
-    await guardRedis(redis, mode, log);
+    await guardRedis(redis, { mode }, log);
     const [name = "", ...args] = line.split(" ");
     await redis.call(name, ...args);
-    await expect(guardRedis(redis, mode, log)).rejects.toThrow(words);
-    expect((await guardRedis(redis, "warn", log)).isDurable).toBe(true);
+    await expect(guardRedis(redis, { mode }, log)).rejects.toThrow(words);
+    expect((await guardRedis(redis, { mode: "warn" }, log)).isDurable).toBe(true);
   } finally {
     redis.disconnect();
   }
@@ -32,7 +32,7 @@ test.each([
 test("a Redis that has lost its durability is noticed after a reconnection", async () => {
   const redis = connectRedis(server.url, "request", log);
   try {
-    const guard = await guardRedis(redis, "require", log);
+    const guard = await guardRedis(redis, { mode: "require" }, log);
     expect(guard.isDurable).toBe(true);
     await redis.config("SET", "maxmemory-policy", "allkeys-lru");
     const isChecked = new Promise((resolve) => redis.once("ready", resolve));
@@ -48,7 +48,7 @@ test("the durability metric is 0 while Redis is away and 1 when it is back", asy
   const redis = connectRedis(server.url, "request", log);
   try {
     const registry = createRegistry();
-    reportDurability(registry, await guardRedis(redis, "require", log));
+    reportDurability(registry, await guardRedis(redis, { mode: "require" }, log));
     const shown = () => registry.getSingleMetricAsString("adrelay_redis_durable");
     expect(await shown()).toMatch(/ 1$/);
     await server.crash();
@@ -63,7 +63,7 @@ test("the durability metric is 0 while Redis is away and 1 when it is back", asy
 test("a request connection fails fast while Redis is away and works again within two seconds", async () => {
   const redis = connectRedis(server.url, "request", log);
   try {
-    await guardRedis(redis, "require", log);
+    await guardRedis(redis, { mode: "require" }, log);
     await server.crash();
     const startedAtMs = performance.now();
     await expect(redis.ping()).rejects.toThrow();
@@ -94,7 +94,7 @@ test("a worker's command waits while Redis turns its connection down", async () 
 
 test("a Redis that doesn't answer has no known sync policy", async () => {
   const redis = connectRedis(server.url, "request", log);
-  await guardRedis(redis, "strict", log);
+  await guardRedis(redis, { mode: "strict" }, log);
   await server.freeze();
   await expect(loadSyncPolicy(redis)).rejects.toThrow();
   await server.thaw();
@@ -103,17 +103,17 @@ test("a Redis that doesn't answer has no known sync policy", async () => {
 
 test("a Redis that forbids CONFIG has no sync policy, and mode strict refuses it", async () => {
   const redis = connectRedis(server.url, "request", log);
-  await guardRedis(redis, "strict", log);
+  await guardRedis(redis, { mode: "strict" }, log);
   await redis.acl("SETUSER", "default", "-config");
   expect(await loadSyncPolicy(redis)).toBeUndefined();
-  await expect(guardRedis(redis, "strict", log)).rejects.toThrow("appendfsync");
+  await expect(guardRedis(redis, { mode: "strict" }, log)).rejects.toThrow("appendfsync");
   redis.disconnect();
 });
 
 test("commands of one turn keep their order, and each has its own result", async () => {
   const redis = connectRedis(server.url, "request", log);
   try {
-    await guardRedis(redis, "require", log);
+    await guardRedis(redis, { mode: "require" }, log);
     const replies = await Promise.allSettled([
       redis.set("k", "1"),
       redis.hget("k", "f"),
@@ -136,7 +136,7 @@ test("commands of one turn keep their order, and each has its own result", async
 
 test("a command sent right before the end of its connection still reaches Redis", async () => {
   const redis = connectRedis(server.url, "request", log);
-  await guardRedis(redis, "require", log);
+  await guardRedis(redis, { mode: "require" }, log);
   redis.set("last", "words").catch(() => {});
   redis.disconnect();
   const other = connectRedis(server.url, "subscriber", log);

@@ -26,3 +26,4 @@ export type { InjectionRecord } from "./intake/injections.ts";
 export { renderLedgerMetrics } from "./metrics/ledger-metrics.ts";
 export type { LabelledCount, LedgerSnapshot } from "./metrics/snapshot.ts";
 export { openStore, type Store } from "./open-store.ts";
+export { loadForbiddenCommands } from "./redis/rights.ts";
