@@ -119,7 +119,7 @@ async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   lifecycle.onStop("provider", () => provider.stop());
   const pending = new PendingWork((err) => log.error({ event: "background_work_failed", err }));
   lifecycle.onStop("late answers", () => pending.stop());
-  const waiters = new OutcomeWaiters(subscriber);
+  const waiters = new OutcomeWaiters(subscriber, () => !guard.forbidden.includes("publish"));
   // Redis may be away now; ioredis subscribes as soon as it is there.
   waiters.start().catch((err: unknown) => log.warn({ event: "subscribe_failed", err }));
   return { redis, subscriber, guard, store, provider, pending, waiters };

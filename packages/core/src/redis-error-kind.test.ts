@@ -49,9 +49,10 @@ test.each([
   expect(adviceOnRedisError(new Error(message))).toMatch(new RegExp(advice));
 });
 
-test.each(["ERR wrong number of arguments for 'get' command", "Connection is closed.", "connect ECONNREFUSED"])(
-  "%s gets no advice",
-  (message) => {
-    expect(adviceOnRedisError(new Error(message))).toBeUndefined();
-  },
-);
+test.each([
+  "ERR wrong number of arguments for 'get' command",
+  "Connection is closed.",
+  "connect ECONNREFUSED",
+])("%s gets no advice", (message) => {
+  expect(adviceOnRedisError(new Error(message))).toBeUndefined();
+});

@@ -17,6 +17,7 @@ export {
   sendJson,
   sendProblem,
 } from "./express/json-http.ts";
+export { guardRedis, reportDurability, reportMemory } from "./guard-redis.ts";
 export {
   addToRequestLog,
   createApp,
@@ -27,7 +28,6 @@ export {
   requestIdOf,
   requestSpanOf,
 } from "./http-app.ts";
-export { guardRedis, reportDurability, reportMemory } from "./guard-redis.ts";
 export { HttpServer, startHttpServer } from "./http-server.ts";
 export {
   Lifecycle,

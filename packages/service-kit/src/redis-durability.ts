@@ -30,7 +30,9 @@ async function listDurabilityFaults(redis: Redis, info: RedisInfo, mode: Durabil
   const { versionFault, isAofOn, evictionPolicy } = info;
   const faults = versionFault === undefined ? [] : [versionFault];
   if (isAofOn === undefined && evictionPolicy === undefined) {
-    return ["our user may ask neither INFO nor CONFIG GET, so nobody knows whether data are kept: permit one"];
+    return [
+      "our user may ask neither INFO nor CONFIG GET, so nobody knows whether data are kept: permit one",
+    ];
   }
   if (isAofOn !== true) {
     faults.push("the append-only file is off: set appendonly yes");
@@ -73,6 +75,7 @@ export class DurabilityGuard {
   #isDurable = false;
   #isStopped = false;
   #memory: RedisMemory | undefined;
+  #forbidden: readonly string[] = [];
   /** Counts connections, so that an answer on an earlier connection says nothing about the current one. */
   #connection = 0;
   /** What was logged last, by its name here. */
@@ -92,6 +95,11 @@ export class DurabilityGuard {
   /** As of the last check; undefined if Redis is away or our user may not ask. */
   get memory(): RedisMemory | undefined {
     return this.#memory;
+  }
+
+  /** Commands that our user may not run, as of the last check. The process works without them. */
+  get forbidden(): readonly string[] {
+    return this.#forbidden;
   }
 
   /** Checks from now on, until `stop` or the end of the Redis connection. */
@@ -143,6 +151,7 @@ export class DurabilityGuard {
         return { kind: "unanswered", error: undefined };
       }
       this.#memory = info.memory;
+      this.#forbidden = wanted;
       this.#isDurable = needed.length === 0 && (faults.length === 0 || mode === "warn");
       this.#logChanges({ faults, needed, wanted });
       if (needed.length > 0) {

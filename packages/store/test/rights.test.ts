@@ -1,4 +1,5 @@
 /** What a restricted user of a real Redis may not do is named, by the line of rights in docs/operations.md. */
+import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
@@ -31,6 +32,7 @@ async function connectAs(rules: readonly string[]) {
 
 async function forbiddenFor(rules: readonly string[]) {
   const { commands, subscriber } = await connectAs(rules);
+  await once(subscriber, "ready");
   return loadForbiddenCommands(commands, subscriber);
 }
 
@@ -54,7 +56,9 @@ test("without EVAL nothing else is known, and EVAL is named", async () => {
 test("a user without channels lacks the commands on them", async () => {
   const rules = documented.filter((rule) => !rule.startsWith("&"));
   // Before 7.0, a script may publish on any channel.
-  expect((await forbiddenFor(rules)).wanted.filter((command) => command !== "publish")).toEqual(["subscribe"]);
+  expect((await forbiddenFor(rules)).wanted.filter((command) => command !== "publish")).toEqual([
+    "subscribe",
+  ]);
 });
 
 test("a user with keys of another name lacks every command on keys", async () => {
@@ -77,8 +81,11 @@ test("every command that a script runs is tried", () => {
   const ours = files
     .filter((file) => /\.(lua|ts)$/.test(file) && !file.includes("redis/rights."))
     .map((file) => readFileSync(sourceFolder + file, "utf8"));
-  const USED = /^(?:add(?:Standard)?Job|moveTo(?:Active|Delayed|Finished)|moveStalled|extendLock|promote|reprocess|retry|removeJob|getCounts)/;
-  const theirs = Object.values(loadShippedScripts()).flatMap(({ name, content }) => (USED.test(name) ? content : []));
+  const USED =
+    /^(?:add(?:Standard)?Job|moveTo(?:Active|Delayed|Finished)|moveStalled|extendLock|promote|reprocess|retry|removeJob|getCounts)/;
+  const theirs = Object.values(loadShippedScripts()).flatMap(({ name, content }) =>
+    USED.test(name) ? content : [],
+  );
   const run = [...ours, ...theirs].flatMap((text) => [
     ...text.matchAll(/(?:redis\.p?call|rcall)\(["']([A-Z]+)["']/g),
   ]);

@@ -12,7 +12,8 @@ const INFO_WHEN_DENIED = `redis_version:6.2.0\r\n${INFO_DENIED}\r\n`;
  * What all our connections have in common.
  *
  * 1. A connection whose database can't be selected is never ready. ioredis' own would use database 0 instead.
- * 2. INFO is never refused: ioredis and BullMQ both ask it at each connection, and neither needs more than the version.
+ * 2. A subscription that is refused when ioredis renews it after a reconnection ends nothing.
+ * 3. INFO is never refused: ioredis and BullMQ both ask it at each connection, and neither needs more than the version.
  */
 export class CheckedRedis extends Redis {
   constructor(target: string | ConnectionOptions, options: ConnectionOptions = {}) {
@@ -34,6 +35,10 @@ export class CheckedRedis extends Redis {
       const { reject } = command;
       command.reject = (error) =>
         redisErrorKind(error) === "no_permission" ? command.resolve(INFO_WHEN_DENIED) : reject(error);
+    }
+    if (command instanceof Command && command.name === "subscribe") {
+      // Who subscribes gets the error. When ioredis subscribes again, nobody does.
+      command.promise.catch(() => {});
     }
     return super.sendCommand(...args);
   }

@@ -2,8 +2,9 @@
  * Makes BullMQ's scripts run on a full Redis, as ours do (redis/when-full.lua). Otherwise a worker could fetch no job
  * then, so nothing would leave the queue and Redis would stay full.
  */
-import type { Redis } from "ioredis";
+
 import installed from "bullmq/package.json" with { type: "json" };
+import type { Redis } from "ioredis";
 import type { ScriptLibrary } from "../redis/scripts.ts";
 import { loadShippedScripts } from "./shipped-scripts.ts";
 

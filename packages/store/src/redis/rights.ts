@@ -40,13 +40,23 @@ export async function loadForbiddenCommands(redis: Redis, subscriber?: Redis): P
     redis.ping().then(() => [], forbids("ping")),
     redis.call("INFO", "server").then(() => [], forbids("info")),
     redis.config("GET", "appendfsync").then(() => [], forbids("config")),
-    ...channels.map((channel) => subscriber?.subscribe(channel).then(() => [], forbids("subscribe")) ?? []),
+    ...(subscriber?.status === "ready" ? channels.map((channel) => trySubscribe(subscriber, channel)) : []),
   ]);
   const forbidden = [...new Set([...inScripts, ...tried.flat()])].sort();
   return {
     needed: forbidden.filter((command) => !WANTED.has(command)),
     wanted: forbidden.filter((command) => WANTED.has(command)),
   };
+}
+
+async function trySubscribe(subscriber: Redis, channel: string): Promise<string[]> {
+  try {
+    await subscriber.subscribe(channel);
+    await subscriber.unsubscribe(channel);
+    return [];
+  } catch (error) {
+    return forbids("subscribe")(error);
+  }
 }
 
 /** Names a command of a script if Redis didn't permit it, or doesn't know it. */
