@@ -23,7 +23,7 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
   const log = createLogger("ad-server", config.logLevel);
   const lifecycle = new Lifecycle(log);
 
-  const redis = connectRedis(config.redisUrl, "request", log);
+  const redis = connectRedis(config.redis, "request", log);
   lifecycle.onStop("redis", () => redis.disconnect());
   const durability = await guardRedis(redis, { mode: config.redisDurability }, log);
 

@@ -14,6 +14,7 @@ import {
   openTracing,
   PeriodicHeartbeat,
   type RunnableService,
+  redisTargetOf,
   reportDurability,
   reportMemory,
   startHttpServer,
@@ -101,11 +102,12 @@ interface Base {
 type Adapters = Awaited<ReturnType<typeof openAdapters>>;
 
 async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
-  const redis = connectRedis(settings.REDIS_URL, "request", log);
+  const target = redisTargetOf(settings);
+  const redis = connectRedis(target, "request", log);
   lifecycle.onStop("redis", () => redis.disconnect());
   const rules = { mode: settings.REDIS_DURABILITY, loadMissingRights: () => loadForbiddenCommands(redis) };
   const guard = await guardRedis(redis, rules, log);
-  const subscriber = connectRedis(settings.REDIS_URL, "subscriber", log);
+  const subscriber = connectRedis(target, "subscriber", log);
   lifecycle.onStop("redis subscriber", () => subscriber.disconnect());
   const store = openStore({
     redis,

@@ -41,6 +41,7 @@ export { createOpsApp } from "./ops-app.ts";
 export { connectRedis, explainAway, type RedisRole, type RedisTarget } from "./redis.ts";
 export { DurabilityGuard, describeForbidden, type MissingRights } from "./redis-durability.ts";
 export { loadRedisInfo, loadSyncPolicy, type RedisInfo } from "./redis-info.ts";
+export { redisTargetFaults, redisTargetOf } from "./redis-target.ts";
 export { ADRELAY_VERSION, describeProcess, type RunnableService } from "./service.ts";
 export {
   COMMON_SETTINGS,

@@ -14,6 +14,7 @@ import ms from "ms";
 import { z } from "zod";
 import { LOG_LEVELS } from "./logger.ts";
 import { DURABILITY_MODES } from "./redis-durability.ts";
+import { certificatesFileType, keyFileType } from "./redis-target.ts";
 
 /** What `.env.example` shows for a setting. */
 interface SettingMeta {
@@ -110,7 +111,27 @@ export function parseDurationMs(text: string): number | undefined {
 
 /** The settings of every process that uses Redis. */
 export const COMMON_SETTINGS = {
-  REDIS_URL: setting(redisUrlType, "redis://127.0.0.1:6379", "URL of the Redis server."),
+  REDIS_URL: setting(
+    redisUrlType,
+    "redis://127.0.0.1:6379",
+    "URL of the Redis server: redis:// or, with TLS, rediss://USER:PASSWORD@HOST:PORT/DATABASE.",
+  ),
+  REDIS_TLS_CA_FILE: optionalSetting(
+    certificatesFileType,
+    "PEM file of the authorities that may sign Redis' certificate, in place of the well-known ones. For rediss:// URLs.",
+  ),
+  REDIS_TLS_CERT_FILE: optionalSetting(
+    certificatesFileType,
+    "PEM file of the certificate that we show to Redis, with its chain.",
+  ),
+  REDIS_TLS_KEY_FILE: optionalSetting(
+    keyFileType,
+    "PEM file of the private key of that certificate, without passphrase.",
+  ),
+  REDIS_TLS_SERVERNAME: optionalSetting(
+    textType,
+    "The name in Redis' certificate, if it isn't the host of REDIS_URL.",
+  ),
   REDIS_DURABILITY: setting(
     z.enum(DURABILITY_MODES),
     "require",
