@@ -50,7 +50,8 @@ test("what a user lacks is named, each command", async () => {
 });
 
 test("without EVAL nothing else is known, and EVAL is named", async () => {
-  expect((await forbiddenFor([...documented, "-eval"])).needed).toContain("eval");
+  await redis.script("FLUSH");
+  expect((await forbiddenFor([...documented, "-eval"])).needed).toEqual(["eval"]);
 });
 
 test("a user without channels lacks the commands on them", async () => {

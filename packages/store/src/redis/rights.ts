@@ -70,10 +70,11 @@ function forbids(command: string): (error: unknown) => string[] {
     if (isForbidden(error)) {
       return [command];
     }
-    if (redisErrorKind(error) === "refuses_writes") {
-      return [];
+    // These words come after the check of rights.
+    if (redisErrorKind(error) === "other") {
+      throw error;
     }
-    throw error;
+    return [];
   };
 }
 
