@@ -20,7 +20,7 @@ import {
   startHttpServer,
   type Tracing,
 } from "@adrelay/service-kit";
-import { type Heartbeat, loadForbiddenCommands, openStore } from "@adrelay/store";
+import { type Heartbeat, loadMissingRights, openStore } from "@adrelay/store";
 import type { Express, Router } from "express";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
@@ -105,7 +105,7 @@ async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   const target = redisTargetOf(settings);
   const redis = connectRedis(target, "request", log);
   lifecycle.onStop("redis", () => redis.disconnect());
-  const rules = { mode: settings.REDIS_DURABILITY, loadMissingRights: () => loadForbiddenCommands(redis) };
+  const rules = { mode: settings.REDIS_DURABILITY, loadMissingRights: () => loadMissingRights(redis) };
   const guard = await guardRedis(redis, rules, log);
   const subscriber = connectRedis(target, "subscriber", log);
   lifecycle.onStop("redis subscriber", () => subscriber.disconnect());

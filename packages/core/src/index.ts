@@ -35,4 +35,4 @@ export {
 } from "./injection.ts";
 export { planRetry } from "./plan-retry.ts";
 export { HOLD_MAX_MS, judgeProvider, type ProviderHealth } from "./provider-health.ts";
-export { adviceOnRedisError, redisErrorKind, redisErrorWord } from "./redis-error-kind.ts";
+export { explainRedisError, redisErrorKind, redisErrorWord } from "./redis-error-kind.ts";

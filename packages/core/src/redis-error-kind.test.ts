@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { adviceOnRedisError, redisErrorKind, redisErrorWord } from "./redis-error-kind.ts";
+import { explainRedisError, redisErrorKind, redisErrorWord } from "./redis-error-kind.ts";
 
 test.each([
   ["READONLY You can't write against a read only replica.", "refuses_writes"],
@@ -46,7 +46,7 @@ test.each([
   ["WRONGPASS invalid username-password pair or user is disabled.", "WRONGPASS", "password"],
 ] as const)("%s gets advice", (message, word, advice) => {
   expect(redisErrorWord(new Error(message))).toBe(word);
-  expect(adviceOnRedisError(new Error(message))).toMatch(new RegExp(advice));
+  expect(explainRedisError(new Error(message))).toMatch(new RegExp(advice));
 });
 
 test.each([
@@ -54,5 +54,5 @@ test.each([
   "Connection is closed.",
   "connect ECONNREFUSED",
 ])("%s gets no advice", (message) => {
-  expect(adviceOnRedisError(new Error(message))).toBeUndefined();
+  expect(explainRedisError(new Error(message))).toBeUndefined();
 });

@@ -75,7 +75,7 @@ const ADVICE_ON_ERR: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** Says what is wrong with a Redis that replied this error, and what to do; undefined if that isn't known. */
-export function adviceOnRedisError(error: unknown): string | undefined {
+export function explainRedisError(error: unknown): string | undefined {
   const word = redisErrorWord(error);
   if (word === "NOPERM") {
     return `doesn't permit what the relay needs (${messageOf(error)}): see the rights in docs/operations.md`;

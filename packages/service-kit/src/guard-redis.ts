@@ -1,5 +1,5 @@
 /** Starts the guard of a connection, and shows as metrics what it knows. */
-import { adviceOnRedisError } from "@adrelay/core";
+import { explainRedisError } from "@adrelay/core";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import { Gauge, type Registry } from "prom-client";
@@ -35,7 +35,7 @@ export async function guardRedis(redis: Redis, rules: GuardRules, log: Logger): 
     case "unanswered":
       if (isWrongDatabase(checked.error)) {
         guard.stop();
-        throw new RedisUnusableError(`Redis ${adviceOnRedisError(checked.error)}`);
+        throw new RedisUnusableError(`Redis ${explainRedisError(checked.error)}`);
       }
       log.warn({
         event: "redis_away_at_start",

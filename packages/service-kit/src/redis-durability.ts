@@ -9,7 +9,7 @@ import { loadRedisInfo, loadSyncPolicy, type RedisInfo, type RedisMemory } from 
 export const DURABILITY_MODES = ["require", "strict", "warn"] as const;
 
 /** The values of REDIS_DURABILITY: what is demanded of Redis, and whether a fault is only logged. */
-export type DurabilityMode = (typeof DURABILITY_MODES)[number];
+type DurabilityMode = (typeof DURABILITY_MODES)[number];
 
 /** What our user of Redis may not do. */
 export interface MissingRights {

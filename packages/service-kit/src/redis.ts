@@ -1,5 +1,5 @@
 import type { SecureContext } from "node:tls";
-import { adviceOnRedisError, redisErrorWord } from "@adrelay/core";
+import { explainRedisError, redisErrorWord } from "@adrelay/core";
 import type { Redis, RedisOptions } from "ioredis";
 import type { Logger } from "pino";
 import type { ConnectionOptions } from "./ioredis/checked-redis.ts";
@@ -138,7 +138,7 @@ function logAvailability(redis: Redis, role: RedisRole, log: Logger): void {
  * clients says so and closes the connection, but what we have written by then often makes an EPIPE of it. So it is asked.
  */
 export async function explainAway(redis: Redis, error: unknown): Promise<string | undefined> {
-  const why = adviceOnRedisError(error) ?? adviceOnRedisError(await loadRefusal(redis.options));
+  const why = explainRedisError(error) ?? explainRedisError(await loadRefusal(redis.options));
   return why === undefined ? undefined : `Redis ${why}`;
 }
 

@@ -1,7 +1,9 @@
 /** Connections and durability against a real Redis. */
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { pino } from "pino";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { connectRedis, createRegistry, guardRedis, loadSyncPolicy, reportDurability } from "../src/index.ts";
 
 const log = pino({ level: "silent" });
@@ -178,3 +180,54 @@ test("while Redis is frozen each command fails after its timeout, and later comm
     redis.disconnect();
   }
 });
+
+/** A proxy to the server that changes the bytes of its answers, and not their number. */
+async function startRewriting(rewrite: (text: string) => string): Promise<string> {
+  const proxy = createServer((client) => {
+    const target = connect(server.port, "127.0.0.1");
+    client.pipe(target);
+    target.on("data", (bytes) => client.write(rewrite(bytes.toString("latin1")), "latin1"));
+    for (const socket of [client, target]) {
+      socket.on("error", () => {});
+      socket.on("close", () => [client, target].map((each) => each.destroy()));
+    }
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void proxy.close());
+  return `redis://127.0.0.1:${Object(proxy.address()).port}`;
+}
+
+test("a Redis older than 6.2 is refused by name, and only logged in mode warn", async () => {
+  const url = await startRewriting((text) =>
+    text
+      .replaceAll("valkey_version", "hidden_version")
+      .replaceAll(
+        /redis_version:([\d.]+)/g,
+        (_line, version: string) => `redis_version:${"6.0.".padEnd(version.length, "9")}`,
+      ),
+  );
+  const redis = connectRedis(url, "request", log);
+  onTestFinished(() => redis.disconnect());
+  await expect(guardRedis(redis, { mode: "require" }, log)).rejects.toThrow(
+    /Redis 6\.0\.9+ is not supported: 6\.2 is the oldest version/,
+  );
+  expect((await guardRedis(redis, { mode: "warn" }, log)).isDurable).toBe(true);
+});
+
+test.each(["request", "worker"] as const)(
+  "a %s connection that meets a replica is replaced, at most once a second",
+  async (role) => {
+    const redis = connectRedis(server.url, role, log);
+    onTestFinished(() => redis.disconnect());
+    await once(redis, "ready");
+    await redis.replicaof("127.0.0.1", 1);
+    const closes: number[] = [];
+    redis.on("close", () => closes.push(performance.now()));
+    const isBack = once(redis, "ready");
+    await expect(redis.set("k", "v")).rejects.toThrow("READONLY");
+    await isBack;
+    await expect(redis.set("k", "v")).rejects.toThrow("READONLY");
+    expect(await redis.get("k")).toBeNull();
+    expect(closes).toHaveLength(1);
+  },
+);

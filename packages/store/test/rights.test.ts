@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
 import { loadShippedScripts } from "../src/bullmq/shipped-scripts.ts";
-import { loadForbiddenCommands } from "../src/redis/rights.ts";
+import { loadMissingRights } from "../src/redis/rights.ts";
 import { openTestRedis } from "./store-fixture.ts";
 
 const { server, redis } = await openTestRedis();
@@ -33,7 +33,7 @@ async function connectAs(rules: readonly string[]) {
 async function forbiddenFor(rules: readonly string[]) {
   const { commands, subscriber } = await connectAs(rules);
   await once(subscriber, "ready");
-  return loadForbiddenCommands(commands, subscriber);
+  return loadMissingRights(commands, subscriber);
 }
 
 test("a user with the documented rights may do everything", async () => {
@@ -69,11 +69,11 @@ test("a user with keys of another name lacks every command on keys", async () =>
 
 test("nothing is left behind, and a full Redis or a replica is not a lack of rights", async () => {
   await redis.config("SET", "maxmemory", "1");
-  expect(await loadForbiddenCommands(redis)).toEqual({ needed: [], wanted: [] });
+  expect(await loadMissingRights(redis)).toEqual({ needed: [], wanted: [] });
   await redis.config("SET", "maxmemory", "0");
   expect(await redis.exists("{adrelay:0}:rights")).toBe(0);
   await redis.replicaof("127.0.0.1", 1);
-  expect(await loadForbiddenCommands(redis)).toEqual({ needed: [], wanted: [] });
+  expect(await loadMissingRights(redis)).toEqual({ needed: [], wanted: [] });
   await redis.replicaof("NO", "ONE");
 });
 

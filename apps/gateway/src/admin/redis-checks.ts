@@ -7,7 +7,7 @@ import {
   loadSyncPolicy,
   type RedisInfo,
 } from "@adrelay/service-kit";
-import { type Heartbeat, loadForbiddenCommands } from "@adrelay/store";
+import { type Heartbeat, loadMissingRights } from "@adrelay/store";
 import type { Redis } from "ioredis";
 
 const SHARE_WARNED = 0.8;
@@ -141,7 +141,7 @@ function checkConnections({ clients }: RedisInfo): DoctorCheck {
 
 async function checkRights(redis: Redis, subscriber: Redis): Promise<DoctorCheck> {
   const name = "redis_rights";
-  const { needed, wanted } = await loadForbiddenCommands(redis, subscriber);
+  const { needed, wanted } = await loadMissingRights(redis, subscriber);
   if (needed.length > 0) {
     return { name, status: "fail", detail: describeForbidden(needed) };
   }

@@ -1,5 +1,5 @@
 /** Whether Redis accepts writes, as this process' heartbeats show. */
-import { adviceOnRedisError } from "@adrelay/core";
+import { explainRedisError } from "@adrelay/core";
 import { StoreRefusalError } from "../redis/scripts.ts";
 import type { StoreLog } from "../store-log.ts";
 
@@ -37,14 +37,14 @@ export class WriteWatch {
     this.#enter(
       error === undefined
         ? { kind: "accepted" }
-        : { kind: "full", why: adviceOnRedisError(error) ?? error.message },
+        : { kind: "full", why: explainRedisError(error) ?? error.message },
       error,
     );
   }
 
   /** To be told of each heartbeat that failed. */
   onError(error: unknown): void {
-    this.#enter({ kind: "refused", why: adviceOnRedisError(error) }, error);
+    this.#enter({ kind: "refused", why: explainRedisError(error) }, error);
   }
 
   /** Logs each change once. That Redis is away is logged by the connection. */

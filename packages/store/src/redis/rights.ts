@@ -25,7 +25,7 @@ const failedSchema = z.array(z.tuple([z.string(), z.string()]));
  * @param redis a connection for commands
  * @param subscriber a connection that only listens; without one, nothing is said of `subscribe`
  */
-export async function loadForbiddenCommands(redis: Redis, subscriber?: Redis): Promise<ForbiddenCommands> {
+export async function loadMissingRights(redis: Redis, subscriber?: Redis): Promise<ForbiddenCommands> {
   const { queuePrefix, lifelinePrefix } = storeKeys("0");
   const key = `${queuePrefix}:rights`;
   const { source, sha } = new ScriptLibrary().load("redis/rights");
