@@ -7,7 +7,7 @@
 -- ARGV: 1 id of the process, 2 its record, 3 epoch and 4 beat of the last reply ('' and 0 at first),
 --       5 time of that reply in ms, 6 the counts in that reply, as text,
 --       7 ms after which a silent process is forgotten, 8 ms for which a loss is kept,
---       9 channel of the process' lifeline, '' if it has none
+--       9 channel of the process' lifeline, '' if it has none, 10 not read: it takes the room of a call of intake
 -- Clock: Redis'. TTL: the loss's. Records of silent processes are removed here.
 -- Returns {now in ms, epoch, beat, queued, dead, awaiting, lost (1 or 0), time of the latest loss or 0, its text,
 --          1 if the lifeline has a subscriber, else 0, how Redis refuses what needs memory or ''}.

@@ -51,6 +51,11 @@ export interface HeartbeatParts extends HeartbeatOptions {
 /** The record of a process without a heartbeat for this long is removed. */
 const SILENCE_MAX_MS = 60_000;
 const LOSS_KEPT_MS = 24 * 3_600_000;
+/**
+ * Redis counts a call's arguments as memory in use. A heartbeat is small, and an acknowledgment isn't. So it carries this,
+ * in order to find that there is no room before acknowledgments of a usual size are refused.
+ */
+const ROOM = " ".repeat(64 * 1024);
 /** How long readiness warns of a loss. */
 const LOSS_WARNED_MS = 3_600_000;
 
@@ -120,7 +125,7 @@ export class Heartbeat {
     const sentAtMs = Date.now();
     const args = [processId, record, epoch, beat, nowMs, text, SILENCE_MAX_MS, LOSS_KEPT_MS, this.#channel];
     const { isLost, hasLifeline, refusal, ...reply } = parseReply(
-      await run("heartbeat/heartbeat", { keys: keys.forHeartbeat, args }),
+      await run("heartbeat/heartbeat", { keys: keys.forHeartbeat, args: [...args, ROOM] }),
     );
     // Redis' time is the time of the middle of the round trip, to within half of it.
     this.#clockSkewMs = Math.round((sentAtMs + Date.now()) / 2 - reply.nowMs);
