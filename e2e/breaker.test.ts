@@ -2,16 +2,14 @@
  * Guards against three faults of the circuit breaker: an outage that uses up attempts, a flood of calls to a provider
  * that is down or just back, and one publisher's outage that delays the acknowledgments of another.
  */
-import { createHash } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
   type Behaviour,
+  callerKeyOf,
   eventually,
   fetchMetrics,
+  type PublishersFile,
   type RelayCaller,
   type RelayStack,
   relayCaller,
@@ -19,6 +17,7 @@ import {
   startRelayStack,
   startScriptedProvider,
   sumOf,
+  writePublishersFile,
 } from "@adrelay/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
@@ -29,7 +28,7 @@ const FAST_RECOVERY = { RECOVERY_RATE_PER_SECOND: "5000" };
 const ASYNC = { headers: { Prefer: "respond-async" } };
 
 let redis: TestRedis;
-let folder: string;
+let publishers: PublishersFile;
 let providers: { alpha: ScriptedProvider; beta: ScriptedProvider };
 let stack: RelayStack;
 let alpha: RelayCaller;
@@ -38,15 +37,16 @@ let beta: RelayCaller;
 beforeEach(async () => {
   redis = await startTestRedis();
   providers = { alpha: await startScriptedProvider(), beta: await startScriptedProvider() };
-  folder = mkdtempSync(join(tmpdir(), "adrelay-breaker-"));
-  const file = join(folder, "publishers.yaml");
-  writeFileSync(file, publishersYaml());
+  publishers = writePublishersFile([
+    { id: "alpha", providerUrl: providers.alpha.url, keyEnv: "ALPHA_KEY" },
+    { id: "beta", providerUrl: providers.beta.url, keyEnv: "BETA_KEY" },
+  ]);
   stack = await startRelayStack({
     redis,
     providerUrl: "http://127.0.0.1:9",
     env: {
       API_KEYS: "",
-      PUBLISHERS_FILE: file,
+      PUBLISHERS_FILE: publishers.path,
       ALPHA_KEY: "key-of-alpha",
       BETA_KEY: "key-of-beta",
       BREAKER_PROBE_INTERVAL_MS: String(PROBE_MS),
@@ -56,28 +56,15 @@ beforeEach(async () => {
       RETRY_SCHEDULE: "100ms,1s",
     },
   });
-  alpha = relayCaller(stack.gatewayUrl, "caller-alpha");
-  beta = relayCaller(stack.gatewayUrl, "caller-beta");
+  alpha = relayCaller(stack.gatewayUrl, callerKeyOf("alpha"));
+  beta = relayCaller(stack.gatewayUrl, callerKeyOf("beta"));
 });
 afterEach(async () => {
   await stack.stop();
   await Promise.all([providers.alpha.close(), providers.beta.close()]);
   await redis.dispose();
-  rmSync(folder, { recursive: true });
+  publishers.remove();
 });
-
-function publishersYaml(): string {
-  const entry = (id: "alpha" | "beta") =>
-    [
-      `  - id: ${id}`,
-      `    name: ${id}`,
-      `    key_sha256: [${createHash("sha256").update(`caller-${id}`).digest("hex")}]`,
-      "    provider:",
-      `      url: ${providers[id].url}`,
-      `      api_key_env: ${id.toUpperCase()}_KEY`,
-    ].join("\n");
-  return `publishers:\n${entry("alpha")}\n${entry("beta")}\n`;
-}
 
 async function injectMany(caller: RelayCaller, count: number): Promise<string[]> {
   const answers = await Promise.all(Array.from({ length: count }, () => caller.inject()));
@@ -172,36 +159,45 @@ test("a worker stays ready while a provider is down, and names it", async () => 
   await eventually(async () => expect((await readiness()).body).not.toHaveProperty("warnings"));
 });
 
-test("after a refused key is corrected, restarted workers deliver again", async () => {
-  const ids = await injectMany(alpha, 40);
-  providers.alpha.onAcknowledge(({ headers }) =>
-    headers["x-service-api-key"] === "corrected" ? acknowledged() : { kind: "answer", status: 403 },
-  );
-  await acknowledgeAll(alpha, ids);
-  await eventually(async () => expect(await isOpen("alpha", "auth")).toBe(true));
-  const refused = acknowledgments(providers.alpha).length;
-  expect(refused).toBeLessThanOrEqual(30);
-  await stack.apps.get("worker")?.stop();
-  await stack.start("worker", { ALPHA_KEY: "corrected", ...FAST_RECOVERY });
-  // The first two refusals may be about the acknowledgments themselves, so these two wait for five minutes.
-  await eventually(async () => {
-    const delivered = sumOf(await worker(), "adrelay_acknowledgments", { state: "delivered" });
-    expect(delivered).toBeGreaterThanOrEqual(38);
-  }, 30_000);
-});
+const REFUSALS = [
+  // All come again soon: 401 is about the key.
+  [{ kind: "answer", status: 401 }, 40, 15],
+  [{ kind: "answer", status: 403, body: { code: "key_revoked" } }, 40, 15],
+  // Each of the first may be about its acknowledgment, so they wait for five minutes.
+  [{ kind: "answer", status: 403 }, 4, 36],
+] as const satisfies readonly (readonly [Behaviour, number, number])[];
 
-test("a 429 with Retry-After pauses the whole account for that time", async () => {
-  const [first, ...others] = await injectMany(alpha, 5);
-  providers.alpha.onAcknowledge((_post, count) =>
-    count === 0 && acknowledgments(providers.alpha).length === 1
+test.each(REFUSALS)(
+  "after a key refused with %j is corrected, restarted workers deliver again",
+  async (refusal, deliveredMin, refusedMax) => {
+    const ids = await injectMany(alpha, 40);
+    providers.alpha.onAcknowledge(({ headers }) =>
+      headers["x-service-api-key"] === "corrected" ? acknowledged() : refusal,
+    );
+    await acknowledgeAll(alpha, ids);
+    await eventually(async () => expect(await isOpen("alpha", "auth")).toBe(true));
+    expect(acknowledgments(providers.alpha).length).toBeLessThanOrEqual(refusedMax);
+    await stack.apps.get("worker")?.stop();
+    await stack.start("worker", { ALPHA_KEY: "corrected", ...FAST_RECOVERY });
+    await eventually(async () => {
+      const delivered = sumOf(await worker(), "adrelay_acknowledgments", { state: "delivered" });
+      expect(delivered).toBeGreaterThanOrEqual(deliveredMin);
+    }, 30_000);
+  },
+);
+
+test("three acknowledgments answered 429 pause the whole account for the Retry-After", async () => {
+  const [first = "", second = "", third = "", ...others] = await injectMany(alpha, 7);
+  providers.alpha.onAcknowledge(() =>
+    acknowledgments(providers.alpha).length <= 3
       ? { kind: "answer", status: 429, headers: { "Retry-After": "3" } }
       : acknowledged(),
   );
-  await acknowledgeAll(alpha, [first ?? ""]);
+  await acknowledgeAll(alpha, [first, second, third]);
   await eventually(async () => expect(await isOpen("alpha", "throttled")).toBe(true));
   await acknowledgeAll(alpha, others);
-  await allDelivered(5, 20_000);
-  const [throttled, next] = acknowledgments(providers.alpha);
+  await allDelivered(7, 20_000);
+  const [, , throttled, next] = acknowledgments(providers.alpha);
   expect((next?.atMs ?? 0) - (throttled?.atMs ?? 0)).toBeGreaterThan(2900);
 });
 

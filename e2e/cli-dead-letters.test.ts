@@ -168,8 +168,8 @@ test("hundreds of dead letters are listed, counted, and replayed in bulk only wi
   const done = await adrelay("dead", "replay", ...filter, "--rate", "300", "--yes");
   expect(done.exit).toBe(0);
   expect(done.stdout).toMatch(/^state +completed\nreplayed +505 of 505 put back on the queue\n/m);
-  expect(done.stderr).toMatch(/^(\d+ of 505 replayed\n)+$/);
-  expect(done.stderr).toMatch(/^505 of 505 replayed\n$/m);
+  expect(done.stderr).toMatch(/^(\d+ of 505 replayed: \d+ delivered, 0 dead again, \d+ waiting\n)+$/);
+  expect(done.stderr).toMatch(/^505 of 505 replayed: 505 delivered, 0 dead again, 0 waiting\n$/m);
   await eventually(async () => expect((await loadStats()).states.queued).toBe(0), 20_000);
   await Promise.all([ids.at(0), ids.at(-1)].map((id) => becomes(String(id), "delivered")));
   const nothing = await adrelay("dead", "replay", ...filter, "--yes");
@@ -193,7 +193,7 @@ test("Ctrl-C leaves a bulk replay running, and replays cancel ends it", async ()
   const cancelled = await adrelay("replays", "cancel", id);
   expect(cancelled).toMatchObject({ exit: 0, stdout: expect.stringMatching(/^state +cancelled$/m) });
   expect((await adrelay("replays", "list")).stdout).toMatch(
-    new RegExp(`^${id}  cancelled +\\d+ of 120 +reason=http_400 +alice `, "m"),
+    new RegExp(`^${id}  cancelled +\\d+ of 120 +\\d+ +0 +\\d+ +reason=http_400 +alice `, "m"),
   );
   const refused = await Promise.all([
     adrelay("replays", "cancel", id),

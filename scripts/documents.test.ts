@@ -47,3 +47,9 @@ test("every relative link in the documents leads to a file", () => {
   );
   expect(broken).toEqual([]);
 });
+
+test("a newcomer finds each document in one step from the README", () => {
+  const linked = new Set(linksOf(read("README.md")));
+  const guides = readdirSync(new URL("../docs/", import.meta.url)).filter((name) => name.endsWith(".md"));
+  expect(guides.filter((name) => !linked.has(`docs/${name}`))).toEqual([]);
+});

@@ -114,6 +114,9 @@ a script, run \`npm run -s adrelay -- <command>\`, because npm otherwise prints 
 command elsewhere, run \`npm run pack:cli\`: it packs the command as one file without dependencies, for Node 20 and newer,
 and prints the path of the package. You can install this package, or publish it for \`npx adrelay\`.
 
+\`provider check\` calls an ad service itself, and needs neither a gateway nor a token. Of that command, \`--url\` is the address of
+the ad service. See [provider.md](provider.md).
+
 **The address.** The command calls the first address that it finds:
 
 1. \`--url\`
@@ -132,10 +135,15 @@ error. The exit code says how the command ended. Without a terminal there is no 
 Every call ends after \`--timeout\` at the latest.
 
 **Bulk replays.** \`dead replay\` with a filter or \`--all\` counts the dead letters that match and asks for confirmation;
-\`--yes\` skips the question. Then it shows the progress. "Replayed" means put back on the queue; use \`status\` to see if
-they are delivered. Ctrl-C stops watching, but the replay continues: \`adrelay replays show ID --watch\` watches it again,
-and \`adrelay replays cancel ID\` cancels it. If there is no answer to a change, the gateway may have made the change:
-check before you repeat it.
+\`--yes\` skips the question. Then it shows the progress. "Replayed" means put back on the queue. What became of them
+follows: delivered, dead again by reason, and waiting. The command ends when none waits, or when nothing has changed for five
+seconds after the replay's end. \`adrelay replays show ID\` shows the present numbers. A replay stops by itself if most fail
+again: then the exit code is 1, and the others stay dead. Ctrl-C stops watching, but the replay continues: \`adrelay
+replays show ID --watch\` watches it again, and \`adrelay replays cancel ID\` cancels it. If there is no answer to a change,
+the gateway may have made the change: check before you repeat it.
+
+**Bulk discards.** \`dead discard\` with a filter or \`--all\` counts and asks in the same way. It covers only what was
+counted, not what died while it asked. \`adrelay discards\` shows and cancels it; what it has discarded stays discarded.
 
 **Shell completion.** If \`adrelay\` is on your PATH, run \`adrelay completion >> ~/.bashrc\` (or \`~/.zshrc\`).
 `;

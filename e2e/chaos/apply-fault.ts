@@ -5,6 +5,9 @@ import type { ChaosApp } from "./chaos-app.ts";
 import { APP_IDS, type AppId, type Fault, type RedisFault } from "./fault.ts";
 import type { ChaosStack } from "./stack.ts";
 
+/** Keys that were rotated away. */
+const STALE_KEYS = { ACME_KEY: "old-key-of-acme", GLOBE_KEY: "old-key-of-globe" };
+
 /** Begins a fault, waits, and ends it. Resolves when everything works again, also what has to be restarted. */
 export async function applyFault(stack: ChaosStack, fault: Fault, durationMs: number): Promise<void> {
   switch (fault.kind) {
@@ -21,7 +24,14 @@ export async function applyFault(stack: ChaosStack, fault: Fault, durationMs: nu
     case "clock_skew": {
       const app = appOf(stack, fault.app);
       await app.stop();
-      await app.start(fault.skewMs);
+      await app.start({ skewMs: fault.skewMs });
+      await pause(durationMs);
+      return whileDown(app, (one) => one.stop(), 0);
+    }
+    case "stale_key": {
+      const app = appOf(stack, fault.app);
+      await app.stop();
+      await app.start({ env: STALE_KEYS });
       await pause(durationMs);
       return whileDown(app, (one) => one.stop(), 0);
     }

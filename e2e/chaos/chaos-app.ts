@@ -12,6 +12,13 @@ export interface ChaosAppOptions {
   readonly shutdownTimeoutMs: number;
 }
 
+/** What is otherwise than usual until the next start. */
+export interface StartChange {
+  /** How far the clock is off. */
+  readonly skewMs?: number;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 const PRELOAD = fileURLToPath(new URL("./shifted-clock.ts", import.meta.url));
 /** How much longer than its own limit a stop may take: the last log lines are flushed, and the machine is busy. */
 const STOP_GRACE_MS = 2000;
@@ -26,23 +33,24 @@ export class ChaosApp {
   }
 
   /**
-   * Starts or restarts the app on its ports, with its clock off by `skewMs`. A start must succeed in every state of
-   * Redis. A failed one is reported and repeated once, so that the run can go on.
+   * Starts or restarts the app on its ports. A start must succeed in every state of Redis. A failed one is reported and
+   * repeated once, so that the run can go on.
    */
-  async start(skewMs = 0): Promise<void> {
+  async start(change: StartChange = {}): Promise<void> {
     try {
-      await this.#startOnce(skewMs);
+      await this.#startOnce(change);
     } catch (error) {
       if (!(error instanceof AppStartError)) {
         throw error;
       }
       this.#options.onProblem(error.message);
-      await this.#startOnce(skewMs);
+      await this.#startOnce(change);
     }
   }
 
-  async #startOnce(skewMs: number): Promise<void> {
-    const { id, env, onLogText, onProblem } = this.#options;
+  async #startOnce({ skewMs = 0, env: changed }: StartChange): Promise<void> {
+    const { id, onLogText, onProblem } = this.#options;
+    const env = { ...this.#options.env, ...changed };
     const nodeArgs = skewMs === 0 ? [] : ["--import", PRELOAD];
     const skewed = skewMs === 0 ? env : { ...env, CHAOS_CLOCK_SKEW_MS: String(skewMs) };
     const app = await startApp(id.startsWith("gateway") ? "gateway" : "worker", skewed, {

@@ -104,6 +104,14 @@ const DRAWS: Readonly<Record<FaultName, Draw>> = {
   "provider-401": [300, 1500, provider("http_401")],
   "provider-recoverable": [500, 4000, provider("recoverable")],
   "provider-lost-answer": [500, 4000, provider("lost_answer")],
+  "edge-404": [500, 4000, provider("edge_404")],
+  "edge-login": [500, 4000, provider("edge_login")],
+  gzip: [500, 4000, provider("gzip")],
+  continue: [500, 4000, provider("continue")],
+  "one-429": [2500, 4000, provider("one_429")],
+  "many-403": [2500, 4000, provider("many_403")],
+  "waf-403": [2500, 4000, provider("waf_403")],
+  "stale-key": [3000, 6000, (random) => ({ kind: "stale_key", app: random.pick(WORKER_IDS) })],
 };
 
 /** Draws the plan, ordered by start. */

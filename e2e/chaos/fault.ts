@@ -13,6 +13,8 @@ export type Fault =
   | { readonly kind: "rolling_restart"; readonly everyMs: number }
   /** The app is restarted with a wrong clock, and in the end with the right one. */
   | { readonly kind: "clock_skew"; readonly app: AppId; readonly skewMs: number }
+  /** The worker is restarted with keys that the provider refuses, and in the end with the right ones. */
+  | { readonly kind: "stale_key"; readonly app: AppId }
   | { readonly kind: "redis"; readonly how: RedisFault }
   | { readonly kind: "link_cut" | "link_swallow"; readonly app: AppId; readonly end: LinkEnd }
   | {
@@ -42,7 +44,15 @@ export type ProviderFault =
   | "http_429"
   | "http_401"
   | "recoverable"
-  | "lost_answer";
+  | "lost_answer"
+  | "edge_404"
+  | "edge_login"
+  | "gzip"
+  | "continue"
+  | TargetedFault;
+/** Faults that hit some acknowledgments again and again, and no others. */
+type TargetedFault = "one_429" | "many_403" | "waf_403";
+const TARGETED = new Set<ProviderFault>(["one_429", "many_403", "waf_403"] satisfies TargetedFault[]);
 
 export interface PlannedFault {
   readonly name: FaultName;
@@ -61,6 +71,8 @@ export function resourcesOf(fault: Fault): readonly string[] {
       return [`app:${fault.app}`];
     case "rolling_restart":
       return APP_IDS.map((app) => `app:${app}`);
+    case "stale_key":
+      return DELIVERY;
     case "redis":
       return ["redis"];
     case "link_cut":
@@ -68,11 +80,24 @@ export function resourcesOf(fault: Fault): readonly string[] {
     case "link_swallow":
       return [`link:${fault.app}:${fault.end}`];
     case "provider":
-      return fault.accounts.map((account) => `provider:${account}`);
+      return mustSpareOthers(fault) ? DELIVERY : fault.accounts.map((account) => `provider:${account}`);
     default:
       return fault satisfies never;
   }
 }
+
+/** Whether deliveries of other acknowledgments must go on during a fault. Then no other fault may stop them. */
+function mustSpareOthers(fault: Fault): boolean {
+  return fault.kind === "stale_key" || (fault.kind === "provider" && TARGETED.has(fault.how));
+}
+
+const WORKER_IDS = ["worker-1", "worker-2"] as const satisfies readonly AppId[];
+/** All that a delivery needs. */
+const DELIVERY: readonly string[] = [
+  "redis",
+  ...ACCOUNTS.map((account) => `provider:${account}`),
+  ...WORKER_IDS.flatMap((app) => [`app:${app}`, `link:${app}:redis`, `link:${app}:provider`]),
+];
 
 export function describeFault({ name, durationMs, fault }: PlannedFault): string {
   const lasting = durationMs > 0 ? ` for ${(durationMs / 1000).toFixed(1)} s` : "";
@@ -83,6 +108,8 @@ function detailOf(fault: Fault): string {
   switch (fault.kind) {
     case "kill":
     case "freeze":
+      return fault.app;
+    case "stale_key":
       return fault.app;
     case "clock_skew":
       return `${fault.app} by ${fault.skewMs / 1000} s`;
@@ -96,7 +123,7 @@ function detailOf(fault: Fault): string {
     case "link_delay":
       return `${fault.app} to ${fault.end} by ${fault.delayMs} ms`;
     case "provider":
-      return `${fault.accounts.join(" and ")}, ${fault.share * 100} % of calls`;
+      return `${fault.accounts.join(" and ")}, ${mustSpareOthers(fault) ? "some acknowledgments" : `${fault.share * 100} % of calls`}`;
     default:
       return fault satisfies never;
   }
@@ -122,6 +149,11 @@ export class Timeline {
 
   end(span: FaultSpan): void {
     span.untilMs = Date.now();
+  }
+
+  /** Faults during which deliveries of other acknowledgments had to go on. */
+  get sparing(): readonly FaultSpan[] {
+    return this.#spans.filter(({ fault }) => mustSpareOthers(fault));
   }
 
   /** Faults that ran at any time between two moments. */

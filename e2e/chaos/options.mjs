@@ -29,6 +29,14 @@ export const FAULT_NAMES = /** @type {const} */ ([
   "provider-401",
   "provider-recoverable",
   "provider-lost-answer",
+  "edge-404",
+  "edge-login",
+  "gzip",
+  "continue",
+  "one-429",
+  "many-403",
+  "waf-403",
+  "stale-key",
 ]);
 
 /** @typedef {(typeof FAULT_NAMES)[number]} FaultName */

@@ -8,7 +8,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { ACKNOWLEDGE_PATH, IDEMPOTENCY_KEY_HEADER } from "@adrelay/contract";
 import type { Random } from "@adrelay/testkit";
 import type { Account } from "./fault.ts";
-import { type ActiveFault, answerWithFault, type NormalAnswer } from "./provider-faults.ts";
+import { type ActiveFault, answerWithFault, FaultOfAccount, type NormalAnswer } from "./provider-faults.ts";
 import { type AckPost, hashOf, ProviderRecords, type SoldAd } from "./provider-records.ts";
 
 export interface ProviderModel {
@@ -26,7 +26,7 @@ export const PROVIDER_KEYS: AccountKeys = { acme: "acme-at-the-provider", globe:
 
 export async function startProviderModel(random: Random): Promise<ProviderModel> {
   const records = new ProviderRecords();
-  const faults = new Map<Account, ActiveFault>();
+  const faults = new Map<Account, FaultOfAccount>();
   const server = createServer((request, response) => {
     readBody(request).then(
       (body) => answer({ request, response, body, records, faults, random }),
@@ -46,7 +46,7 @@ export async function startProviderModel(random: Random): Promise<ProviderModel>
       if (fault === undefined) {
         faults.delete(account);
       } else {
-        faults.set(account, fault);
+        faults.set(account, new FaultOfAccount(fault));
       }
     },
     close: () =>
@@ -62,7 +62,7 @@ interface Call {
   readonly response: ServerResponse;
   readonly body: Buffer;
   readonly records: ProviderRecords;
-  readonly faults: ReadonlyMap<Account, ActiveFault>;
+  readonly faults: ReadonlyMap<Account, FaultOfAccount>;
   readonly random: Random;
 }
 
@@ -73,9 +73,9 @@ function answer(call: Call): void {
     response.writeHead(401).end();
     return;
   }
-  const active = faults.get(account);
-  const fault = active !== undefined && random.chance(active.share) ? active.how : undefined;
   const isAcknowledgment = (request.url ?? "").endsWith(ACKNOWLEDGE_PATH);
+  const id = isAcknowledgment ? idOf(call.body) : undefined;
+  const fault = faults.get(account)?.hits(id, call.body, random);
   const decide = isAcknowledgment ? receiveAcknowledgment : sellAd;
   const normal = decide(call, account, fault);
   answerWithFault({ fault, normal, request, response, random });
@@ -89,10 +89,33 @@ function accountOf({ url = "", headers }: IncomingMessage): Account | undefined 
     : undefined;
 }
 
+function idOf(body: Buffer): string {
+  const { ad_response_id } = Object(JSON.parse(body.toString("utf8")));
+  return String(ad_response_id).toLowerCase();
+}
+
 /** Faults that come before the provider has read the request. */
-const NEVER_READ = new Set(["http_500", "http_503", "http_429", "http_401", "recoverable"]);
+const NEVER_READ = new Set([
+  "http_500",
+  "http_503",
+  "http_429",
+  "http_401",
+  "recoverable",
+  "edge_404",
+  "edge_login",
+  "one_429",
+  "many_403",
+  "waf_403",
+]);
 /** Faults that come after the provider has decided. */
-const ALWAYS_READ = new Set(["lost_answer", "half_body", "slow_headers", "keep_alive_reset"]);
+const ALWAYS_READ = new Set([
+  "lost_answer",
+  "half_body",
+  "slow_headers",
+  "keep_alive_reset",
+  "gzip",
+  "continue",
+]);
 
 /** Whether the provider reads the request. With any other fault, such as a hang, it reads half of them. */
 function isRead(fault: string | undefined, random: Random): boolean {
@@ -104,8 +127,7 @@ function receiveAcknowledgment(
   account: Account,
   fault: string | undefined,
 ): NormalAnswer {
-  const { ad_response_id } = Object(JSON.parse(body.toString("utf8")));
-  const id = String(ad_response_id).toLowerCase();
+  const id = idOf(body);
   const { decision, answer: normal } = isRead(fault, random)
     ? records.decide(id)
     : { decision: "not_read" as const, answer: { status: 200, body: {} } };

@@ -4,7 +4,7 @@ import { applyFault } from "./apply-fault.ts";
 import type { Check } from "./checks/check.ts";
 import { checkCounters } from "./checks/counters.ts";
 import { checkOutcomes } from "./checks/outcomes.ts";
-import { checkPosts } from "./checks/posts.ts";
+import { checkOthersGoOn, checkPosts } from "./checks/posts.ts";
 import { checkSystem } from "./checks/system.ts";
 import { gatherEvidence } from "./evidence.ts";
 import { describeFault, type PlannedFault, resourcesOf, Timeline } from "./fault.ts";
@@ -12,7 +12,7 @@ import { latenessMs, planFaults } from "./fault-plan.ts";
 import type { FaultName } from "./options.mjs";
 import { startTraffic } from "./publisher.ts";
 import { Scraper } from "./scraper.ts";
-import { replayExhausted, settle } from "./settle.ts";
+import { replayAged, settle } from "./settle.ts";
 import { type ChaosStack, startChaosStack } from "./stack.ts";
 
 export interface ChaosRun {
@@ -52,7 +52,7 @@ export async function runChaos(run: ChaosRun): Promise<ChaosResult> {
     const areAnswered = await end(TRAFFIC_END_MS);
     const settleMs = run.deliveryAgeMaxMs + SETTLE_MARGIN_MS + latenessMs(plan);
     const left = await settle(scraper, settleMs);
-    const replayed = await replayExhausted(stack, records);
+    const replayed = await replayAged(stack, records, run.deliveryAgeMaxMs);
     const leftAfterReplay = await settle(scraper, settleMs);
     await scraper.stop();
     const evidence = await gatherEvidence(stack, records, scraper);
@@ -62,13 +62,15 @@ export async function runChaos(run: ChaosRun): Promise<ChaosResult> {
     ];
     const checks = [
       { name: "all work ends after the faults", checked: evidence.ads.length, broken: unsettled },
+      { name: "nothing dies of a fault before its age", checked: replayed.count, broken: replayed.early },
       ...checkOutcomes(evidence, stack.logs),
+      checkOthersGoOn(evidence, timeline),
       ...checkPosts(evidence, timeline),
       ...checkCounters(evidence),
       ...(await checkSystem(stack, evidence, { records, scraper })),
     ];
     const posts = evidence.ads.reduce((sum, ad) => sum + ad.posts.length, 0);
-    const summary = `${plan.length} faults; ${describeTraffic(records.counts)}; ${posts} posts at the provider, ${replayed} dead letters replayed, ${scraper.answered} scrapes`;
+    const summary = `${plan.length} faults; ${describeTraffic(records.counts)}; ${posts} posts at the provider, ${replayed.count} dead letters replayed, ${scraper.answered} scrapes`;
     return { checks, summary };
   } finally {
     clearInterval(progress);

@@ -45,21 +45,41 @@ function openWork(samples: Samples): string {
     .join(", ");
 }
 
+/** Reasons for which an acknowledgment may die of faults: only at its age. */
+const AGE_REASONS: ReadonlySet<string | undefined> = new Set(["exhausted", "blocked", "forbidden"]);
+/** An attempt begins when the age is reached by the worker's clock, which may be off. */
+const AGE_TOLERANCE_MS = 1000;
+
+export interface Replayed {
+  readonly count: number;
+  /** Those that died before their age. */
+  readonly early: readonly string[];
+}
+
 /**
- * Replays all dead letters with the reason `exhausted`, as an operator would. They died only because of the faults, so
- * each must be delivered now. Resolves to how many there were.
+ * Replays all dead letters that died of age, as an operator would. They died only because of the faults, so each must be
+ * delivered now.
  */
-export async function replayExhausted(stack: ChaosStack, records: PublisherRecords): Promise<number> {
+export async function replayAged(
+  stack: ChaosStack,
+  records: PublisherRecords,
+  ageMaxMs: number,
+): Promise<Replayed> {
   const store = openStore({ redis: stack.admin, recordRetentionMs: 1 });
-  let replayed = 0;
+  const early: string[] = [];
+  let count = 0;
   for (const { id } of records.ads.values()) {
     const entry = await store.acknowledgments.find(adResponseIdSchema.parse(id));
-    if (entry?.state === "dead" && entry.death.reason === "exhausted") {
+    if (entry?.state === "dead" && AGE_REASONS.has(entry.death.reason)) {
+      const ageMs = (entry.endedAtMs ?? 0) - entry.queuedAtMs;
+      if (ageMs < ageMaxMs - AGE_TOLERANCE_MS) {
+        early.push(`${id}: dead as ${entry.death.reason} after ${ageMs} ms`);
+      }
       await replay(stack, id);
-      replayed += 1;
+      count += 1;
     }
   }
-  return replayed;
+  return { count, early };
 }
 
 async function replay(stack: ChaosStack, id: string): Promise<void> {

@@ -40,10 +40,6 @@ export function acknowledgmentPath(id: string): string {
   return `/acknowledgments/${encodeURIComponent(id)}`;
 }
 
-export function replayPath(id: string): string {
-  return `/replays/${encodeURIComponent(id)}`;
-}
-
 export class AdminClient {
   readonly #options: AdminClientOptions;
 

@@ -2,9 +2,12 @@
 import yargs, { type Argv } from "yargs";
 import manifest from "../package.json" with { type: "json" };
 import { type AddTo, addGlobals, GLOBAL_OPTIONS, type Start } from "./command.ts";
-import { addDeadDiscard, addDeadList, addDeadReplay, addDeadShow } from "./dead-letters.ts";
+import { addDeadDiscard, addDeadReplay, addDeadShow } from "./dead-letters.ts";
+import { addDiscardsCancel, addDiscardsList, addDiscardsShow } from "./discards.ts";
 import { EXIT_MEANINGS, UsageError } from "./exit-codes.ts";
+import { addDeadList, addQueuedList } from "./lists.ts";
 import { addAudit, addLookup } from "./lookup-and-audit.ts";
+import { addProviderCheck } from "./provider-check/command.ts";
 import { addReplaysCancel, addReplaysList, addReplaysShow } from "./replays.ts";
 import { addDoctor, addStatus } from "./status-and-doctor.ts";
 
@@ -14,9 +17,18 @@ const GROUPS = {
     describe: "Lists, shows, replays or discards dead letters",
     commands: [addDeadList, addDeadShow, addDeadReplay, addDeadDiscard],
   },
+  queued: { describe: "Lists acknowledgments that are still being delivered", commands: [addQueuedList] },
   replays: {
     describe: "Lists, shows or cancels bulk replays",
     commands: [addReplaysList, addReplaysShow, addReplaysCancel],
+  },
+  discards: {
+    describe: "Lists, shows or cancels bulk discards",
+    commands: [addDiscardsList, addDiscardsShow, addDiscardsCancel],
+  },
+  provider: {
+    describe: "Checks an ad service",
+    commands: [addProviderCheck],
   },
 } as const;
 
@@ -27,9 +39,14 @@ export const COMMAND_PATHS = [
   ["dead", "show"],
   ["dead", "replay"],
   ["dead", "discard"],
+  ["queued", "list"],
   ["replays", "list"],
   ["replays", "show"],
   ["replays", "cancel"],
+  ["discards", "list"],
+  ["discards", "show"],
+  ["discards", "cancel"],
+  ["provider", "check"],
   ["lookup"],
   ["audit"],
   ["doctor"],

@@ -1,87 +1,28 @@
 /**
- * The commands `adrelay dead …`: list, show, replay and discard dead letters. A discard also takes queued acknowledgments.
+ * The commands `adrelay dead …` that show, replay and discard dead letters. A discard of ids also takes queued
+ * acknowledgments.
  */
 import {
-  type AcknowledgmentView,
   acknowledgmentDetailSchema,
-  acknowledgmentPageSchema,
   acknowledgmentStateSchema,
   DISCARD_REASON_CHARS_MAX,
-  PAGE_ROWS_MAX,
+  REPLAY_RATE_DEFAULT,
 } from "@adrelay/contract";
 import { acknowledgmentPath } from "./admin-client.ts";
-import {
-  adResponsePositional,
-  adResponsesPositional,
-  cursorOption,
-  defineCommand,
-  filterOptions,
-  limitOption,
-  rateOption,
-  yesOption,
-} from "./command.ts";
+import { changeInBulk, describeSelection } from "./bulk-changes.ts";
+import { adResponsePositional, adResponsesPositional, defineCommand } from "./command.ts";
+import { DISCARDS } from "./discards.ts";
 import { EXIT, type ExitCode, UsageError } from "./exit-codes.ts";
 import { showAcknowledgment } from "./lookup-and-audit.ts";
-import { replayInBulk } from "./replays.ts";
+import { REPLAYS } from "./replays.ts";
+import {
+  bulkOptions,
+  type DeadFilterArgs,
+  rateOption,
+  stopAfterOption,
+  stopShareOption,
+} from "./selection-options.ts";
 import { confirm, type Session, showAnswer, showCall } from "./session.ts";
-import { describeMoment, type Terminal } from "./terminal.ts";
-
-export const addDeadList = defineCommand({
-  words: "list",
-  describe: "Lists dead letters, newest first",
-  options: (yargs) =>
-    filterOptions(yargs)
-      .option("limit", limitOption(50))
-      .option("cursor", cursorOption)
-      .option("all", { type: "boolean", default: false, describe: "Print all pages" }),
-  run: async ({ publisher, reason, since, until, limit, cursor, all }, session) => {
-    const query = { state: "dead", publisher, reason, since, until };
-    const rows = all ? PAGE_ROWS_MAX : limit;
-    let next = cursor ?? null;
-    let shown = 0;
-    do {
-      const page = await loadPage(session, { ...query, limit: String(rows), cursor: next ?? undefined });
-      const exit = showAnswer(session, page, ({ acknowledgments }) => {
-        shown += acknowledgments.length;
-        showDeadLetters(session.terminal, acknowledgments, session.now());
-      });
-      if (page.kind === "failed") {
-        return exit;
-      }
-      next = page.value.next_cursor;
-    } while (all && next !== null);
-    if (!session.isJson) {
-      noteRest(session.terminal, shown, next);
-    }
-    return EXIT.done;
-  },
-});
-
-function loadPage({ client }: Session, query: Readonly<Record<string, string | undefined>>) {
-  return client.call({ path: "/acknowledgments", query, schema: acknowledgmentPageSchema });
-}
-
-function showDeadLetters(terminal: Terminal, letters: readonly AcknowledgmentView[], nowMs: number): void {
-  const rows = letters.map((letter) => [
-    letter.ad_response_id,
-    letter.publisher,
-    letter.reason ?? "-",
-    letter.last_code ?? "-",
-    letter.attempts,
-    describeMoment(letter.ended_at, nowMs),
-  ]);
-  terminal.table(["AD RESPONSE", "PUBLISHER", "REASON", "CODE", "ATTEMPTS", "DIED"], rows);
-}
-
-/** With a filter, a page can be empty although more pages follow. */
-function noteRest(terminal: Terminal, shown: number, next: string | null): void {
-  if (shown === 0) {
-    terminal.note(next === null ? "No dead letters match." : "No dead letters on this page.");
-  }
-  if (next !== null) {
-    terminal.note(`For the next page add --cursor ${next}, for all pages --all`);
-  }
-}
 
 export const addDeadShow = defineCommand({
   words: "show <id>",
@@ -107,36 +48,40 @@ export const addDeadReplay = defineCommand({
   words: "replay [ids..]",
   describe: "Puts dead letters back on the queue: those with the given ids, or all that match a filter",
   options: (yargs) =>
-    filterOptions(yargs.positional("ids", adResponsesPositional))
-      .option("all", { type: "boolean", default: false, describe: "All dead letters" })
+    bulkOptions(yargs.positional("ids", adResponsesPositional))
       .option("rate", rateOption)
-      .option("dry-run", { type: "boolean", default: false, describe: "Only print how many match" })
-      .option("wait", {
-        type: "boolean",
-        default: true,
-        describe: "Show the progress until the end; --no-wait starts the replay and returns",
-      })
-      .option("yes", yesOption)
+      .option("stop-at-share", stopShareOption)
+      .option("stop-after", stopAfterOption)
       .check(checkSelection),
-  run: ({ ids = [], publisher, reason, since, until, rate, dryRun, wait, yes }, session) =>
-    ids.length > 0
-      ? changeEach(session, ids, { action: "replay", body: {}, done: "queued" })
-      : replayInBulk(session, { filter: { publisher, reason, since, until }, rate, dryRun, wait, yes }),
+  run: ({ ids = [], publisher, reason, code, since, until, rate, ...args }, session) => {
+    if (ids.length > 0) {
+      return changeEach(session, ids, { action: "replay", body: {}, done: "queued" });
+    }
+    const filter = { publisher, reason, code, since, until };
+    return changeInBulk(session, {
+      resource: REPLAYS,
+      filter,
+      more: { rate_per_second: rate, stop_at_share: args.stopAtShare, stop_after: args.stopAfter },
+      onlyCounted: false,
+      dryRun: args.dryRun,
+      wait: args.wait,
+      yes: args.yes,
+      ask: (matched) =>
+        `Replay ${describeSelection(matched, filter)} at ${rate ?? REPLAY_RATE_DEFAULT} per second?`,
+    });
+  },
 });
 
-interface Selection {
+interface Selection extends DeadFilterArgs {
   readonly ids?: readonly string[] | undefined;
-  readonly publisher?: string | undefined;
-  readonly reason?: string | undefined;
-  readonly since?: string | undefined;
-  readonly until?: string | undefined;
   readonly all?: boolean;
   readonly dryRun?: boolean;
 }
 
-/** Requires exactly one of ids, a filter and --all, so that a slip does not replay all dead letters. */
-function checkSelection({ ids = [], publisher, reason, since, until, all, dryRun }: Selection): true {
-  const hasFilter = [publisher, reason, since, until].some((part) => part !== undefined);
+/** Requires exactly one of ids, a filter and --all, so that a slip does not change all dead letters. */
+function checkSelection({ ids = [], all, dryRun, ...filter }: Selection): true {
+  const { publisher, reason, code, since, until } = filter;
+  const hasFilter = [publisher, reason, code, since, until].some((part) => part !== undefined);
   if (ids.length > 0 && (hasFilter || all === true || dryRun === true)) {
     throw new UsageError("give ids, or a filter or --all, but not both; --dry-run does not work with ids");
   }
@@ -150,38 +95,71 @@ function checkSelection({ ids = [], publisher, reason, since, until, all, dryRun
 }
 
 export const addDeadDiscard = defineCommand({
-  words: "discard <ids..>",
-  describe: "Gives up dead letters, or acknowledgments that are still queued: they are never delivered",
+  words: "discard [ids..]",
+  describe:
+    "Gives up dead letters, which are then never delivered: those with the given ids, or all that match a filter. Ids can also be of acknowledgments that are still queued",
   options: (yargs) =>
-    yargs
-      .positional("ids", adResponsesPositional)
-      .demandOption("ids")
-      .option("reason", {
+    bulkOptions(yargs.positional("ids", adResponsesPositional))
+      .option("why", {
         type: "string",
         requiresArg: true,
-        demandOption: true,
-        describe: "Why, for the audit",
-        coerce: checkReason,
+        describe: "Why, for the audit; with ids, --reason is the same",
       })
-      .option("yes", yesOption),
-  run: async ({ ids, reason, yes }, session) => {
-    const question =
-      ids.length === 1
-        ? "Discard this acknowledgment? It will never be delivered."
-        : `Discard these ${ids.length} acknowledgments? They will never be delivered.`;
-    const exit = await confirm(session, yes, question);
-    return exit === EXIT.done
-      ? changeEach(session, ids, { action: "discard", body: { reason }, done: "discarded" })
-      : exit;
+      .check(checkDiscard),
+  run: async ({ ids = [], publisher, reason, code, since, until, ...args }, session) => {
+    if (ids.length > 0) {
+      return discardEach(session, ids, { why: args.why ?? reason, yes: args.yes });
+    }
+    const filter = { publisher, reason, code, since, until };
+    return changeInBulk(session, {
+      resource: DISCARDS,
+      filter,
+      more: { why: args.why?.trim() },
+      // A discard is final. What dies after the question was asked is not part of the answer.
+      onlyCounted: true,
+      dryRun: args.dryRun,
+      wait: args.wait,
+      yes: args.yes,
+      ask: (matched) =>
+        `Discard ${describeSelection(matched, filter)}? ${matched === 1 ? "It" : "They"} will never be delivered.`,
+    });
   },
 });
 
-function checkReason(reason: string): string {
-  const text = reason.trim();
-  if (text === "" || text.length > DISCARD_REASON_CHARS_MAX) {
-    throw new UsageError(`--reason must have 1 to ${DISCARD_REASON_CHARS_MAX} characters`);
+/** With ids, --reason says why, as it did before there were discards by a filter. */
+function checkDiscard({
+  why,
+  reason,
+  ...selection
+}: Selection & { readonly why?: string | undefined }): true {
+  const hasIds = (selection.ids ?? []).length > 0;
+  if (hasIds && why !== undefined && reason !== undefined) {
+    throw new UsageError("with ids, give --why or --reason, not both");
   }
-  return text;
+  checkSelection(hasIds ? selection : { ...selection, reason });
+  const text = why ?? (hasIds ? reason : undefined);
+  if (text === undefined && selection.dryRun !== true) {
+    throw new UsageError("--why is missing: say why, for the audit");
+  }
+  if (text !== undefined && (text.trim() === "" || text.trim().length > DISCARD_REASON_CHARS_MAX)) {
+    throw new UsageError(`--why must have 1 to ${DISCARD_REASON_CHARS_MAX} characters`);
+  }
+  return true;
+}
+
+async function discardEach(
+  session: Session,
+  ids: readonly string[],
+  { why = "", yes }: { readonly why: string | undefined; readonly yes: boolean },
+): Promise<ExitCode> {
+  const question =
+    ids.length === 1
+      ? "Discard this acknowledgment? It will never be delivered."
+      : `Discard these ${ids.length} acknowledgments? They will never be delivered.`;
+  const exit = await confirm(session, yes, question);
+  return exit === EXIT.done
+    ? changeEach(session, ids, { action: "discard", body: { reason: why.trim() }, done: "discarded" })
+    : exit;
 }
 
 interface Change {

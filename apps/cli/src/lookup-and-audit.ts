@@ -1,7 +1,8 @@
 /** The commands `adrelay lookup` and `adrelay audit`, and how one acknowledgment is shown. */
 import { type AcknowledgmentDetail, acknowledgmentDetailSchema, auditPageSchema } from "@adrelay/contract";
 import { acknowledgmentPath } from "./admin-client.ts";
-import { adResponsePositional, cursorOption, defineCommand, limitOption } from "./command.ts";
+import { adResponsePositional, defineCommand } from "./command.ts";
+import { cursorOption, limitOption } from "./selection-options.ts";
 import { showCall } from "./session.ts";
 import { describeMembers, describeMoment, type Terminal } from "./terminal.ts";
 
@@ -26,7 +27,7 @@ export function showAcknowledgment(terminal: Terminal, one: AcknowledgmentDetail
     verdict: one.status,
     reason: one.reason_text === null ? one.reason : `${one.reason}: ${one.reason_text}`,
     "last code": one.last_code,
-    "provider error": one.provider_error,
+    "provider's code": one.provider_error,
     "provider ack": one.provider_ack_id,
     bytes: one.size_bytes,
     recorded: moment(one.recorded_at),
@@ -59,11 +60,11 @@ export const addAudit = defineCommand({
   run: ({ limit, cursor }, session) => {
     const query = { limit: String(limit), cursor };
     return showCall(session, { path: "/audit", query, schema: auditPageSchema }, (page) => {
-      const rows = page.entries.map(({ at, by, action, ad_response_id, replay_id, details }) => [
+      const rows = page.entries.map(({ at, by, action, ad_response_id, replay_id, discard_id, details }) => [
         describeMoment(at, session.now()),
         by,
         action,
-        ad_response_id ?? replay_id ?? "-",
+        ad_response_id ?? replay_id ?? discard_id ?? "-",
         describeMembers(details),
       ]);
       if (rows.length === 0) {

@@ -1,58 +1,26 @@
-/** Bulk replays: how `adrelay dead replay` starts one, and the commands `adrelay replays …`. */
-import {
-  REPLAY_RATE_DEFAULT,
-  type ReplayView,
-  replayDryRunSchema,
-  replayListSchema,
-  replayViewSchema,
-} from "@adrelay/contract";
-import { replayPath } from "./admin-client.ts";
+/** Bulk replays: how they are shown, and the commands `adrelay replays …`. */
+import { type OutcomesView, type ReplayView, replayListSchema, replayViewSchema } from "@adrelay/contract";
+import { type BulkResource, cancelBulk, describeFilter, followBulk, showBulk } from "./bulk-changes.ts";
 import { defineCommand, replayPositional } from "./command.ts";
-import { EXIT, type ExitCode } from "./exit-codes.ts";
-import { watchReplay } from "./replay-progress.ts";
-import { confirm, type Session, showAnswer, showCall, showFailure } from "./session.ts";
-import { describeMembers, describeMoment, type Terminal } from "./terminal.ts";
+import { showCall } from "./session.ts";
+import { describeMoment, type Terminal } from "./terminal.ts";
 
-export interface BulkReplay {
-  readonly filter: Readonly<Record<"publisher" | "reason" | "since" | "until", string | undefined>>;
-  /** Dead letters per second; undefined for the gateway's default. */
-  readonly rate: number | undefined;
-  readonly dryRun: boolean;
-  readonly wait: boolean;
-  readonly yes: boolean;
-}
-
-/** Counts the dead letters that match, asks for confirmation, and starts the replay. */
-export async function replayInBulk(session: Session, bulk: BulkReplay): Promise<ExitCode> {
-  const body = { ...bulk.filter, rate_per_second: bulk.rate };
-  const counted = await session.client.call({
-    path: "/replays",
-    body: { ...body, dry_run: true },
-    schema: replayDryRunSchema,
-  });
-  const matched = counted.kind === "ok" ? counted.value.matched : 0;
-  if (bulk.dryRun || matched === 0) {
-    return showAnswer(session, counted, () => session.terminal.print(`${matched} dead letters match`));
-  }
-  const rate = bulk.rate ?? REPLAY_RATE_DEFAULT;
-  const exit = await confirm(session, bulk.yes, `Replay ${matched} dead letters at ${rate} per second?`);
-  return exit === EXIT.done ? startReplay(session, body, bulk.wait) : exit;
-}
-
-async function startReplay(
-  session: Session,
-  body: Readonly<Record<string, unknown>>,
-  isWatched: boolean,
-): Promise<ExitCode> {
-  const started = await session.client.call({ path: "/replays", body, schema: replayViewSchema });
-  if (started.kind === "failed") {
-    return showFailure(session, started.failure);
-  }
-  if (isWatched) {
-    return followReplay(session, started.value.replay_id);
-  }
-  return showAnswer(session, started, (replay) => showReplay(session.terminal, replay, session.now()));
-}
+export const REPLAYS: BulkResource<ReplayView> = {
+  noun: "replay",
+  schema: replayViewSchema,
+  idOf: ({ replay_id }) => replay_id,
+  progressOf: ({ matched, replayed, state, outcomes, rate_per_second }) => ({
+    matched,
+    done: replayed,
+    isRunning: state === "running",
+    isSettled: outcomes === null || outcomes.waiting <= 0,
+    text: [`${replayed} of ${matched} replayed`, ...describeOutcomes(outcomes)].join(": "),
+    // Estimated from the replay's rate, because a bar's own estimate is far off at the beginning.
+    leftSeconds: (matched - replayed) / rate_per_second,
+  }),
+  endedEarly: ({ state }) => state === "cancelled" || state === "stopped",
+  show: showReplay,
+};
 
 export const addReplaysList = defineCommand({
   words: "list",
@@ -66,42 +34,22 @@ export const addReplaysList = defineCommand({
 
 export const addReplaysShow = defineCommand({
   words: "show <id>",
-  describe: "Shows one bulk replay",
+  describe: "Shows one bulk replay, and what became of the dead letters that it put back",
   options: (yargs) =>
     yargs
       .positional("id", replayPositional)
       .demandOption("id")
       .option("watch", { type: "boolean", default: false, describe: "Show the progress until the end" }),
   run: ({ id, watch }, session) =>
-    watch
-      ? followReplay(session, id)
-      : showCall(session, { path: replayPath(id), schema: replayViewSchema }, (replay) =>
-          showReplay(session.terminal, replay, session.now()),
-        ),
+    watch ? followBulk(session, REPLAYS, id) : showBulk(session, REPLAYS, id),
 });
 
 export const addReplaysCancel = defineCommand({
   words: "cancel <id>",
   describe: "Cancels a bulk replay; dead letters that it has put back stay on the queue",
   options: (yargs) => yargs.positional("id", replayPositional).demandOption("id"),
-  run: ({ id }, session) =>
-    showCall(session, { path: `${replayPath(id)}/cancel`, body: {}, schema: replayViewSchema }, (replay) =>
-      showReplay(session.terminal, replay, session.now()),
-    ),
+  run: ({ id }, session) => cancelBulk(session, REPLAYS, id),
 });
-
-/** Watches a replay until it ends, then shows it. The exit code is `refused` if an operator cancelled it. */
-async function followReplay(session: Session, id: string): Promise<ExitCode> {
-  const answer = await watchReplay(session, id);
-  if (answer.kind === "failed" && answer.failure.kind !== "refused" && answer.failure.kind !== "denied") {
-    session.terminal.note(
-      `The replay continues without this command. Watch it: ${session.calledAs} replays show ${id} --watch`,
-    );
-    session.terminal.note(`Cancel it: ${session.calledAs} replays cancel ${id}`);
-  }
-  const exit = showAnswer(session, answer, (replay) => showReplay(session.terminal, replay, session.now()));
-  return answer.kind === "ok" && answer.value.state === "cancelled" ? EXIT.refused : exit;
-}
 
 function showReplays(terminal: Terminal, replays: readonly ReplayView[], nowMs: number): void {
   if (replays.length === 0) {
@@ -112,20 +60,42 @@ function showReplays(terminal: Terminal, replays: readonly ReplayView[], nowMs: 
     replay.replay_id,
     replay.state,
     `${replay.replayed} of ${replay.matched}`,
+    replay.outcomes?.delivered ?? "-",
+    replay.outcomes === null ? "-" : sum(replay.outcomes.dead),
+    replay.outcomes?.waiting ?? "-",
     describeFilter(replay.filter),
     replay.created_by,
     describeMoment(replay.created_at, nowMs),
   ]);
-  terminal.table(["REPLAY", "STATE", "REPLAYED", "FILTER", "BY", "STARTED"], rows);
+  const titles = [
+    "REPLAY",
+    "STATE",
+    "REPLAYED",
+    "DELIVERED",
+    "DEAD AGAIN",
+    "WAITING",
+    "FILTER",
+    "BY",
+    "STARTED",
+  ];
+  terminal.table(titles, rows);
 }
 
 function showReplay(terminal: Terminal, replay: ReplayView, nowMs: number): void {
   const moment = (time: string | null) => (time === null ? null : describeMoment(time, nowMs));
+  const { outcomes, stop_at_share: share } = replay;
   terminal.facts({
     replay: replay.replay_id,
-    state: replay.state,
+    state: replay.state === "stopped" ? "stopped: most failed again" : replay.state,
     replayed: `${replay.replayed} of ${replay.matched} put back on the queue`,
+    delivered: outcomes?.delivered,
+    "dead again": outcomes === null ? null : describeDeaths(outcomes.dead),
+    refused: outcomes?.refused || null,
+    discarded: outcomes?.discarded || null,
+    waiting: outcomes?.waiting,
     rate: `${replay.rate_per_second} per second`,
+    stops:
+      share === null ? "never by itself" : `if ${share} of those that end fail, after ${replay.stop_after}`,
     filter: describeFilter(replay.filter),
     by: replay.created_by,
     started: moment(replay.created_at),
@@ -134,6 +104,32 @@ function showReplay(terminal: Terminal, replay: ReplayView, nowMs: number): void
   });
 }
 
-function describeFilter(filter: ReplayView["filter"]): string {
-  return describeMembers(filter) || "all";
+/** Nothing until a dead letter was put back. */
+function describeOutcomes(outcomes: OutcomesView | null): string[] {
+  if (outcomes === null) {
+    return [];
+  }
+  const { delivered, refused, discarded, dead, waiting } = outcomes;
+  const rare = [
+    ...(refused > 0 ? [`${refused} refused`] : []),
+    ...(discarded > 0 ? [`${discarded} discarded`] : []),
+  ];
+  const parts = [
+    `${delivered} delivered`,
+    `${describeDeaths(dead, " dead again")}`,
+    ...rare,
+    `${waiting} waiting`,
+  ];
+  return [parts.join(", ")];
+}
+
+/** Such as `3 (http_422 2, http_404 1)`. `word` comes after the number. */
+function describeDeaths(dead: OutcomesView["dead"], word = ""): string {
+  const most = Object.entries(dead).toSorted(([, a], [, b]) => b - a);
+  const reasons = most.map(([reason, count]) => `${reason} ${count}`);
+  return `${sum(dead)}${word}${reasons.length === 0 ? "" : ` (${reasons.join(", ")})`}`;
+}
+
+function sum(counts: Readonly<Record<string, number>>): number {
+  return Object.values(counts).reduce((total, count) => total + count, 0);
 }

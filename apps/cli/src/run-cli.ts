@@ -4,7 +4,7 @@ import { AdminClient } from "./admin-client.ts";
 import type { GlobalArgs, Start } from "./command.ts";
 import { runCommandLine } from "./command-line.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
-import { type Environment, findConnection, type Session } from "./session.ts";
+import { type Environment, findConnection, type LocalSession, type Session } from "./session.ts";
 import { type Streams, Terminal } from "./terminal.ts";
 
 /** The parts of `process` that the command uses. */
@@ -73,9 +73,14 @@ export async function runCli(cli: CliRun): Promise<ExitCode> {
   const noColor = cli.env["NO_COLOR"] ?? "";
   const terminal = new Terminal(cli.streams, noColor === "");
   let exit: ExitCode = EXIT.done;
-  const start: Start = async (args, run) => {
-    const session = openSession(cli, args, terminal);
-    exit = typeof session === "number" ? session : await run(session);
+  const start: Start = async (args, action) => {
+    const local = openLocalSession(cli, args, terminal);
+    if (action.kind === "local") {
+      exit = await action.run(local);
+      return;
+    }
+    const session = openSession(cli, args, local);
+    exit = typeof session === "number" ? session : await action.run(session);
   };
   const parsed = await runCommandLine(cli.words, start, terminal.columns);
   const { calledAs } = cli.place;
@@ -95,18 +100,23 @@ export async function runCli(cli: CliRun): Promise<ExitCode> {
   }
 }
 
+function openLocalSession(
+  { env, signal, place: { calledAs } }: CliRun,
+  { json: isJson, timeoutMs }: GlobalArgs,
+  terminal: Terminal,
+): LocalSession {
+  return { terminal, calledAs, isJson, env, timeoutMs, signal, now: () => Date.now() };
+}
+
 /** Returns the session, or the exit code if there is no usable address or token. */
-function openSession(cli: CliRun, args: GlobalArgs, terminal: Terminal): Session | ExitCode {
-  const { env, cwd, signal, place } = cli;
-  const { calledAs } = place;
-  const { url, tokenFile, json: isJson, timeoutMs } = args;
+function openSession(cli: CliRun, { url, tokenFile }: GlobalArgs, local: LocalSession): Session | ExitCode {
+  const { env, cwd, place } = cli;
   const stackHomes = [join(cwd, ".adrelay"), ...place.stackHomes];
   const connection = findConnection({ url, tokenFile, env, cwd, stackHomes });
   if (connection.kind === "faulty") {
-    terminal.note(`adrelay: ${connection.message}`);
+    local.terminal.note(`adrelay: ${connection.message}`);
     return connection.exit;
   }
   const { url: found, token } = connection;
-  const client = new AdminClient({ url: found, token, timeoutMs, signal, calledAs });
-  return { client, terminal, calledAs, isJson, signal, now: () => Date.now() };
+  return { ...local, client: new AdminClient({ ...local, url: found, token }) };
 }

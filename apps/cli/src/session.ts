@@ -7,16 +7,24 @@ import type { AdminCall, AdminClient, Answer } from "./admin-client.ts";
 import { EXIT, type ExitCode, exitOf, type Failure } from "./exit-codes.ts";
 import { printable, type Terminal } from "./terminal.ts";
 
-export interface Session {
-  readonly client: AdminClient;
+/** What every command has. */
+export interface LocalSession {
   readonly terminal: Terminal;
   /** How to call the command, for hints. */
   readonly calledAs: string;
   /** Whether to print the API's answers unchanged. */
   readonly isJson: boolean;
+  readonly env: Environment;
+  /** How long to wait for one answer. */
+  readonly timeoutMs: number;
   /** Fires at Ctrl-C. */
   readonly signal: AbortSignal;
   now(): number;
+}
+
+/** What a command has that calls the admin API. */
+export interface Session extends LocalSession {
+  readonly client: AdminClient;
 }
 
 /** Calls the API and shows the answer: unchanged with --json, else through `render`. */

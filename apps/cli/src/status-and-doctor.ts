@@ -138,7 +138,8 @@ export const addDoctor = defineCommand({
   },
 });
 
-function showCheck(terminal: Terminal, { name, status, detail }: DoctorCheck): void {
+/** Shows one check of a report. */
+export function showCheck(terminal: Terminal, { name, status, detail }: DoctorCheck): void {
   const { green, yellow, red } = terminal.color;
   const paint = { ok: green, warn: yellow, fail: red }[status];
   terminal.print(`${paint(status.padEnd(4))}  ${printable(`${name}: ${detail}`)}`);

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import {
   type AcknowledgmentDetail,
+  type DiscardView,
   type ErrorCode,
   makeProblem,
   READINESS_PATH,
@@ -12,6 +13,8 @@ import {
 } from "@adrelay/contract";
 
 export const TOKEN = "token-of-the-double";
+/** What the double answers as `until` of a count. */
+export const COUNTED_UNTIL = "2026-11-28T09:00:00.001Z";
 const AT = "2026-11-28T09:00:00.000Z";
 
 interface SeenCall {
@@ -30,6 +33,7 @@ export interface AdminApi {
   readonly calls: SeenCall[];
   readonly letters: Map<string, AcknowledgmentDetail>;
   readonly replays: Map<string, ReplayView>;
+  readonly discards: Map<string, DiscardView>;
   stats: Stats;
   readiness: Readiness;
   /** Decides what happens to each call. Undefined means an answer from the state. */
@@ -73,16 +77,26 @@ export function replay(more: Partial<ReplayView> = {}): ReplayView {
   return {
     replay_id: randomUUID(),
     state: "running",
-    filter: { publisher: null, reason: "http_400", since: null, until: null },
+    filter: { publisher: null, reason: "http_400", code: null, since: null, until: null },
     rate_per_second: 100,
+    stop_at_share: 0.5,
+    stop_after: 20,
     matched: 4,
     replayed: 0,
+    outcomes: null,
     created_at: AT,
     created_by: "admin",
     updated_at: AT,
     ended_at: null,
     ...more,
   };
+}
+
+function discard(matched: number): DiscardView {
+  const { replay_id: discard_id, filter, created_at, created_by, updated_at } = replay();
+  const state = "completed";
+  const times = { created_at, created_by, updated_at, ended_at: AT };
+  return { discard_id, state, filter, matched, discarded: matched, ...times };
 }
 
 const NO_STATES = {
@@ -147,6 +161,7 @@ export async function startAdminApi(): Promise<AdminApi> {
     calls: [],
     letters: new Map(),
     replays: new Map(),
+    discards: new Map(),
     stats: someStats(),
     readiness: { status: "ready", stopping: false, checks: { redis: "ok" } },
     disturb: () => undefined,
@@ -235,8 +250,16 @@ function answer(api: AdminApi, { method, path, body }: SeenCall, response: Serve
     sendJson(response, 200, found);
   } else if (area === "replays" && running !== undefined) {
     sendJson(response, 200, advance(api, running));
-  } else if (area === "replays" && method === "POST" && Object(body).dry_run === true) {
-    sendJson(response, 200, { dry_run: true, matched: dead.length });
+  } else if (method === "POST" && Object(body).dry_run === true) {
+    sendJson(response, 200, { dry_run: true, matched: dead.length, until: COUNTED_UNTIL });
+  } else if (area === "replays" && id === "" && method === "GET") {
+    sendJson(response, 200, { replays: [...api.replays.values()] });
+  } else if (area === "discards" && method === "POST") {
+    const started = discard(dead.length);
+    api.discards.set(started.discard_id, started);
+    sendJson(response, 202, started);
+  } else if (area === "discards" && api.discards.has(id)) {
+    sendJson(response, 200, api.discards.get(id));
   } else if (area === "replays" && method === "POST") {
     const started = replay({ matched: dead.length });
     api.replays.set(started.replay_id, started);

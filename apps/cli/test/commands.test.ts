@@ -1,8 +1,10 @@
 /** Commands at a terminal, and with answers that a real gateway hardly ever gives. The e2e tests cover the rest. */
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type AdminApi, letter, replay, startAdminApi } from "./admin-api.ts";
+import { type AdminApi, COUNTED_UNTIL, letter, replay, startAdminApi } from "./admin-api.ts";
 import { runHere } from "./adrelay-process.ts";
+
+const NO_PAGE = '{"acknowledgments":[],"next_cursor":null}';
 
 let api: AdminApi;
 
@@ -14,6 +16,7 @@ beforeEach(() => {
   api.calls.length = 0;
   api.letters.clear();
   api.replays.clear();
+  api.discards.clear();
   api.replayStep = 2;
   api.disturb = () => undefined;
 });
@@ -131,9 +134,95 @@ test("at a terminal a bulk replay asks for confirmation and shows a progress bar
   addLetters(4);
   const yes = await atTerminal("y\n", "dead", "replay", "--all");
   expect(yes.exit).toBe(0);
-  expect(yes.stderr).toContain("Replay 4 dead letters at 100 per second? [y/N]");
+  expect(yes.stderr).toContain("Replay all 4 dead letters at 100 per second? [y/N]");
   expect(yes.stderr).toContain("4 of 4");
   expect(yes.stdout).toContain("\u001b[1m");
+});
+
+test("the question of a bulk change repeats the filter", async () => {
+  addLetters(4);
+  const filter = ["--publisher", "acme", "--reason", "http_400", "--code", "campaign_ended"];
+  const until = ["--until", "2026-11-28T09:00"];
+  const replayed = await atTerminal("n\n", "dead", "replay", ...filter, ...until, "--rate", "7");
+  expect(replayed.stderr).toContain(
+    "Replay 4 dead letters (publisher=acme reason=http_400 code=campaign_ended until=2026-11-28T09:00:00.000Z) at 7 per second? [y/N]",
+  );
+  const discarded = await atTerminal("n\n", "dead", "discard", ...filter, "--why", "old");
+  expect(discarded.stderr).toContain(
+    "Discard 4 dead letters (publisher=acme reason=http_400 code=campaign_ended)? They will never be delivered. [y/N]",
+  );
+  const all = await atTerminal("n\n", "dead", "discard", "--all", "--why", "old");
+  expect(all.stderr).toContain("Discard all 4 dead letters? They will never be delivered. [y/N]");
+  expect(api.calls.filter(({ body }) => Object(body).dry_run !== true)).toEqual([]);
+});
+
+test("a bulk discard covers only what was counted for its question", async () => {
+  addLetters(4);
+  const done = await adrelay("dead", "discard", "--reason", "http_400", "--why", " old ", "--yes");
+  expect(done).toMatchObject({ exit: 0, stderr: "4 of 4 discarded\n" });
+  const started = api.calls.find(({ body }) => body !== undefined && Object(body).dry_run !== true);
+  expect(started).toMatchObject({
+    path: "/discards",
+    body: { reason: "http_400", why: "old", until: COUNTED_UNTIL },
+  });
+});
+
+test("a replay tells what became of its letters, and waits until all have ended", async () => {
+  const outcomes = { delivered: 1, refused: 1, discarded: 0, dead: { http_404: 1, http_422: 2 }, waiting: 1 };
+  const one = replay({ matched: 6, replayed: 6, state: "completed", outcomes });
+  api.replays.set(one.replay_id, one);
+  let reads = 0;
+  api.disturb = () => {
+    reads += 1;
+    const later = { ...one, outcomes: { ...outcomes, delivered: 2, waiting: 0 } };
+    return { raw: JSON.stringify(reads < 3 ? one : later) };
+  };
+  const { exit, stdout, stderr } = await adrelay("replays", "show", one.replay_id, "--watch");
+  expect(exit).toBe(0);
+  expect(stderr).toBe(
+    "6 of 6 replayed: 1 delivered, 3 dead again (http_422 2, http_404 1), 1 refused, 1 waiting\n" +
+      "6 of 6 replayed: 2 delivered, 3 dead again (http_422 2, http_404 1), 1 refused, 0 waiting\n",
+  );
+  for (const line of [/^delivered +2$/m, /^dead again +3 \(http_422 2, http_404 1\)$/m, /^waiting +0$/m]) {
+    expect(stdout).toMatch(line);
+  }
+});
+
+test("a replay that stopped by itself ends with 1 and says why", async () => {
+  const outcomes = { delivered: 5, refused: 0, discarded: 0, dead: { http_422: 15 }, waiting: 0 };
+  const one = replay({ matched: 60, replayed: 20, state: "stopped", outcomes });
+  api.replays.set(one.replay_id, one);
+  const { exit, stdout } = await adrelay("replays", "show", one.replay_id, "--watch");
+  expect(exit).toBe(1);
+  expect(stdout).toMatch(/^state +stopped: most failed again$/m);
+  expect(stdout).toMatch(/^stops +if 0.5 of those that end fail, after 20$/m);
+  expect((await adrelay("replays", "list")).stdout).toMatch(/stopped +20 of 60 +5 +15 +0 +reason=http_400/);
+});
+
+test("the share at which a replay stops is sent as it was given", async () => {
+  addLetters(4);
+  const sent = async (...words: string[]) => {
+    api.calls.length = 0;
+    await adrelay("dead", "replay", "--all", "--yes", "--no-wait", ...words);
+    return api.calls.at(-1)?.body;
+  };
+  expect(await sent("--stop-at-share", "0.25", "--stop-after", "7")).toEqual({
+    stop_at_share: 0.25,
+    stop_after: 7,
+  });
+  expect(await sent("--stop-at-share", "never")).toEqual({ stop_at_share: null });
+  expect(await sent()).toEqual({});
+});
+
+test("if no letter has a code, the codes that there are get named", async () => {
+  const one = letter({ provider_error: "campaign_ended" });
+  api.letters.set(one.ad_response_id, one);
+  api.disturb = ({ query }) => (query["code"] === undefined ? undefined : { raw: NO_PAGE });
+  const { exit, stderr } = await adrelay("dead", "list", "--code", "campain_ended");
+  expect({ exit, stderr }).toEqual({
+    exit: 0,
+    stderr: "No dead letters match.\nThe latest dead letters have the codes campaign_ended.\n",
+  });
 });
 
 test.each([

@@ -32,7 +32,8 @@ import { createAdminRouter } from "./admin/router.ts";
 import type { GatewayConfig } from "./config.ts";
 import { createGatewayMetrics } from "./gateway-metrics.ts";
 import { makeStartInjectionHandler } from "./injection/handler.ts";
-import { makeStartInjection, PendingWork } from "./injection/start-injection.ts";
+import { makeStartInjection } from "./injection/start-injection.ts";
+import { PendingWork } from "./injection/waits.ts";
 import { makeLookUpHandler } from "./look-up.ts";
 import { createPublicApp, makeAuthenticate } from "./public-app.ts";
 
@@ -112,6 +113,7 @@ async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   const store = openStore({
     redis,
     recordRetentionMs: settings.RECORD_RETENTION,
+    deliveredRetentionMs: settings.DELIVERED_RETENTION,
     unknownIds: settings.UNKNOWN_ACK,
     log,
     isStopping: () => lifecycle.isStopping,
@@ -204,13 +206,14 @@ function makeAdminRouter(
   if (operators.length === 0) {
     return undefined;
   }
-  const { acknowledgments, deadLetters, replays, audit } = parts.store;
+  const { acknowledgments, deadLetters, replays, discards, audit } = parts.store;
   const doctor = makeDoctor({ ...parts, publishers });
   return createAdminRouter(operators, {
     ...parts,
     acknowledgments,
     deadLetters,
     replays,
+    discards,
     audit,
     publishers,
     doctor,

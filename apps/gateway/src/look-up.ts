@@ -2,7 +2,7 @@ import { addToRequestLog, OVERDUE, sendProblem } from "@adrelay/service-kit";
 import { acknowledgedOf, type LedgerEntry, lastCodeOf, type Store } from "@adrelay/store";
 import { ackIdOf } from "./acknowledge/acknowledge.ts";
 import type { Call } from "./public-app.ts";
-import { askStore, isoTime, parseIdInPath, sendUnavailable } from "./store-answers.ts";
+import { askStore, isoTime, parseIdInPath, STATE_HEADER, sendUnavailable } from "./store-answers.ts";
 
 /** GET /api/ad-injection/acknowledgments/{ad_response_id}/ */
 export function makeLookUpHandler(
@@ -22,7 +22,7 @@ export function makeLookUpHandler(
     } else if (entry.publisher !== publisher.id) {
       sendProblem(response, "other_publisher");
     } else {
-      response.json(viewOf(entry));
+      response.set(STATE_HEADER, entry.state).json(viewOf(entry));
     }
   };
 }

@@ -3,6 +3,9 @@ import { type AdResponseId, adResponseIdSchema } from "@adrelay/contract";
 import { OVERDUE, sendProblem, withDeadline } from "@adrelay/service-kit";
 import type { Request, Response } from "express";
 
+/** The state of the ad response that an answer is about, as the look-up has it. */
+export const STATE_HEADER = "X-Adrelay-State";
+
 /** Leaves time for the answer within the second that callers are promised. */
 const STORE_TIMEOUT_MS = 900;
 const RETRY_AFTER_SECONDS = "1";

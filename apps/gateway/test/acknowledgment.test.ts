@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { ACKNOWLEDGE_PATH } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
+  type Answer,
   acknowledged,
   dumpRedis,
   eventually,
@@ -185,6 +186,57 @@ test("an id that the provider doesn't know either is unknown", async () => {
   provider.onAcknowledge(() => ({ kind: "answer", status: 404 }));
   const answer = await caller.acknowledge(unknownId(), "text");
   expect(answer.body).toMatchObject({ status: 404, code: "unknown_ad_response" });
+});
+
+test("the first and each later answer of a dead one agree", async () => {
+  provider.onAcknowledge(() => ({ kind: "answer", status: 404 }));
+  const [unknown, known] = [unknownId(), await injected()];
+  for (const [id, status] of [
+    [unknown, 404],
+    [known, 201],
+  ] as const) {
+    const first = await caller.acknowledge(id, "text", { headers: { Prefer: "wait=5" } });
+    const again = await caller.acknowledge(id, "text");
+    const { request_id: _ours, ...body } = first.body;
+    expect([first.status, first.headers.get("X-Adrelay-State")]).toEqual([status, "dead"]);
+    expect([again.status, again.headers.get("X-Adrelay-State")]).toEqual([status, "dead"]);
+    expect(again.body).toMatchObject(body);
+  }
+});
+
+test("each answer tells the state of the acknowledgment", async () => {
+  const stateIn = (answer: Answer) => answer.headers.get("X-Adrelay-State");
+  const noWait = { headers: { Prefer: "respond-async" } };
+  provider.onAcknowledge(() => acknowledged("recoverable_error"));
+  const id = await injected();
+  expect(stateIn(await caller.acknowledge(id, "text", noWait))).toBe("queued");
+  provider.onAcknowledge(() => acknowledged());
+  await becomes(id, "delivered");
+  expect(stateIn(await caller.acknowledge(id, "text"))).toBe("delivered");
+  expect(stateIn(await caller.acknowledge(id, "another text"))).toBeNull();
+  provider.onAcknowledge(() => ({ kind: "answer", status: 406 }));
+  const refused = await injected();
+  expect(stateIn(await caller.acknowledge(refused, "text"))).toBe("refused");
+  expect(stateIn(await caller.acknowledge(refused, "text"))).toBe("refused");
+  expect(stateIn(await caller.lookUp(refused))).toBe("refused");
+});
+
+test("the fault of a malformed answer to an acknowledgment is in the attempt's log line", async () => {
+  const body = { status: "ok", success: true };
+  provider.onAcknowledge((_post, count) =>
+    count === 0 ? { kind: "answer", status: 200, body } : acknowledged(),
+  );
+  const id = await injected();
+  await caller.acknowledge(id, "text");
+  await becomes(id, "delivered");
+  await eventually(() => {
+    const lines = stack.apps.get("worker")?.logs ?? [];
+    expect(lines.find((line) => line["ad_response_id"] === id)).toMatchObject({
+      code: "malformed_answer",
+      answer_fault: "ad_ack_id must be a string",
+    });
+    return Promise.resolve();
+  });
 });
 
 test("the same text again has the same id and outcome, and another text is a conflict", async () => {

@@ -1,5 +1,6 @@
 /** The admin API on a real gateway, worker and Redis: each answer, and the change that it made. */
 import { statsSchema } from "@adrelay/contract";
+import { DEAD_REASONS } from "@adrelay/core";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
@@ -184,7 +185,6 @@ test("awaiting and queued responses are listed too, and times bound the list", a
   };
   expect(await idsOf("state=awaiting&publisher=default")).toContain(awaiting);
   expect(await idsOf("state=queued")).toEqual([queued]);
-  expect(await idsOf("state=queued&publisher=another")).toEqual([]);
   expect(await idsOf("state=queued&until=2020-01-01T00:00:00Z")).toEqual([]);
   expect(await idsOf("state=queued&since=2020-01-01T00:00:00Z")).toEqual([queued]);
   provider.onAcknowledge(() => acknowledged());
@@ -195,6 +195,10 @@ test.each([
   "state=delivered",
   "publisher=not%20an%20id",
   "reason=because",
+  "publisher=another",
+  "state=queued&publisher=another",
+  "code=two%20words",
+  "state=queued&code=campaign_ended",
   "state=queued&reason=http_400",
   "since=yesterday",
   "until=2020-13-01T00:00:00Z",
@@ -208,6 +212,44 @@ test.each([
   const answer = await admin("GET", `/acknowledgments?${query}`);
   expect(answer.body).toMatchObject({ status: 422, code: "validation_failed" });
   expect(answer.body.errors.length).toBeGreaterThan(0);
+});
+
+const refusalOf = async (method: string, path: string, body?: unknown) => {
+  const answer = await admin(method, path, body);
+  return { status: answer.status, errors: answer.body.errors };
+};
+
+test.each([
+  ["GET", "/acknowledgments?publisher=acne", undefined],
+  ["GET", "/acknowledgments?state=queued&publisher=acne", undefined],
+  ["POST", "/replays", { publisher: "acne", dry_run: true }],
+  ["POST", "/replays", { publisher: "acne" }],
+  ["POST", "/discards", { publisher: "acne", dry_run: true }],
+  ["POST", "/discards", { publisher: "acne", why: "old" }],
+])("%s %s %j names the publishers that there are", async (method, path, body) => {
+  expect(await refusalOf(method, path, body)).toEqual({
+    status: 422,
+    errors: [{ path: "publisher", message: "there is no such publisher; there are default" }],
+  });
+});
+
+test.each([
+  ["GET", "/acknowledgments?reason=http_409", undefined],
+  ["POST", "/replays", { reason: "http_409" }],
+  ["POST", "/discards", { reason: "http_409", why: "old" }],
+])("%s %s %j names the reasons that there are", async (method, path, body) => {
+  const message = `there is no such reason; there are ${DEAD_REASONS.join(", ")}`;
+  expect(await refusalOf(method, path, body)).toEqual({ status: 422, errors: [{ path: "reason", message }] });
+});
+
+test("a list is filtered by the provider's own code", async () => {
+  const [one, two] = [await deadLetter(422, "campaign_ended"), await deadLetter(404, "campaign_ended")];
+  await deadLetter(422, "text_too_long");
+  const idsOf = async (query: string) =>
+    (await admin("GET", `/acknowledgments?${query}`)).body.acknowledgments.map((view) => view.ad_response_id);
+  expect((await idsOf("code=campaign_ended")).toSorted()).toEqual([one, two].toSorted());
+  expect(await idsOf("code=campaign_ended&reason=http_404")).toEqual([two]);
+  expect(await idsOf("code=another")).toEqual([]);
 });
 
 test("a replay puts a dead letter back, once", async () => {
@@ -254,6 +296,7 @@ test("a discard ends a dead letter, and only the audit keeps its reason", async 
       action: "discard",
       ad_response_id: id,
       replay_id: null,
+      discard_id: null,
       details: { reason: "a canary of words", from: "dead" },
     },
   ]);
@@ -351,7 +394,7 @@ test("a dry run counts and moves nothing", async () => {
   const before = await admin("GET", "/replays");
   const answer = await admin("POST", "/replays", { reason: "http_400", dry_run: true });
   expect(answer.status).toBe(200);
-  expect(answer.json).toEqual({ dry_run: true, matched: expect.any(Number) });
+  expect(answer.json).toEqual({ dry_run: true, matched: expect.any(Number), until: expect.any(String) });
   expect(answer.body.matched).toBeGreaterThanOrEqual(1);
   expect((await admin("GET", "/replays")).json).toEqual(before.json);
   await becomes(id, "dead");
@@ -359,16 +402,19 @@ test("a dry run counts and moves nothing", async () => {
 
 test("a bulk replay delivers what it covers and ends completed", async () => {
   const covered = [await deadLetter(418), await deadLetter(418)];
-  const other = await deadLetter(302);
+  const other = await deadLetter(422);
   const started = await admin("POST", "/replays", { reason: "http_4xx", rate_per_second: 50 });
   expect(started.status).toBe(202);
   expect(started.body).toMatchObject({
     replay_id: expect.any(String),
     state: "running",
-    filter: { publisher: null, reason: "http_4xx", since: null, until: null },
+    filter: { publisher: null, reason: "http_4xx", code: null, since: null, until: null },
+    stop_at_share: 0.5,
+    stop_after: 20,
     rate_per_second: 50,
     matched: 2,
     replayed: 0,
+    outcomes: { delivered: 0, refused: 0, discarded: 0, dead: {}, waiting: 0 },
     created_by: "alice",
     ended_at: null,
   });
@@ -379,6 +425,7 @@ test("a bulk replay delivers what it covers and ends completed", async () => {
   await eventually(async () => {
     const { body } = await admin("GET", path);
     expect(body).toMatchObject({ state: "completed", replayed: 2, ended_at: expect.any(String) });
+    expect(body["outcomes"]).toMatchObject({ delivered: 2, dead: {}, waiting: 0 });
   });
   await becomes(other, "dead");
   const { body } = await admin("GET", "/replays");
@@ -420,6 +467,9 @@ test.each([
   { publisher: "a b" },
   { since: "now" },
   { dry_run: "yes" },
+  { stop_at_share: 0 },
+  { stop_at_share: 1.1 },
+  { stop_after: 0 },
   { everything: true },
   { since: "2026-11-28T10:00:00Z", until: "2026-11-28T10:00:00Z" },
 ])("the bulk replay %j is refused with its faults", async (order) => {
@@ -437,6 +487,55 @@ test("a bulk replay with a repeated member is refused", async () => {
   expect(await response.json()).toMatchObject({
     errors: [{ path: "dry_run", message: "must not be repeated" }],
   });
+});
+
+test("a bulk discard ends what it covers, and only the audit keeps why", async () => {
+  const covered = [await deadLetter(422, "gone"), await deadLetter(404, "gone")];
+  const other = await deadLetter(422, "kept");
+  const dry = await admin("POST", "/discards", { code: "gone", dry_run: true });
+  expect(dry.json).toEqual({ dry_run: true, matched: 2, until: expect.any(String) });
+  const started = await admin("POST", "/discards", { code: "gone", why: " a canary of reasons " });
+  expect(started).toMatchObject({ status: 202, body: { state: "running", matched: 2, created_by: "alice" } });
+  const path = `/discards/${String(started.body["discard_id"])}`;
+  await eventually(async () => {
+    const { body } = await admin("GET", path);
+    expect(body).toMatchObject({ state: "completed", discarded: 2, ended_at: expect.any(String) });
+  });
+  for (const id of covered) {
+    await becomes(id, "discarded");
+  }
+  await becomes(other, "dead");
+  const { body } = await admin("GET", "/audit?limit=2");
+  expect(body.entries).toMatchObject([
+    { by: "alice", action: "discards_end", details: { discarded: 2 } },
+    {
+      by: "alice",
+      action: "discards_start",
+      discard_id: started.body["discard_id"],
+      details: { code: "gone", why: "a canary of reasons", matched: 2 },
+    },
+  ]);
+  const logs = [...stack.apps.values()].flatMap((app) => app.logs);
+  expect(JSON.stringify(logs)).not.toContain("canary of reasons");
+  expect((await admin("POST", `${path}/cancel`)).body).toMatchObject({ status: 409, code: "discard_ended" });
+});
+
+test.each([
+  {},
+  { why: "" },
+  { why: "x".repeat(501) },
+  { why: "old", reason: "because" },
+  { why: "old", rate_per_second: 5 },
+  { why: "old", since: "2026-11-28T10:00:00Z", until: "2026-11-28T10:00:00Z" },
+])("the bulk discard %j is refused with its faults", async (order) => {
+  const answer = await admin("POST", "/discards", order);
+  expect(answer.body).toMatchObject({ status: 422, code: "validation_failed" });
+});
+
+test("an unknown bulk discard gets 404", async () => {
+  expect((await admin("GET", `/discards/${unknownId()}`)).body).toMatchObject({ code: "unknown_discard" });
+  expect((await admin("GET", "/discards/rubbish")).status).toBe(404);
+  expect((await admin("POST", `/discards/${unknownId()}/cancel`)).status).toBe(404);
 });
 
 test("an unknown bulk replay gets 404", async () => {
@@ -471,8 +570,15 @@ test("every call answers in the contract's form, in each state", async () => {
   const started = await admin("POST", "/replays", { rate_per_second: 1, since: "2020-01-01T00:00:00+02:00" });
   await admin("GET", `/replays/${started.body.replay_id}`);
   await admin("POST", `/replays/${started.body.replay_id}/cancel`);
+  // With a worker, it would end before it is cancelled.
+  await stack.apps.get("worker")?.stop();
+  const discarding = await admin("POST", "/discards", { until: "2020-01-01T00:00:00Z", why: "old" });
+  const discardPath = `/discards/${String(discarding.body["discard_id"])}`;
+  await admin("GET", discardPath);
+  await admin("POST", `${discardPath}/cancel`);
+  await stack.start("worker");
   await admin("POST", `/acknowledgments/${dead}/replay`);
-  for (const path of ["/acknowledgments", "/replays", "/audit", "/stats"]) {
+  for (const path of ["/acknowledgments", "/replays", "/discards", "/audit", "/stats"]) {
     await admin("GET", path);
   }
   expect([...answered].toSorted()).toEqual(ADMIN_CALLS.toSorted());
@@ -521,6 +627,8 @@ test.each([
   ["GET", "/acknowledgments/x/discard", "POST"],
   ["DELETE", "/replays", "GET, HEAD, POST"],
   ["DELETE", "/replays/x", "GET, HEAD"],
+  ["DELETE", "/discards", "GET, HEAD, POST"],
+  ["GET", "/discards/x/cancel", "POST"],
   ["GET", "/replays/x/cancel", "POST"],
   ["POST", "/audit", "GET, HEAD"],
 ])("%s %s gets 405 with the allowed methods", async (method, path, allowed) => {
@@ -536,7 +644,7 @@ test.each([
   ["application/json", '["old"]', 422, "validation_failed"],
   ["application/json", `{"reason":"${"x".repeat(20_000)}"}`, 413, "payload_too_large"],
 ])("a body of %s that is %.20s is refused with %d", async (type, body, status, code) => {
-  for (const path of [`/acknowledgments/${unknownId()}/discard`, "/replays"]) {
+  for (const path of [`/acknowledgments/${unknownId()}/discard`, "/replays", "/discards"]) {
     const response = await fetch(`${stack.gatewayOpsUrl}/admin/v1${path}`, {
       method: "POST",
       headers: { Authorization: "Bearer token-of-alice", "Content-Type": type },
@@ -556,6 +664,9 @@ test("while Redis doesn't answer, every call gets 503 with Retry-After", async (
     ["POST", `/acknowledgments/${id}/discard`, { reason: "old" }],
     ["GET", "/replays"],
     ["POST", "/replays", { dry_run: true }],
+    ["GET", "/discards"],
+    ["POST", "/discards", { dry_run: true }],
+    ["GET", "/acknowledgments?publisher=acne"],
     ["GET", "/audit"],
   ] as const;
   const answers = await Promise.all(calls.map(([method, path, body]) => admin(method, path, body)));

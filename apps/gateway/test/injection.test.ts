@@ -3,6 +3,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { INJECTION_PATH } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
+  type Behaviour,
   eventually,
   fetchMetrics,
   filled,
@@ -35,6 +36,21 @@ afterAll(async () => {
   await Promise.all([provider.close(), redis.dispose()]);
 });
 beforeEach(() => provider.onStart(() => filled()));
+
+function bodyOf(behaviour: Behaviour): unknown {
+  return behaviour.kind === "answer" ? behaviour.body : undefined;
+}
+
+/** The log line of one request, once it is written. */
+function logLineOf(requestId: string) {
+  return eventually(async () => {
+    const line = stack.apps
+      .get("gateway")
+      ?.logs.find((one) => one["request_id"] === requestId && one["event"] === "request");
+    expect(line).toBeDefined();
+    return line;
+  });
+}
 
 async function recorded(outcome: string): Promise<number> {
   return sumOf(await fetchMetrics(stack.gatewayOpsUrl), "adrelay_injections_recorded_total", { outcome });
@@ -85,13 +101,14 @@ test.each([
   },
 );
 
-test("an answer that can't be decompressed is a fallback, and a refused one is passed on without its bytes", async () => {
+test("an answer that can't be decompressed is a fallback, whatever its status", async () => {
   const headers = { "content-type": "application/json", "content-encoding": "gzip" };
   const bytes = gzipSync(filledBytes()).subarray(0, 40);
   provider.onStart(() => ({ kind: "raw", status: 200, headers, bytes }));
   expect((await caller.inject()).headers.get("X-Adrelay-Fallback")).toBe("malformed_answer");
   provider.onStart(() => ({ kind: "raw", status: 422, headers, bytes }));
-  expect(await caller.inject()).toMatchObject({ status: 422, body: {} });
+  // It isn't in the service's form, so it may be the edge's.
+  expect((await caller.inject()).headers.get("X-Adrelay-Fallback")).toBe("unexpected_status");
 });
 
 test.each([400, 409, 422])("the provider's %d reaches the caller unchanged", async (status) => {
@@ -130,6 +147,51 @@ test.each([
     expect(acknowledged.status).toBe(406);
   },
 );
+
+test.each(["ad_request_id", "status", "success", "execution_time_ms", "product_name"])(
+  "an ad without %s passes through as it came, and is awaited",
+  async (member) => {
+    const { [member]: _left, ...body } = Object(bodyOf(filled()));
+    provider.onStart(() => ({ kind: "answer", status: 200, body }));
+    const answer = await caller.inject();
+    expect([answer.status, answer.body]).toEqual([200, body]);
+    expect((await caller.lookUp(String(body.ad_response_id))).body["state"]).toBe("awaiting");
+  },
+);
+
+test("a 202 without any member passes through, and is counted", async () => {
+  const before = await recorded("no_fill");
+  provider.onStart(() => ({ kind: "answer", status: 202, body: {} }));
+  const answer = await caller.inject();
+  expect([answer.status, answer.text]).toEqual([202, "{}"]);
+  expect(answer.headers.has("X-Adrelay-Fallback")).toBe(false);
+  await eventually(async () => expect(await recorded("no_fill")).toBe(before + 1));
+});
+
+test.each([
+  [{ enhanced_prompt: 7 }, "enhanced_prompt must be a string"],
+  [{ ad_response_id: "secret-of-a-user" }, "ad_response_id must be a UUID"],
+  [{ success: false }, "success must not be false in a 200"],
+])("the fault of an ad with %j is in a header and in the log, without its value", async (wrong, fault) => {
+  provider.onStart(() => filled(wrong));
+  const answer = await caller.inject();
+  expect(answer.headers.get("X-Adrelay-Fallback")).toBe("malformed_answer");
+  expect(answer.headers.get("X-Adrelay-Fallback-Detail")).toBe(fault);
+  const line = await logLineOf(String(answer.headers.get("X-Request-Id")));
+  expect(line).toMatchObject({ outcome: "fallback_malformed_answer", answer_fault: fault });
+  expect(JSON.stringify(line)).not.toContain("secret-of-a-user");
+});
+
+test("an ad says by when it must be acknowledged, as the look-up does", async () => {
+  const answer = await caller.inject();
+  const by = answer.headers.get("X-Adrelay-Acknowledge-By");
+  const entry = await caller.lookUp(String(answer.body["ad_response_id"]));
+  expect(by).toBe(entry.body["deadline_at"]);
+  expect(Date.parse(String(by))).toBeGreaterThan(Date.now());
+  expect(entry.headers.get("X-Adrelay-State")).toBe("awaiting");
+  provider.onStart(() => unfilled(202));
+  expect((await caller.inject()).headers.has("X-Adrelay-Acknowledge-By")).toBe(false);
+});
 
 test("a caller's own time limit holds", async () => {
   provider.onStart(() => ({ kind: "hang" }));

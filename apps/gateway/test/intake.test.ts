@@ -47,7 +47,7 @@ function newInput(): AcknowledgeInput {
 }
 
 /** An acceptance without a wait is `open`, and so is a repeat while it is queued. */
-const OPEN = { kind: "open" };
+const OPEN = { kind: "open", state: "queued" };
 
 function acknowledgeWith(acknowledgments: AcknowledgeDeps["acknowledgments"], onAccepted = () => {}) {
   const waiters = new OutcomeWaiters(redis);

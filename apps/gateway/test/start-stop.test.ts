@@ -10,7 +10,7 @@ import type { Redis } from "ioredis";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { OutcomeWaiters } from "../src/acknowledge/outcome-waiters.ts";
-import { PendingWork } from "../src/injection/start-injection.ts";
+import { PendingWork } from "../src/injection/waits.ts";
 
 const log = pino({ level: "silent" });
 let server: TestRedis;

@@ -16,7 +16,7 @@ const RELEASE_INTERVAL_MS = 100;
 const RECONCILE_INTERVAL_MS = 1000;
 const OVERDUE_INTERVAL_MS = 1000;
 const RETURN_JOBS_INTERVAL_MS = 500;
-/** The pause after a round of bulk replays in which one ran, and after one in which none did. */
+/** The pause after a round of bulk replays and bulk discards in which one ran, and after one in which none did. */
 const REPLAY_BUSY_PAUSE_MS = 100;
 const REPLAY_IDLE_PAUSE_MS = 1000;
 const LOG_AGAIN_MS = 30_000;
@@ -33,7 +33,7 @@ export async function startBackgroundJobs(parts: BackgroundParts): Promise<void>
     },
     {
       name: "replay",
-      task: async () => ((await maintenance.runReplays()) ? REPLAY_BUSY_PAUSE_MS : REPLAY_IDLE_PAUSE_MS),
+      task: async () => ((await maintenance.runBulkChanges()) ? REPLAY_BUSY_PAUSE_MS : REPLAY_IDLE_PAUSE_MS),
       intervalMs: REPLAY_IDLE_PAUSE_MS,
       onFailure: (err) => log.warn({ event: "replay_failed", err }),
     },

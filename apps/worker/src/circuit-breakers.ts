@@ -13,7 +13,7 @@ import type { SharedAccount } from "@adrelay/provider";
 import type { CircuitMember, CircuitReport, Store } from "@adrelay/store";
 import type { Logger } from "pino";
 import { ConcurrencyLimiter, type FreeSlot } from "./concurrency-limiter.ts";
-import { FailureDetector } from "./failure-detector.ts";
+import { type Attempted, FailureDetector } from "./failure-detector.ts";
 import type { CircuitMetrics } from "./worker-metrics.ts";
 
 export interface CircuitBreakersOptions {
@@ -92,13 +92,15 @@ export class CircuitBreakers {
   }
 
   /** Learns what an attempt says about its provider; resolves with the phase of the breaker after that. */
-  async learn(member: CircuitMember, health: ProviderHealth, isProbe: boolean): Promise<CircuitPhase> {
-    const account = this.#accountOf(member.publisher);
+  async learn(attempted: Attempted, health: ProviderHealth, isProbe: boolean): Promise<CircuitPhase> {
+    const account = this.#accountOf(attempted.publisher);
     if (isProbe) {
-      await this.#report(account, reportOfProbe(member.publisher, health));
+      await this.#report(account, reportOfProbe(attempted.publisher, health));
     } else if (account.phase !== "open") {
-      const trip = account.detector.observe(member, health);
+      const trip = account.detector.observe(attempted, health);
       if (trip !== undefined) {
+        // Before Redis knows it, so that this process makes no further attempts meanwhile. The next release corrects it.
+        this.#enter(account, "open");
         await this.#report(account, { kind: "trip", ...trip });
       }
     }
@@ -115,7 +117,12 @@ export class CircuitBreakers {
     const { circuits, metrics } = this.#options;
     const busy = await circuits.busy();
     this.#releases += 1;
-    const isFull = this.#releases % RELEASES_PER_FULL_ONE === 0 || [...busy].some((id) => !this.#ids.has(id));
+    const hasForeign = [...busy].some((id) => !this.#ids.has(id));
+    const isTurn = this.#releases % RELEASES_PER_FULL_ONE === 0;
+    if (hasForeign && isTurn) {
+      await circuits.forgetSilent(this.#ids);
+    }
+    const isFull = hasForeign || isTurn;
     for (const account of this.#accounts) {
       const { shared, limiter } = account;
       if (isFull || busy.has(shared.id) || this.#busyBefore.has(shared.id)) {
@@ -219,8 +226,8 @@ function reportOfProbe(publisher: PublisherId, health: ProviderHealth): CircuitR
     case "refusing":
       return { kind: "probe_failed", reason: "auth", holdMs: 0, publisher };
     case "blocking":
-      // It may be about this acknowledgment only. The next probe is another one, and comes soon.
-      return { kind: "probe_failed", reason: undefined, holdMs: 0, publisher };
+      // It may be about this acknowledgment only. The next probe is another one, and comes after one interval.
+      return { kind: "probe_failed", reason: undefined, holdMs: 0, publisher: undefined };
     default:
       return health satisfies never;
   }

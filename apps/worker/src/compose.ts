@@ -102,6 +102,7 @@ async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
     redis,
     waitingRedis,
     recordRetentionMs: settings.RECORD_RETENTION,
+    deliveredRetentionMs: settings.DELIVERED_RETENTION,
     circuitRules: {
       probeIntervalMs: settings.BREAKER_PROBE_INTERVAL_MS,
       recoveryRatePerSecond: settings.RECOVERY_RATE_PER_SECOND,
@@ -153,7 +154,7 @@ function startDeliveries(
   }: Adapters & { readonly breakers: CircuitBreakers; readonly metrics: WorkerMetrics },
 ): void {
   store.deliveries.start({
-    concurrency: countJobs(settings.WORKER_CONCURRENCY, listAccounts(publishers).length),
+    concurrency: countJobs(settings.WORKER_CONCURRENCY, listAccounts(publishers)),
     attemptTimeoutMs: settings.DELIVERY_TIMEOUT_MS,
     attempt: makeAttempt({
       provider,

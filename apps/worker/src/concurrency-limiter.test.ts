@@ -91,6 +91,19 @@ test("one publisher's slow attempts leave slots for another publisher of the acc
   expect(ofBeta.every((free) => free !== undefined)).toBe(true);
 });
 
+test("the fewest slots of a failing account still leave one for another publisher", async () => {
+  let nowMs = 0;
+  const limiter = limiterOf(10, () => nowMs, 2);
+  for (let failed = 0; failed < 30; failed += 1) {
+    const free = await limiter.acquire(ALPHA);
+    nowMs += 1;
+    free?.("overloaded");
+  }
+  expect(limiter.slots).toBe(2);
+  expect(await limiter.acquire(ALPHA)).toBeDefined();
+  expect(await limiter.acquire(BETA)).toBeDefined();
+});
+
 test("a single publisher has all slots", async () => {
   const limiter = limiterOf(10);
   const frees = await Promise.all(Array.from({ length: 10 }, () => limiter.acquire(ALPHA)));
@@ -126,15 +139,23 @@ test("attempts that ran at the same time and failed count once", async () => {
   expect(limiter.slots).toBe(8);
 });
 
-test("a worker has jobs for all attempts of its accounts, and for those that wait, within the bound", () => {
-  expect(countJobs(50, 1)).toBe(100);
-  expect(countJobs(50, 3)).toBe(200);
-  expect(countJobs(50, 30)).toBe(1000);
+const accountsOf = (count: number, publishers = [ALPHA]) =>
+  Array.from({ length: count }, () => ({ publishers }));
+
+test("each account has jobs for all its attempts, within the bound", () => {
+  expect(countJobs(50, accountsOf(1))).toBe(50);
+  expect(countJobs(50, accountsOf(3))).toBe(150);
+  expect(countJobs(50, accountsOf(30))).toBe(1000);
+});
+
+test("a worker with a shared account has more jobs than that account has slots", () => {
+  expect(countJobs(50, accountsOf(1, [ALPHA, BETA]))).toBe(100);
+  expect(countJobs(10_000, accountsOf(1, [ALPHA, BETA]))).toBe(20_000);
 });
 
 test("one account never holds all jobs of a worker", () => {
   for (const attemptsMax of [1, 50, 999, 1000, 10_000]) {
-    expect(countJobs(attemptsMax, 2)).toBeGreaterThanOrEqual(2 * attemptsMax);
+    expect(countJobs(attemptsMax, accountsOf(2))).toBe(2 * attemptsMax);
   }
-  expect(countJobs(10_000, 1)).toBe(20_000);
+  expect(countJobs(10_000, accountsOf(1))).toBe(10_000);
 });

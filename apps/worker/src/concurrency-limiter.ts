@@ -16,6 +16,8 @@ const LATEST_SHARE = 0.2;
 const FAILED_FACTOR = 0.8;
 const SUCCEEDED_SLOTS = 0.5;
 const SLOTS_MIN_SHARE = 0.1;
+/** One for a publisher whose attempts hang, one for the others. */
+const SLOTS_MIN = 2;
 
 /** An attempt that waits for a slot. */
 interface Waiting {
@@ -168,7 +170,8 @@ export class ConcurrencyLimiter {
     } else if (result === "overloaded" && acquiredAtMs >= this.#cutAtMs) {
       // Attempts that had begun before the last cut say nothing about the present number.
       this.#cutAtMs = this.#now();
-      this.#slots = Math.max(this.#slots * FAILED_FACTOR, Math.ceil(this.#limit * SLOTS_MIN_SHARE));
+      const least = Math.min(Math.max(this.#limit * SLOTS_MIN_SHARE, SLOTS_MIN), this.#limit);
+      this.#slots = Math.max(this.#slots * FAILED_FACTOR, least);
     }
   }
 }
@@ -177,9 +180,15 @@ export class ConcurrencyLimiter {
 const JOBS_MAX = 1000;
 
 /**
- * How many jobs a worker may hold at the same time: as many as all its provider accounts may have under way and one account
- * more, for attempts that wait for a slot. It is bounded, but never so small that one account could hold all jobs.
+ * How many jobs a worker may hold at the same time: as many as all its provider accounts may have under way. If publishers
+ * share an account, it may hold as many more, because jobs of one publisher may wait for a slot while another has some. It is
+ * bounded, but never so small that one account could hold all jobs.
  */
-export function countJobs(attemptsMax: number, accounts: number): number {
-  return Math.min(attemptsMax * (accounts + 1), Math.max(JOBS_MAX, 2 * attemptsMax));
+export function countJobs(
+  attemptsMax: number,
+  accounts: readonly { readonly publishers: readonly PublisherId[] }[],
+): number {
+  const isShared = accounts.some(({ publishers }) => publishers.length > 1);
+  const groups = accounts.length + (isShared ? 1 : 0);
+  return Math.min(attemptsMax * groups, Math.max(JOBS_MAX, 2 * attemptsMax));
 }

@@ -20,7 +20,16 @@ const answered = (status: number, retryAfter?: string): ProviderReply => {
 
 function decide(
   reply: ProviderReply,
-  { ageMs = 0, ...more }: Partial<ClassifiedAttempt> & { readonly ageMs?: number } = {},
+  {
+    ageMs = 0,
+    failedAttempts = 0,
+    ageMaxMs = AGE_MAX_MS,
+    ...more
+  }: Partial<ClassifiedAttempt> & {
+    readonly ageMs?: number;
+    readonly failedAttempts?: number;
+    readonly ageMaxMs?: number;
+  } = {},
 ) {
   const job = {
     v: 1,
@@ -30,16 +39,19 @@ function decide(
     body: "{}",
     requestId: "r",
   } as const;
-  const entry = { queuedAtMs: NOW_MS - ageMs, nextAttemptAtMs: undefined, attempts: 0, failedAttempts: 0 };
-  return decideSettlement(RULES, {
-    due: { job, entry, nowMs: NOW_MS },
-    outcome: classifyDelivery(reply, NOW_MS),
-    providerError: undefined,
-    durationMs: 0,
-    isProbe: false,
-    parkAt: undefined,
-    ...more,
-  });
+  const entry = { queuedAtMs: NOW_MS - ageMs, nextAttemptAtMs: undefined, attempts: 0, failedAttempts };
+  return decideSettlement(
+    { ...RULES, ageMaxMs },
+    {
+      due: { job, entry, nowMs: NOW_MS },
+      outcome: classifyDelivery(reply, NOW_MS),
+      providerError: undefined,
+      durationMs: 0,
+      isProbe: false,
+      parkAt: undefined,
+      ...more,
+    },
+  );
 }
 
 const AWAY = { parkAt: "acme" } as const;
@@ -54,6 +66,17 @@ test("an acknowledgment that fails as an outage begins waits for its schedule", 
   });
   expect(decide(answered(503), AWAY)).toMatchObject(afterDelay(5 * SECOND_MS));
   expect(decide(answered(429, "20"), AWAY)).toMatchObject(afterDelay(20 * SECOND_MS));
+});
+
+test("an acknowledgment whose key is refused comes again soon the first time, and slowly after that", () => {
+  const waitAfter = (failedAttempts: number) => {
+    const settlement = decide(answered(401), { failedAttempts, ageMaxMs: 3_600_000 });
+    return "next" in settlement && settlement.next.kind === "after_delay"
+      ? settlement.next.delayMs
+      : undefined;
+  };
+  expect(waitAfter(0)).toBe(5 * SECOND_MS);
+  expect(waitAfter(1)).toBe(300 * SECOND_MS);
 });
 
 test("a refused key says nothing about the acknowledgment, which is parked", () => {

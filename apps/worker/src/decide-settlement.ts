@@ -109,10 +109,19 @@ function planOf(
     failedAttempts: entry.failedAttempts + 1,
     ageMs: nowMs + durationMs - (entry.queuedAtMs ?? nowMs),
     ageMaxMs,
-    pace: outcome.kind === "retry" ? outcome.pace : "scheduled",
+    pace: paceOf(outcome, entry.failedAttempts),
     retryAfterMs: askedFor(outcome),
     random: random(),
   });
+}
+
+/**
+ * The first attempt with a refused key comes again soon: by then the circuit breaker is open, or another worker has the right
+ * key.
+ */
+function paceOf(outcome: RepeatedOutcome, failedBefore: number): "scheduled" | "slow" {
+  const isFirstRefusal = outcome.kind === "retry" && outcome.blame === "key" && failedBefore === 0;
+  return outcome.kind === "ambiguous" || isFirstRefusal ? "scheduled" : outcome.pace;
 }
 
 /** How long the provider asked us to wait, in milliseconds. */

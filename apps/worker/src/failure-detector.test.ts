@@ -17,8 +17,8 @@ const ONE_ID = newId();
 function setup(publishers = 2) {
   let nowMs = 0;
   const detector = new FailureDetector(publishers, () => nowMs);
-  const see = (health: ProviderHealth, { id = newId(), of = "alpha" } = {}) =>
-    detector.observe({ publisher: publisherIdSchema.parse(of), id }, health);
+  const see = (health: ProviderHealth, { id = newId(), of = "alpha", isFirst = true } = {}) =>
+    detector.observe({ publisher: publisherIdSchema.parse(of), id, isFirst }, health);
   const seeMany = (count: number, health: ProviderHealth, of: (at: number) => string = () => "alpha") =>
     Array.from({ length: count }, (_, at) => see(health, { of: of(at) }));
   const pass = (ms: number) => {
@@ -43,6 +43,50 @@ test("a provider that fails four calls of five is still called", () => {
     see(at % 5 === 0 ? healthy : failing, { of: byTurns(at) }),
   );
   expect(seen.every((trip) => trip === undefined)).toBe(true);
+});
+
+test.each([30, 60, 80])(
+  "a provider that fails a random %i percent of its calls is still called",
+  (percent) => {
+    // A generator of Park and Miller: the same numbers in each run.
+    let state = 1 + percent;
+    const chance = () => {
+      state = (state * 48_271) % 2_147_483_647;
+      return (100 * state) / 2_147_483_647;
+    };
+    for (let run = 0; run < 20; run += 1) {
+      const { see, seeMany } = setup();
+      seeMany(3, healthy);
+      const seen = Array.from({ length: 3000 }, (_, at) =>
+        see(chance() < percent ? failing : healthy, { of: byTurns(at) }),
+      );
+      expect(seen.every((trip) => trip === undefined)).toBe(true);
+    }
+  },
+);
+
+test("a provider that often fails needs more failures in a row, but not without bound", () => {
+  const { see, seeMany } = setup();
+  for (let succeeded = 0; succeeded < 100; succeeded += 1) {
+    seeMany(60, failing, byTurns);
+    see(healthy);
+  }
+  const trips = seeMany(200, failing, byTurns);
+  expect(trips.findIndex((trip) => trip !== undefined)).toBe(199);
+});
+
+test("acknowledgments that were turned away before are no evidence when they are turned away again", () => {
+  const { see, seeMany } = setup(1);
+  for (let repeated = 0; repeated < 100; repeated += 1) {
+    expect(see(blocking, { isFirst: false })).toBeUndefined();
+  }
+  expect(seeMany(25, blocking).at(-1)).toMatchObject({ reason: "auth" });
+});
+
+test("another publisher's failure of another kind is no evidence for a pause", () => {
+  const { see, seeMany } = setup();
+  see(blocking, { of: "beta" });
+  expect(seeMany(10, throttled).every((trip) => trip === undefined)).toBe(true);
 });
 
 test.each([failing, blocking, throttled])(

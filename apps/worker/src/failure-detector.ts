@@ -9,8 +9,13 @@ export interface BreakerTrip {
   readonly accused: PublisherId | undefined;
 }
 
-/** A provider of which one attempt in five gets through has so many failures in a row once in 300 attempts. */
+/** Failures in a row that open the breaker of a provider whose attempts get through as a rule. */
 const FAILURES_MIN = 25;
+/** A provider that often fails has many failures in a row by chance, so more of them are needed: this many times the mean. */
+const MEANS_MIN = 20;
+const FAILURES_MAX = 200;
+/** How much the latest success counts in the mean number of attempts per success. */
+const LATEST_SHARE = 0.1;
 /** One acknowledgment that fails again and again says nothing about the provider. */
 const FAILING_IDS_MIN = 5;
 const THROTTLED_IDS_MIN = 3;
@@ -18,22 +23,35 @@ const REFUSALS_MIN = 2;
 /** If only one of an account's publishers fails, this long nothing of the others got through either. */
 const ONE_PUBLISHER_MS = 30_000;
 
+/** An acknowledgment that an attempt was made for. */
+export interface Attempted extends CircuitMember {
+  /** No attempt was made for it before. */
+  readonly isFirst: boolean;
+}
+
 type Failure = CircuitMember & Exclude<ProviderHealth, { kind: "healthy" }>;
+
+/** What the breaker must open for. */
+interface Evidence {
+  readonly reason: CircuitReason;
+  readonly failures: readonly Failure[];
+}
 
 /**
  * Watches how one provider account answers this process, and says when the account's circuit breaker must open: only if
  * nothing has got through for a number of attempts. What one acknowledgment meets says nothing about the account; only
  * what several meet does, and if the account has several publishers, what several of them meet.
  *
- * A refused key is the account's, so two refusals are enough. The breaker itself is shared by all processes and is in
- * Redis.
+ * A refused key is the account's, so two refusals are enough, even of one acknowledgment. The breaker itself is shared by all
+ * processes and is in Redis.
  */
 export class FailureDetector {
   readonly #publishers: number;
   readonly #now: () => number;
-  /** The latest failures since the last success, at most as many as are needed. */
+  /** The latest failures since the last success, at most as many as can be needed. */
   #failures: Failure[] = [];
   #firstAtMs = 0;
+  #meanAttempts = 1;
 
   /**
    * @param publishers how many publishers share the account
@@ -45,17 +63,22 @@ export class FailureDetector {
   }
 
   /** Records what an attempt shows about the provider. Returns a trip if the breaker must open now. */
-  observe(member: CircuitMember, health: ProviderHealth): BreakerTrip | undefined {
+  observe({ publisher, id, isFirst }: Attempted, health: ProviderHealth): BreakerTrip | undefined {
     if (health.kind === "healthy") {
+      this.#meanAttempts += LATEST_SHARE * (this.#failures.length + 1 - this.#meanAttempts);
       this.reset();
+      return undefined;
+    }
+    // Acknowledgments that are turned away come again for days. At a quiet hour they must not look like a refused key.
+    if (health.kind === "blocking" && !isFirst) {
       return undefined;
     }
     if (this.#failures.length === 0) {
       this.#firstAtMs = this.#now();
     }
-    this.#failures = [...this.#failures, { ...member, ...health }].slice(-FAILURES_MIN);
-    const reason = this.#findReason();
-    return reason === undefined ? undefined : this.#tripFor(reason);
+    this.#failures = [...this.#failures, { publisher, id, ...health }].slice(-FAILURES_MAX);
+    const evidence = this.#findEvidence();
+    return evidence === undefined ? undefined : this.#tripFor(evidence);
   }
 
   /** Forgets what it has seen. To be called when the breaker has changed its state: earlier failures no longer count. */
@@ -63,31 +86,39 @@ export class FailureDetector {
     this.#failures = [];
   }
 
-  #findReason(): CircuitReason | undefined {
+  #findEvidence(): Evidence | undefined {
     const failures = this.#failures;
     const of = (kind: Failure["kind"]) => failures.filter((failure) => failure.kind === kind);
-    if (of("refusing").length >= REFUSALS_MIN) {
-      return "auth";
+    const [refusing, throttled, blocking] = [of("refusing"), of("throttled"), of("blocking")];
+    if (refusing.length >= REFUSALS_MIN) {
+      return { reason: "auth", failures: refusing };
     }
-    if (idsOf(of("throttled")) >= THROTTLED_IDS_MIN) {
-      return "throttled";
+    if (idsOf(throttled) >= THROTTLED_IDS_MIN) {
+      return { reason: "throttled", failures: throttled };
     }
-    if (failures.length < FAILURES_MIN || idsOf(failures) < FAILING_IDS_MIN) {
+    const isBlocking = blocking.length > failures.length / 2;
+    if (
+      failures.length < (isBlocking ? FAILURES_MIN : this.#failuresMin) ||
+      idsOf(failures) < FAILING_IDS_MIN
+    ) {
       return undefined;
     }
-    return of("blocking").length > failures.length / 2 ? "auth" : "outage";
+    return { reason: isBlocking ? "auth" : "outage", failures };
   }
 
-  #tripFor(reason: CircuitReason): BreakerTrip | undefined {
-    const failing = new Set(this.#failures.map(({ publisher }) => publisher));
-    const [only] = failing;
-    const isKey = this.#failures.some(({ kind }) => kind === "refusing");
-    const accused = failing.size === 1 && this.#publishers > 1 && !isKey ? only : undefined;
-    if (accused !== undefined && this.#now() - this.#firstAtMs < ONE_PUBLISHER_MS) {
+  get #failuresMin(): number {
+    return Math.min(Math.max(FAILURES_MIN, MEANS_MIN * this.#meanAttempts), FAILURES_MAX);
+  }
+
+  #tripFor({ reason, failures }: Evidence): BreakerTrip | undefined {
+    const [only, ...others] = new Set(failures.map(({ publisher }) => publisher));
+    const isOfAccount = others.length > 0 || this.#publishers === 1 || failures[0]?.kind === "refusing";
+    if (!isOfAccount && this.#now() - this.#firstAtMs < ONE_PUBLISHER_MS) {
       return undefined;
     }
-    const last = this.#failures.at(-1);
-    return { reason, holdMs: last !== undefined && "holdMs" in last ? last.holdMs : 0, accused };
+    const latest = failures.at(-1);
+    const holdMs = latest !== undefined && "holdMs" in latest ? latest.holdMs : 0;
+    return { reason, holdMs, accused: isOfAccount ? undefined : only };
   }
 }
 

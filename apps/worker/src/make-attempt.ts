@@ -150,17 +150,20 @@ async function settle(
   endAttemptSpan(span, due, { settlement, isProbe });
   const trace = { own: span.context?.traceId, recorded: span.recordedTraceId };
   const cause = reply.kind === "failed" ? reply.cause : undefined;
-  return { kind: "made", settlement, isProbe, cause, trace };
+  const answerFault = outcome.kind === "retry" ? outcome.answerFault : undefined;
+  return { kind: "made", settlement, isProbe, cause, answerFault, trace };
 }
 
 /** Reports what the attempt says about its provider. The attempt is booked in any case. */
 async function isProviderAway(
   { breakers, log }: AttemptDeps,
-  { job: { publisher, adResponseId: id } }: DueAttempt,
+  { job: { publisher, adResponseId: id }, entry }: DueAttempt,
   { health, isProbe }: { readonly health: ProviderHealth; readonly isProbe: boolean },
 ): Promise<boolean> {
   try {
-    return (await breakers.learn({ publisher, id }, health, isProbe)) === "open";
+    return (
+      (await breakers.learn({ publisher, id, isFirst: entry.attempts === 0 }, health, isProbe)) === "open"
+    );
   } catch (err) {
     log.warn({ event: "circuit_not_told", publisher, err });
     return isProbe;

@@ -62,7 +62,7 @@ export function makeReportAttempt(deps: ReportDeps): (settled: SettledAttempt) =
 }
 
 function reportAttempt({ log, metrics }: ReportDeps, { due, made, booked }: SettledAttempt): void {
-  const { settlement, isProbe, cause, trace } = made;
+  const { settlement, isProbe, cause, answerFault, trace } = made;
   const { event, code, durationMs } = settlement;
   const { job, entry, nowMs } = due;
   metrics.attempts.inc({ outcome: attemptLabelOf(settlement) });
@@ -79,6 +79,7 @@ function reportAttempt({ log, metrics }: ReportDeps, { due, made, booked }: Sett
     code,
     cause,
     label: labelOf(settlement),
+    answer_fault: answerFault,
     booked,
     ad_response_id: job.adResponseId,
     ad_ack_id: job.adAckId,

@@ -24,7 +24,7 @@ startStopSuite(
         reconcile: run,
         promoteOverdue: run,
         returnJobs: run,
-        runReplays: async () => false,
+        runBulkChanges: async () => false,
       },
       breakers: { release: run },
     };

@@ -39,7 +39,8 @@ export const DELIVERY: DashboardSpec = {
     {
       kind: "number",
       title: "How many provider accounts refuse our key?",
-      description: "Nothing is delivered to them until the key is corrected. Runbook provider-refuses-key.",
+      description:
+        "A worker with a refused key delivers nothing until the key is corrected. Runbook provider-refuses-key.",
       unit: "short",
       queries: [
         {
@@ -109,6 +110,16 @@ export const DELIVERY: DashboardSpec = {
           expr: orOneZero("max by (provider) (adrelay_provider_waiting_acknowledgments)"),
           legend: "{{provider}}",
         },
+      ],
+    },
+    {
+      kind: "lines",
+      title: "How many attempts at a time does each provider get?",
+      description:
+        "All workers together. Falls while the provider fails under load, and grows again with each success.",
+      unit: "short",
+      queries: [
+        { expr: orOneZero("sum by (provider) (adrelay_delivery_concurrency_limit)"), legend: "{{provider}}" },
       ],
     },
     {

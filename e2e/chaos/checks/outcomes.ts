@@ -7,6 +7,8 @@ import { type Check, checkAds } from "./check.ts";
 const isAccepted = ({ publisherRecord }: AdEvidence) =>
   publisherRecord !== undefined && publisherRecord.accepted.size > 0;
 
+const isAnswered = ({ publisherRecord }: AdEvidence) => (publisherRecord?.answers.size ?? 0) > 0;
+
 export function checkOutcomes({ ads }: Evidence, { untracked }: LogWatch): readonly Check[] {
   return [
     checkAds("each accepted acknowledgment has ended", ads, isAccepted, endFault),
@@ -16,6 +18,7 @@ export function checkOutcomes({ ads }: Evidence, { untracked }: LogWatch): reado
         ? `accepted ${publisherRecord?.accepted.size} texts with ${publisherRecord?.ackIds.size} ids`
         : undefined,
     ),
+    checkAds("404 is told only for what provider and relay don't know", ads, isAnswered, unknownAnswerFault),
     checkAds(
       "look-ups agree with the ledger",
       ads,
@@ -54,6 +57,12 @@ function endFault({ id, entry }: AdEvidence): string | undefined {
     default:
       return `accepted, but ${entry?.state ?? "unknown to the ledger"}`;
   }
+}
+
+function unknownAnswerFault({ id, entry, publisherRecord }: AdEvidence): string | undefined {
+  const rule = ruleFor(id);
+  const isUnknown = rule.kind === "reject" && rule.status === 404 && entry?.injection === undefined;
+  return publisherRecord?.answers.has(404) === true && !isUnknown ? "told to be unknown" : undefined;
 }
 
 const isDeliveredOrCounted = ({ entry, isCounted }: AdEvidence) => entry?.state === "delivered" || isCounted;

@@ -1,7 +1,8 @@
 /** What was posted to the provider. */
+import { acknowledgedOf } from "@adrelay/store";
 import type { AdEvidence, Evidence } from "../evidence.ts";
-import type { FaultSpan, Timeline } from "../fault.ts";
-import type { AckPost } from "../provider-records.ts";
+import { ACCOUNTS, type Account, type FaultSpan, type Timeline } from "../fault.ts";
+import { type AckPost, ruleFor } from "../provider-records.ts";
 import { DELIVERY_TIMEOUT_MS } from "../stack.ts";
 import { type Check, checkAds } from "./check.ts";
 
@@ -27,6 +28,58 @@ export function checkPosts({ ads }: Evidence, timeline: Timeline): readonly Chec
     ),
     checkAds("nothing is posted after its end was booked", ads, isEnded, (ad) => latePostFault(ad, timeline)),
   ];
+}
+
+/** A fault that spares others may find a breaker open, or backlogs, that earlier faults left. */
+const GOES_ON_AFTER_MS = 1500;
+/** What is accepted later need not be delivered before the fault ends. */
+const DELIVERED_WITHIN_MS = 1000;
+/** Of fewer, all may be hit by the fault. */
+const ACCEPTED_MIN = 10;
+
+/** While some acknowledgments are turned away, or one worker has an old key, the others are delivered. */
+export function checkOthersGoOn({ ads }: Evidence, timeline: Timeline): Check {
+  const spans = timeline.sparing.flatMap((span) =>
+    accountsOf(span.fault).map((account) => ({ span, account })),
+  );
+  const checked = spans.filter(({ span, account }) => countAccepted(ads, account, span) >= ACCEPTED_MIN);
+  const broken = checked
+    .filter(({ span, account }) => !hasDelivered(ads, account, span))
+    .map(
+      ({ span: { fault, fromMs, untilMs }, account }) =>
+        `${describeSpan(fault)}: nothing of ${account} went out in ${untilMs - fromMs} ms`,
+    );
+  return { name: "others go on while some are turned away", checked: checked.length, broken };
+}
+
+function accountsOf(fault: FaultSpan["fault"]): readonly Account[] {
+  return fault.kind === "provider" ? fault.accounts : ACCOUNTS;
+}
+
+/** How many acknowledgments that the provider counts were accepted early enough in the span. */
+function countAccepted(ads: readonly AdEvidence[], account: Account, { fromMs, untilMs }: FaultSpan): number {
+  return ads.filter(({ id, account: of, entry }) => {
+    const acceptedAtMs = (entry && acknowledgedOf(entry)?.acceptedAtMs) ?? 0;
+    const isInTime =
+      acceptedAtMs >= fromMs + GOES_ON_AFTER_MS && acceptedAtMs <= untilMs - DELIVERED_WITHIN_MS;
+    return of === account && isInTime && ruleFor(id).kind === "count";
+  }).length;
+}
+
+function hasDelivered(ads: readonly AdEvidence[], account: Account, { fromMs, untilMs }: FaultSpan): boolean {
+  return ads.some(({ posts }) =>
+    posts.some(
+      (post) =>
+        post.decision === "counted" &&
+        post.account === account &&
+        post.atMs >= fromMs + GOES_ON_AFTER_MS &&
+        post.atMs <= untilMs,
+    ),
+  );
+}
+
+function describeSpan(fault: FaultSpan["fault"]): string {
+  return fault.kind === "provider" ? fault.how : fault.kind;
 }
 
 function bytesFault({ posts, publisherRecord }: AdEvidence): string | undefined {

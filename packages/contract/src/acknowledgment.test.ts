@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
+  acknowledgmentAnswerSchema,
   acknowledgmentRequestSchema,
-  acknowledgmentResponseSchema,
   deliveryJobSchema,
+  parseAcknowledgmentAnswer,
   parseAcknowledgmentRequest,
-  parseAcknowledgmentResponse,
   parseDeliveryJob,
 } from "./acknowledgment.ts";
 
@@ -44,7 +44,7 @@ test("a request is parsed as by its schema, with the same faults", () => {
 test("a response is parsed as by its schema, or refused", () => {
   fc.assert(
     fc.property(fc.oneof(answers, fc.jsonValue()), (body) => {
-      expect(parseAcknowledgmentResponse(body)).toEqual(acknowledgmentResponseSchema.safeParse(body).data);
+      expect(parseAcknowledgmentAnswer(body)).toEqual(acknowledgmentAnswerSchema.safeParse(body));
     }),
     { numRuns: 1000 },
   );

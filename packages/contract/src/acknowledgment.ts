@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import {
+  type AdAckId,
   adAckIdSchema,
   adResponseIdSchema,
   isLowerCaseUuid,
@@ -42,31 +43,44 @@ export const verdictSchema = z.enum(VERDICTS);
 /** A provider's final answer about an acknowledgment: the ad was used, or it was not. */
 export type Verdict = z.infer<typeof verdictSchema>;
 
-/** Body of every 2xx answer to an acknowledgment. `success` is false only for `recoverable_error`. */
-export const acknowledgmentResponseSchema = z.looseObject({
-  ad_ack_id: z.guid(),
-  status: z.enum([...VERDICTS, "recoverable_error"]),
-  success: z.boolean(),
-});
-/** A checked 2xx answer to an acknowledgment. */
-export type AcknowledgmentResponse = z.infer<typeof acknowledgmentResponseSchema>;
+const STATUS_VALUES = [...VERDICTS, "recoverable_error"] as const;
 
-const STATUSES: ReadonlySet<unknown> = new Set([...VERDICTS, "recoverable_error"]);
-
-/**
- * Parses the body of a 2xx answer with the same result as `acknowledgmentResponseSchema`; undefined if the schema
- * refuses it. Most bodies are recognized by a few checks, because the schema takes several times as long.
- */
-export function parseAcknowledgmentResponse(body: unknown): AcknowledgmentResponse | undefined {
-  const isPlain = typeof body === "object" && body !== null && isPlainResponse(body);
-  return isPlain ? body : acknowledgmentResponseSchema.safeParse(body).data;
+/** Body of the relay's own 2xx answers to an acknowledgment. `success` is false only for `recoverable_error`. */
+export interface AcknowledgmentResponse {
+  readonly ad_ack_id: AdAckId;
+  readonly status: (typeof STATUS_VALUES)[number];
+  readonly success: boolean;
 }
 
-function isPlainResponse(
-  body: Partial<Record<keyof AcknowledgmentResponse, unknown>>,
-): body is AcknowledgmentResponse {
-  const { ad_ack_id, status, success } = body;
-  return isLowerCaseUuid(ad_ack_id) && STATUSES.has(status) && typeof success === "boolean";
+/**
+ * What the relay needs of a provider's 2xx answer. `status` decides. `ad_ack_id` shows that the service itself has taken the
+ * acknowledgment: `{"status":"ok"}` alone is also what a health check or a placeholder page answers.
+ */
+export const acknowledgmentAnswerSchema = z.looseObject(
+  {
+    ad_ack_id: z.string({ error: "must be a string" }).min(1, "must not be empty"),
+    status: z.enum(STATUS_VALUES, { error: `must be one of ${STATUS_VALUES.join(", ")}` }),
+  },
+  { error: "must be a JSON object" },
+);
+/** A checked 2xx answer of a provider. */
+type AcknowledgmentAnswer = z.infer<typeof acknowledgmentAnswerSchema>;
+
+const STATUSES: ReadonlySet<unknown> = new Set(STATUS_VALUES);
+
+/**
+ * Parses the body of a provider's 2xx answer with the same result as `acknowledgmentAnswerSchema`. Most bodies are
+ * recognized by a few checks, because the schema takes several times as long.
+ */
+export function parseAcknowledgmentAnswer(body: unknown): z.ZodSafeParseResult<AcknowledgmentAnswer> {
+  const isPlain = typeof body === "object" && body !== null && isPlainAnswer(body);
+  return isPlain ? { success: true, data: body } : acknowledgmentAnswerSchema.safeParse(body);
+}
+
+function isPlainAnswer(
+  body: Partial<Record<keyof AcknowledgmentAnswer, unknown>>,
+): body is AcknowledgmentAnswer {
+  return isLowerCaseUuid(body["ad_ack_id"]) && STATUSES.has(body["status"]);
 }
 
 /** Version of the delivery job's members. Raise it when a member changes its meaning: workers refuse other versions. */

@@ -12,7 +12,7 @@ import {
   readText,
 } from "./attributes.ts";
 import { readCountry } from "./country-codes.ts";
-import { adResponseIdSchema } from "./ids-and-paths.ts";
+import { type AdResponseId, adResponseIdSchema } from "./ids-and-paths.ts";
 
 /** How ad instructions are wrapped in the enhanced prompt. The interface documents `xml`; we added the others. */
 export const WRAPPING_TYPES = ["xml", "plain", "markdown"] as const;
@@ -129,29 +129,47 @@ export const INJECTION_OUTCOMES = { 200: "ok", 201: "rejected", 202: "no_fill" }
 /** What an injection resulted in: an ad, a rejected prompt, or no ad for the prompt. */
 export type InjectionOutcome = (typeof INJECTION_OUTCOMES)[keyof typeof INJECTION_OUTCOMES];
 
-/** Body of a 200 answer: an ad was found. Its `enhanced_prompt` replaces the user's prompt. */
-export const filledResponseSchema = z.looseObject({
-  ad_request_id: z.guid(),
-  ad_response_id: adResponseIdSchema,
-  status: z.string(),
-  success: z.literal(true),
-  execution_time_ms: z.number(),
-  enhanced_prompt: nonEmpty,
-  product_name: z.string(),
-});
+/**
+ * What the relay needs of a provider's 200: an ad was found, and its `enhanced_prompt` replaces the user's prompt. All other
+ * members reach the caller, whatever they are.
+ */
+export const filledResponseSchema = z.looseObject(
+  {
+    ad_response_id: adResponseIdSchema,
+    enhanced_prompt: nonEmpty,
+    success: z
+      .unknown()
+      .refine((value) => value !== false, "must not be false in a 200")
+      .optional(),
+  },
+  { error: "must be a JSON object" },
+);
 
-/** Body of a 201 or 202 answer: there is no ad, and the user's prompt goes to the model unchanged. */
-export const unfilledResponseSchema = z.looseObject({
-  ad_request_id: z.guid(),
-  ad_response_id: adResponseIdSchema,
-  status: z.string(),
-  success: z.literal(false),
-  execution_time_ms: z.number(),
-  enhanced_prompt: z.null(),
-  product_name: z.null(),
-});
+/**
+ * What the relay needs of a provider's 201 or 202: there is no ad, and the user's prompt goes to the model unchanged. Its id
+ * is only needed to refuse an acknowledgment that a caller sends by mistake, so an unusable one counts as absent.
+ */
+export const unfilledResponseSchema = z.looseObject(
+  {
+    ad_response_id: adResponseIdSchema.optional().catch(undefined),
+    success: z
+      .unknown()
+      .refine((value) => value !== true, "must not be true in a 201 or 202")
+      .optional(),
+  },
+  { error: "must be a JSON object" },
+);
 
-/** Body of a 200, 201 or 202 answer to an injection. */
-export type EnhancementResponse =
-  | z.infer<typeof filledResponseSchema>
-  | z.infer<typeof unfilledResponseSchema>;
+interface ResponseIds {
+  readonly ad_request_id: string;
+  readonly ad_response_id: AdResponseId;
+  readonly status: string;
+  readonly execution_time_ms: number;
+}
+
+/** The body of a 200, 201 or 202 as the interface describes it, and as our own parts write it. */
+export type EnhancementResponse = ResponseIds &
+  (
+    | { readonly success: true; readonly enhanced_prompt: string; readonly product_name: string }
+    | { readonly success: false; readonly enhanced_prompt: null; readonly product_name: null }
+  );

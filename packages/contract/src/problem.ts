@@ -24,6 +24,7 @@ export const ERROR_CATALOGUE = {
   not_found: { status: 404, retryable: "no", title: "There is nothing at this address" },
   unknown_ad_response: { status: 404, retryable: "no", title: "There is no ad response with this id" },
   unknown_replay: { status: 404, retryable: "no", title: "There is no bulk replay with this id" },
+  unknown_discard: { status: 404, retryable: "no", title: "There is no bulk discard with this id" },
   method_not_allowed: { status: 405, retryable: "no", title: "This address does not allow this method" },
   not_acknowledgeable: { status: 406, retryable: "no", title: "This ad response can't be acknowledged" },
   request_timeout: { status: 408, retryable: "yes", title: "The request did not arrive in time" },
@@ -40,6 +41,7 @@ export const ERROR_CATALOGUE = {
     title: "An attempt to deliver the acknowledgment is under way",
   },
   replay_ended: { status: 409, retryable: "no", title: "The bulk replay has ended" },
+  discard_ended: { status: 409, retryable: "no", title: "The bulk discard has ended" },
   payload_too_large: { status: 413, retryable: "no", title: "The body is larger than the limit" },
   unsupported_media_type: {
     status: 415,
@@ -113,6 +115,13 @@ export function makeProblem(code: ErrorCode, requestId: string, details: Problem
 /** Turns zod's issues into field faults, in the order in which zod found them. */
 export function faultsOf(error: z.ZodError): FieldFault[] {
   return error.issues.map((issue) => ({ path: issue.path.map(String).join("."), message: messageOf(issue) }));
+}
+
+/** Faults in one line, each with its path; `body` is the body as a whole. It repeats no value. */
+export function faultText(faults: readonly FieldFault[]): string {
+  return faults
+    .map(({ path, message }) => (path && message.startsWith(path) ? message : `${path || "body"} ${message}`))
+    .join("; ");
 }
 
 /** The form of a member's name. A key in another form may be a user's text, which no answer repeats (invariant 6). */

@@ -22,6 +22,8 @@ test.each([
   [200, ack("maybe", true), { kind: "retry", code: "malformed_answer" }],
   [200, { status: "ok", success: true }, { kind: "retry", code: "malformed_answer" }],
   [204, undefined, { kind: "retry", code: "malformed_answer" }],
+  [200, { ad_ack_id: ACK_ID, status: "ok" }, { kind: "delivered", verdict: "ok", providerAckId: ACK_ID }],
+  [200, { ad_ack_id: "ack-7", status: "no_ad_used" }, { kind: "delivered", providerAckId: undefined }],
   [301, undefined, { kind: "retry", pace: "scheduled", code: "edge_301", diesAs: "blocked" }],
   [302, { error: "log in" }, { kind: "retry", code: "edge_302", diesAs: "blocked" }],
   [400, { code: "invalid_json" }, { kind: "dead", reason: "http_400" }],
@@ -55,6 +57,26 @@ test.each([
   [599, undefined, { kind: "retry", pace: "scheduled" }],
 ])("a %d with %j is classified as %j", (status, body, expected) => {
   expect(answer(status, body)).toMatchObject(expected);
+});
+
+test.each([
+  [undefined, "body must be a JSON object"],
+  ["<html>", "body must be a JSON object"],
+  [{ status: "ok" }, "ad_ack_id must be a string"],
+  [
+    { ad_ack_id: "", status: "OK" },
+    "ad_ack_id must not be empty; status must be one of ok, no_ad_used, recoverable_error",
+  ],
+])("a 200 with %j is malformed: %s", (body, answerFault) => {
+  expect(answer(200, body)).toMatchObject({ kind: "retry", code: "malformed_answer", answerFault });
+});
+
+test.each([
+  [406, { kind: "retry", pace: "slow", blame: "acknowledgment", diesAs: "blocked", code: "edge_406" }],
+  [409, { kind: "retry", pace: "scheduled", blame: "provider", diesAs: "blocked", code: "edge_409" }],
+])("a page with %d is no end of an acknowledgment", (status, expected) => {
+  const reply = { kind: "answered", status, body: undefined, isPage: true, retryAfter: undefined } as const;
+  expect(classifyDelivery(reply, 0)).toMatchObject(expected);
 });
 
 const CALL_FAILURES = [

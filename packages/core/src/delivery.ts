@@ -1,5 +1,13 @@
 /** Providers' replies, and what a reply to an acknowledgment means for it. */
-import { adAckIdSchema, parseAcknowledgmentResponse, type Verdict, verdictSchema } from "@adrelay/contract";
+import {
+  adAckIdSchema,
+  faultsOf,
+  faultText,
+  isLowerCaseUuid,
+  parseAcknowledgmentAnswer,
+  type Verdict,
+  verdictSchema,
+} from "@adrelay/contract";
 
 /**
  * The reply to one call to a provider, before it is classified.
@@ -13,6 +21,8 @@ export type ProviderReply =
       readonly status: number;
       /** The body parsed as JSON: null if it is declared as JSON and empty, undefined if it isn't JSON. */
       readonly body: unknown;
+      /** The body isn't empty, and isn't JSON. Undefined means no. */
+      readonly isPage?: boolean;
       /** The Retry-After header, unchanged. */
       readonly retryAfter: string | undefined;
     }
@@ -48,6 +58,8 @@ interface RetryOutcome {
   /** Why it is a dead letter if this is still so at the age limit. */
   readonly diesAs: AgeReason;
   readonly code: AttemptCode;
+  /** What is missing or wrong in a malformed answer, without its values. */
+  readonly answerFault?: string;
 }
 
 /** What a reply to an acknowledgment means for it (the table in docs/architecture.md). */
@@ -113,6 +125,10 @@ export function classifyDelivery(reply: ProviderReply, nowMs: number): DeliveryO
     return classifySuccess(reply.body);
   }
   const code = `http_${status}`;
+  // A page with a status that would be the end comes from the edge: some firewalls answer 406, some networks 409.
+  if ((status === 406 || status === 409) && reply.isPage === true) {
+    return classifyEdge(status);
+  }
   if (status === 406) {
     return { kind: "refused", code };
   }
@@ -153,8 +169,8 @@ function retry(
 
 /** API gateways answer for a service that is away with these members and no others. */
 const EDGE_MEMBERS: ReadonlySet<string> = new Set(["message", "request_id", "requestId"]);
-/** Codes of a service's 403 that are about the key. */
-const KEY_CODE = /unauth|(^|[_.-])key([_.-]|$)/i;
+/** Codes of a service's 403 that are about the key: `key_revoked`, `InvalidApiKey`, but not `idempotency_key_reused`. */
+const KEY_CODE = /^(?!.*idempoten).*(unauth|api[_.-]?key|credential|(^|[_.-])key([_.-]|$))/i;
 
 /**
  * Whether the service itself wrote an error's body. The interface doesn't define it, so a JSON object counts, and so does an
@@ -173,25 +189,31 @@ export function isServiceForm(body: unknown): boolean {
 }
 
 /**
- * An answer of the edge says nothing about the acknowledgment's fate, so it is never its end. A 404 or a redirect is what
- * the edge answers while the service is away. Other refusals, above all 403, are about what this acknowledgment contains.
+ * An answer of the edge says nothing about the acknowledgment's fate, so it is never its end. A 404, a 409 or a redirect is
+ * what the edge answers while the service is away. Other refusals, above all 403, are about what this acknowledgment contains.
  */
 function classifyEdge(status: number): RetryOutcome {
   const code = `edge_${status}`;
-  return status < 400 || status === 404
+  return status < 400 || status === 404 || status === 409
     ? retry("provider", { code, diesAs: "blocked" })
     : retry("acknowledgment", { code, pace: "slow", diesAs: "blocked" });
 }
 
 function classifySuccess(body: unknown): DeliveryOutcome {
-  const answer = parseAcknowledgmentResponse(body);
-  if (answer === undefined) {
-    return retry("provider", { code: "malformed_answer" });
+  const answer = parseAcknowledgmentAnswer(body);
+  if (!answer.success) {
+    const answerFault = faultText(faultsOf(answer.error));
+    return retry("provider", { code: "malformed_answer", answerFault });
   }
-  const { status, ad_ack_id: providerAckId } = answer;
+  const { status, ad_ack_id } = answer.data;
   return status === "recoverable_error"
     ? retry("acknowledgment", { code: status })
-    : { kind: "delivered", verdict: status, providerAckId, code: status };
+    : { kind: "delivered", verdict: status, providerAckId: knownAckId(ad_ack_id), code: status };
+}
+
+/** Other ids than UUIDs are not kept: they may repeat what a user wrote (invariant 6). */
+function knownAckId(id: unknown): string | undefined {
+  return isLowerCaseUuid(id) ? id : adAckIdSchema.safeParse(id).data;
 }
 
 /** A 409: an earlier attempt arrived (invariant 4). Our own ad server adds how it ended; other providers need not. */
@@ -200,7 +222,7 @@ function deliveredBefore(body: unknown): DeliveryOutcome {
   return {
     kind: "delivered",
     verdict: verdictSchema.safeParse(fields["acknowledgment_status"]).data,
-    providerAckId: adAckIdSchema.safeParse(fields["ad_ack_id"]).data,
+    providerAckId: knownAckId(fields["ad_ack_id"]),
     code: "http_409",
   };
 }

@@ -1,6 +1,8 @@
 /** What a reply to an injection means for the caller. */
 import {
   type AdResponseId,
+  faultsOf,
+  faultText,
   filledResponseSchema,
   type InjectionOutcome,
   unfilledResponseSchema,
@@ -22,10 +24,25 @@ export type FallbackReason = (typeof FALLBACK_REASONS)[number];
 
 /** What a provider's answer to an injection means for the caller (invariant 8). */
 export type InjectionClass =
-  | { readonly kind: "enhancement"; readonly outcome: InjectionOutcome; readonly adResponseId: AdResponseId }
+  | {
+      readonly kind: "enhancement";
+      readonly outcome: "ok";
+      readonly adResponseId: AdResponseId;
+    }
+  | {
+      readonly kind: "enhancement";
+      readonly outcome: Exclude<InjectionOutcome, "ok">;
+      /** Undefined if the provider gave no usable one. There is nothing to acknowledge, so none is needed. */
+      readonly adResponseId: AdResponseId | undefined;
+    }
   /** The service itself found a fault in the request: its answer goes to the caller unchanged. */
   | { readonly kind: "callers_fault" }
-  | { readonly kind: "fallback"; readonly reason: FallbackReason };
+  | {
+      readonly kind: "fallback";
+      readonly reason: FallbackReason;
+      /** What is missing or wrong in the answer, without its values. Undefined if the reason says it all. */
+      readonly answerFault: string | undefined;
+    };
 
 /** Callers need to know only that the provider can't be reached; operators see why. */
 const REASON_OF_FAILURE: Readonly<Record<CallFailure, FallbackReason>> = {
@@ -41,26 +58,33 @@ const REASON_OF_FAILURE: Readonly<Record<CallFailure, FallbackReason>> = {
 /** Classifies one reply. Total: every status and every failure has a class. */
 export function classifyInjection(reply: ProviderReply): InjectionClass {
   if (reply.kind === "failed") {
-    return { kind: "fallback", reason: REASON_OF_FAILURE[reply.code] };
+    const answerFault = reply.code === "answer_too_large" ? "body is too large" : undefined;
+    return fallback(REASON_OF_FAILURE[reply.code], answerFault);
   }
-  const { status } = reply;
-  if (status === 200 || status === 201 || status === 202) {
-    return classifyEnhancement(status, reply.body);
+  const { status, body } = reply;
+  if (status === 200) {
+    const parsed = filledResponseSchema.safeParse(body);
+    return parsed.success
+      ? { kind: "enhancement", outcome: "ok", adResponseId: parsed.data.ad_response_id }
+      : fallback("malformed_answer", faultText(faultsOf(parsed.error)));
   }
-  if ((status === 400 || status === 409 || status === 422) && isServiceForm(reply.body)) {
-    return { kind: "callers_fault" };
+  if (status === 201 || status === 202) {
+    const parsed = unfilledResponseSchema.safeParse(body);
+    const outcome = status === 201 ? "rejected" : "no_fill";
+    return parsed.success
+      ? { kind: "enhancement", outcome, adResponseId: parsed.data.ad_response_id }
+      : fallback("malformed_answer", faultText(faultsOf(parsed.error)));
   }
-  return { kind: "fallback", reason: fallbackReason(status) };
+  if (status === 400 || status === 409 || status === 422) {
+    return isServiceForm(body)
+      ? { kind: "callers_fault" }
+      : fallback("unexpected_status", `body of a ${status} must be the service's own JSON object`);
+  }
+  return fallback(fallbackReason(status), `status is ${status}`);
 }
 
-function classifyEnhancement(status: 200 | 201 | 202, body: unknown): InjectionClass {
-  const schema = status === 200 ? filledResponseSchema : unfilledResponseSchema;
-  const parsed = schema.safeParse(body);
-  if (!parsed.success) {
-    return { kind: "fallback", reason: "malformed_answer" };
-  }
-  const outcome = ({ 200: "ok", 201: "rejected", 202: "no_fill" } as const)[status];
-  return { kind: "enhancement", outcome, adResponseId: parsed.data.ad_response_id };
+function fallback(reason: FallbackReason, answerFault?: string): InjectionClass {
+  return { kind: "fallback", reason, answerFault };
 }
 
 function fallbackReason(status: number): FallbackReason {

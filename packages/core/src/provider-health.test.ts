@@ -45,6 +45,8 @@ test("a 401 is about the key, and so is a 403 if the service says so", () => {
   expect(judge(401)).toEqual({ kind: "refusing" });
   expect(judge(403, undefined, { code: "key_revoked" })).toEqual({ kind: "refusing" });
   expect(judge(403, undefined, { code: "invalid_api_key" })).toEqual({ kind: "refusing" });
+  expect(judge(403, undefined, { code: "InvalidApiKey" })).toEqual({ kind: "refusing" });
+  expect(judge(403, undefined, { code: "idempotency_key_reused" })).toEqual({ kind: "blocking" });
   expect(judge(403, undefined, { code: "other_publisher" })).toEqual({ kind: "blocking" });
   expect(judge(403)).toEqual({ kind: "blocking" });
 });

@@ -67,7 +67,7 @@ export interface SharedAccount {
 }
 
 /** Enough for no two accounts to meet, and too few to find a key by. */
-const ID_CHARS = 16;
+const ID_DIGITS = 16;
 
 /** The provider accounts of these publishers. Processes with the same publishers get the same accounts. */
 export function listAccounts(
@@ -82,7 +82,7 @@ export function listAccounts(
   }
   return [...accounts].map(([key, { account, publishers: ids }]) => {
     const sorted = ids.toSorted();
-    const id = hash("sha256", key, "hex").slice(0, ID_CHARS);
+    const id = hash("sha256", key, "hex").slice(0, ID_DIGITS);
     return { id, name: sorted[0] ?? "", account, publishers: sorted };
   });
 }

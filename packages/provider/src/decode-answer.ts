@@ -21,7 +21,7 @@ export interface EncodedAnswer {
 
 /** The content of an answer, in UTF-8 without a byte order mark. */
 export interface DecodedAnswer {
-  /** As `ProviderReply` of core has it. */
+  /** The content parsed as JSON: null if it is declared as JSON and empty, undefined if it isn't JSON. */
   readonly body: unknown;
   readonly bytes: Buffer;
   readonly contentType: string | undefined;
@@ -97,20 +97,24 @@ async function undoCodings(bytes: Buffer, codings: readonly string[], bytesMax: 
   return decoded;
 }
 
+const JSON_TYPE = /^application\/([\w.+-]+\+)?json\b/i;
 const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]+)"?/i;
 
 /** Reads the content as text: by its byte order mark, else by the charset of its type, else as UTF-8. */
 export function readContent(bytes: Buffer, contentType: string | undefined): DecodedAnswer {
+  if (bytes.length === 0) {
+    return { body: JSON_TYPE.test(contentType ?? "") ? null : undefined, bytes, contentType };
+  }
   const declared = CHARSET.exec(contentType ?? "")?.[1];
   const charset = charsetOfMark(bytes) ?? declared;
   if (charset === undefined || /^utf-?8$/i.test(charset)) {
     const content = hasUtf8Mark(bytes) ? bytes.subarray(UTF8_MARK.length) : bytes;
-    return { body: parseBody(content, contentType), bytes: content, contentType };
+    return { body: parseJson(content), bytes: content, contentType };
   }
   const decoder = decoderOf(charset);
   const content = decoder === undefined ? bytes : Buffer.from(decoder.decode(bytes));
   return {
-    body: parseBody(content, contentType),
+    body: parseJson(content),
     bytes: content,
     contentType: contentType?.replace(CHARSET, "; charset=utf-8"),
   };
@@ -139,12 +143,7 @@ function decoderOf(charset: string): TextDecoder | undefined {
   }
 }
 
-const JSON_TYPE = /^application\/([\w.+-]+\+)?json\b/i;
-
-function parseBody(content: Buffer, contentType = ""): unknown {
-  if (content.length === 0) {
-    return JSON_TYPE.test(contentType) ? null : undefined;
-  }
+function parseJson(content: Buffer): unknown {
   try {
     return isJsonWithinLimits(content) ? JSON.parse(content.toString("utf8")) : undefined;
   } catch {

@@ -115,7 +115,10 @@ export class ReplyCollector implements Dispatcher.DispatchHandler {
     } else {
       const { body, bytes, contentType } = content;
       const retryAfter = firstOf(this.#headers["retry-after"]);
-      this.#end({ reply: { kind: "answered", status: this.#status, body, retryAfter }, bytes, contentType });
+      const isPage = bytes.length > 0 && body === undefined;
+      const page = isPage ? ({ isPage } as const) : {};
+      const reply = { kind: "answered", status: this.#status, body, ...page, retryAfter } as const;
+      this.#end({ reply, bytes, contentType });
     }
   }
 

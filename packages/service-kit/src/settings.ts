@@ -215,7 +215,12 @@ export const PROVIDER_SETTINGS = {
   RECORD_RETENTION: setting(
     durationType,
     "30d",
-    "How long the entry of an ad response is kept after it has ended.",
+    "How long the entry of an ad response is kept after it has ended, unless DELIVERED_RETENTION says otherwise.",
+  ),
+  DELIVERED_RETENTION: setting(
+    durationType,
+    "3d",
+    "How long the entry of a delivered acknowledgment, and of an injection without an ad, is kept.",
   ),
 } as const;
 

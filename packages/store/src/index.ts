@@ -7,9 +7,10 @@ export type {
   CircuitState,
   ForeignCircuit,
 } from "./circuit/circuits.ts";
+export type { DiscardOrder, ReplayOrder } from "./dead-letters/bulk-kinds.ts";
+export type { BulkDiscard, BulkReplay } from "./dead-letters/bulk-record.ts";
 export { AUDIT_PLACE, type AuditEntry } from "./dead-letters/dead-letters.ts";
 export type { DeadFilter, ListPlace } from "./dead-letters/listing.ts";
-export type { BulkReplay } from "./dead-letters/replays.ts";
 export {
   type AttemptResult,
   type DueAttempt,

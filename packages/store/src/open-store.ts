@@ -17,10 +17,10 @@ import { Registry } from "prom-client";
 import { DeliveryQueue, type QueueDepths } from "./bullmq/queue.ts";
 import { runWhenFull } from "./bullmq/run-when-full.ts";
 import { type CircuitRules, Circuits } from "./circuit/circuits.ts";
+import { BulkDiscards, BulkReplays } from "./dead-letters/bulk-kinds.ts";
 import { Audit, DeadLetters } from "./dead-letters/dead-letters.ts";
 import { type ListPage, type ListQuestion, loadEntry, loadPage } from "./dead-letters/listing.ts";
 import { Outbox } from "./dead-letters/outbox.ts";
-import { Replays } from "./dead-letters/replays.ts";
 import { Deliveries } from "./delivery/deliveries.ts";
 import type { LedgerEntry } from "./entry.ts";
 import { GoneProcesses } from "./heartbeat/gone-processes.ts";
@@ -42,6 +42,8 @@ export interface StoreOptions {
   readonly waitingRedis?: Redis;
   /** How long the entry of an ad response is kept after its end. */
   readonly recordRetentionMs: number;
+  /** The same for a delivered one, and for one without an ad; default: as the others. */
+  readonly deliveredRetentionMs?: number;
   /** Whether an acknowledgment of an unknown ad response is accepted; default `accept`. */
   readonly unknownIds?: "accept" | "reject";
   /** Rules of the circuit breakers; needed by workers only. */
@@ -67,11 +69,12 @@ export interface Store {
   readonly injections: Pick<InjectionRecorder, "record">;
   readonly deliveries: Pick<Deliveries, "start" | "stop" | "isConsuming">;
   readonly deadLetters: Pick<DeadLetters, "replay" | "discard">;
-  readonly replays: Pick<Replays, "start" | "count" | "cancel" | "find" | "latest">;
+  readonly replays: Pick<BulkReplays, "start" | "count" | "cancel" | "find" | "latest">;
+  readonly discards: Pick<BulkDiscards, "start" | "count" | "cancel" | "find" | "latest">;
   readonly audit: Pick<Audit, "page">;
   readonly circuits: Pick<
     Circuits,
-    "busy" | "load" | "foreign" | "release" | "bringBack" | "claim" | "report"
+    "busy" | "load" | "foreign" | "forgetSilent" | "release" | "bringBack" | "claim" | "report"
   >;
   /** What workers do again and again; each part is safe to run in many workers at the same time. */
   readonly maintenance: {
@@ -83,8 +86,8 @@ export interface Store {
     promoteOverdue(): Promise<void>;
     /** Returns the jobs of processes that are gone to the waiting jobs. */
     returnJobs(): Promise<void>;
-    /** Advances all running bulk replays by a step. True if there were any. */
-    runReplays(): Promise<boolean>;
+    /** Advances all running bulk replays and bulk discards. True if there were any. */
+    runBulkChanges(): Promise<boolean>;
   };
   /** The process' heartbeat. One for each process. */
   heartbeat(options: HeartbeatOptions): Heartbeat;
@@ -107,7 +110,7 @@ export function openStore(options: StoreOptions): Store {
 
 /** The store from its parts; tests use the parts as well. */
 export function assembleStore(parts: StoreParts): Store {
-  const { redis, run, keys, queue, acceptor, circuits, outbox, replays } = parts;
+  const { redis, run, keys, queue, acceptor, circuits, outbox, replays, discards } = parts;
   const sweep = new Sweep(parts);
   const reconciliation = new Reconciliation({ run, keys, queue, outbox });
   const goneProcesses = new GoneProcesses({ ...parts, returnJobs: queue.returnJobsScript() });
@@ -123,6 +126,7 @@ export function assembleStore(parts: StoreParts): Store {
     deliveries: new Deliveries(parts),
     deadLetters: new DeadLetters(parts),
     replays,
+    discards,
     audit: new Audit(redis, keys),
     circuits,
     maintenance: {
@@ -130,7 +134,10 @@ export function assembleStore(parts: StoreParts): Store {
       reconcile: () => reconciliation.runRound(),
       promoteOverdue: () => reconciliation.promoteOverdue(),
       returnJobs: () => goneProcesses.returnJobs(),
-      runReplays: () => replays.runRound(),
+      runBulkChanges: async () => {
+        const ran = [await replays.runRound(), await discards.runRound()];
+        return ran.includes(true);
+      },
     },
     heartbeat: (heartbeatOptions) => new Heartbeat({ ...parts, ...heartbeatOptions }),
     snapshot,
@@ -154,6 +161,7 @@ export function makeParts({
   redis,
   waitingRedis,
   recordRetentionMs,
+  deliveredRetentionMs = recordRetentionMs,
   unknownIds = "accept",
   circuitRules = DEFAULT_CIRCUIT_RULES,
   process = "",
@@ -185,6 +193,7 @@ export function makeParts({
     queue,
     outbox,
     recordRetentionMs,
+    deliveredRetentionMs,
     log,
     isStopping,
   };
@@ -205,6 +214,7 @@ export function makeParts({
       rules: circuitRules,
       process,
     }),
-    replays: new Replays(shared),
+    replays: new BulkReplays(shared),
+    discards: new BulkDiscards(shared),
   };
 }

@@ -234,6 +234,24 @@ test("an open breaker makes a probe at once of a publisher that isn't accused, a
   expect((await stateOf()).phase).toBe("open");
 });
 
+test("early probes of another publisher don't shorten the pause of the accused one", async () => {
+  const { circuits, member, parkMany, stateOf } = setup();
+  const accused = publisher("alpha");
+  await parkMany(1, "alpha");
+  await circuits.report(account, { kind: "trip", reason: "throttled", holdMs: 60_000, accused });
+  const { nextProbeAtMs } = await stateOf();
+  const [first = member("beta"), second] = await parkMany(2, "beta");
+  expect((await circuits.release(account, ROOM)).released).toEqual([first]);
+  expect((await circuits.claim(account, first)).code).toBe("probe");
+  const failed = { kind: "probe_failed", holdMs: 0 } as const;
+  await circuits.report(account, { ...failed, reason: undefined, publisher: undefined });
+  expect((await stateOf()).nextProbeAtMs).toBe(nextProbeAtMs);
+  // It may have been about that acknowledgment only, so the next one is a probe at once too.
+  expect((await circuits.release(account, ROOM)).released).toEqual([second]);
+  await circuits.report(account, { ...failed, reason: "outage", publisher: publisher("beta") });
+  expect((await stateOf()).nextProbeAtMs).toBe(nextProbeAtMs);
+});
+
 test("each publisher is released as far as the worker has room for it", async () => {
   const { circuits, parkMany } = setup();
   await parkMany(10, "alpha");
@@ -245,7 +263,7 @@ test("each publisher is released as far as the worker has room for it", async ()
   expect(parked).toBe(11);
 });
 
-test("a probe that was turned away keeps the reason, and the next one comes soon", async () => {
+test("a probe that was turned away keeps the reason, and the next one comes an interval later", async () => {
   const { circuits, stateOf } = setup();
   await circuits.report(account, { kind: "trip", reason: "auth", holdMs: 0, accused: undefined });
   const beforeMs = await redisTimeMs();
@@ -253,10 +271,11 @@ test("a probe that was turned away keeps the reason, and the next one comes soon
     kind: "probe_failed",
     reason: undefined,
     holdMs: 0,
-    publisher: publisher("alpha"),
+    publisher: undefined,
   });
   const { nextProbeAtMs, reason } = await stateOf();
   expect(reason).toBe("auth");
+  expect(nextProbeAtMs - beforeMs).toBeGreaterThanOrEqual(PROBE_MS - 1);
   expect(nextProbeAtMs - beforeMs).toBeLessThan(2 * PROBE_MS);
 });
 
@@ -281,6 +300,21 @@ test("the open breaker of another URL or key is named, with the process that ope
   await circuits.report(account, { kind: "trip", reason: "auth", holdMs: 0, accused: undefined });
   expect(await circuits.foreign(new Set([account.id]))).toEqual([]);
   expect(await circuits.foreign(new Set())).toMatchObject([{ name: "alpha", reason: "auth", by: "" }]);
+});
+
+test("the breaker of a URL or key that no worker has any more is forgotten within minutes", async () => {
+  const { circuits, key } = setup();
+  await circuits.report(account, { kind: "trip", reason: "auth", holdMs: 0, accused: undefined });
+  await circuits.forgetSilent(new Set());
+  expect(await circuits.busy()).toEqual(new Set([account.id]));
+  await redis.hset(key("gate:account"), { asked: (await redisTimeMs()) - 120_000 });
+  expect(await circuits.foreign(new Set())).toEqual([]);
+  await circuits.forgetSilent(new Set());
+  expect(await circuits.busy()).toEqual(new Set());
+  // A worker that still has it makes it known again.
+  expect((await circuits.release(account, ROOM)).phase).toBe("open");
+  expect(await circuits.busy()).toEqual(new Set([account.id]));
+  expect(await circuits.foreign(new Set())).toHaveLength(1);
 });
 
 async function redisTimeMs(): Promise<number> {

@@ -5,8 +5,9 @@ import type { DeadReason } from "@adrelay/core";
 import { eventually } from "@adrelay/testkit";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import type { BulkBatch } from "../src/dead-letters/bulk-changes.ts";
+import { BulkReplays } from "../src/dead-letters/bulk-kinds.ts";
 import type { ListQuestion } from "../src/dead-letters/listing.ts";
-import { type ReplayBatch, Replays } from "../src/dead-letters/replays.ts";
 import type { DeadFilter, LedgerEntry, ListPlace } from "../src/index.ts";
 import { newId, openTestRedis, openTestStore, settlementOf } from "./store-fixture.ts";
 
@@ -16,6 +17,7 @@ const LONG_MS = 60_000;
 const EVERYTHING: DeadFilter = {
   publisher: undefined,
   reason: undefined,
+  code: undefined,
   sinceMs: undefined,
   untilMs: undefined,
 };
@@ -67,8 +69,8 @@ const endedAtMsOf = (entry: LedgerEntry | undefined) =>
 /** The index of kinds, the index of all, the gauge and the entries agree. */
 async function expectIndexed(fixture: Fixture, ids: readonly AdResponseId[]): Promise<void> {
   const entries = await Promise.all(ids.map((id) => fixture.find(id)));
-  const dead = entries.filter((entry) => entry?.state === "dead");
-  const kinds = Map.groupBy(dead, (entry) => `${entry?.publisher} ${reasonOf(entry)}`);
+  const dead = entries.flatMap((entry) => (entry?.state === "dead" ? [entry] : []));
+  const kinds = Map.groupBy(dead, (entry) => `${entry.publisher} ${reasonOf(entry)}`);
   const expected = Object.fromEntries([...kinds].map(([kind, of]) => [kind, of.length]));
   expect(await countsOf(fixture)).toEqual(expected);
   expect(await redis.zcard(fixture.key("dead"))).toBe(dead.length);
@@ -79,6 +81,11 @@ async function expectIndexed(fixture: Fixture, ids: readonly AdResponseId[]): Pr
   expect(states.reduce((sum, { value }) => sum + value, 0)).toBe(ids.length);
   expect(states.every(({ value }) => value >= 0)).toBe(true);
   expect(await redis.zcard(fixture.key("queued"))).toBe(inState("queued"));
+  const coded = dead.filter(({ death }) => death.providerError === "some_code");
+  const ofCode = { ...EVERYTHING, code: "some_code" };
+  expect((await fixture.replays.count(ofCode)).matched).toBe(coded.length);
+  expect((await walk(fixture, ofCode)).toSorted()).toEqual(coded.map(({ id }) => id).toSorted());
+  expect(await redis.exists(fixture.key("dead-code:some_code"))).toBe(coded.length > 0 ? 1 : 0);
 }
 
 /** Walks all pages; `between` runs after each. */
@@ -101,8 +108,8 @@ async function walk(
 }
 
 /** Runs batches until the replay has ended; resolves with what each did. */
-async function runToEnd({ replays }: Fixture, id: string, limit = 200): Promise<ReplayBatch[]> {
-  const batches: ReplayBatch[] = [];
+async function runToEnd({ replays }: Fixture, id: string, limit = 200): Promise<BulkBatch[]> {
+  const batches: BulkBatch[] = [];
   await eventually(async () => {
     const batch = await replays.runBatch(id, limit, 0);
     batches.push(batch);
@@ -186,12 +193,14 @@ test("a filter covers its publisher, its reason and its times", async () => {
   await fixture.many(4, globe, "http_404");
   const { replays } = fixture;
   const nowMs = (await fixture.snapshot()).nowMs;
-  expect(await replays.count(EVERYTHING)).toBe(9);
-  expect(await replays.count({ ...EVERYTHING, publisher: acme })).toBe(5);
-  expect(await replays.count({ ...EVERYTHING, reason: "http_404" })).toBe(6);
-  expect(await replays.count({ ...EVERYTHING, publisher: globe, reason: "http_400" })).toBe(0);
-  expect(await replays.count({ ...EVERYTHING, untilMs: nowMs - LONG_MS })).toBe(0);
-  expect(await replays.count({ ...EVERYTHING, sinceMs: nowMs - LONG_MS, untilMs: nowMs + LONG_MS })).toBe(9);
+  expect((await replays.count(EVERYTHING)).matched).toBe(9);
+  expect((await replays.count({ ...EVERYTHING, publisher: acme })).matched).toBe(5);
+  expect((await replays.count({ ...EVERYTHING, reason: "http_404" })).matched).toBe(6);
+  expect((await replays.count({ ...EVERYTHING, publisher: globe, reason: "http_400" })).matched).toBe(0);
+  expect((await replays.count({ ...EVERYTHING, untilMs: nowMs - LONG_MS })).matched).toBe(0);
+  expect(
+    (await replays.count({ ...EVERYTHING, sinceMs: nowMs - LONG_MS, untilMs: nowMs + LONG_MS })).matched,
+  ).toBe(9);
 });
 
 test("several workers together put back no more than a replay's rate", async () => {
@@ -199,9 +208,9 @@ test("several workers together put back no more than a replay's rate", async () 
   await fixture.many(120);
   const id = await fixture.replays.start({ filter: EVERYTHING, ratePerSecond: 100, by: "alice" });
   const createdAtMs = (await fixture.replays.find(id))?.createdAtMs ?? 0;
-  const batches: ReplayBatch[] = [];
+  const batches: BulkBatch[] = [];
   const worker = async () => {
-    let state: ReplayBatch["state"] = "running";
+    let state: BulkBatch["state"] = "running";
     while (state === "running") {
       const batch = await fixture.replays.runBatch(id, 50, 0);
       batches.push(batch);
@@ -280,7 +289,7 @@ test("a cancelled bulk replay moves nothing more, and can't be cancelled twice",
 
 test("the list of bulk replays leaves out expired records", async () => {
   const fixture = setup();
-  const brief = new Replays({ ...fixture.parts, recordRetentionMs: 1 });
+  const brief = new BulkReplays({ ...fixture.parts, recordRetentionMs: 1 });
   const first = await brief.start({ filter: EVERYTHING, ratePerSecond: 1, by: "alice" });
   await brief.cancel(first, "alice");
   const second = await brief.start({
@@ -432,6 +441,11 @@ test("replays, discards, deliveries, deaths and bulk replays that race end in on
       };
       await Promise.all(actions.map((name, at) => run(name, ids[at % ids.length] ?? ids[0] ?? fail())));
       await expectIndexed(fixture, ids);
+      const { replayed = 0, outcomes } = (await replays.find(bulk)) ?? {};
+      const { dead = {}, delivered = 0, refused = 0, discarded = 0, waiting = 0 } = outcomes ?? {};
+      const again = Object.values(dead).reduce((sum, count) => sum + count, 0);
+      expect(again + delivered + refused + discarded + waiting).toBe(replayed);
+      expect(waiting).toBeGreaterThanOrEqual(0);
     }),
     { numRuns: 40 },
   );

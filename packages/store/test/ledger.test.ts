@@ -217,6 +217,35 @@ test("an ended entry expires and its counts stay", async () => {
   expectBalance(snapshot);
 });
 
+test.each([
+  ["delivered", 50],
+  ["unacknowledgeable", 50],
+  ["refused", LONG_MS],
+  ["abandoned", LONG_MS],
+  ["missed", LONG_MS],
+  ["discarded", LONG_MS],
+  ["expired", LONG_MS],
+] as const)("an entry that is %s is kept for at most %d ms", async (state, retentionMs) => {
+  const fixture = openTestStore(redis, { recordRetentionMs: LONG_MS, deliveredRetentionMs: 50 });
+  const id = await newIdIn(fixture, state);
+  const leftMs = await redis.pttl(fixture.parts.keys.entryPrefix + id.replaceAll("-", ""));
+  expect(leftMs).toBeLessThanOrEqual(retentionMs);
+  expect(leftMs > 50).toBe(retentionMs > 50);
+});
+
+test("a record tells its deadline, and a repeat tells the first one's", async () => {
+  const { injections, find } = setup();
+  const id = newId();
+  const first = await injections.record({ id, publisher, outcome: "ok", deadlineMs: 5000 });
+  expect(await injections.record({ id, publisher, outcome: "ok", deadlineMs: 9000 })).toEqual({
+    ...first,
+    isNew: false,
+  });
+  expect(first).toEqual({ isNew: true, deadlineAtMs: (await find(id))?.injection?.deadlineAtMs });
+  const unfilled = await injections.record({ id: newId(), publisher, outcome: "no_fill" });
+  expect(unfilled).toEqual({ isNew: true, deadlineAtMs: undefined });
+});
+
 test("an ambiguous attempt is booked like a retry and shows as ambiguous in the log", async () => {
   const { store, begin, settle } = setup();
   const id = newId();
@@ -253,10 +282,10 @@ test.each([
 test("scripts that Redis has forgotten are sent again", async () => {
   const { store } = setup();
   const [before, after] = [newId(), newId()];
-  expect(await store.injections.record({ ...INJECTION, id: before })).toBe(true);
+  expect(await store.injections.record({ ...INJECTION, id: before })).toMatchObject({ isNew: true });
   await redis.script("FLUSH");
-  expect(await store.injections.record({ ...INJECTION, id: after })).toBe(true);
-  expect(await store.injections.record({ ...INJECTION, id: before })).toBe(false);
+  expect(await store.injections.record({ ...INJECTION, id: after })).toMatchObject({ isNew: true });
+  expect(await store.injections.record({ ...INJECTION, id: before })).toMatchObject({ isNew: false });
 });
 
 test("a read after a recording sees it, also on a restarted Redis", async () => {
@@ -267,7 +296,7 @@ test("a read after a recording sees it, also on a restarted Redis", async () => 
     await hears(impatient, "ready");
     const store = openTestStore(impatient);
     const record = (id: AdResponseId) => store.injections.record({ ...INJECTION, id });
-    expect(await record(newId())).toBe(true);
+    expect(await record(newId())).toMatchObject({ isNew: true });
     const isAway = hears(impatient, "close");
     await server.crash();
     await isAway;
@@ -280,7 +309,7 @@ test("a read after a recording sees it, also on a restarted Redis", async () => 
     // The record leaves when this turn ends.
     await new Promise((resolve) => setImmediate(resolve));
     expect(await store.acknowledgments.find(id)).toMatchObject({ state: "awaiting" });
-    expect(await recorded).toBe(true);
+    expect(await recorded).toMatchObject({ isNew: true });
   } finally {
     impatient.disconnect();
   }

@@ -92,12 +92,13 @@ export interface SettlementDetails {
   readonly code?: string;
   readonly durationMs?: number;
   readonly reason?: Extract<Settlement, { event: "die" }>["reason"];
+  readonly providerError?: string | undefined;
 }
 
 export function settlementOf(
   id: AdResponseId,
   event: Settlement["event"],
-  { reason = "http_400", ...details }: SettlementDetails = {},
+  { reason = "http_400", providerError = "some_code", ...details }: SettlementDetails = {},
 ): Settlement {
   const base = { id, code: "code", durationMs: 5, attemptsBefore: 0, notify: undefined, ...details };
   switch (event) {
@@ -109,7 +110,7 @@ export function settlementOf(
     case "ambiguous":
       return { ...base, event, next: { kind: "after_delay", delayMs: 1000 }, isCounted: true };
     case "die":
-      return { ...base, event, reason, sizeBytes: 42, providerError: "some_code" };
+      return { ...base, event, reason, sizeBytes: 42, providerError };
     default:
       return event satisfies never;
   }

@@ -1,4 +1,5 @@
 /** Real parts for tests: processes of the apps, a scripted provider, callers. Only tests and benchmarks import it. */
+export { codeBlocks, readDocument } from "./code-blocks.ts";
 export {
   dumpRedis,
   eventually,
@@ -20,6 +21,7 @@ export {
   startAdrelay,
   startApp,
 } from "./processes.ts";
+export { callerKeyOf, type PublishersFile, writePublishersFile } from "./publishers-file.ts";
 export { makeRandom, type Random } from "./random.ts";
 export {
   type Answer,

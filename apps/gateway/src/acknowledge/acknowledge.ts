@@ -21,6 +21,7 @@ import {
   uuidOfHex,
   type Verdict,
 } from "@adrelay/contract";
+import type { EntryState } from "@adrelay/core";
 import { type DurabilityGuard, OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
 import type { AcceptResult, LedgerEntry, Store } from "@adrelay/store";
 import type { Logger } from "pino";
@@ -62,9 +63,10 @@ export interface AcknowledgeInput {
 /** The answer to a caller's acknowledgment. */
 export type AcknowledgeOutcome =
   /** Accepted, and not delivered yet. */
-  | { readonly kind: "open" }
+  | { readonly kind: "open"; readonly state: EntryState }
   | { readonly kind: "delivered"; readonly verdict: Verdict; readonly providerAckId: string | undefined }
-  | { readonly kind: "error"; readonly code: ErrorCode };
+  /** `state` is that of the acknowledgment, if one was accepted before. */
+  | { readonly kind: "error"; readonly code: ErrorCode; readonly state?: EntryState };
 
 export type Acknowledge = (input: AcknowledgeInput) => Promise<AcknowledgeOutcome>;
 
@@ -87,9 +89,7 @@ export function makeAcknowledge(given: Omit<AcknowledgeDeps, "refusals">): Ackno
         case "repeat":
           return outcomeOfEntry(accepted.entry);
         case "accepted":
-          return wait === undefined
-            ? { kind: "open" }
-            : await awaitOutcome(deps, { ...input, ...accepted }, wait);
+          return wait === undefined ? QUEUED : await awaitOutcome(deps, { ...input, ...accepted }, wait);
         default:
           return accepted satisfies never;
       }
@@ -232,14 +232,18 @@ async function askLedger(
     acknowledgments.find(id).catch(() => undefined),
     QUESTION_TIMEOUT_MS,
   );
-  return entry === undefined || entry === OVERDUE ? { kind: "open" } : outcomeOfEntry(entry);
+  return entry === undefined || entry === OVERDUE ? QUEUED : outcomeOfEntry(entry);
 }
+
+const QUEUED: AcknowledgeOutcome = { kind: "open", state: "queued" };
+const UNKNOWN: AcknowledgeOutcome = { kind: "error", code: "unknown_ad_response", state: "dead" };
 
 /** A provider's 409 may have no verdict. The acknowledgment arrived, so the caller gets ok. */
 const VERDICT_UNTOLD: Verdict = "ok";
 
-/** The answer to a repeat of a known acknowledgment. */
+/** The answer to a repeat of a known acknowledgment. It is the same as after the notice that told the outcome. */
 function outcomeOfEntry(entry: LedgerEntry): AcknowledgeOutcome {
+  const { state } = entry;
   switch (entry.state) {
     case "delivered":
       return {
@@ -252,12 +256,15 @@ function outcomeOfEntry(entry: LedgerEntry): AcknowledgeOutcome {
     case "expired":
     case "unacknowledgeable":
     case "abandoned":
-      return { kind: "error", code: "not_acknowledgeable" };
-    case "queued":
+      return { kind: "error", code: "not_acknowledgeable", state };
     case "dead":
+      return entry.death.reason === "http_404" && entry.injection === undefined
+        ? UNKNOWN
+        : { kind: "open", state };
+    case "queued":
     case "awaiting":
     case "missed":
-      return { kind: "open" };
+      return { kind: "open", state };
     default:
       return entry satisfies never;
   }
@@ -279,14 +286,13 @@ function outcomeOfNotice(
         providerAckId: notice.providerAckId,
       };
     case "refuse":
+      return { kind: "error", code: "not_acknowledgeable", state: "refused" };
     case "discard":
-      return { kind: "error", code: "not_acknowledgeable" };
+      return { kind: "error", code: "not_acknowledgeable", state: "discarded" };
     case "die":
-      return notice.code === "http_404" && !isRecorded
-        ? { kind: "error", code: "unknown_ad_response" }
-        : { kind: "open" };
+      return notice.code === "http_404" && !isRecorded ? UNKNOWN : { kind: "open", state: "dead" };
     case "retry":
-      return notice.delayMs < leftMs ? undefined : { kind: "open" };
+      return notice.delayMs < leftMs ? undefined : QUEUED;
     default:
       return notice.event satisfies never;
   }

@@ -19,7 +19,7 @@ import {
 import type { Response } from "express";
 import { CALLER_TIMEOUT_MAX_MS } from "../config.ts";
 import type { JsonCall } from "../public-app.ts";
-import { sendUnavailable } from "../store-answers.ts";
+import { STATE_HEADER, sendUnavailable } from "../store-answers.ts";
 import type { Acknowledge, AcknowledgeOutcome } from "./acknowledge.ts";
 import { ackIdOf } from "./acknowledge.ts";
 
@@ -79,6 +79,10 @@ function parseAcknowledgment(text: string, value: JsonObject): Parsed {
 }
 
 function sendOutcome(response: Response, ackId: AdAckId, outcome: AcknowledgeOutcome): void {
+  const state = outcome.kind === "delivered" ? outcome.kind : outcome.state;
+  if (state !== undefined) {
+    response.setHeader(STATE_HEADER, state);
+  }
   switch (outcome.kind) {
     case "delivered":
       addToRequestLog(response, { outcome: outcome.verdict });

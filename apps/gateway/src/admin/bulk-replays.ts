@@ -1,12 +1,29 @@
 /** Bulk replays: the workers put many dead letters back on the queue. */
-import { REPLAY_RATE_DEFAULT, REPLAY_RATE_MAX, type ReplayView } from "@adrelay/contract";
-import { OVERDUE, type ReadBody, readJson, sendProblem } from "@adrelay/service-kit";
-import type { BulkReplay, DeadFilter, Store } from "@adrelay/store";
+import {
+  REPLAY_RATE_DEFAULT,
+  REPLAY_RATE_MAX,
+  REPLAY_SAMPLE_DEFAULT,
+  REPLAY_SAMPLE_MAX,
+  REPLAY_STOP_SHARE_DEFAULT,
+  type ReplayView,
+} from "@adrelay/contract";
+import { type ReadBody, readJson } from "@adrelay/service-kit";
+import type { BulkReplay, ReplayOrder, Store } from "@adrelay/store";
 import type { RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { askStore, isoTime, sendUnavailable } from "../store-answers.ts";
-import { EMPTY_SPAN, FILTER_FIELDS, isSpan, parseForm, refuseRepeats } from "./forms.ts";
+import { isoTime } from "../store-answers.ts";
+import { type BulkResource, sendCount, sendStarted } from "./bulk-changes.ts";
+import {
+  EMPTY_SPAN,
+  FILTER_FIELDS,
+  filterOf,
+  filterView,
+  isSpan,
+  parseForm,
+  refuseRepeats,
+} from "./forms.ts";
+import type { CheckPublisher } from "./known-publishers.ts";
 import { operatorOf } from "./operators.ts";
 
 export interface BulkReplayDeps {
@@ -14,143 +31,87 @@ export interface BulkReplayDeps {
   readonly log: Logger;
 }
 
-const LISTED_MAX = 100;
+const wholeUpTo = (max: number) => z.int().min(1, "must be at least 1").max(max, `must be at most ${max}`);
 
 const orderSchema = z
   .strictObject({
     ...FILTER_FIELDS,
-    rate_per_second: z
-      .int()
-      .min(1, "must be at least 1")
-      .max(REPLAY_RATE_MAX, `must be at most ${REPLAY_RATE_MAX}`)
-      .default(REPLAY_RATE_DEFAULT),
+    rate_per_second: wholeUpTo(REPLAY_RATE_MAX).default(REPLAY_RATE_DEFAULT),
+    stop_at_share: z
+      .number()
+      .gt(0, "must be more than 0")
+      .max(1, "must be at most 1")
+      .nullable()
+      .default(REPLAY_STOP_SHARE_DEFAULT),
+    stop_after: wholeUpTo(REPLAY_SAMPLE_MAX).default(REPLAY_SAMPLE_DEFAULT),
     dry_run: z.boolean().default(false),
   })
   .refine(isSpan, EMPTY_SPAN);
 
+/** Bulk replays for the calls that they share with bulk discards. */
+export function describeReplays({ replays, log }: BulkReplayDeps): BulkResource<BulkReplay> {
+  return {
+    changes: replays,
+    listName: "replays",
+    idName: "replay_id",
+    unknown: "unknown_replay",
+    ended: "replay_ended",
+    view: replayView,
+    logCancelled: (id, by) => log.info({ event: "replay_cancelled", replay_id: id, by }),
+  };
+}
+
+export interface StartParts {
+  readonly checkPublisher: CheckPublisher;
+  readonly readBody: ReadBody;
+}
+
 /** POST /admin/v1/replays: starts one, or counts the dead letters that one would cover. */
-export function makeStartReplayHandler(deps: BulkReplayDeps, readBody: ReadBody): RequestHandler {
+export function makeStartReplayHandler(
+  deps: BulkReplayDeps,
+  { checkPublisher, readBody }: StartParts,
+): RequestHandler {
+  const resource = describeReplays(deps);
   return async (request, response) => {
     const body = await readJson(readBody, request, response);
     const isClear = body !== undefined && refuseRepeats(body, response);
     const form = isClear ? parseForm(orderSchema, body.value, response) : undefined;
-    if (form === undefined) {
+    if (form === undefined || !(await checkPublisher(form.publisher, response))) {
       return;
     }
-    const { publisher, reason, since, until, rate_per_second: ratePerSecond } = form;
-    const filter = { publisher, reason, sinceMs: since, untilMs: until };
+    const filter = filterOf(form);
+    const { stop_at_share: share, stop_after: least } = form;
+    const stop = share === null ? undefined : { share, least };
     if (form.dry_run) {
-      await sendCount(deps.replays, filter, response);
+      await sendCount(resource, filter, response);
     } else {
-      await start(deps, { filter, ratePerSecond, by: operatorOf(response) }, response);
+      const by = operatorOf(response);
+      await start(deps, { filter, ratePerSecond: form.rate_per_second, stop, by }, response);
     }
   };
 }
 
-async function sendCount(
-  replays: BulkReplayDeps["replays"],
-  filter: DeadFilter,
-  response: Response,
-): Promise<void> {
-  const matched = await askStore(replays.count(filter));
-  if (matched === OVERDUE) {
-    sendUnavailable(response);
-  } else {
-    response.json({ dry_run: true, matched });
+async function start(deps: BulkReplayDeps, order: ReplayOrder, response: Response): Promise<void> {
+  const replay = await sendStarted(describeReplays(deps), deps.replays.start(order), response);
+  if (replay !== undefined) {
+    const { publisher, reason } = order.filter;
+    const { id: replay_id, matched } = replay;
+    deps.log.info({ event: "replay_started", replay_id, by: order.by, matched, publisher, reason });
   }
-}
-
-async function start(
-  { replays, log }: BulkReplayDeps,
-  order: Parameters<Store["replays"]["start"]>[0],
-  response: Response,
-): Promise<void> {
-  const replay = await askStore(replays.start(order).then((id) => replays.find(id)));
-  if (replay === OVERDUE || replay === undefined) {
-    sendUnavailable(response);
-    return;
-  }
-  const { publisher, reason } = order.filter;
-  const { id: replay_id, matched } = replay;
-  log.info({ event: "replay_started", replay_id, by: order.by, matched, publisher, reason });
-  response.status(202).json(replayView(replay));
-}
-
-/** GET /admin/v1/replays */
-export function makeListReplaysHandler({ replays }: BulkReplayDeps): RequestHandler {
-  return async (_request, response) => {
-    const latest = await askStore(replays.latest(LISTED_MAX));
-    if (latest === OVERDUE) {
-      sendUnavailable(response);
-    } else {
-      response.json({ replays: latest.map(replayView) });
-    }
-  };
-}
-
-/** GET /admin/v1/replays/{replay_id} */
-export function makeShowReplayHandler({ replays }: BulkReplayDeps): RequestHandler {
-  return async (request, response) => {
-    await sendReplay(replays, idInPath(request.params), response);
-  };
-}
-
-/** POST /admin/v1/replays/{replay_id}/cancel */
-export function makeCancelReplayHandler({ replays, log }: BulkReplayDeps): RequestHandler {
-  return async (request, response) => {
-    const id = idInPath(request.params);
-    const by = operatorOf(response);
-    const cancelled = await askStore(replays.cancel(id, by));
-    switch (cancelled) {
-      case OVERDUE:
-        sendUnavailable(response);
-        return;
-      case "unknown":
-        sendProblem(response, "unknown_replay");
-        return;
-      case "ended":
-        sendProblem(response, "replay_ended");
-        return;
-      case "cancelled":
-        log.info({ event: "replay_cancelled", replay_id: id, by });
-        await sendReplay(replays, id, response);
-        return;
-      default:
-        cancelled satisfies never;
-    }
-  };
-}
-
-async function sendReplay(replays: BulkReplayDeps["replays"], id: string, response: Response): Promise<void> {
-  const replay = await askStore(replays.find(id));
-  if (replay === OVERDUE) {
-    sendUnavailable(response);
-  } else if (replay === undefined) {
-    sendProblem(response, "unknown_replay");
-  } else {
-    response.json(replayView(replay));
-  }
-}
-
-/** The replay's id in the path; '' if it isn't a valid id. */
-function idInPath(params: Readonly<Record<string, unknown>>): string {
-  return z.guid().toLowerCase().safeParse(params["replay_id"]).data ?? "";
 }
 
 /** A bulk replay as operators see it. Missing values are null. */
-function replayView({ id, filter, ...replay }: BulkReplay): ReplayView {
+function replayView({ id, filter, stop, outcomes, ...replay }: BulkReplay): ReplayView {
   return {
     replay_id: id,
     state: replay.state,
-    filter: {
-      publisher: filter.publisher ?? null,
-      reason: filter.reason ?? null,
-      since: isoTime(filter.sinceMs),
-      until: isoTime(filter.untilMs),
-    },
+    filter: filterView(filter),
     rate_per_second: replay.ratePerSecond,
+    stop_at_share: stop?.share ?? null,
+    stop_after: stop?.least ?? null,
     matched: replay.matched,
     replayed: replay.replayed,
+    outcomes: { ...outcomes, dead: { ...outcomes.dead } },
     created_at: isoTime(replay.createdAtMs),
     created_by: replay.createdBy,
     updated_at: isoTime(replay.updatedAtMs),

@@ -1,12 +1,12 @@
 /** What an operator does with one acknowledgment: put a dead letter back on the queue, or end it for good. */
-import { type AdResponseId, DISCARD_REASON_CHARS_MAX } from "@adrelay/contract";
+import type { AdResponseId } from "@adrelay/contract";
 import { OVERDUE, type ReadBody, readJson, sendProblem } from "@adrelay/service-kit";
 import type { Store } from "@adrelay/store";
 import type { RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { askStore, parseIdInPath, sendUnavailable } from "../store-answers.ts";
-import { parseForm } from "./forms.ts";
+import { discardReasonSchema, parseForm } from "./forms.ts";
 import { operatorOf } from "./operators.ts";
 
 export interface ChangeDeps {
@@ -29,13 +29,7 @@ export function makeReplayHandler(deps: ChangeDeps): RequestHandler {
   };
 }
 
-const discardSchema = z.strictObject({
-  reason: z
-    .string()
-    .trim()
-    .min(1, "must not be empty")
-    .max(DISCARD_REASON_CHARS_MAX, `must have at most ${DISCARD_REASON_CHARS_MAX} characters`),
-});
+const discardSchema = z.strictObject({ reason: discardReasonSchema });
 
 /**
  * POST /admin/v1/acknowledgments/{ad_response_id}/discard. It takes dead letters and queued acknowledgments. The reason is

@@ -12,15 +12,18 @@ import {
   entryCursor,
   entryCursorSchema,
   FILTER_FIELDS,
+  filterOf,
   isSpan,
   limitSchema,
+  oneOf,
   parseForm,
 } from "./forms.ts";
+import type { CheckPublisher } from "./known-publishers.ts";
 
 const querySchema = z
   .strictObject({
     ...FILTER_FIELDS,
-    state: z.enum(LISTED_STATES).default("dead"),
+    state: oneOf("list", LISTED_STATES).default("dead"),
     limit: limitSchema,
     cursor: entryCursorSchema.optional(),
   })
@@ -28,17 +31,24 @@ const querySchema = z
   .refine(({ state, reason }) => reason === undefined || state === "dead", {
     path: ["reason"],
     error: "only dead letters have a reason",
+  })
+  .refine(({ state, code }) => code === undefined || state === "dead", {
+    path: ["code"],
+    error: "only dead letters have the provider's code",
   });
 
 /** GET /admin/v1/acknowledgments: one page of a state, newest first. */
-export function makeListHandler(acknowledgments: Pick<Store["acknowledgments"], "page">): RequestHandler {
+export function makeListHandler(
+  acknowledgments: Pick<Store["acknowledgments"], "page">,
+  checkPublisher: CheckPublisher,
+): RequestHandler {
   return async (request, response) => {
     const query = parseForm(querySchema, request.query, response);
-    if (query === undefined) {
+    if (query === undefined || !(await checkPublisher(query.publisher, response))) {
       return;
     }
-    const { state, publisher, reason, since, until, limit, cursor } = query;
-    const question = { state, publisher, reason, sinceMs: since, untilMs: until, limit, after: cursor };
+    const { state, limit, cursor } = query;
+    const question = { ...filterOf(query), state, limit, after: cursor };
     const page = await askStore(acknowledgments.page(question));
     if (page === OVERDUE) {
       sendUnavailable(response);

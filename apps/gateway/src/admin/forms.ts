@@ -1,22 +1,46 @@
 /** What operators send: query parameters, filters, places in a list. */
-import { duplicateKeys, faultsOf, PAGE_ROWS_MAX, publisherIdSchema } from "@adrelay/contract";
+import {
+  DISCARD_REASON_CHARS_MAX,
+  duplicateKeys,
+  type FilterView,
+  faultsOf,
+  PAGE_ROWS_MAX,
+  publisherIdSchema,
+} from "@adrelay/contract";
 import { DEAD_REASONS } from "@adrelay/core";
 import { type JsonBody, sendProblem } from "@adrelay/service-kit";
-import { AUDIT_PLACE, type ListPlace } from "@adrelay/store";
+import { AUDIT_PLACE, type DeadFilter, type ListPlace } from "@adrelay/store";
 import type { Response } from "express";
 import { z } from "zod";
+import { isoTime } from "../store-answers.ts";
 
 const timeSchema = z.iso
   .datetime({ offset: true, error: "must be a time in ISO 8601, such as 2026-01-31T12:00:00Z" })
   .transform((text) => Date.parse(text));
 
-/** Selects dead letters that died at `since` or later, and before `until`. */
+/** One of a few names. The fault names all of them. */
+export function oneOf<const T extends readonly [string, ...string[]]>(what: string, names: T) {
+  return z.enum(names, { error: `there is no such ${what}; there are ${names.join(", ")}` });
+}
+
+/** Selects dead letters that died at `since` or later, and before `until`. `code` is the provider's own. */
 export const FILTER_FIELDS = {
   publisher: publisherIdSchema.optional(),
-  reason: z.enum(DEAD_REASONS).optional(),
+  reason: oneOf("reason", DEAD_REASONS).optional(),
+  code: z
+    .string()
+    .regex(/^[A-Za-z0-9_.-]{1,64}$/, "must be 1 to 64 letters, digits, _ . or -")
+    .optional(),
   since: timeSchema.optional(),
   until: timeSchema.optional(),
 } as const;
+
+/** An operator's reason for a discard. Only the audit keeps it. */
+export const discardReasonSchema = z
+  .string()
+  .trim()
+  .min(1, "must not be empty")
+  .max(DISCARD_REASON_CHARS_MAX, `must have at most ${DISCARD_REASON_CHARS_MAX} characters`);
 
 export const limitSchema = z
   .string()
@@ -24,6 +48,29 @@ export const limitSchema = z
   .transform(Number)
   .pipe(z.number().min(1, "must be at least 1").max(PAGE_ROWS_MAX, `must be at most ${PAGE_ROWS_MAX}`))
   .prefault("50");
+
+interface FilterForm {
+  readonly publisher?: DeadFilter["publisher"];
+  readonly reason?: DeadFilter["reason"];
+  readonly code?: DeadFilter["code"];
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+}
+
+export function filterOf({ publisher, reason, code, since, until }: FilterForm): DeadFilter {
+  return { publisher, reason, code, sinceMs: since, untilMs: until };
+}
+
+/** A filter as answers show it. */
+export function filterView({ publisher, reason, code, sinceMs, untilMs }: DeadFilter): FilterView {
+  return {
+    publisher: publisher ?? null,
+    reason: reason ?? null,
+    code: code ?? null,
+    since: isoTime(sinceMs),
+    until: isoTime(untilMs),
+  };
+}
 
 interface TimeSpan {
   readonly since?: number | undefined;

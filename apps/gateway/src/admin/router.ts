@@ -1,20 +1,17 @@
 import { makeReadBody, methodNotAllowed } from "@adrelay/service-kit";
 import type { Store } from "@adrelay/store";
 import { type RequestHandler, Router } from "express";
-import {
-  type BulkReplayDeps,
-  makeCancelReplayHandler,
-  makeListReplaysHandler,
-  makeShowReplayHandler,
-  makeStartReplayHandler,
-} from "./bulk-replays.ts";
+import { makeCancelBulkHandler, makeListBulkHandler, makeShowBulkHandler } from "./bulk-changes.ts";
+import { type BulkDiscardDeps, describeDiscards, makeStartDiscardHandler } from "./bulk-discards.ts";
+import { type BulkReplayDeps, describeReplays, makeStartReplayHandler } from "./bulk-replays.ts";
 import { type ChangeDeps, makeDiscardHandler, makeReplayHandler } from "./dead-letters.ts";
 import type { Doctor } from "./doctor.ts";
 import { makeListHandler, makeShowHandler } from "./entries.ts";
+import { makeCheckPublisher } from "./known-publishers.ts";
 import { type Operator, requireOperator } from "./operators.ts";
 import { makeAuditHandler, makeStatsHandler, type StatsDeps } from "./stats.ts";
 
-export interface AdminDeps extends ChangeDeps, BulkReplayDeps, StatsDeps {
+export interface AdminDeps extends ChangeDeps, BulkReplayDeps, BulkDiscardDeps, StatsDeps {
   readonly acknowledgments: Store["acknowledgments"];
   readonly audit: Store["audit"];
   readonly doctor: Doctor;
@@ -26,18 +23,32 @@ const BODY_LIMIT_BYTES = 16_384;
 /** The admin API, for the ops listener. Every call needs an operator's token. */
 export function createAdminRouter(operators: readonly Operator[], deps: AdminDeps): Router {
   const readBody = makeReadBody(BODY_LIMIT_BYTES);
+  const checkPublisher = makeCheckPublisher(deps);
+  const [replays, discards] = [describeReplays(deps), describeDiscards(deps)];
   const reads = {
     "/stats": makeStatsHandler(deps),
-    "/acknowledgments": makeListHandler(deps.acknowledgments),
+    "/acknowledgments": makeListHandler(deps.acknowledgments, checkPublisher),
     "/acknowledgments/:ad_response_id": makeShowHandler(deps.acknowledgments),
-    "/replays/:replay_id": makeShowReplayHandler(deps),
+    "/replays/:replay_id": makeShowBulkHandler(replays),
+    "/discards/:discard_id": makeShowBulkHandler(discards),
     "/audit": makeAuditHandler(deps.audit),
     "/doctor": makeDoctorHandler(deps.doctor),
   };
   const writes = {
     "/acknowledgments/:ad_response_id/replay": makeReplayHandler(deps),
     "/acknowledgments/:ad_response_id/discard": makeDiscardHandler(deps, readBody),
-    "/replays/:replay_id/cancel": makeCancelReplayHandler(deps),
+    "/replays/:replay_id/cancel": makeCancelBulkHandler(replays),
+    "/discards/:discard_id/cancel": makeCancelBulkHandler(discards),
+  };
+  const bulk = {
+    "/replays": {
+      list: makeListBulkHandler(replays),
+      start: makeStartReplayHandler(deps, { checkPublisher, readBody }),
+    },
+    "/discards": {
+      list: makeListBulkHandler(discards),
+      start: makeStartDiscardHandler(deps, { checkPublisher, readBody }),
+    },
   };
   const router = Router();
   router.use("/admin/v1", requireOperator(operators));
@@ -47,11 +58,13 @@ export function createAdminRouter(operators: readonly Operator[], deps: AdminDep
   for (const [path, handler] of Object.entries(writes)) {
     router.route(`/admin/v1${path}`).post(handler).all(methodNotAllowed("POST"));
   }
-  router
-    .route("/admin/v1/replays")
-    .get(makeListReplaysHandler(deps))
-    .post(makeStartReplayHandler(deps, readBody))
-    .all(methodNotAllowed("GET", "HEAD", "POST"));
+  for (const [path, { list, start }] of Object.entries(bulk)) {
+    router
+      .route(`/admin/v1${path}`)
+      .get(list)
+      .post(start)
+      .all(methodNotAllowed("GET", "HEAD", "POST"));
+  }
   return router;
 }
 

@@ -160,13 +160,14 @@ export function makeAuditHandler(audit: Store["audit"]): RequestHandler {
   };
 }
 
-function auditView({ atMs, by, action, adResponseId, replayId, details }: AuditEntry): AuditView {
+function auditView({ atMs, by, action, adResponseId, replayId, discardId, details }: AuditEntry): AuditView {
   return {
     at: isoTime(atMs),
     by,
     action,
     ad_response_id: adResponseId ?? null,
     replay_id: replayId ?? null,
+    discard_id: discardId ?? null,
     details,
   };
 }

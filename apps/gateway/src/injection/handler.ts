@@ -11,10 +11,16 @@ import {
 import type { Response } from "express";
 import { CALLER_TIMEOUT_MAX_MS } from "../config.ts";
 import type { JsonCall } from "../public-app.ts";
-import type { Caller, InjectionAnswer, StartInjection } from "./start-injection.ts";
+import { isoTime } from "../store-answers.ts";
+import type { InjectionAnswer, StartInjection } from "./start-injection.ts";
+import type { Caller } from "./waits.ts";
 
 const TIMEOUT_HEADER = "X-Adrelay-Timeout-Ms";
 const FALLBACK_HEADER = "X-Adrelay-Fallback";
+/** What is missing or wrong in the provider's answer. */
+const FALLBACK_DETAIL_HEADER = "X-Adrelay-Fallback-Detail";
+/** When the acknowledgment counts as missed: the same value as `deadline_at` in the look-up. */
+const ACKNOWLEDGE_BY_HEADER = "X-Adrelay-Acknowledge-By";
 const LOWER_CASE_TIMEOUT_HEADER = TIMEOUT_HEADER.toLowerCase();
 
 export interface StartInjectionRoute {
@@ -53,11 +59,18 @@ function sendAnswer({ fallbackAs }: StartInjectionRoute, response: Response, ans
   switch (answer.kind) {
     case "pass_through":
       addToRequestLog(response, { outcome: answer.outcome });
+      if (answer.acknowledgeByMs !== undefined) {
+        response.setHeader(ACKNOWLEDGE_BY_HEADER, isoTime(answer.acknowledgeByMs));
+      }
       sendJson(response, answer.status, answer.raw.bytes, mediaTypeOf(answer.raw.contentType));
       return;
     case "fallback":
       addToRequestLog(response, { outcome: `fallback_${answer.reason}`, ...fieldsOf(answer.reply) });
       response.set(FALLBACK_HEADER, answer.reason);
+      if (answer.answerFault !== undefined) {
+        addToRequestLog(response, { answer_fault: answer.answerFault });
+        response.set(FALLBACK_DETAIL_HEADER, answer.answerFault);
+      }
       if (fallbackAs === "error") {
         sendProblem(response, fallbackError(answer.reason));
       } else {

@@ -13,12 +13,7 @@ import {
   type TraceContext,
   traceHeadersOf,
 } from "@adrelay/contract";
-import {
-  classifyInjection,
-  type FallbackReason,
-  type InjectionClass,
-  type ProviderReply,
-} from "@adrelay/core";
+import { classifyInjection, type InjectionClass, type ProviderReply } from "@adrelay/core";
 import {
   outcomeLabelOf,
   type ProviderClient,
@@ -26,10 +21,11 @@ import {
   type RawReply,
   type RunningCall,
 } from "@adrelay/provider";
-import { OVERDUE, startDeadline, type Tracing, withDeadline } from "@adrelay/service-kit";
+import { OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
 import type { InjectionRecord, Store } from "@adrelay/store";
 import type { Logger } from "pino";
 import type { GatewayMetrics } from "../gateway-metrics.ts";
+import { type Caller, GIVEN_UP, type PendingWork, Waits } from "./waits.ts";
 
 export interface StartInjectionDeps {
   readonly injections: Store["injections"];
@@ -59,15 +55,17 @@ export type InjectionAnswer =
       readonly outcome: string;
       readonly raw: RawReply;
       readonly status: number;
+      /** When the acknowledgment is due, in milliseconds since 1970; undefined if there is nothing to acknowledge. */
+      readonly acknowledgeByMs: number | undefined;
     }
-  /** `reply`: the provider's; undefined after a time-out. */
-  | {
-      readonly kind: "fallback";
-      readonly reason: FallbackReason;
-      readonly reply: ProviderReply | undefined;
-      readonly fallback: Fallback;
-    }
+  | (FallbackCause & { readonly kind: "fallback"; readonly fallback: Fallback })
   | { readonly kind: "caller_gone" };
+
+/** Why the caller gets a fallback. */
+type FallbackCause = Pick<Extract<InjectionClass, { kind: "fallback" }>, "reason" | "answerFault"> & {
+  /** The provider's; undefined after a time-out. */
+  readonly reply: ProviderReply | undefined;
+};
 
 /** How long the store may delay an answer. */
 const RECORD_TIMEOUT_MS = 250;
@@ -92,11 +90,11 @@ export function makeStartInjection(deps: StartInjectionDeps): StartInjection {
       listenLate(deps, input, { call, late });
       return input.caller.isGone
         ? { kind: "caller_gone" }
-        : fallBack(deps, input, { reason: "timeout", startedAtMs });
+        : fallBack(deps, input, { reason: "timeout", answerFault: undefined, reply: undefined, startedAtMs });
     }
     const classified = classifyInjection(first.reply);
     if (classified.kind === "fallback") {
-      return fallBack(deps, input, { reason: classified.reason, reply: first.reply, startedAtMs });
+      return fallBack(deps, input, { ...classified, reply: first.reply, startedAtMs });
     }
     return passThrough(deps, input, { raw: first, classified, startedAtMs });
   };
@@ -162,26 +160,34 @@ async function passThrough(
   const status = raw.reply.kind === "answered" ? raw.reply.status : 0;
   if (classified.kind === "callers_fault") {
     deps.metrics.injections.inc({ publisher: input.publisher.id, outcome: "callers_fault" });
-    return { kind: "pass_through", outcome: "callers_fault", raw, status };
+    return { kind: "pass_through", outcome: "callers_fault", raw, status, acknowledgeByMs: undefined };
   }
   if (input.caller.isGone) {
     await recordAbandoned(deps, input, raw);
     return { kind: "caller_gone" };
   }
-  const { adResponseId: id, outcome } = classified;
-  await record(deps, input, { id, outcome, timeoutMs: recordTimeoutMs(input, answer.startedAtMs) });
-  return { kind: "pass_through", outcome, raw, status };
+  const { adResponseId, outcome } = classified;
+  // A record needs an id. Nobody can ask for one that the provider didn't give, but the injection is counted.
+  const id = adResponseId ?? newAdResponseId();
+  const deadlineAtMs = await record(deps, input, {
+    id,
+    outcome,
+    timeoutMs: recordTimeoutMs(input, answer.startedAtMs),
+  });
+  // A record that Redis didn't confirm may be written nevertheless. Its deadline is then about the same.
+  const acknowledgeByMs = outcome === "ok" ? (deadlineAtMs ?? Date.now() + deps.ackDeadlineMs) : undefined;
+  return { kind: "pass_through", outcome, raw, status, acknowledgeByMs };
 }
 
 async function fallBack(
   deps: StartInjectionDeps,
   input: InjectionInput,
-  { reason, reply, startedAtMs }: { reason: FallbackReason; reply?: ProviderReply; startedAtMs: number },
+  { reason, answerFault, reply, startedAtMs }: FallbackCause & { startedAtMs: number },
 ): Promise<InjectionAnswer> {
   const fallback = makeFallback(performance.now() - startedAtMs);
   const timeoutMs = recordTimeoutMs(input, startedAtMs);
   await record(deps, input, { id: fallback.adResponseId, outcome: "fallback", timeoutMs });
-  return { kind: "fallback", reason, reply, fallback };
+  return { kind: "fallback", reason, answerFault, reply, fallback };
 }
 
 /** Records the provider's answer after its caller was given a fallback, or has hung up. */
@@ -197,12 +203,15 @@ async function recordAbandoned(
   }
 }
 
-/** Records an answer. If the store doesn't confirm it in time, the injection is counted as untracked and goes on. */
+/**
+ * Records an answer, and returns the deadline of its acknowledgment. If the store doesn't confirm it in time, the injection is
+ * counted as untracked and goes on.
+ */
 async function record(
   { injections, metrics, log, ackDeadlineMs }: StartInjectionDeps,
   { publisher, requestId }: InjectionInput,
   { id, outcome, timeoutMs }: Pick<InjectionRecord, "id" | "outcome"> & { timeoutMs: number },
-): Promise<void> {
+): Promise<number | undefined> {
   metrics.injections.inc({ publisher: publisher.id, outcome });
   const base = { id, publisher: publisher.id };
   const written = injections.record(
@@ -212,7 +221,7 @@ async function record(
     written.catch((err: unknown) => ({ err })),
     timeoutMs,
   );
-  if (result === OVERDUE || typeof result === "object") {
+  if (result === OVERDUE || "err" in result) {
     metrics.untracked.inc();
     log.warn({
       event: "injection_untracked",
@@ -221,7 +230,9 @@ async function record(
       outcome,
       err: result === OVERDUE ? "the store was too slow" : result.err,
     });
+    return undefined;
   }
+  return result.deadlineAtMs;
 }
 
 function recordTimeoutMs({ timeoutMs }: InjectionInput, startedAtMs: number): number {
@@ -236,7 +247,7 @@ interface Fallback {
 }
 
 function makeFallback(elapsedMs: number): Fallback {
-  const adResponseId = adResponseIdSchema.parse(randomUUID());
+  const adResponseId = newAdResponseId();
   const body = {
     ad_request_id: randomUUID(),
     ad_response_id: adResponseId,
@@ -249,99 +260,6 @@ function makeFallback(elapsedMs: number): Fallback {
   return { adResponseId, body };
 }
 
-/** A caller that waits for an answer and may hang up. An AbortSignal for each would cost more than the rest of the wait. */
-export interface Caller {
-  readonly isGone: boolean;
-  /** Called when the caller hangs up. */
-  onGone: (() => void) | undefined;
-}
-
-/** Returned in place of a reply if the wait ended before it came. */
-export const GIVEN_UP = Symbol("given up");
-
-interface Wait {
-  readonly giveUp: () => void;
-  /** Its index among the running waits. */
-  at: number;
-}
-
-/** The waits for providers' replies. All of them end at the drain signal, for which there is one listener. */
-export class Waits {
-  readonly #drainSignal: AbortSignal;
-  /** An array, because what has left a Set that is always in use stays in V8's heap for long (docs/adr/0031). */
-  readonly #running: Wait[] = [];
-
-  constructor(drainSignal: AbortSignal) {
-    this.#drainSignal = drainSignal;
-    drainSignal.addEventListener("abort", () => {
-      for (const { giveUp } of [...this.#running]) {
-        giveUp();
-      }
-    });
-  }
-
-  /** Waits for a reply until the time is up, the caller hangs up or the drain signal fires. */
-  untilGivenUp(
-    reply: Promise<RawReply>,
-    timeoutMs: number,
-    caller: Caller,
-  ): Promise<RawReply | typeof GIVEN_UP> {
-    return new Promise((resolve, reject) => {
-      const end = () => {
-        takeOff();
-        this.#remove(wait);
-        caller.onGone = undefined;
-      };
-      const settle = (outcome: RawReply | typeof GIVEN_UP) => {
-        end();
-        resolve(outcome);
-      };
-      const giveUp = () => settle(GIVEN_UP);
-      const takeOff = startDeadline(timeoutMs, giveUp);
-      const wait: Wait = { giveUp, at: this.#running.length };
-      this.#running.push(wait);
-      caller.onGone = giveUp;
-      if (this.#drainSignal.aborted || caller.isGone) {
-        giveUp();
-      }
-      reply.then(settle, (error) => {
-        end();
-        reject(error);
-      });
-    });
-  }
-
-  /** The last wait moves to the free index. May be called again at any time. */
-  #remove(wait: Wait): void {
-    if (this.#running[wait.at] !== wait) {
-      return;
-    }
-    const last = this.#running.pop();
-    if (last !== undefined && last !== wait) {
-      last.at = wait.at;
-      this.#running[wait.at] = last;
-    }
-  }
-}
-
-/** Work that goes on after its request was answered. A stop waits for it, within its deadline. */
-export class PendingWork {
-  readonly #running = new Set<Promise<void>>();
-  readonly #onError: (error: unknown) => void;
-
-  constructor(onError: (error: unknown) => void) {
-    this.#onError = onError;
-  }
-
-  add(work: Promise<void>): void {
-    const tracked = work.catch(this.#onError).finally(() => this.#running.delete(tracked));
-    this.#running.add(tracked);
-  }
-
-  /** Resolves once nothing is running any more. Nothing is cancelled. */
-  async stop(): Promise<void> {
-    while (this.#running.size > 0) {
-      await Promise.all(this.#running);
-    }
-  }
+function newAdResponseId(): AdResponseId {
+  return adResponseIdSchema.parse(randomUUID());
 }

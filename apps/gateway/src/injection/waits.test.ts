@@ -1,6 +1,6 @@
 import type { RawReply } from "@adrelay/provider";
 import { expect, test } from "vitest";
-import { type Caller, GIVEN_UP, Waits } from "./start-injection.ts";
+import { type Caller, GIVEN_UP, Waits } from "./waits.ts";
 
 const LONG_MS = 10_000;
 const REPLY: RawReply = {

@@ -1,6 +1,7 @@
 -- Keys and steps that the scripts on a provider account's circuit breaker share. All keys share a partition's hash tag.
 -- Redis' clock may be set back. So a time in the future counts only as far as the longest wait that can have made it.
-local circuitKey = KEYS[1]  -- hash: phase, reason, since, accused, next (probe), probed, tokens, at (of the tokens), name, by
+local circuitKey = KEYS[1]  -- hash: phase, reason, since, accused, next (probe), probed, tokens, at (of the tokens), name, by,
+                            -- asked (when a worker that has the account asked last)
 local releasedKey = KEYS[2] -- zset: publisher|id that was released and not yet claimed, by the end of its lease
 local busyKey = KEYS[3]     -- set: accounts whose breaker isn't closed, or that have parked acknowledgments
 
@@ -22,6 +23,18 @@ end
 -- A breaker that nobody asks about for a day is forgotten: its account's key may be out of use.
 local function keepForADay()
   redis.call('PEXPIRE', circuitKey, 86400000)
+end
+
+local ASKED_AGAIN_MS = 5000
+
+-- Notes that a worker that has this account still runs. Not each time, because it costs a write. A full Redis may refuse it.
+local function noteAsked(account, now)
+  local asked = tonumber(redis.call('HGET', circuitKey, 'asked')) or 0
+  if math.abs(now - asked) >= ASKED_AGAIN_MS then
+    redis.pcall('HSET', circuitKey, 'asked', now)
+    redis.pcall('SADD', busyKey, account)
+    keepForADay()
+  end
 end
 
 local function publisherOf(member)

@@ -93,7 +93,8 @@ export type CircuitReport =
       readonly kind: "probe_failed";
       readonly reason: CircuitReason | undefined;
       readonly holdMs: number;
-      readonly publisher: PublisherId;
+      /** Whose acknowledgment it was; undefined if the failure may be about that acknowledgment only. */
+      readonly publisher: PublisherId | undefined;
     }
   /** `probe_now`: a worker has started. The next probe is due an interval after the latest one. */
   | { readonly kind: "probe_succeeded" | "probe_now" };
@@ -122,6 +123,8 @@ export interface CircuitsParts {
 const AUTH_PROBE_FACTOR = 12;
 /** A member that was released and not claimed within this time is parked again: its job may not have been delayed yet. */
 const LEASE_MS = 2000;
+/** If no worker has asked about an account for this long, none has it any more. */
+const SILENT_MS = 60_000;
 
 export class Circuits {
   readonly #parts: CircuitsParts;
@@ -147,13 +150,31 @@ export class Circuits {
     return { phase, reason, sinceMs: since, nextProbeAtMs: next, parked };
   }
 
-  /** The open breakers of accounts that aren't among these ids. Changes nothing. */
+  /** The open breakers of accounts that aren't among these ids, and that a worker still asks about. Changes nothing. */
   async foreign(ids: ReadonlySet<string>): Promise<ForeignCircuit[]> {
-    const others = [...(await this.busy())].filter((id) => !ids.has(id));
-    const stored = await Promise.all(others.map((id) => this.#loadStored(id)));
-    return stored.flatMap(({ phase, name, reason, since: sinceMs, by = "" }) =>
-      phase === "open" && name !== undefined ? [{ name, reason, sinceMs, by }] : [],
+    return (await this.#loadForeign(ids)).flatMap(
+      ({ isSilent, phase, name, reason, since: sinceMs, by = "" }) =>
+        phase === "open" && name !== undefined && !isSilent ? [{ name, reason, sinceMs, by }] : [],
     );
+  }
+
+  /** Removes accounts from the busy ones that aren't among these ids, and that no worker has any more. */
+  async forgetSilent(ids: ReadonlySet<string>): Promise<void> {
+    const silent = (await this.#loadForeign(ids)).filter(({ isSilent }) => isSilent);
+    if (silent.length > 0) {
+      await this.#parts.redis.srem(this.#parts.keys.busyCircuits, ...silent.map(({ id }) => id));
+    }
+  }
+
+  async #loadForeign(ids: ReadonlySet<string>) {
+    const { redis } = this.#parts;
+    const others = [...(await this.busy())].filter((id) => !ids.has(id));
+    const [time, ...stored] = await Promise.all([
+      others.length > 0 ? redis.time() : [],
+      ...others.map(async (id) => ({ id, ...(await this.#loadStored(id)) })),
+    ]);
+    const nowMs = Number(time[0]) * 1000;
+    return stored.map((one) => ({ ...one, isSilent: Math.abs(nowMs - one.asked) > SILENT_MS }));
   }
 
   /** Releases what may go out now, as far as there is room; see circuit/release.lua. */
@@ -229,7 +250,7 @@ export class Circuits {
     const { reason, waitMs, publisher } = argsOfReport(event, rules);
     const reply = await runPatiently("circuit/report", {
       keys: keys.forCircuit(id),
-      args: [id, event.kind, reason ?? "", waitMs, publisher ?? "", name, process],
+      args: [id, event.kind, reason ?? "", waitMs, publisher ?? "", name, process, waitMaxMs(rules)],
     });
     const [before, after] = z.tuple([phaseSchema, phaseSchema]).parse(reply);
     return { before, after };
@@ -268,6 +289,7 @@ function waitAfter(
 ): number {
   switch (reason) {
     case undefined:
+      return probeIntervalMs;
     case "throttled":
       return holdMs;
     case "auth":
@@ -290,6 +312,7 @@ const storedSchema = z.object({
   reason: reasonSchema,
   since: z.coerce.number().default(0),
   next: z.coerce.number().default(0),
+  asked: z.coerce.number().default(0),
   name: z.string().optional(),
   by: z.string().optional(),
 });

@@ -17,10 +17,12 @@ if not wasReleased then
   return {0, phase}
 end
 if phase == 'open' then
-  if not isProbeDue(now, waitMaxMs, publisherOf(member)) then
+  local isDue, due = isProbeDue(now, waitMaxMs, publisherOf(member))
+  if not isDue then
     return {0, phase}
   end
-  redis.call('HSET', circuitKey, 'next', now + intervalMs, 'probed', now)
+  -- An early probe of a publisher that isn't accused doesn't shorten the pause of the one that is.
+  redis.call('HSET', circuitKey, 'next', math.max(due, now + intervalMs), 'probed', now)
   keepForADay()
   return {2, phase}
 end

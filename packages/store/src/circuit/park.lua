@@ -11,6 +11,7 @@ local place = ARGV[3] == '' and clockMs() or ARGV[3]
 redis.call('ZADD', KEYS[4], place, ARGV[2])
 redis.call('ZREM', KEYS[5], ARGV[2])
 redis.call('SADD', busyKey, ARGV[1])
+noteAsked(ARGV[1], clockMs())
 if ARGV[4] ~= '' then
   redis.pcall('PUBLISH', ARGV[4], ARGV[5])
 end

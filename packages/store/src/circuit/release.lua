@@ -5,7 +5,7 @@
 -- KEYS: 1-3 as in circuit/circuit.lua, 4… the parked acknowledgments of each publisher
 -- ARGV: 1 id of the account, 2 bound of the recovery's rate per second, 3 room of this worker, 4 lease in ms, 5 longest wait
 --       for a probe in ms; then for each publisher its id and this worker's room for it
--- Clock: Redis'. TTL: none; a closed breaker keeps its last phase.
+-- Clock: Redis'. TTL: a breaker that is left alone for a day is forgotten.
 -- Returns {now, phase, reason, since, next probe, how many are parked, {publisher|id, …} that were released}.
 -- @include redis/when-full
 -- @include circuit/circuit
@@ -84,5 +84,8 @@ elseif parked == 0 and leased == 0 then
   if phase == 'closed' then
     redis.call('SREM', busyKey, account)
   end
+end
+if phase ~= 'closed' or parked > 0 then
+  noteAsked(account, now)
 end
 return {now, phase, redis.call('HGET', circuitKey, 'reason') or '', since, nextProbe, parked, released}

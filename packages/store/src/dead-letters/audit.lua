@@ -2,9 +2,10 @@
 -- `details` may contain an operator's words: they are shown to operators and never logged.
 local AUDIT_KEPT_MS = 400 * 24 * 60 * 60 * 1000
 
--- entry: by, action, id (of an ad response, or nil), replay (of a bulk replay, or nil), details as JSON.
+-- entry: by, action, id (of an ad response, or nil), replay and discard (ids of a bulk replay and a bulk discard, or nil),
+-- details as JSON.
 local function audit(auditKey, now, entry)
   redis.call('XADD', auditKey, 'MINID', '~', string.format('%.0f', now - AUDIT_KEPT_MS), '*',
     'by', entry.by, 'action', entry.action, 'id', entry.id or '', 'replay', entry.replay or '',
-    'details', entry.details)
+    'discard', entry.discard or '', 'details', entry.details)
 end

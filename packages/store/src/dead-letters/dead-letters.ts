@@ -65,7 +65,16 @@ export class DeadLetters {
   }
 }
 
-const AUDIT_ACTIONS = ["replay", "discard", "replays_start", "replays_cancel"] as const;
+const AUDIT_ACTIONS = [
+  "replay",
+  "discard",
+  "replays_start",
+  "replays_cancel",
+  "replays_stop",
+  "discards_start",
+  "discards_cancel",
+  "discards_end",
+] as const;
 
 /** Who did what, and when. */
 export interface AuditEntry {
@@ -74,7 +83,8 @@ export interface AuditEntry {
   readonly action: (typeof AUDIT_ACTIONS)[number];
   readonly adResponseId: AdResponseId | undefined;
   readonly replayId: string | undefined;
-  /** The reason of a discard, and the state before it; the filter and rate of a bulk replay. */
+  readonly discardId: string | undefined;
+  /** The reason of a discard, and the state before it; the filter, rate and counts of a bulk replay or bulk discard. */
   readonly details: Readonly<Record<string, unknown>>;
 }
 
@@ -93,6 +103,8 @@ const auditRowSchema = z.object({
   action: z.enum(AUDIT_ACTIONS),
   id: z.string(),
   replay: z.string(),
+  // Entries of older versions don't have it.
+  discard: z.string().default(""),
   details: z.string(),
 });
 
@@ -119,13 +131,14 @@ export class Audit {
 }
 
 function parseAudit([place, flat]: z.infer<typeof rowsSchema>[number]): AuditEntry {
-  const { by, action, id, replay, details } = auditRowSchema.parse(fieldsOf(flat));
+  const { by, action, id, replay, discard, details } = auditRowSchema.parse(fieldsOf(flat));
   return {
     atMs: Number(place.split("-")[0]),
     by,
     action,
     adResponseId: id === "" ? undefined : idOf(id),
     replayId: replay === "" ? undefined : replay,
+    discardId: discard === "" ? undefined : discard,
     details: z.record(z.string(), z.unknown()).parse(JSON.parse(details)),
   };
 }

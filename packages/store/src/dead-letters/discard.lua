@@ -13,13 +13,15 @@
 -- @include redis/when-full
 -- @include redis/ledger
 -- @include dead-letters/dead-index
+-- @include dead-letters/discard-entry
+-- @include dead-letters/replay-outcome
 -- @include dead-letters/audit
 local id = ARGV[1]
-local state, publisher, reason = unpack(redis.call('HMGET', entryKey, 's', 'p', 'x'))
+local state, publisher, reason, code, replay = unpack(redis.call('HMGET', entryKey, 's', 'p', 'x', 'y', 'R'))
 if not state then
   return {0, ''}
 elseif state == 'dead' then
-  removeDead(id, publisher, reason)
+  removeDead(id, publisher, reason, code)
 elseif state ~= 'queued' then
   return {-1, ''}
 elseif redis.call('EXISTS', KEYS[10]) == 1 then
@@ -31,12 +33,8 @@ else
   redis.call('HDEL', entryKey, 'w')
 end
 local now = clockMs()
-local task = 'remove:' .. id
-redis.call('HSET', entryKey, 'e', now)
-redis.call('ZADD', outboxKey, now, task)
-redis.call('PEXPIRE', entryKey, ARGV[3])
-move(entryKey, publisher, state, 'discarded')
-count('discarded', publisher)
+local task = discardEntry(entryKey, id, publisher, state, now, now, ARGV[3])
+countOutcome(entryKey, replay, 'discarded')
 audit(KEYS[8], now, {by = ARGV[4], action = 'discard', id = id,
   details = string.gsub(ARGV[5], '}$', ',"from":"' .. state .. '"}')})
 

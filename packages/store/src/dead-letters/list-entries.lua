@@ -1,15 +1,15 @@
 -- A page of dead, queued or awaiting ids, newest first. It returns ids only, so that Redis isn't held up while a page is
--- built. It reads ARGV[10] members at most and then returns a place to go on from, even if the page isn't full.
+-- built. It reads ARGV[11] members at most and then returns a place to go on from, even if the page isn't full.
 -- A place is a time and an id. Ids of the same millisecond are ordered by id, so none is shown twice or left out while
 -- others come and go. Dead letters of several kinds are merged by this order.
--- ARGV: 1 state, 2 publisher or '', 3 reason or '', 4 since and 5 until in ms or '', 6 most rows,
---       7 time and 8 id of the place to go on from, or '' and '', 9 prefix of entry keys, 10 most members to read
+-- ARGV: 1 state, 2 publisher, 3 reason, 4 code, 5 since and 6 until in ms, '' for none, 7 most rows,
+--       8 time and 9 id of the place to go on from, or '' and '', 10 prefix of entry keys, 11 most members to read
 -- Clock: none. Writes nothing.
 -- Returns {ids, time and id of the next place}; both are '' at the end.
 -- @include redis/ledger
 -- @include dead-letters/dead-index
-local state, publisher, reason, since = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]) or 0
-local limit, mostSeen = tonumber(ARGV[6]), tonumber(ARGV[10])
+local state, publisher, reason, code, since = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]) or 0
+local limit, mostSeen = tonumber(ARGV[7]), tonumber(ARGV[11])
 
 -- Rank, newest first, of the first member after a place. Ids of the same time are in descending order.
 local function rankAfter(key, time, id)
@@ -28,11 +28,11 @@ end
 
 local function firstRank(key)
   local rank = 0
-  if ARGV[7] ~= '' then
-    rank = rankAfter(key, ARGV[7], ARGV[8])
+  if ARGV[8] ~= '' then
+    rank = rankAfter(key, ARGV[8], ARGV[9])
   end
-  if ARGV[5] ~= '' then
-    rank = math.max(rank, redis.call('ZCOUNT', key, ARGV[5], '+inf'))
+  if ARGV[6] ~= '' then
+    rank = math.max(rank, redis.call('ZCOUNT', key, ARGV[6], '+inf'))
   end
   return rank
 end
@@ -40,11 +40,11 @@ end
 local indexes = {}
 if state ~= 'dead' then
   indexes = {state == 'queued' and queuedKey or awaitingKey}
-elseif publisher == '' and reason == '' then
+elseif publisher == '' and reason == '' and code == '' then
   indexes = {deadKey}
 else
-  for _, kind in ipairs(deadKinds(publisher, reason)) do
-    table.insert(indexes, deadKindKey(kind))
+  for _, kind in ipairs(deadKinds(publisher, reason, code)) do
+    table.insert(indexes, deadKindKey(kind, code))
   end
 end
 
@@ -78,7 +78,7 @@ local ids, seen, lastTime, lastId = {}, 0, '', ''
 local source, time, id = newestSource()
 while source and #ids < limit and seen < mostSeen do
   -- An index of one kind holds one publisher's letters only. The other indexes are searched for the publisher.
-  if state == 'dead' or publisher == '' or redis.call('HGET', ARGV[9] .. id, 'p') == publisher then
+  if state == 'dead' or publisher == '' or redis.call('HGET', ARGV[10] .. id, 'p') == publisher then
     table.insert(ids, id)
   end
   seen, lastTime, lastId = seen + 1, string.format('%.0f', time), id

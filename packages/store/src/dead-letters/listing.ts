@@ -16,10 +16,14 @@ export interface ListPlace {
   readonly member: string;
 }
 
-/** Which dead letters, of any publisher or reason if none is given. They died at `sinceMs` or later, before `untilMs`. */
+/**
+ * Which dead letters, of any publisher, reason or code if none is given. `code` is the provider's own. They died at `sinceMs`
+ * or later, before `untilMs`.
+ */
 export interface DeadFilter {
   readonly publisher: PublisherId | undefined;
   readonly reason: DeadReason | undefined;
+  readonly code: string | undefined;
   readonly sinceMs: number | undefined;
   readonly untilMs: number | undefined;
 }
@@ -82,7 +86,8 @@ export async function loadEntry(
 
 const pageSchema = z.tuple([z.array(z.string()), z.coerce.number(), z.string()]);
 
-/** A filter as scripts take it: publisher, reason, since, until; '' for none. */
-export function filterArgs({ publisher, reason, sinceMs, untilMs }: DeadFilter): (string | number)[] {
-  return [publisher ?? "", reason ?? "", sinceMs ?? "", untilMs ?? ""];
+/** A filter as scripts take it: publisher, reason, code, since, until; '' for none. */
+export function filterArgs(filter: DeadFilter): (string | number)[] {
+  const { publisher, reason, code, sinceMs, untilMs } = filter;
+  return [publisher ?? "", reason ?? "", code ?? "", sinceMs ?? "", untilMs ?? ""];
 }

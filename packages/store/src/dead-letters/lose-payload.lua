@@ -7,8 +7,9 @@
 -- @include redis/when-full
 -- @include redis/ledger
 -- @include dead-letters/dead-index
+-- @include dead-letters/replay-outcome
 local id = ARGV[1]
-local state, publisher = unpack(redis.call('HMGET', entryKey, 's', 'p'))
+local state, publisher, replay = unpack(redis.call('HMGET', entryKey, 's', 'p', 'R'))
 if state ~= 'queued' or redis.call('EXISTS', KEYS[8]) == 1 then
   return 0
 end
@@ -17,6 +18,7 @@ move(entryKey, publisher, 'queued', 'dead')
 redis.call('ZREM', queuedKey, id)
 redis.call('HDEL', entryKey, 'w', 'y')
 redis.call('HSET', entryKey, 'e', now, 'x', 'payload_lost')
-addDead(id, publisher, 'payload_lost', now)
+addDead(id, publisher, 'payload_lost', '', now)
 count('dead', publisher, 'payload_lost')
+countOutcome(entryKey, replay, 'dead', 'payload_lost')
 return 1

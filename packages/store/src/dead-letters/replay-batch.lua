@@ -4,102 +4,70 @@
 --    rate × elapsed at most, whatever the number of workers; a burst is one second's worth.
 -- 2. It covers letters that were dead at its creation. A letter that dies again dies later (dead-letters/dead-index.lua),
 --    so it is put back once.
--- 3. Publishers take turns, and the next step goes on with the next publisher.
+-- 3. It stops if most letters fail again (docs/adr/0044): `stop_share` of those that ended, once `stop_least` have ended. The
+--    first `stop_least` letters are a sample: the others wait until the sample has ended, but no longer than the limit.
 -- ARGV: 1 replay's id, 2 most letters, 3 prefix of entry keys, 4 wait in ms until other workers may lease the outbox
---       tasks, 5 retention in ms
--- Clock: Redis'. TTL: the record lives for the retention once the replay has completed.
+--       tasks, 5 retention in ms, 6 limit of the wait for the sample in ms
+-- Clock: Redis'. TTL: the record lives for the retention once the replay has ended.
 -- Returns {state or '', outbox tasks of the letters that were moved, now in µs}.
 -- @include redis/when-full
 -- @include redis/ledger
--- @include dead-letters/replay-keys
+-- @include dead-letters/bulk-record
 -- @include dead-letters/dead-index
 -- @include dead-letters/replay-dead
--- @include dead-letters/replays
+-- @include dead-letters/covered
+-- @include dead-letters/take-turns
+-- @include dead-letters/audit
 local nowUs = clockUs()
 local now = math.floor(nowUs / 1000)
-local names = {'state', 'publisher', 'reason', 'since', 'until', 'created', 'last', 'rate', 'tokens', 'refilled', 'turn'}
-local stored = redis.call('HMGET', replayKey, unpack(names))
-local replay = {}
-for at, name in ipairs(names) do
-  replay[name] = stored[at]
+local replay, state = readRunning(ARGV[1], {'rate', 'tokens', 'refilled', 'replayed', 'updated', 'stop_share', 'stop_least',
+  'delivered', 'refused', 'dead'})
+if not replay then
+  return {state, {}, nowUs}
 end
-if replay.state ~= 'running' then
-  redis.call('SREM', runningKey, ARGV[1])
-  return {replay.state or '', {}, nowUs}
+
+local function numberOf(name)
+  return tonumber(replay[name]) or 0
 end
--- Records of older versions don't have it.
-replay.last = replay.last or replay.created
+-- A refusal is final and earns nothing either, so it counts like a death.
+local failed = numberOf('dead') + numberOf('refused')
+local ended = failed + numberOf('delivered')
+local share, least = tonumber(replay.stop_share), numberOf('stop_least')
+if share and ended >= least and failed >= share * ended then
+  -- Older versions know no other state for a replay that ended early.
+  redis.call('HSET', bulkKey, 'stopped', 1)
+  endBulk(ARGV[1], 'cancelled', now, ARGV[5])
+  audit(auditKey, now, {by = 'adrelay', action = 'replays_stop', replay = ARGV[1],
+    details = '{"failed":' .. failed .. ',"ended":' .. ended .. '}'})
+  return {'stopped', {}, nowUs}
+end
 
 local rate = tonumber(replay.rate)
 local elapsedUs = math.max(nowUs - tonumber(replay.refilled), 0)
 local tokens = math.min(tonumber(replay.tokens) + elapsedUs * rate / 1000000, math.max(rate, 1))
 local left = math.min(math.floor(tokens), tonumber(ARGV[2]))
-
--- The covered kinds of each publisher. Publishers are in order, from the one whose turn it is.
-local first, last = deathBounds(replay)
-local before, from, kindsOf = {}, {}, {}
-for _, kind in ipairs(deadKinds(replay.publisher, replay.reason)) do
-  local publisher = string.match(kind, '^[^|]*')
-  if not kindsOf[publisher] then
-    kindsOf[publisher] = {}
-    table.insert(publisher <= (replay.turn or '') and before or from, publisher)
+if share and ended < least then
+  local sampleLeft = least - numberOf('replayed')
+  local waitedMs = now - numberOf('updated')
+  if sampleLeft > 0 then
+    left = math.min(left, sampleLeft)
+  elseif waitedMs >= 0 and waitedMs < tonumber(ARGV[6]) then
+    left = 0
   end
-  table.insert(kindsOf[publisher], kind)
-end
-for _, publisher in ipairs(before) do
-  table.insert(from, publisher)
 end
 
 local moved = {}
--- Moves up to `share` letters of one publisher, oldest first. Returns how many.
-local function replaySome(publisher, share)
-  local done = 0
-  for _, kind in ipairs(kindsOf[publisher]) do
-    local key = deadKindKey(kind)
-    local ids = redis.call('ZRANGEBYSCORE', key, first, last, 'LIMIT', 0, share - done)
-    for _, id in ipairs(ids) do
-      local entry, reason = ARGV[3] .. id, string.sub(kind, #publisher + 2)
-      if redis.call('HGET', entry, 's') == 'dead' then
-        table.insert(moved, replayDead(entry, id, publisher, reason, now, now + ARGV[4]))
-      else
-        removeDead(id, publisher, reason)
-      end
-    end
-    done = done + #ids
-    if done == share then
-      break
-    end
-  end
-  return done
-end
-
-local turn = replay.turn or ''
-while left > 0 and #from > 0 do
-  local share = math.ceil(left / #from)
-  local more = {}
-  for _, publisher in ipairs(from) do
-    if left > 0 then
-      local some = math.min(share, left)
-      local done = replaySome(publisher, some)
-      left, turn = left - done, publisher
-      if done == some then
-        table.insert(more, publisher)
-      end
-    end
-  end
-  from = more
-end
-
-redis.call('HINCRBY', replayKey, 'replayed', #moved)
-redis.call('HSET', replayKey, 'tokens', string.format('%.6f', tokens - #moved),
-  'refilled', string.format('%.0f', nowUs), 'turn', turn)
+takeTurns(replay, left, ARGV[3], function(entry, id, publisher, reason, code)
+  table.insert(moved, replayDead(entry, id, publisher, reason, code, now, now + ARGV[4], bulkKey))
+end)
+redis.call('HINCRBY', bulkKey, 'replayed', #moved)
+redis.call('HINCRBY', bulkKey, 'waiting', #moved)
+redis.call('HSET', bulkKey, 'tokens', string.format('%.6f', tokens - #moved), 'refilled', string.format('%.0f', nowUs))
 if #moved > 0 then
-  redis.call('HSET', replayKey, 'updated', now)
+  redis.call('HSET', bulkKey, 'updated', now)
 end
 if countDead(replay) > 0 then
   return {'running', moved, nowUs}
 end
-redis.call('HSET', replayKey, 'state', 'completed', 'updated', now, 'ended', now)
-redis.call('PEXPIRE', replayKey, ARGV[5])
-redis.call('SREM', runningKey, ARGV[1])
+endBulk(ARGV[1], 'completed', now, ARGV[5])
 return {'completed', moved, nowUs}

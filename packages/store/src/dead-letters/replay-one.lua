@@ -10,13 +10,13 @@
 -- @include dead-letters/replay-dead
 -- @include dead-letters/audit
 local id = ARGV[1]
-local state, publisher, reason = unpack(redis.call('HMGET', entryKey, 's', 'p', 'x'))
+local state, publisher, reason, code = unpack(redis.call('HMGET', entryKey, 's', 'p', 'x', 'y'))
 if not state then
   return {0, ''}
 elseif state ~= 'dead' then
   return {-1, ''}
 end
 local now = clockMs()
-local task = replayDead(entryKey, id, publisher, reason, now, now)
+local task = replayDead(entryKey, id, publisher, reason, code, now, now)
 audit(KEYS[8], now, {by = ARGV[2], action = 'replay', id = id, details = '{}'})
 return {1, task}

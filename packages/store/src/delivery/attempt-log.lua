@@ -31,8 +31,8 @@ local function writeFinal(key, log, attempts, to, label, ackId, retentionMs)
 end
 
 -- Removes a dead letter whose acknowledgment turns out to have arrived. The queue still keeps its text.
-local function leaveDeath(key, id, publisher, reason, now)
-  removeDead(id, publisher, reason)
+local function leaveDeath(key, id, publisher, reason, providerCode, now)
+  removeDead(id, publisher, reason, providerCode)
   redis.call('HDEL', key, 'x', 'y', 'e')
   redis.call('ZADD', outboxKey, now, 'remove:' .. id)
 end

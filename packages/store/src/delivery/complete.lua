@@ -6,7 +6,7 @@
 -- 3. An entry is returned only if all is in order: it is queued, with the text that the queue holds. delivery/begin.lua
 --    judges all other cases.
 -- KEYS: 8 to 21 the queue's own, in the order that `completeJob` reads
--- ARGV: 1 and 2 as in delivery/settlement.lua, 3 prefix of entry keys, 4 prefix of job keys, 5 the worker's time in ms;
+-- ARGV: 1 to 3 as in delivery/settlement.lua, 4 prefix of entry keys, 5 prefix of job keys, 6 the worker's time in ms;
 --       Then eleven for each: the job's id, its lock's token, 1 to fetch another job, and the arguments 1 to 8 of
 --       delivery/settle.lua (all '' if there is nothing to book).
 -- Clock: Redis' for the ledger, the worker's for the queue. TTL: an entry that ends here lives for the retention.
@@ -26,18 +26,18 @@ local function readFetched(completed)
   if not id then
     return ''
   end
-  local entry = readEntry(ARGV[3] .. string.gsub(id, '-', ''))
+  local entry = readEntry(ARGV[4] .. string.gsub(id, '-', ''))
   if entry[1] ~= 'queued' or entry[9] ~= fingerprint then
     return ''
   end
   return entry[8] .. ',' .. writeEntry(entry, nowText)
 end
 
-local replies = eachOf((#ARGV - 5) / MEMBERS, function(at)
-  local from = 6 + MEMBERS * (at - 1)
+local replies = eachOf((#ARGV - 6) / MEMBERS, function(at)
+  local from = 7 + MEMBERS * (at - 1)
   local jobId, token, fetchNext, id = unpack(ARGV, from, from + 3)
-  local booked = id == '' and '' or settle(ARGV[3] .. id, unpack(ARGV, from + 3, from + 10))
-  local completed = replyOf(pcall(completeJob, queueKeys, ARGV[4], jobId, token, fetchNext, ARGV[5]))
+  local booked = id == '' and '' or settle(ARGV[4] .. id, unpack(ARGV, from + 3, from + 10))
+  local completed = replyOf(pcall(completeJob, queueKeys, ARGV[5], jobId, token, fetchNext, ARGV[6]))
   -- A job may be fetched by now. If its entry can't be read, the worker gets the job without it.
   local isOk, entry = pcall(readFetched, completed)
   return {booked, isOk and entry or '', completed}

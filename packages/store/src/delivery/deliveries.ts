@@ -47,6 +47,7 @@ export interface DeliveryParts {
   readonly library: ScriptLibrary;
   readonly keys: StoreKeys;
   readonly recordRetentionMs: number;
+  readonly deliveredRetentionMs: number;
   readonly circuits: Circuits;
   readonly log: StoreLog;
   isStopping(): boolean;

@@ -72,6 +72,8 @@ interface MadeAttempt {
   readonly cause?: string | undefined;
   /** The trace of the attempt, for its report. `recorded`: the trace in which it is kept. */
   readonly trace: { readonly own: string | undefined; readonly recorded: string | undefined };
+  /** What is missing or wrong in the provider's answer, without its values. */
+  readonly answerFault?: string | undefined;
 }
 
 /** An attempt whose outcome was booked, for its one log line and its metrics. */
@@ -102,6 +104,7 @@ export interface JobCompleterParts {
   readonly library: ScriptLibrary;
   readonly keys: StoreKeys;
   readonly recordRetentionMs: number;
+  readonly deliveredRetentionMs: number;
   readonly circuits: Circuits;
   readonly bookingRetry: BookingRetry;
   onSettled(settled: SettledAttempt): void;
@@ -121,11 +124,11 @@ export class JobCompleter {
 
   constructor(parts: JobCompleterParts) {
     this.#parts = parts;
-    const { scripts, keys, recordRetentionMs } = parts;
+    const { scripts, keys } = parts;
     this.#settlements = new Batcher(async (settlements) => {
       const replies = await scripts.run("delivery/settle", {
         keys: keys.forEntries(settlements.map(({ id }) => memberOf(id))),
-        args: [recordRetentionMs, ATTEMPTS_KEPT, ...settlements.flatMap(argsOfSettlement)],
+        args: [...sharedArgsOf(parts), ...settlements.flatMap(argsOfSettlement)],
       });
       return readEach(replies, (reply) => decodeReply(BOOKED_CODES, reply));
     });
@@ -200,10 +203,10 @@ export class JobCompleter {
 
   /** BullMQ's part of the script is known when the first job is completed. */
   #openCompletions({ lua, keys: queueKeys, jobPrefix }: CompleteJobScript): Batcher<Completion, Completed> {
-    const { scripts, library, keys, recordRetentionMs } = this.#parts;
+    const { scripts, library, keys } = this.#parts;
     const script = library.compose("delivery/complete", { "bullmq/complete-job": lua });
     const scriptKeys = [...keys.forEntry(""), ...queueKeys];
-    const shared = [recordRetentionMs, ATTEMPTS_KEPT, keys.entryPrefix, jobPrefix];
+    const shared = [...sharedArgsOf(this.#parts), keys.entryPrefix, jobPrefix];
     const completeAll = async (completions: readonly Completion[]) => {
       const requestedAtMs = performance.now();
       const args = [...shared, Date.now(), ...completions.flatMap(argsOfCompletion)];
@@ -212,6 +215,11 @@ export class JobCompleter {
     };
     return new Batcher(completeAll, { callsMax: COMPLETING_CALLS_MAX });
   }
+}
+
+/** The first arguments of delivery/settlement.lua. */
+function sharedArgsOf({ deliveredRetentionMs, recordRetentionMs }: JobCompleterParts): number[] {
+  return [deliveredRetentionMs, recordRetentionMs, ATTEMPTS_KEPT];
 }
 
 type Parking = Parameters<Circuits["park"]>[0];

@@ -1,6 +1,6 @@
 -- Books the outcomes of attempts, by the step of delivery/settlement.lua.
 -- KEYS: 1 to 7 as in redis/ledger.lua (1 is the first entry), from 8 on the other entries
--- ARGV: 1 and 2 as in delivery/settlement.lua, then 13 for each:
+-- ARGV: 1 to 3 as in delivery/settlement.lua, then 13 for each:
 --       1 id, 2 event (deliver, refuse, die, retry, ambiguous), 3 label (verdict of a delivery, reason of a death),
 --       4 attempt code, 5 provider's ack id or '', 6 duration of the attempt in ms,
 --       7 channel of a waiting gateway or '', 8 message for it,
@@ -16,8 +16,8 @@
 -- @include dead-letters/dead-index
 -- @include delivery/settlement
 local MEMBERS = 13
-local replies = eachOf((#ARGV - 2) / MEMBERS, function(at)
-  local from = 3 + MEMBERS * (at - 1)
+local replies = eachOf((#ARGV - 3) / MEMBERS, function(at)
+  local from = 4 + MEMBERS * (at - 1)
   return settle(entryKeyOf(at), unpack(ARGV, from, from + MEMBERS - 1))
 end)
 leaveQueued()

@@ -1,13 +1,14 @@
 -- Books the outcome of an attempt (invariant 3: the ledger first, then the queue). A script that includes this calls
 -- `leaveQueued` at its end. Needs redis/batch.lua and dead-letters/dead-index.lua.
--- ARGV: 1 retention in ms (deliver, refuse), 2 how many attempts are kept
+-- ARGV: 1 retention of delivered entries in ms, 2 of refused ones, 3 how many attempts are kept
 -- TTL: an entry that ends here lives for the retention.
 -- The reply to a write may be lost and the write sent again. So a retry or a death is booked only if no other attempt
 -- was booked meanwhile. A delivery or a refusal is final and is always booked.
 -- The rules are those of `decideTransition` in core; test/ledger.test.ts compares the two in every state.
 -- @include delivery/attempt-log
+-- @include dead-letters/replay-outcome
 local ENDS = {deliver = 'delivered', refuse = 'refused', die = 'dead', retry = 'queued', ambiguous = 'queued'}
-local retentionMs, attemptsKept = ARGV[1], tonumber(ARGV[2])
+local retentionMs, attemptsKept = {deliver = ARGV[1], refuse = ARGV[2]}, tonumber(ARGV[3])
 local now = clockMs()
 local nowText = string.format('%.0f', now)
 
@@ -16,8 +17,8 @@ local nowText = string.format('%.0f', now)
 local function settle(key, id, event, label, code, ackId, durationMs, channel, message, attemptsBefore, waitMs,
     failures, size, providerError)
   local to, isFinal = ENDS[event], event == 'deliver' or event == 'refuse'
-  local state, publisher, log, attempts, reason, wait =
-    unpack(redis.call('HMGET', key, 's', 'p', 'l', 'n', 'x', 'w'))
+  local state, publisher, log, attempts, reason, wait, providerCode, replay =
+    unpack(redis.call('HMGET', key, 's', 'p', 'l', 'n', 'x', 'w', 'y', 'R'))
   if state ~= 'queued' and state == to then
     return 0
   elseif state ~= 'queued' and not (state == 'dead' and isFinal) then
@@ -35,11 +36,11 @@ local function settle(key, id, event, label, code, ackId, durationMs, channel, m
     writeRetry(key, id, log, attempts + 1, now, waitMs, failures)
   elseif event == 'die' then
     redis.call('HSET', key, 'l', log, 'n', attempts + 1, 's', to, 'x', label, 'z', size, 'y', providerError)
-    addDead(id, publisher, label, now)
+    addDead(id, publisher, label, providerError, now)
   else
-    writeFinal(key, log, attempts + 1, to, label, ackId, retentionMs)
+    writeFinal(key, log, attempts + 1, to, label, ackId, retentionMs[event])
     if state == 'dead' then
-      leaveDeath(key, id, publisher, reason, now)
+      leaveDeath(key, id, publisher, reason, providerCode, now)
     end
   end
   if to ~= 'queued' then
@@ -48,6 +49,7 @@ local function settle(key, id, event, label, code, ackId, durationMs, channel, m
     end
     moveCount(publisher, state, to)
     count(to, publisher, label)
+    countOutcome(key, replay, to, label)
     ended[#ended + 1] = id
   end
   if channel ~= '' then

@@ -16,7 +16,7 @@ end
 local ids = redis.call('ZRANGEBYSCORE', index, '-inf', due, 'LIMIT', 0, ARGV[2])
 for _, id in ipairs(ids) do
   local key = ARGV[4] .. id
-  local state, publisher, reason = unpack(redis.call('HMGET', key, 's', 'p', 'x'))
+  local state, publisher, reason, code = unpack(redis.call('HMGET', key, 's', 'p', 'x', 'y'))
   redis.call('ZREM', index, id)
   if state == from then
     move(key, publisher, from, to)
@@ -24,7 +24,7 @@ for _, id in ipairs(ids) do
     redis.call('HSET', key, 'e', now)
     redis.call('PEXPIRE', key, ARGV[3])
     if event == 'expire' then
-      removeDead(id, publisher, reason)
+      removeDead(id, publisher, reason, code)
       redis.call('ZADD', outboxKey, now, 'remove:' .. id)
     end
   end

@@ -1,14 +1,14 @@
 /**
  * One round of the sweep: times that a step of Redis' clock left too far ahead, deadlines that passed, dead letters past
- * their retention, and outbox tasks that are due.
+ * their retention, and outbox tasks that are due. The first rounds also index the provider's codes of older dead letters.
  */
 import { z } from "zod";
 import type { DeliveryQueue } from "../bullmq/queue.ts";
+import type { BulkParts } from "../dead-letters/bulk-changes.ts";
 import { TASK_AHEAD_MAX_MS } from "../dead-letters/outbox.ts";
-import type { ReplaysParts } from "../dead-letters/replays.ts";
 
 /** A round ends at the next batch while the process stops. */
-export interface SweepParts extends Omit<ReplaysParts, "redis"> {
+export interface SweepParts extends Omit<BulkParts, "redis"> {
   readonly queue: Pick<DeliveryQueue, "shortenLocks">;
 }
 
@@ -21,6 +21,8 @@ const OUTBOX_LEASE_MS = 1000;
 
 export class Sweep {
   readonly #parts: SweepParts;
+  /** The last letter whose code was indexed, and its time of death; undefined at the end. */
+  #indexed: readonly [string, string] | undefined = ["", ""];
 
   constructor(parts: SweepParts) {
     this.#parts = parts;
@@ -34,6 +36,7 @@ export class Sweep {
       this.#parts.log.warn({ event: "swept", missed, expired });
     }
     await this.#runOutbox();
+    await this.#indexCodes();
   }
 
   /** Moves overdue ad responses to missed; resolves with how many were checked, at most `limit`. */
@@ -63,6 +66,16 @@ export class Sweep {
     }
   }
 
+  /** Once for each worker's start, because an older version may have run until then. See maintenance/index-codes.lua. */
+  async #indexCodes(): Promise<void> {
+    const { run, keys, isStopping } = this.#parts;
+    for (let step = 0; step < BATCHES_PER_ROUND && this.#indexed !== undefined && !isStopping(); step += 1) {
+      const args = [...this.#indexed, BATCH, keys.entryPrefix];
+      const last = placeSchema.parse(await run("maintenance/index-codes", { keys: keys.forEntry(""), args }));
+      this.#indexed = last[0] === "" ? undefined : last;
+    }
+  }
+
   /** Does all tasks that are due. A task that has to wait comes up again in a later round. */
   async #runOutbox(): Promise<void> {
     const { outbox, isStopping } = this.#parts;
@@ -75,6 +88,8 @@ export class Sweep {
     }
   }
 }
+
+const placeSchema = z.tuple([z.string(), z.string()]);
 
 async function inBatches(sweep: () => Promise<number>): Promise<number> {
   let total = 0;

@@ -6,9 +6,9 @@
 -- @include dead-letters/dead-index
 local now = clockMs()
 local deadNow = {}
-for _, kind in ipairs(deadKinds('', '')) do
+for _, kind in ipairs(deadKinds('', '', '')) do
   table.insert(deadNow, kind)
-  table.insert(deadNow, redis.call('ZCARD', deadKindKey(kind)))
+  table.insert(deadNow, redis.call('ZCARD', deadKindKey(kind, '')))
 end
 return {
   now,

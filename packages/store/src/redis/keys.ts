@@ -5,13 +5,16 @@
 import { hash } from "node:crypto";
 import { type AdResponseId, adResponseIdSchema, uuidOfHex } from "@adrelay/contract";
 
+/** What an operator does with many dead letters. */
+export type BulkKind = "replay" | "discard";
+
 export interface StoreKeys {
   /** The seven keys of every script on entries, in the order that redis/ledger.lua reads. */
   forEntry(member: string): string[];
   /** The same with the first of many entries, then the keys of the other entries: see redis/batch.lua. */
   forEntries(members: readonly string[]): string[];
-  /** The keys of a script on bulk replays, in the order that dead-letters/replay-keys.lua reads. */
-  forReplay(replayId: string): string[];
+  /** The keys of a script on bulk replays or bulk discards, in the order that dead-letters/bulk-record.lua reads. */
+  forBulk(kind: BulkKind, id: string): string[];
   /** The three keys of every script on a circuit breaker, in the order that circuit/circuit.lua reads. */
   forCircuit(account: string): string[];
   /** The six keys of heartbeat/heartbeat.lua, in its order. */
@@ -24,10 +27,12 @@ export interface StoreKeys {
   readonly parkedPrefix: string;
   /** Stream: who replayed or discarded what. */
   readonly audit: string;
-  /** Before a bulk replay's id: hash, its record. */
-  readonly replayPrefix: string;
-  /** Set: ids of the bulk replays that run. */
-  readonly runningReplays: string;
+  /** Before the id of a bulk replay or a bulk discard: hash, its record. */
+  readonly bulkPrefix: Readonly<Record<BulkKind, string>>;
+  /** Set: ids of those that run. */
+  readonly runningBulk: Readonly<Record<BulkKind, string>>;
+  /** Set: ids of the bulk replays that gateways of older versions started. */
+  readonly olderReplays: string;
   /** Set: accounts whose circuit breaker isn't closed, or that have parked acknowledgments. */
   readonly busyCircuits: string;
   /** Hash: a publisher to the last turn that one of its jobs got; see bullmq/turns.lua. */
@@ -51,8 +56,9 @@ export function storeKeys(partition: string): StoreKeys {
   const shared = ["awaiting", "queued", "dead", "gauges", "totals"].map(named);
   const forEntry = (member: string) => [entryPrefix + member, ...shared, outbox];
   const audit = named("audit");
-  const replayPrefix = named("replay:");
-  const runningReplays = named("replays-running");
+  const bulkPrefix = { replay: named("replay:"), discard: named("discard:") };
+  // Workers of older versions know no codes. They must not advance a replay with one, so it is in another set than theirs.
+  const runningBulk = { replay: named("replays-running:2"), discard: named("discards-running") };
   const busyCircuits = named("gates");
   return {
     forEntry,
@@ -60,15 +66,22 @@ export function storeKeys(partition: string): StoreKeys {
       ...forEntry(first),
       ...others.map((member) => entryPrefix + member),
     ],
-    forReplay: (id) => [...forEntry(""), audit, replayPrefix + id, named("replays"), runningReplays],
+    forBulk: (kind, id) => [
+      ...forEntry(""),
+      audit,
+      bulkPrefix[kind] + id,
+      named(`${kind}s`),
+      runningBulk[kind],
+    ],
     forCircuit: (account) => [named(`gate:${account}`), named(`gate:${account}:released`), busyCircuits],
     forHeartbeat: ["heartbeat", "processes", "data-loss", "queued", "dead", "awaiting"].map(named),
     entryPrefix,
     outbox,
     parkedPrefix: named("parked:"),
     audit,
-    replayPrefix,
-    runningReplays,
+    bulkPrefix,
+    runningBulk,
+    olderReplays: named("replays-running"),
     busyCircuits,
     turns: named("turns"),
     due: named("queued:due"),

@@ -9,7 +9,7 @@ local TRIED = {
   {'hset', key, 'f', 'v'}, {'hmset', key, 'f', 'v'}, {'hsetnx', key, 'f', 'v'}, {'hget', key, 'f'}, {'hmget', key, 'f'},
   {'hgetall', key}, {'hexists', key, 'f'}, {'hincrby', key, 'n', 1}, {'hdel', key, 'f', 'n'},
   {'set', key, 'v', 'PX', 1000}, {'get', key}, {'incr', key}, {'del', key},
-  {'zadd', key, 1, 'm'}, {'zcard', key}, {'zcount', key, 1, 1}, {'zscore', key, 'm'}, {'zrange', key, 0, 0},
+  {'zadd', key, 1, 'm'}, {'zcard', key}, {'zcount', key, 1, 1}, {'zscore', key, 'm'}, {'zrank', key, 'm'}, {'zrange', key, 0, 0},
   {'zrevrange', key, 0, 0}, {'zrangebyscore', key, 1, 1}, {'zrevrangebyscore', key, 1, 1}, {'zpopmin', key},
   {'zrem', key, 'm'}, {'zremrangebyrank', key, 0, 0}, {'zremrangebyscore', key, 1, 1}, {'del', key},
   {'lpush', key, 'm'}, {'rpush', key, 'm'}, {'llen', key}, {'lindex', key, 0}, {'lpos', key, 'm'}, {'lrange', key, 0, 0},

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseMoment } from "./command.ts";
+import { parseMoment } from "./selection-options.ts";
 
 const NOW_MS = Date.parse("2026-11-28T12:00:00Z");
 

@@ -1,0 +1,110 @@
+/** Watches a bulk replay or a bulk discard: polls it and shows its progress on standard error. */
+import { setTimeout as wait } from "node:timers/promises";
+import cliProgress from "cli-progress";
+import type { AdminCall, Answer } from "./admin-client.ts";
+import type { Session } from "./session.ts";
+import { describeSeconds, type Streams } from "./terminal.ts";
+
+const POLL_MS = 500;
+/** Watching goes on while the gateway is unavailable for at most this long, since it may be restarting. */
+const UNAVAILABLE_MAX_MS = 30_000;
+/** After the end, watching goes on while outcomes come in. It ends if none came for this long: retries may take hours. */
+const QUIET_MAX_MS = 5000;
+/** Without a terminal, progress lines are written at most this often. */
+const LINE_INTERVAL_MS = 2000;
+
+/** How far a change has come. */
+export interface BulkProgress {
+  readonly matched: number;
+  readonly done: number;
+  readonly isRunning: boolean;
+  /** Whether it is known what became of each dead letter that was changed. */
+  readonly isSettled: boolean;
+  /** The progress in words, such as `2 of 4 replayed`. */
+  readonly text: string;
+  /** An estimate; undefined if there is none. */
+  readonly leftSeconds: number | undefined;
+}
+
+export interface BulkWatch<V> {
+  readonly call: AdminCall<V>;
+  progressOf(view: V): BulkProgress;
+}
+
+/** Shows the progress until the change is settled, the operator interrupts, or the gateway is away for too long. */
+export async function watchBulk<V>(session: Session, { call, progressOf }: BulkWatch<V>): Promise<Answer<V>> {
+  const display = startDisplay(session);
+  let [answeredAtMs, changedAtMs, text] = [performance.now(), performance.now(), ""];
+  try {
+    for (;;) {
+      const answer = await session.client.call(call);
+      const nowMs = performance.now();
+      if (answer.kind === "ok") {
+        const progress = progressOf(answer.value);
+        display.show(progress);
+        changedAtMs = progress.text === text ? changedAtMs : nowMs;
+        [answeredAtMs, text] = [nowMs, progress.text];
+        if (!progress.isRunning && (progress.isSettled || nowMs - changedAtMs > QUIET_MAX_MS)) {
+          return answer;
+        }
+      } else if (answer.failure.kind !== "unavailable" || nowMs - answeredAtMs > UNAVAILABLE_MAX_MS) {
+        return answer;
+      }
+      // An interruption ends the wait early. The next call then fails as interrupted.
+      await wait(POLL_MS, undefined, { signal: session.signal }).catch(() => {});
+    }
+  } finally {
+    display.stop();
+  }
+}
+
+interface Display {
+  show(progress: BulkProgress): void;
+  stop(): void;
+}
+
+function startDisplay({ terminal, isJson }: Session): Display {
+  if (isJson) {
+    return { show: () => {}, stop: () => {} };
+  }
+  return terminal.canShowBar ? startBar(terminal.streams.stderr) : startLines((line) => terminal.note(line));
+}
+
+/** Columns that are kept free for the figures beside the bar. */
+const FIGURES_COLUMNS = 40;
+
+function startBar(stream: Streams["stderr"]): Display {
+  const barsize = Math.min(40, Math.max(10, (stream.columns ?? 80) - FIGURES_COLUMNS));
+  const bar = new cliProgress.SingleBar(
+    { stream, format: "{bar} {percentage}% | {value} of {total} | {left} left", barsize, hideCursor: true },
+    cliProgress.Presets.shades_classic,
+  );
+  let isStarted = false;
+  return {
+    show: ({ matched, done, leftSeconds }) => {
+      const left = describeSeconds(leftSeconds ?? null);
+      if (!isStarted) {
+        bar.start(matched, done, { left });
+        isStarted = true;
+      }
+      bar.setTotal(matched);
+      bar.update(done, { left });
+    },
+    stop: () => bar.stop(),
+  };
+}
+
+function startLines(note: (line: string) => void): Display {
+  let writtenAtMs = Number.NEGATIVE_INFINITY;
+  let written = "";
+  return {
+    show: ({ text, isRunning }) => {
+      const isDue = performance.now() - writtenAtMs >= LINE_INTERVAL_MS || !isRunning;
+      if (isDue && text !== written) {
+        note(text);
+        [written, writtenAtMs] = [text, performance.now()];
+      }
+    },
+    stop: () => {},
+  };
+}

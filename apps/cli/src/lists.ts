@@ -1,0 +1,158 @@
+/** The commands that list acknowledgments: `adrelay dead list` and `adrelay queued list`. */
+import { type AcknowledgmentView, acknowledgmentPageSchema, PAGE_ROWS_MAX } from "@adrelay/contract";
+import type { Argv } from "yargs";
+import { defineCommand } from "./command.ts";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import {
+  cursorOption,
+  type DeadFilterArgs,
+  filterOptions,
+  limitOption,
+  spanOptions,
+} from "./selection-options.ts";
+import { type Session, showAnswer } from "./session.ts";
+import { describeMoment } from "./terminal.ts";
+
+export const addDeadList = defineCommand({
+  words: "list",
+  describe: "Lists dead letters, newest first",
+  options: (yargs) => pageOptions(filterOptions(yargs)),
+  run: async ({ publisher, reason, code, since, until, ...paging }, session) => {
+    const filter = { publisher, reason, code, since, until };
+    const { exit, shown, next } = await showPages(session, DEAD, { filter, ...paging });
+    if (exit === EXIT.done && shown === 0 && next === null) {
+      await noteCodes(session, filter);
+    }
+    return exit;
+  },
+});
+
+export const addQueuedList = defineCommand({
+  words: "list",
+  describe: "Lists queued acknowledgments, which are still being delivered, newest first",
+  options: (yargs) =>
+    pageOptions(spanOptions(yargs, { things: "acknowledgments", happened: "Put on the queue" })),
+  run: async ({ publisher, since, until, ...paging }, session) => {
+    const { exit } = await showPages(session, QUEUED, { filter: { publisher, since, until }, ...paging });
+    return exit;
+  },
+});
+
+function pageOptions<A>(yargs: Argv<A>) {
+  return yargs
+    .option("limit", limitOption(50))
+    .option("cursor", cursorOption)
+    .option("all", { type: "boolean", default: false, describe: "Print all pages" });
+}
+
+interface Listing {
+  readonly state: "dead" | "queued";
+  readonly things: string;
+  readonly titles: readonly string[];
+  row(one: AcknowledgmentView, nowMs: number): (string | number)[];
+}
+
+const DEAD: Listing = {
+  state: "dead",
+  things: "dead letters",
+  titles: ["AD RESPONSE", "PUBLISHER", "REASON", "CODE", "ATTEMPTS", "DIED"],
+  row: (one, nowMs) => [
+    one.ad_response_id,
+    one.publisher,
+    describeReason(one),
+    one.provider_error ?? "-",
+    one.attempts,
+    describeMoment(one.ended_at, nowMs),
+  ],
+};
+
+const QUEUED: Listing = {
+  state: "queued",
+  things: "queued acknowledgments",
+  titles: ["AD RESPONSE", "PUBLISHER", "LAST ANSWER", "ATTEMPTS", "NEXT ATTEMPT", "QUEUED"],
+  row: (one, nowMs) => [
+    one.ad_response_id,
+    one.publisher,
+    one.last_code ?? "-",
+    one.attempts,
+    describeMoment(one.next_attempt_at, nowMs),
+    describeMoment(one.queued_at, nowMs),
+  ],
+};
+
+/** The last answer is told only if the reason doesn't say it, such as `exhausted (http_503)`. */
+function describeReason({ reason, last_code: last }: AcknowledgmentView): string {
+  return last === null || last === reason ? (reason ?? "-") : `${reason} (${last})`;
+}
+
+interface Paging {
+  readonly filter: DeadFilterArgs;
+  readonly limit: number;
+  readonly cursor: string | undefined;
+  readonly all: boolean;
+}
+
+interface Shown {
+  readonly exit: ExitCode;
+  readonly shown: number;
+  readonly next: string | null;
+}
+
+/** Shows one page, or all pages. */
+async function showPages(
+  session: Session,
+  listing: Listing,
+  { filter, limit, cursor, all }: Paging,
+): Promise<Shown> {
+  const query = { state: listing.state, ...filter, limit: String(all ? PAGE_ROWS_MAX : limit) };
+  let next = cursor ?? null;
+  let shown = 0;
+  do {
+    const page = await loadPage(session, { ...query, cursor: next ?? undefined });
+    const exit = showAnswer(session, page, ({ acknowledgments }) => {
+      shown += acknowledgments.length;
+      session.terminal.table(
+        listing.titles,
+        acknowledgments.map((one) => listing.row(one, session.now())),
+      );
+    });
+    if (page.kind === "failed") {
+      return { exit, shown, next };
+    }
+    next = page.value.next_cursor;
+  } while (all && next !== null);
+  if (!session.isJson) {
+    noteRest(session, listing, { shown, next });
+  }
+  return { exit: EXIT.done, shown, next };
+}
+
+function loadPage({ client }: Session, query: Readonly<Record<string, string | undefined>>) {
+  return client.call({ path: "/acknowledgments", query, schema: acknowledgmentPageSchema });
+}
+
+/** With a filter, a page can be empty although more pages follow. */
+function noteRest({ terminal }: Session, { things }: Listing, { shown, next }: Omit<Shown, "exit">): void {
+  if (shown === 0) {
+    terminal.note(next === null ? `No ${things} match.` : `No ${things} on this page.`);
+  }
+  if (next !== null) {
+    terminal.note(`For the next page add --cursor ${next}, for all pages --all`);
+  }
+}
+
+/** How many of the latest dead letters are asked for their codes. */
+const CODES_OF_LATEST = 100;
+
+/** If nothing matches a filter with a code, names the codes that there are: the code may be misspelt. */
+export async function noteCodes(session: Session, { code, ...filter }: DeadFilterArgs): Promise<void> {
+  if (code === undefined || session.isJson) {
+    return;
+  }
+  const page = await loadPage(session, { state: "dead", ...filter, limit: String(CODES_OF_LATEST) });
+  const letters = page.kind === "ok" ? page.value.acknowledgments : [];
+  const codes = [...new Set(letters.flatMap(({ provider_error: own }) => own ?? []))];
+  if (codes.length > 0) {
+    session.terminal.note(`The latest dead letters have the codes ${codes.toSorted().join(", ")}.`);
+  }
+}

@@ -1,0 +1,99 @@
+/** Bulk discards: the workers end many dead letters for good. */
+import type { DiscardView } from "@adrelay/contract";
+import { readJson } from "@adrelay/service-kit";
+import type { BulkDiscard, DiscardOrder, Store } from "@adrelay/store";
+import type { RequestHandler, Response } from "express";
+import type { Logger } from "pino";
+import { z } from "zod";
+import { isoTime } from "../store-answers.ts";
+import { type BulkResource, sendCount, sendStarted } from "./bulk-changes.ts";
+import type { StartParts } from "./bulk-replays.ts";
+import {
+  discardReasonSchema,
+  EMPTY_SPAN,
+  FILTER_FIELDS,
+  filterOf,
+  filterView,
+  isSpan,
+  parseForm,
+  refuseRepeats,
+} from "./forms.ts";
+import { operatorOf } from "./operators.ts";
+
+export interface BulkDiscardDeps {
+  readonly discards: Store["discards"];
+  readonly log: Logger;
+}
+
+/** `reason` is part of the filter, so the reason of the discard is `why`. A dry run needs none. */
+const orderSchema = z
+  .strictObject({
+    ...FILTER_FIELDS,
+    why: discardReasonSchema.optional(),
+    dry_run: z.boolean().default(false),
+  })
+  .refine(isSpan, EMPTY_SPAN)
+  .refine(({ why, dry_run: isDryRun }) => isDryRun || why !== undefined, {
+    path: ["why"],
+    error: "is missing: say why, for the audit",
+  });
+
+/** Bulk discards for the calls that they share with bulk replays. */
+export function describeDiscards({ discards, log }: BulkDiscardDeps): BulkResource<BulkDiscard> {
+  return {
+    changes: discards,
+    listName: "discards",
+    idName: "discard_id",
+    unknown: "unknown_discard",
+    ended: "discard_ended",
+    view: discardView,
+    logCancelled: (id, by) => log.info({ event: "discard_cancelled", discard_id: id, by }),
+  };
+}
+
+/** POST /admin/v1/discards: starts one, or counts the dead letters that one would cover. */
+export function makeStartDiscardHandler(
+  deps: BulkDiscardDeps,
+  { checkPublisher, readBody }: StartParts,
+): RequestHandler {
+  const resource = describeDiscards(deps);
+  return async (request, response) => {
+    const body = await readJson(readBody, request, response);
+    const isClear = body !== undefined && refuseRepeats(body, response);
+    const form = isClear ? parseForm(orderSchema, body.value, response) : undefined;
+    if (form === undefined || !(await checkPublisher(form.publisher, response))) {
+      return;
+    }
+    const filter = filterOf(form);
+    if (form.dry_run || form.why === undefined) {
+      await sendCount(resource, filter, response);
+    } else {
+      await start(deps, { filter, why: form.why, by: operatorOf(response) }, response);
+    }
+  };
+}
+
+async function start(deps: BulkDiscardDeps, order: DiscardOrder, response: Response): Promise<void> {
+  const discard = await sendStarted(describeDiscards(deps), deps.discards.start(order), response);
+  if (discard !== undefined) {
+    const { publisher, reason } = order.filter;
+    const { id: discard_id, matched } = discard;
+    deps.log.info({ event: "discard_started", discard_id, by: order.by, matched, publisher, reason });
+  }
+}
+
+/** A bulk discard as operators see it. Missing values are null. */
+function discardView({ id, filter, ...discard }: BulkDiscard): DiscardView {
+  return {
+    discard_id: id,
+    // Only bulk replays stop by themselves.
+    state: discard.state === "stopped" ? "cancelled" : discard.state,
+    filter: filterView(filter),
+    matched: discard.matched,
+    discarded: discard.discarded,
+    created_at: isoTime(discard.createdAtMs),
+    created_by: discard.createdBy,
+    updated_at: isoTime(discard.updatedAtMs),
+    ended_at: isoTime(discard.endedAtMs),
+  };
+}
