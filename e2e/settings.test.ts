@@ -1,4 +1,7 @@
 /** With faulty settings or a Redis that isn't durable an app doesn't start. It reports all faults together. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { startTestRedis } from "@adrelay/dev-servers";
 import { type AppName, AppStartError, eventually, startApp } from "@adrelay/testkit";
 import { Redis } from "ioredis";
@@ -7,9 +10,10 @@ import { expect, test } from "vitest";
 async function failure(
   app: AppName,
   env: Record<string, string>,
+  nodeArgs: readonly string[] = [],
 ): Promise<{ exit: number | string; stderr: string }> {
   try {
-    await (await startApp(app, env)).stop();
+    await (await startApp(app, env, { nodeArgs })).stop();
   } catch (error) {
     if (error instanceof AppStartError) {
       return error;
@@ -34,7 +38,7 @@ test.each([
     "gateway",
     {
       GATEWAY_PORT: "99999",
-      PROVIDER_API_KEY: "hunter2\n",
+      PROVIDER_API_KEY: "hunter2\nhunter2",
       API_KEY_HEADERS: "X Key",
       PROVIDER_URL: "http://h/?a=hunter2",
     },
@@ -48,7 +52,7 @@ test.each([
   ],
   [
     "worker",
-    { RETRY_SCHEDULE: "5", DELIVERY_MAX_AGE: "hunter2", REDIS_URL: "hunter2" },
+    { RETRY_SCHEDULE: "5x", DELIVERY_MAX_AGE: "hunter2", REDIS_URL: "hunter2" },
     ["RETRY_SCHEDULE", "DELIVERY_MAX_AGE", "REDIS_URL"],
   ],
   [
@@ -56,6 +60,33 @@ test.each([
     { AD_SERVER_PORT: "99999", AD_SERVER_FAULTS: "nonsense" },
     ["AD_SERVER_PORT", "AD_SERVER_FAULTS", "AD_SERVER_API_KEYS"],
   ],
+  ["worker", { REDIS_URL: "redis://:100%hunter2@127.0.0.1:6379" }, ["REDIS_URL"]],
+  ["gateway", { REDIS_URL: "redis://u:1#hunter2@127.0.0.1:6379" }, ["REDIS_URL"]],
+  ["ad-server", { REDIS_URL: "redis://u:1/hunter2@127.0.0.1:6379" }, ["REDIS_URL"]],
+  ["ad-server", { REDIS_URL: "redis://127.0.0.1:6379/hunter2" }, ["REDIS_URL"]],
+  [
+    "gateway",
+    {
+      ADMIN_TOKEN: '"hunter2"',
+      API_KEYS: "a,'hunter2'",
+      PROVIDER_API_KEY: "`hunter2`",
+      PROVIDER_URL: "'http://hunter2.example'",
+      GATEWAY_HOST: '"127.0.0.1"',
+    },
+    ["ADMIN_TOKEN", "API_KEYS", "PROVIDER_API_KEY", "PROVIDER_URL", "GATEWAY_HOST"],
+  ],
+  [
+    "gateway",
+    { ADMIN_TOKEN: "hunter2\nhunter2", ADMIN_TOKENS: "a:'hunter2',b:hünter2", API_KEYS: "hünter2" },
+    ["ADMIN_TOKEN", "ADMIN_TOKENS", "API_KEYS"],
+  ],
+  [
+    "ad-server",
+    { AD_SERVER_API_KEYS: '"hunter2,other"', AD_SERVER_REPORT_KEY: "'hunter2'" },
+    ["AD_SERVER_API_KEYS", "AD_SERVER_REPORT_KEY"],
+  ],
+  ["gateway", { ACK_DEADLINE_MS: "32d", ACK_WAIT_MS: "1w" }, ["ACK_DEADLINE_MS", "ACK_WAIT_MS"]],
+  ["gateway", { API_KEY: "hunter2", PROVIDER_APIKEY: "hunter2" }, ["API_KEY:", "PROVIDER_APIKEY:"]],
 ] as const)("%s with %j names each faulty setting, shows no value, exits with 2", async (app, env, names) => {
   const { exit, stderr } = await failure(app, env);
   expect(exit).toBe(2);
@@ -64,6 +95,71 @@ test.each([
   }
   expect(stderr).not.toContain("hunter2");
 });
+
+/** Settings with which each app starts on any port. */
+const WORKING = {
+  API_KEYS: "k",
+  PROVIDER_API_KEY: "k",
+  AD_SERVER_API_KEYS: "k",
+  GATEWAY_PORT: "0",
+  GATEWAY_OPS_PORT: "0",
+  WORKER_OPS_PORT: "0",
+  AD_SERVER_PORT: "0",
+} as const;
+
+test("line breaks and blanks around values are no part of them", async () => {
+  const redis = await startTestRedis();
+  const env = { REDIS_URL: `${redis.url}\n`, API_KEYS: "key\n", ADMIN_TOKEN: " token\r\n" };
+  const gateway = await startApp("gateway", { ...WORKING, ...env, PROVIDER_API_KEY: "k\n" });
+  const ask = (port: unknown, path: string, headers: Record<string, string>) =>
+    fetch(`http://127.0.0.1:${String(port)}${path}`, { headers }).then(({ status }) => status);
+  const { port, ops_port: opsPort } = gateway.listening;
+  const stats = await ask(opsPort, "/admin/v1/stats", { Authorization: "Bearer token" });
+  const path = "/api/ad-injection/acknowledgments/3f2b8c1e-9d4a-4c6b-8f10-0a1b2c3d4e5f/";
+  expect([stats, await ask(port, path, { "X-Service-API-Key": "key" })]).toEqual([200, 404]);
+  expect(await gateway.stop()).toBe(0);
+  await redis.dispose();
+});
+
+test.each([
+  ["gateway", { ACK_DEADLINE_MS: "15m", ACK_WAIT_MS: "1s", RECORD_RETENTION: "2592000000" }],
+  ["gateway", { INJECTION_TIMEOUT_MS: "2s", SHUTDOWN_DELAY_MS: "0", KEEP_ALIVE_TIMEOUT_MS: "75s" }],
+  ["worker", { RETRY_SCHEDULE: "5000,30s", DELIVERY_MAX_AGE: "259200000", SWEEP_INTERVAL_MS: "1s" }],
+  ["worker", { DELIVERY_TIMEOUT_MS: "10s", BREAKER_PROBE_INTERVAL_MS: "5s", SHUTDOWN_TIMEOUT_MS: "25s" }],
+  ["ad-server", { ACK_WINDOW: "345600000", CATALOG_RELOAD_INTERVAL: "250", PACING_DAYS: "30d" }],
+] as const)("%s takes time spans with and without a unit: %j", async (name, env) => {
+  const redis = await startTestRedis();
+  const app = await startApp(name, { ...WORKING, ...env, REDIS_URL: redis.url });
+  expect(await app.stop()).toBe(0);
+  await redis.dispose();
+});
+
+test.each([
+  ["gateway", "ACK_DEADLINE", "ACK_DEADLINE_MS"],
+  ["worker", "RETRY_SHEDULE", "RETRY_SCHEDULE"],
+  ["ad-server", "CATALOG_FLIE", "CATALOG_FILE"],
+] as const)("%s logs that %s is no setting, and names the nearest one", async (name, misspelt, nearest) => {
+  const redis = await startTestRedis();
+  const app = await startApp(name, { ...WORKING, REDIS_URL: redis.url, [misspelt]: "1", GLOBE_KEY: "1" });
+  expect(await app.stop()).toBe(0);
+  const warnings = app.logs.filter(({ event }) => event === "setting_unknown");
+  expect(warnings).toEqual([expect.objectContaining({ level: "warn", name: misspelt, nearest })]);
+  await redis.dispose();
+});
+
+test.each(["gateway", "worker", "ad-server"] as const)(
+  "%s refuses a file of node --env-file that docker compose would read differently",
+  async (name) => {
+    const folder = mkdtempSync(join(tmpdir(), "adrelay-env-"));
+    const file = join(folder, "settings.env");
+    writeFileSync(file, "LOG_LEVEL=info\nPROVIDER_API_KEY=hunter2#1\n");
+    const { exit, stderr } = await failure(name, WORKING, [`--env-file=${file}`]);
+    expect(exit).toBe(2);
+    expect(stderr).toContain("settings.env line 2, PROVIDER_API_KEY");
+    expect(stderr).not.toContain("hunter2");
+    rmSync(folder, { recursive: true });
+  },
+);
 
 test.each(["gateway", "worker", "ad-server"] as const)(
   "%s refuses a Redis without an append-only file",

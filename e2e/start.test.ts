@@ -1,6 +1,15 @@
 /** `npm start` as its user runs it, except that Node is already there. Each test has its own ports and processes. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -49,9 +58,14 @@ afterEach(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-function start(args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Start {
-  const script = fileURLToPath(new URL("../scripts/start.ts", import.meta.url));
-  const child = spawn(process.execPath, [script, ...args], {
+const ROOT = fileURLToPath(new URL("../", import.meta.url));
+
+function start(
+  args: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+  script = [join(ROOT, "scripts/start.ts")],
+): Start {
+  const child = spawn(process.execPath, [...script, ...args], {
     env: { ...process.env, ...ports, ADRELAY_HOME: home, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -217,6 +231,34 @@ test("when the supervisor is killed, its parts end too", async () => {
   await one.exited;
   await eventually(() => expect(Object.values(pids).filter(isAlive)).toEqual([]), 60_000);
   await running(start(["--no-demo"]));
+});
+
+/** As `start`, in a folder that has this `.env` and the rest of the project. */
+function startWithEnvFile(text: string): Start {
+  const root = join(home, "root");
+  mkdirSync(root);
+  for (const name of readdirSync(ROOT).filter((one) => !one.startsWith("."))) {
+    symlinkSync(join(ROOT, name), join(root, name));
+  }
+  writeFileSync(join(root, ".env"), text);
+  return start(["--no-demo"], {}, ["--preserve-symlinks-main", join(root, "scripts/start.ts")]);
+}
+
+test("values of .env keep # and $ in quotes, and unknown names are told", async () => {
+  const one = startWithEnvFile("API_KEYS='a#b$c'\r\nADMIN_TOKEN=\"t#1\" # the token\r\nCOLOUR=blue\r\n");
+  await running(one);
+  expect(readRun()).toMatchObject({ apiKey: "a#b$c", adminToken: "t#1" });
+  expect(one.output()).toContain(".env: Adrelay has no setting COLOUR\n");
+});
+
+test("a .env that other programs read differently is refused before anything starts", async () => {
+  const one = startWithEnvFile("\uFEFFADMIN_TOKEN=sesame\nAPI_KEYS=sesame#1\nREDIS_URL=redis://:$sesame@h\n");
+  expect(await one.exited).toBe(1);
+  expect(one.output()).toMatch(
+    /\.env line 1: .*byte order mark.*\n\.env line 2, API_KEYS: .*\n\.env line 3, REDIS_URL: /,
+  );
+  expect(one.output()).not.toContain("sesame");
+  expect(existsSync(join(home, "run.json"))).toBe(false);
 });
 
 test.each([

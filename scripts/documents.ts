@@ -1,8 +1,8 @@
 /** Documents that are generated from the code. A test compares the committed files with them. */
-import { ERROR_CATALOGUE, publisherIdSchema } from "@adrelay/contract";
+import { ERROR_CATALOGUE } from "@adrelay/contract";
 import { decideTransition, ENTRY_EVENTS, ENTRY_STATES } from "@adrelay/core";
 import { renderEnvExample, reportDurability, reportMemory } from "@adrelay/service-kit";
-import { createDataLossCounter, type LedgerSnapshot, renderLedgerMetrics } from "@adrelay/store";
+import { createDataLossCounter, LedgerMetrics } from "@adrelay/store";
 import { Registry } from "prom-client";
 import { z } from "zod";
 import { catalogJsonSchema } from "../apps/ad-server/src/catalog/ad.ts";
@@ -12,8 +12,9 @@ import { AdServerMetrics } from "../apps/ad-server/src/metrics.ts";
 import { COMMAND_PATHS, renderHelp } from "../apps/cli/src/command-line.ts";
 import { GATEWAY_SETTINGS } from "../apps/gateway/src/config.ts";
 import { createGatewayMetrics } from "../apps/gateway/src/gateway-metrics.ts";
+import { CircuitMetrics } from "../apps/worker/src/circuit-metrics.ts";
 import { WORKER_SETTINGS } from "../apps/worker/src/config.ts";
-import { createCircuitMetrics, createWorkerMetrics } from "../apps/worker/src/worker-metrics.ts";
+import { createWorkerMetrics } from "../apps/worker/src/worker-metrics.ts";
 import { buildDashboards } from "../deploy/grafana/src/dashboards.ts";
 
 export interface GeneratedDocument {
@@ -100,8 +101,10 @@ async function metrics(): Promise<string> {
     "",
     "Each ops listener serves these metrics at `/metrics` in Prometheus' text format, together with Node's own metrics.",
     "Label values are bounded: publishers are those that are or were configured, operations and outcomes are fixed sets,",
-    "and an HTTP status is one that Adrelay answers with. The series of configured publishers exist from the start, with",
-    "the value zero. Which ones deserve an alarm: [operations.md](operations.md#what-to-watch).",
+    "and an HTTP status is one that Adrelay answers with. A publisher's series begin with the value zero. If there are more",
+    "publishers than `METRICS_PUBLISHERS_MAX`, only active ones have their own series, and all others share `other`:",
+    "see [operations.md](operations.md#many-publishers). Which metrics deserve an alarm:",
+    "[operations.md](operations.md#what-to-watch).",
     "",
     ...(await metricTables()),
   ].join("\n");
@@ -170,28 +173,18 @@ function withoutCommonOptions(help: string): string {
     .join("\n\n");
 }
 
-const PUBLISHER = publisherIdSchema.parse("default");
-
-const NOTHING: LedgerSnapshot = {
-  nowMs: 0,
-  states: [],
-  totals: new Map(),
-  deadLetters: [],
-  oldestQueuedAgeMs: 0,
-  oldestDeadAgeMs: 0,
-  overdue: 0,
-  outboxTasks: 0,
-};
-
 /** All metrics of Adrelay by their origin, from registries that the apps' own code fills. Node's metrics are left out. */
 export async function metricTables(): Promise<string[]> {
-  const depths = { waiting: 0, active: 0, delayed: 0, failed: 0 };
-  const ledger = renderLedgerMetrics({ snapshot: NOTHING, depths, publishers: [PUBLISHER] });
+  const ledger = new LedgerMetrics({ publishers: [], publishersMax: 1 }).show({
+    counts: [],
+    shared: { nowMs: 0, oldestQueuedAgeMs: 0, oldestDeadAgeMs: 0, overdue: 0, outboxTasks: 0 },
+    depths: { waiting: 0, active: 0, delayed: 0, failed: 0 },
+  });
   const gateway = new Registry();
-  createGatewayMetrics(gateway, [PUBLISHER]);
+  createGatewayMetrics(gateway, { publishers: [], publishersMax: 1 });
   const worker = new Registry();
-  createWorkerMetrics(worker);
-  createCircuitMetrics(worker, [PUBLISHER], 50);
+  createWorkerMetrics(worker, { providersMax: 1, deadLetterRetentionMs: 0 });
+  new CircuitMetrics(worker, { providers: [], providersMax: 1, slotsMax: 1 });
   const each = new Registry();
   createDataLossCounter(each);
   reportDurability(each, { isDurable: true });
@@ -202,15 +195,15 @@ export async function metricTables(): Promise<string[]> {
   const adServer = await ofAdServer.collect();
   return [
     ...table("From the ledger: the same value on every replica, query with `max by`", ledger),
-    ...table("From each gateway", gateway),
-    ...table("From each worker", worker),
-    ...table("From each gateway and worker", each),
-    ...table("From the ad server", adServer),
+    ...table("From each gateway", gateway.getMetricsAsArray()),
+    ...table("From each worker", worker.getMetricsAsArray()),
+    ...table("From each gateway and worker", each.getMetricsAsArray()),
+    ...table("From the ad server", adServer.getMetricsAsArray()),
   ];
 }
 
-function table(title: string, registry: Registry): string[] {
-  const ours = registry.getMetricsAsArray().filter(({ name }) => /^ad(relay|server)_/.test(name));
+function table(title: string, metrics: readonly { name: string; help: string }[]): string[] {
+  const ours = metrics.filter(({ name }) => /^ad(relay|server)_/.test(name));
   const rows = ours.map((metric) => `| \`${signature(metric)}\` | ${typeOf(metric)} | ${metric.help} |`);
   return [`## ${title}`, "", "| Metric | Type | Meaning |", "|---|---|---|", ...rows.sort(), ""];
 }

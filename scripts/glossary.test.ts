@@ -12,7 +12,7 @@ const GENERAL = `
   expand factor fault faults field fields filled filter format found from gender genders header health hex http id ids
   in index interval is job json judge key keys kind known label labelled last late latest letter level limit list listed load log
   lower case make max member metrics min ms name names no note of on open options order other outcomes over page parse
-  part path per phase phases place plan policy process processes public query question question rate read reading
+  part path per phase phases place plan policy process processes public query question quoted rate read reading
   readiness reason reasons redis relay render reply reports request response result results role row run rows schema seconds send share
   since size slow state states stats status store table text texts time times to total trace traceparent tracestate transition type
   types unescaped unfilled unknown url user uuid value values verdicts version view wait with within wrapping

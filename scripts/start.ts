@@ -1,8 +1,7 @@
 /** `npm start`: all of Adrelay on this machine, until Ctrl-C. The bootstrap starts it. */
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseEnv } from "node:util";
 import { ACKNOWLEDGE_PATH, API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
 import { RedisStartError } from "@adrelay/dev-servers";
 import { optionsOrExit, START_COMMAND } from "./bootstrap/command-line.mjs";
@@ -10,7 +9,7 @@ import { environment, HOME } from "./environment.ts";
 import { DEMO_INJECTION, runDemo } from "./start/demo.ts";
 import { type RunFile, takeLock } from "./start/home.ts";
 import { PartError } from "./start/parts.ts";
-import { unknownSettings } from "./start/preflight.ts";
+import { loadEnvFile } from "./start/settings.ts";
 import { type Stack, startStack } from "./start/stack.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
@@ -29,9 +28,8 @@ async function run(gatewayPort: number | undefined, hasDemo: boolean): Promise<v
     );
     process.exit(1);
   }
-  loadEnvFile(join(ROOT, ".env"));
   const giveUp = new AbortController();
-  const starting = startStack({ home: HOME, env: environment, gatewayPort, say, signal: giveUp.signal });
+  const starting = startWithEnvFile(gatewayPort, giveUp.signal);
   handleSignals(async () => {
     giveUp.abort();
     await starting.then(
@@ -52,6 +50,13 @@ async function run(gatewayPort: number | undefined, hasDemo: boolean): Promise<v
   }
 }
 
+async function startWithEnvFile(gatewayPort: number | undefined, signal: AbortSignal): Promise<Stack> {
+  for (const line of loadEnvFile(join(ROOT, ".env"), environment)) {
+    say(line);
+  }
+  return startStack({ home: HOME, env: environment, gatewayPort, say, signal });
+}
+
 /** A failed demo is reported but stops nothing, so that the user can look for the cause in the running stack. */
 async function showDemo({ run, demoHindrance }: Stack): Promise<void> {
   if (demoHindrance !== undefined) {
@@ -63,16 +68,6 @@ async function showDemo({ run, demoHindrance }: Stack): Promise<void> {
     await runDemo(run.gateway, run.apiKey, say);
   } catch (error) {
     say(`  The demo failed: ${error instanceof Error ? error.message : String(error)}`);
-  }
-}
-
-function loadEnvFile(file: string): void {
-  if (existsSync(file)) {
-    process.loadEnvFile(file);
-    const unknown = unknownSettings(Object.keys(parseEnv(readFileSync(file, "utf8"))));
-    if (unknown.length > 0) {
-      say(`.env: Adrelay has no setting ${unknown.join(", ")}`);
-    }
   }
 }
 

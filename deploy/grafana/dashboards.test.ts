@@ -50,3 +50,11 @@ test("metrics of the ledger are never summed over replicas", () => {
   expect(ledgerQueries.length).toBeGreaterThan(15);
   expect(ledgerQueries.filter(({ expr }) => !expr.includes("max")).map(({ expr }) => expr)).toEqual([]);
 });
+
+test("every series of a panel is of the chosen environment", () => {
+  const series = queries.flatMap(
+    ({ expr }) => expr.match(/\b(?:adrelay|nodejs|process)[_:][\w:]+\S*|\bup\{\S*/g) ?? [],
+  );
+  expect(series.length).toBeGreaterThan(80);
+  expect(series.filter((text) => !text.includes('{environment=~"$environment"'))).toEqual([]);
+});

@@ -7,6 +7,7 @@ import { findTestPrometheus } from "@adrelay/dev-servers";
 import { describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { z } from "zod";
+import { linkRunbooks, SHIPPED_RUNBOOKS } from "./link-runbooks.ts";
 
 const HERE = fileURLToPath(new URL("./", import.meta.url));
 const ROOT = new URL("../../", import.meta.url);
@@ -14,14 +15,15 @@ const RUNBOOKS = "docs/runbooks/";
 
 const alertSchema = z.object({
   alert: z.string(),
+  expr: z.string(),
   labels: z.object({ severity: z.enum(["warning", "critical"]) }),
   annotations: z.object({
     summary: z.string().min(10),
     description: z.string().min(40),
-    runbook_url: z.string().startsWith(RUNBOOKS),
+    runbook_url: z.url().startsWith(SHIPPED_RUNBOOKS),
   }),
 });
-const recordSchema = z.object({ record: z.string() });
+const recordSchema = z.object({ record: z.string(), expr: z.string() });
 const rulesSchema = z.object({
   groups: z.array(z.object({ rules: z.array(z.union([alertSchema, recordSchema])) })),
 });
@@ -72,8 +74,8 @@ describe.each(alerts)("$alert", ({ alert, annotations }) => {
   });
 
   test("its runbook says what it means, what to look at, what to do", () => {
-    expect(annotations.runbook_url).toBe(`${RUNBOOKS}${fileOf(alert)}.md`);
-    const runbook = read(annotations.runbook_url);
+    expect(annotations.runbook_url).toBe(`${SHIPPED_RUNBOOKS}${fileOf(alert)}.md`);
+    const runbook = read(`${RUNBOOKS}${fileOf(alert)}.md`);
     expect(runbook.split("\n")[0]).toBe(`# ${alert}`);
     expect(runbook.match(/^## .*$/gm)).toEqual(["## What it means", "## What to look at", "## What to do"]);
     expect(runbook).toContain("npm run adrelay -- ");
@@ -85,4 +87,25 @@ test("every runbook belongs to an alert and is in the list", () => {
   expect(files.sort()).toEqual(alerts.map(({ alert }) => `${fileOf(alert)}.md`).sort());
   const list = read(`${RUNBOOKS}README.md`);
   expect(files.filter((file) => !list.includes(`(${file})`))).toEqual([]);
+});
+
+test("no rule merges environments: each aggregation keeps their label", () => {
+  const grouped = rules.flatMap(
+    ({ expr }) => expr.match(/\b(?:sum|max|min|group|count|avg)\b\s*(?:by \(\w+)?/g) ?? [],
+  );
+  expect(grouped.length).toBeGreaterThan(40);
+  // The group of an absent() says only whether there is anything at all.
+  expect(new Set(grouped.map((text) => text.replace(/^\w+\s*/, "")))).toEqual(
+    new Set(["by (environment", ""]),
+  );
+  const ungrouped = rules.flatMap(({ expr }) => expr.match(/.*\b(?:sum|max|min|group|count|avg)\(.*/g) ?? []);
+  expect(ungrouped.filter((line) => !/unless on \(\) group\(/.test(line))).toEqual([]);
+});
+
+test("the rules can link to the runbooks at any address", () => {
+  const linked = linkRunbooks(read("deploy/prometheus/rules.yml"), "https://wiki.test/$&/runbooks");
+  expect(linked).not.toContain(SHIPPED_RUNBOOKS);
+  expect(linked.match(/runbook_url: https:\/\/wiki\.test\/\$&\/runbooks\/[a-z-]+\.md$/gm)).toHaveLength(
+    alerts.length,
+  );
 });

@@ -91,7 +91,7 @@ const COMMANDS = new Map(
   }),
 );
 /** Commands that parse all their words themselves, --help too. */
-const PASSED_ON = ["adrelay", "catalog", "eval-ads", "fit-ads", "pack-cli"];
+const PASSED_ON = ["adrelay", "catalog", "eval-ads", "fit-ads", "pack-cli", "rules"];
 
 const USAGE = `Usage: npm start -- [options]
        npm test -- [options]
@@ -101,6 +101,7 @@ const USAGE = `Usage: npm start -- [options]
        npm run catalog -- lint [FILE]
        npm run eval:ads -- [FILE...]
        npm run fit:ads
+       npm run rules -- --runbooks URL
        npm run adrelay -- [command]
 Each of them explains its options with --help.
 `;

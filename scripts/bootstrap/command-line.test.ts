@@ -12,6 +12,7 @@ describe("the bootstrap's command line", () => {
     [["test"], "test", []],
     [["adrelay"], "adrelay", []],
     [["catalog", "lint", "--json"], "catalog", ["lint", "--json"]],
+    [["rules", "--runbooks", "https://example.com"], "rules", ["--runbooks", "https://example.com"]],
     [["adrelay", "dead", "list", "--help"], "adrelay", ["dead", "list", "--help"]],
     [["test", "--only", "unit", "packages/core"], "test", ["--only", "unit", "packages/core"]],
     [["chaos", "--minutes", "0.5", "--seed", "7"], "chaos", ["--minutes", "0.5", "--seed", "7"]],

@@ -1,9 +1,6 @@
-/** What is checked before anything is started: settings, ports, a given Redis. */
+/** What is checked before anything is started: ports, a given Redis. */
 import { createServer } from "node:net";
 import { Redis } from "ioredis";
-import { AD_SERVER_SETTINGS, loadAdServerConfig } from "../../apps/ad-server/src/config.ts";
-import { GATEWAY_SETTINGS, loadGatewayConfig } from "../../apps/gateway/src/config.ts";
-import { loadWorkerConfig, WORKER_SETTINGS } from "../../apps/worker/src/config.ts";
 
 /** A port that a part of the stack will listen on. */
 export interface WantedPort {
@@ -14,22 +11,7 @@ export interface WantedPort {
   readonly setting: string;
 }
 
-const KNOWN: ReadonlySet<string> = new Set(
-  [AD_SERVER_SETTINGS, GATEWAY_SETTINGS, WORKER_SETTINGS].flatMap((shape) => Object.keys(shape)),
-);
 const REDIS_TIMEOUT_MS = 3000;
-
-/** The faults of all apps' settings, each with the setting's name. */
-export function settingFaults(env: NodeJS.ProcessEnv): string[] {
-  const results = [loadGatewayConfig(env), loadWorkerConfig(env), loadAdServerConfig(env)];
-  const faults = results.flatMap((result) => (result.kind === "faulty" ? result.faults : []));
-  return [...new Set(faults.map(({ path, message }) => `${path}: ${message}`))];
-}
-
-/** Names in a file of settings that no app knows. */
-export function unknownSettings(names: readonly string[]): string[] {
-  return names.filter((name) => !KNOWN.has(name) && !name.startsWith("ADRELAY_"));
-}
 
 /** One line if a Redis was given and doesn't answer. */
 export async function absentRedis(url: string | undefined): Promise<string[]> {

@@ -4,10 +4,12 @@
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { trimmed } from "@adrelay/service-kit";
 import { type LocalKeys, loadLocalKeys, type RunFile, writeRunFile } from "./home.ts";
 import type { KeptProcess } from "./kept-process.ts";
 import { PartError, type PartOptions, startApp, startOwnRedis } from "./parts.ts";
-import { absentRedis, equalPorts, settingFaults, takenPorts, type WantedPort } from "./preflight.ts";
+import { absentRedis, equalPorts, takenPorts, type WantedPort } from "./preflight.ts";
+import { settingFaults } from "./settings.ts";
 
 export interface StackOptions {
   /** The folder of data, logs and keys. */
@@ -30,7 +32,8 @@ const READY_TIMEOUT_MS = 30_000;
 
 /** Starts everything and waits until it is ready. Rejects with a PartError, with nothing left running. */
 export async function startStack(options: StackOptions): Promise<Stack> {
-  const { home, env, gatewayPort, say, signal } = options;
+  const { home, gatewayPort, say, signal } = options;
+  const env = trimmed(options.env);
   mkdirSync(join(home, "logs"), { recursive: true });
   const keys = loadLocalKeys(join(home, "keys.json"));
   const ports = wantedPorts(env, gatewayPort);

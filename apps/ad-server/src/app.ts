@@ -56,7 +56,7 @@ export function createAdServerApp(deps: AppDeps): Express {
   app.route(BUDGETS_PATH).get(budgetsEndpoint(deps)).all(methodNotAllowed("GET"));
   app.use(
     createOpsApp({
-      collect: () => deps.metrics.collect(),
+      collect: async () => ({ registry: await deps.metrics.collect() }),
       checks: [{ name: "redis", check: deps.checkRedis }],
       isStopping: deps.isStopping,
       log: deps.log,

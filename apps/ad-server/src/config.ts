@@ -1,8 +1,9 @@
 import { fileURLToPath } from "node:url";
-import type { FieldFault } from "@adrelay/contract";
+import { type FieldFault, headerKeySchema } from "@adrelay/contract";
 import {
   COMMON_SETTINGS,
   type ConfigResult,
+  daysBetween,
   durationType,
   type Environment,
   integerType,
@@ -26,7 +27,7 @@ import { RESPONSE_LIFETIME_MS } from "./store/response-store.ts";
 /** The catalogue that comes with the ad server. */
 export const SHIPPED_CATALOG_FILE = fileURLToPath(new URL("../catalog/catalog.yaml", import.meta.url));
 
-const keysType = listType.pipe(z.array(z.string()).min(1, "must hold at least one key"));
+const keysType = listType.pipe(z.array(headerKeySchema).min(1, "must hold at least one key"));
 
 const faultsType = z.string().transform((text, context) => {
   const parsed = parseFaultRules(text);
@@ -88,7 +89,7 @@ export const AD_SERVER_SETTINGS = {
     "even: an ad's budget is spread over its flight; asap: it is sold as fast as prompts come.",
   ),
   PACING_DAYS: setting(
-    integerType(1, 3650),
+    daysBetween(1, 3650),
     "30",
     "Days over which the budget of an ad without an end is spread.",
   ),
@@ -98,7 +99,7 @@ export const AD_SERVER_SETTINGS = {
     "How long an injection's price stays reserved for its acknowledgment. It should be longer than a relay retries.",
   ),
   AD_SERVER_REPORT_KEY: optionalSetting(
-    textType,
+    headerKeySchema,
     "Key of the operator, for reports on all publishers. Without it, only publishers can read reports, on themselves.",
   ),
   AD_SERVER_FAULTS: optionalSetting(

@@ -9,7 +9,7 @@ async function completionsOf(...words: string[]): Promise<string[]> {
   return asked.kind === "text" ? asked.text.split("\n") : [];
 }
 
-const GROUPS = ["dead", "queued", "replays", "discards", "provider"];
+const GROUPS = ["dead", "queued", "replays", "discards", "provider", "publishers"];
 
 test("the documentation lists every command", async () => {
   const paths: string[] = [];

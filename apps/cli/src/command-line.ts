@@ -8,6 +8,7 @@ import { EXIT_MEANINGS, UsageError } from "./exit-codes.ts";
 import { addDeadList, addQueuedList } from "./lists.ts";
 import { addAudit, addLookup } from "./lookup-and-audit.ts";
 import { addProviderCheck } from "./provider-check/command.ts";
+import { addPublishersAdopt } from "./publishers.ts";
 import { addReplaysCancel, addReplaysList, addReplaysShow } from "./replays.ts";
 import { addDoctor, addStatus } from "./status-and-doctor.ts";
 
@@ -30,6 +31,10 @@ const GROUPS = {
     describe: "Checks an ad service",
     commands: [addProviderCheck],
   },
+  publishers: {
+    describe: "Gives what a publisher left to another one",
+    commands: [addPublishersAdopt],
+  },
 } as const;
 
 /** The words of every command, for the documentation. */
@@ -47,6 +52,7 @@ export const COMMAND_PATHS = [
   ["discards", "show"],
   ["discards", "cancel"],
   ["provider", "check"],
+  ["publishers", "adopt"],
   ["lookup"],
   ["audit"],
   ["doctor"],

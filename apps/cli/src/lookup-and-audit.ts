@@ -24,6 +24,7 @@ export function showAcknowledgment(terminal: Terminal, one: AcknowledgmentDetail
     "ad ack": one.ad_ack_id,
     publisher: one.publisher,
     state: one.late ? `${one.state} (late)` : one.state,
+    "waits for": one.waits_for === "publisher" ? "its publisher, which is gone from the settings" : null,
     verdict: one.status,
     reason: one.reason_text === null ? one.reason : `${one.reason}: ${one.reason_text}`,
     "last code": one.last_code,
@@ -55,7 +56,7 @@ export function showAcknowledgment(terminal: Terminal, one: AcknowledgmentDetail
 
 export const addAudit = defineCommand({
   words: "audit",
-  describe: "Lists which operator replayed, discarded or cancelled what, newest first",
+  describe: "Lists which operator replayed, discarded, cancelled or gave away what, newest first",
   options: (yargs) => yargs.option("limit", limitOption(50)).option("cursor", cursorOption),
   run: ({ limit, cursor }, session) => {
     const query = { limit: String(limit), cursor };

@@ -11,7 +11,7 @@ import ms from "ms";
 import type { Argv } from "yargs";
 import { UsageError } from "./exit-codes.ts";
 
-const yesOption = {
+export const yesOption = {
   type: "boolean",
   alias: "y",
   default: false,

@@ -63,6 +63,7 @@ function showStats(terminal: Terminal, stats: Stats, nowMs: number): void {
   }
   showProviders(terminal, stats, nowMs);
   showForeignCircuits(terminal, stats, nowMs);
+  showGonePublishers(terminal, stats);
   showProcesses(terminal, stats, nowMs);
 }
 
@@ -101,6 +102,13 @@ function showForeignCircuits(terminal: Terminal, { foreign_circuits: circuits }:
   ]);
   if (rows.length > 0) {
     showSection(terminal, ["WITH ANOTHER URL OR KEY", "PROVIDER", "CIRCUIT", "SINCE"], rows);
+  }
+}
+
+function showGonePublishers(terminal: Terminal, { gone_publishers: gone }: Stats): void {
+  const rows = gone.map(({ publisher, queued, dead, awaiting }) => [publisher, queued, dead, awaiting]);
+  if (rows.length > 0) {
+    showSection(terminal, ["GONE FROM THE SETTINGS", "QUEUED", "DEAD", "AWAITING"], rows);
   }
 }
 

@@ -62,6 +62,7 @@ export function letter(more: Partial<AcknowledgmentDetail> = {}): Acknowledgment
     next_attempt_at: null,
     ended_at: AT,
     late: false,
+    waits_for: null,
     attempts: 2,
     failed_attempts: 2,
     provider_ack_id: null,
@@ -133,6 +134,7 @@ function someStats(): Stats {
         parked: 5,
       },
     ],
+    gone_publishers: [],
     foreign_circuits: [],
     processes: [
       {

@@ -236,3 +236,27 @@ test.each([
   expect((await atTerminal(input, "dead", "discard", id, "--reason", "spoilt")).exit).toBe(exit);
   expect(api.calls.filter(({ body }) => body !== undefined && Object(body).dry_run !== true)).toEqual([]);
 });
+
+test("an adoption calls for batch after batch, and says if it was cut short or an attempt holds some", async () => {
+  const batch = (underWay: number, next: string | null) => ({
+    raw: JSON.stringify({
+      from: "gone",
+      to: "acme",
+      adopted: { dead: 1, queued: 2, awaiting: 3 },
+      under_way: underWay,
+      next_cursor: next,
+    }),
+  });
+  api.disturb = ({ body }) => ("cursor" in Object(body) ? batch(1, null) : batch(0, "next"));
+  const held = await adrelay("publishers", "adopt", "gone", "acme", "--yes");
+  expect(held).toMatchObject({ exit: 1, stderr: expect.stringContaining("1 are being attempted now") });
+  expect(held.stdout).toBe("acme has adopted 4 queued, 2 dead and 6 awaiting from gone\n");
+  expect(api.calls.map(({ path, body }) => [path, body])).toEqual([
+    ["/publishers/gone/adopt", { to: "acme" }],
+    ["/publishers/gone/adopt", { to: "acme", cursor: "next" }],
+  ]);
+  api.disturb = ({ body }) => ("cursor" in Object(body) ? "unavailable" : batch(0, "next"));
+  const cut = await adrelay("publishers", "adopt", "gone", "acme", "--yes");
+  expect(cut).toMatchObject({ exit: 3, stderr: expect.stringContaining("run the command again") });
+  api.disturb = () => undefined;
+});

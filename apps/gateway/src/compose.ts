@@ -142,10 +142,10 @@ function makePublicApp({ config, log, tracing, registry, drain }: Base, adapters
   const { settings, publishers } = config;
   const { store, provider, pending, waiters, guard } = adapters;
   const { acknowledgments, injections } = store;
-  const metrics = createGatewayMetrics(
-    registry,
-    publishers.map(({ id }) => id),
-  );
+  const metrics = createGatewayMetrics(registry, {
+    publishers,
+    publishersMax: settings.METRICS_PUBLISHERS_MAX,
+  });
   const startInjection = makeStartInjection({
     injections,
     provider,
@@ -187,9 +187,12 @@ function makeOpsApp(
 ): Express {
   const { redis, intake, store, heartbeat } = parts;
   const routes = makeAdminRouter(config, { ...parts, log });
-  const publisherIds = config.publishers.map(({ id }) => id);
+  const ledger = store.metrics({
+    publishers: config.publishers.map(({ id }) => id),
+    publishersMax: config.settings.METRICS_PUBLISHERS_MAX,
+  });
   return createOpsApp({
-    collect: () => store.collectMetrics(registry, publisherIds),
+    collect: async () => ({ registry, scraped: await ledger.collect() }),
     checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && intake.isDurable }],
     warnings: () => heartbeat.warnings(),
     isStopping: () => lifecycle.isStopping,
@@ -206,12 +209,13 @@ function makeAdminRouter(
   if (operators.length === 0) {
     return undefined;
   }
-  const { acknowledgments, deadLetters, replays, discards, audit } = parts.store;
+  const { acknowledgments, deadLetters, adoptions, replays, discards, audit } = parts.store;
   const doctor = makeDoctor({ ...parts, publishers });
   return createAdminRouter(operators, {
     ...parts,
     acknowledgments,
     deadLetters,
+    adoptions,
     replays,
     discards,
     audit,

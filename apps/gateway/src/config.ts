@@ -2,8 +2,8 @@ import { API_KEY_HEADER, type FieldFault, headerKeySchema, headerNameSchema } fr
 import { loadPublishers, type Publisher, publisherSources } from "@adrelay/provider";
 import {
   COMMON_SETTINGS,
+  durationBetween,
   type Environment,
-  integerType,
   listType,
   loadConfig,
   optionalSetting,
@@ -13,6 +13,7 @@ import {
   redisTargetFaults,
   setting,
   textType,
+  tokenType,
 } from "@adrelay/service-kit";
 import { z } from "zod";
 import { type Operator, operatorFaults, operatorSchema, operatorsOf } from "./admin/operators.ts";
@@ -32,7 +33,7 @@ const CALLER_SETTINGS = {
 /** Who may use the admin API. */
 const ADMIN_SETTINGS = {
   ADMIN_TOKEN: optionalSetting(
-    textType,
+    tokenType,
     "Bearer token of the admin API, of the operator `admin`. Without this and ADMIN_TOKENS the admin API is off.",
   ),
   ADMIN_TOKENS: optionalSetting(
@@ -58,7 +59,7 @@ export const GATEWAY_SETTINGS = {
     "Headers that may contain a caller's key, in this order.",
   ),
   INJECTION_TIMEOUT_MS: setting(
-    integerType(1, CALLER_TIMEOUT_MAX_MS),
+    durationBetween(1, CALLER_TIMEOUT_MAX_MS),
     "2000",
     "Time limit of an injection, unless the caller sets one with X-Adrelay-Timeout-Ms.",
   ),
@@ -68,25 +69,28 @@ export const GATEWAY_SETTINGS = {
     "What a caller gets when the ad service fails: no_fill is a 202, error is a 502 or 504.",
   ),
   ACK_WAIT_MS: setting(
-    integerType(0, CALLER_TIMEOUT_MAX_MS),
+    durationBetween(0, CALLER_TIMEOUT_MAX_MS),
     "1000",
     "How long an acknowledgment waits for its outcome, unless the caller says so with Prefer.",
   ),
   ACK_DEADLINE_MS: setting(
-    integerType(1, 31 * 86_400_000),
+    durationBetween(1, 31 * 86_400_000),
     "900000",
     "An ad response that is not acknowledged within this time counts as missed.",
   ),
   UNKNOWN_ACK: setting(
     z.enum(["accept", "reject"]),
     "accept",
-    "Acknowledgments of unknown ids: accept forwards them, so that the relay can be put before running traffic.",
+    "Acknowledgments of unknown ids: accept forwards them, so that the relay can be put before running traffic; reject answers 404.",
   ),
   ...PUBLIC_LISTENER_SETTINGS,
   ...ADMIN_SETTINGS,
 } as const;
 
-export type GatewaySettings = z.infer<z.ZodObject<typeof GATEWAY_SETTINGS>>;
+/** Variables that are no settings, but named by one. */
+export { keyVariables } from "@adrelay/provider";
+
+type GatewaySettings = z.infer<z.ZodObject<typeof GATEWAY_SETTINGS>>;
 
 export interface GatewayConfig {
   readonly settings: Readonly<GatewaySettings>;

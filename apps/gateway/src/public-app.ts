@@ -161,6 +161,9 @@ function reportRequest({ metrics, log }: PublicAppDeps, finished: FinishedReques
     value: durationMs / 1000,
     exemplarLabels: exemplarOf(span),
   });
+  if (typeof fields["publisher"] === "string") {
+    metrics.countCall(fields["publisher"], status);
+  }
   log.info({
     event: "request",
     ...fields,

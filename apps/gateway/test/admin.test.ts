@@ -544,6 +544,19 @@ test("an unknown bulk replay gets 404", async () => {
   expect((await admin("POST", `/replays/${unknownId()}/cancel`)).status).toBe(404);
 });
 
+test.each([
+  ["default", { to: "default" }, "publisher"],
+  ["nobody", { to: "nobody" }, "to"],
+  ["nobody", {}, "to"],
+  ["not an id", { to: "default" }, "publisher"],
+  ["nobody", { to: "default", cursor: "eA" }, "cursor"],
+  ["nobody", { to: "default", rate: 1 }, ""],
+])("an adoption of %s with %j gets 422", async (gone, form, path) => {
+  const { status, body } = await admin("POST", `/publishers/${encodeURIComponent(gone)}/adopt`, form);
+  expect(status).toBe(422);
+  expect(body.errors).toContainEqual(expect.objectContaining({ path }));
+});
+
 test("every call answers in the contract's form, in each state", async () => {
   answered.clear();
   const [dead, discarded] = [await deadLetter(), await deadLetter()];
@@ -578,6 +591,10 @@ test("every call answers in the contract's form, in each state", async () => {
   await admin("POST", `${discardPath}/cancel`);
   await stack.start("worker");
   await admin("POST", `/acknowledgments/${dead}/replay`);
+  expect((await admin("POST", "/publishers/nobody/adopt", { to: "default" })).body).toMatchObject({
+    adopted: { awaiting: 0, queued: 0, dead: 0 },
+    under_way: 0,
+  });
   for (const path of ["/acknowledgments", "/replays", "/discards", "/audit", "/stats"]) {
     await admin("GET", path);
   }

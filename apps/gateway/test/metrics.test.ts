@@ -3,6 +3,7 @@ import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   eventually,
   fetchMetrics,
+  filled,
   type RelayCaller,
   type RelayStack,
   relayCaller,
@@ -50,7 +51,11 @@ test("a configured publisher has every series at zero before anything happens", 
     expect(samples.get('adrelay_acknowledgments{publisher="default",state="missed"}')).toBe(0);
     expect(samples.get("adrelay_books_imbalance")).toBe(0);
   }
-  expect(gateway.get('adrelay_injections_total{outcome="fallback",publisher="default"}')).toBe(0);
+  expect(
+    gateway.get('adrelay_injections_total{outcome="fallback",publisher="default",reason="timeout"}'),
+  ).toBe(0);
+  expect(gateway.get('adrelay_publisher_calls_total{publisher="default",status="4xx"}')).toBe(0);
+  expect(worker.get("adrelay_dead_letter_retention_seconds")).toBe(30 * 86_400);
   expect(worker.get('adrelay_delivery_attempts_total{outcome="die"}')).toBe(0);
 });
 
@@ -61,6 +66,60 @@ test("the time from injection to acknowledgment is measured once for each", asyn
   await caller.acknowledge(id, "text");
   const samples = await fetchMetrics(stack.gatewayOpsUrl);
   expect(sumOf(samples, "adrelay_acknowledgment_delay_seconds_count")).toBe(1);
+});
+
+const fallbacksOf = (samples: Samples, reason: string) =>
+  sumOf(samples, "adrelay_injections_total", { outcome: "fallback", publisher: "default", reason });
+
+test.each([
+  ["provider_error", 500],
+  ["rate_limited", 429],
+  ["unauthorized", 401],
+])("a fallback is counted with its reason %s", async (reason, status) => {
+  provider.onStart(() => ({ kind: "answer", status }));
+  const { headers } = await caller.inject();
+  provider.onStart(() => filled());
+  expect(headers.get("X-Adrelay-Fallback")).toBe(reason);
+  expect(fallbacksOf(await fetchMetrics(stack.gatewayOpsUrl), reason)).toBe(1);
+});
+
+test("calls to a provider name its account, in both processes", async () => {
+  await caller.acknowledge((await caller.inject()).body["ad_response_id"], "text");
+  const name = "adrelay_provider_request_duration_seconds_count";
+  const provider = "default";
+  const gateway = await fetchMetrics(stack.gatewayOpsUrl);
+  expect(sumOf(gateway, name, { operation: "start_injection", provider })).toBeGreaterThan(0);
+  await eventually(async () => {
+    const worker = await fetchMetrics(stack.workerOpsUrl);
+    expect(sumOf(worker, name, { operation: "acknowledge", provider, outcome: "2xx" })).toBeGreaterThan(0);
+  });
+});
+
+const callsOf = async (status: string) =>
+  sumOf(await fetchMetrics(stack.gatewayOpsUrl), "adrelay_publisher_calls_total", {
+    publisher: "default",
+    status,
+  });
+
+test("calls are counted for their publisher by class of status, those without a valid key for none", async () => {
+  const [answered, refused] = [await callsOf("2xx"), await callsOf("4xx")];
+  await caller.inject();
+  await caller.acknowledge("no-uuid", "text");
+  await relayCaller(stack.gatewayUrl, "key-of-nobody").inject();
+  // A call is counted once its answer is out.
+  await eventually(async () => {
+    expect([await callsOf("2xx"), await callsOf("4xx")]).toEqual([answered + 1, refused + 1]);
+  });
+});
+
+test.each([
+  ["application/openmetrics-text;q=0, text/plain", "text/plain"],
+  ["text/plain;q=0.5, application/openmetrics-text;q=0.4", "text/plain"],
+  ["text/plain;q=0.4, application/openmetrics-text;q=0.5", "application/openmetrics-text"],
+])("a scraper that accepts %s gets %s", async (accept, type) => {
+  const response = await fetch(`${stack.workerOpsUrl}/metrics`, { headers: { Accept: accept } });
+  expect(response.headers.get("Content-Type")).toContain(type);
+  expect((await response.text()).includes("# EOF")).toBe(type !== "text/plain");
 });
 
 const ODD_CALLS = 10_000;

@@ -12,9 +12,9 @@ import type { CircuitPhase, ProviderHealth } from "@adrelay/core";
 import type { SharedAccount } from "@adrelay/provider";
 import type { CircuitMember, CircuitReport, Store } from "@adrelay/store";
 import type { Logger } from "pino";
+import type { CircuitMetrics } from "./circuit-metrics.ts";
 import { ConcurrencyLimiter, type FreeSlot } from "./concurrency-limiter.ts";
 import { type Attempted, FailureDetector } from "./failure-detector.ts";
-import type { CircuitMetrics } from "./worker-metrics.ts";
 
 export interface CircuitBreakersOptions {
   readonly circuits: Store["circuits"];
@@ -22,7 +22,7 @@ export interface CircuitBreakersOptions {
   readonly accounts: readonly SharedAccount[];
   /** Most attempts at one provider account at the same time. */
   readonly attemptsMax: number;
-  readonly metrics: CircuitMetrics;
+  readonly metrics: Pick<CircuitMetrics, "show">;
   readonly log: Logger;
 }
 

@@ -25,15 +25,11 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { startBackgroundJobs } from "./background-jobs.ts";
 import { CircuitBreakers } from "./circuit-breakers.ts";
+import { CircuitMetrics } from "./circuit-metrics.ts";
 import { countJobs } from "./concurrency-limiter.ts";
 import type { WorkerConfig } from "./config.ts";
 import { makeAttempt } from "./make-attempt.ts";
-import {
-  createCircuitMetrics,
-  createWorkerMetrics,
-  makeReportAttempt,
-  type WorkerMetrics,
-} from "./worker-metrics.ts";
+import { createWorkerMetrics, makeReportAttempt, type WorkerMetrics } from "./worker-metrics.ts";
 
 const FIRST_RELEASE_TIMEOUT_MS = 1000;
 /** After how many intervals of probes an acknowledgment can be a probe again. */
@@ -61,7 +57,10 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
       return guard.isDurable && heartbeat.writes.kind === "accepted";
     },
   });
-  const metrics = createWorkerMetrics(base.registry);
+  const metrics = createWorkerMetrics(base.registry, {
+    providersMax: settings.METRICS_PUBLISHERS_MAX,
+    deadLetterRetentionMs: settings.DEAD_LETTER_RETENTION,
+  });
   const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, breakers, heartbeat }), {
     name: "the worker's ops listener",
     host: settings.WORKER_OPS_HOST,
@@ -129,11 +128,11 @@ function openBreakers({ config, log, registry }: Base, { store }: Adapters): Cir
     circuits: store.circuits,
     accounts,
     attemptsMax: config.settings.WORKER_CONCURRENCY,
-    metrics: createCircuitMetrics(
-      registry,
-      accounts.map(({ name }) => name),
-      config.settings.WORKER_CONCURRENCY,
-    ),
+    metrics: new CircuitMetrics(registry, {
+      providers: accounts.map(({ name }) => name),
+      providersMax: config.settings.METRICS_PUBLISHERS_MAX,
+      slotsMax: config.settings.WORKER_CONCURRENCY,
+    }),
     log,
   });
 }
@@ -174,13 +173,16 @@ function startDeliveries(
 }
 
 function makeOpsApp(
-  { config: { publishers }, log, lifecycle, registry }: Base,
+  { config: { publishers, settings }, log, lifecycle, registry }: Base,
   parts: Adapters & { readonly breakers: CircuitBreakers; readonly heartbeat: Heartbeat },
 ): Express {
   const { redis, guard, store, breakers, heartbeat } = parts;
-  const publisherIds = publishers.map(({ id }) => id);
+  const ledger = store.metrics({
+    publishers: publishers.map(({ id }) => id),
+    publishersMax: settings.METRICS_PUBLISHERS_MAX,
+  });
   return createOpsApp({
-    collect: () => store.collectMetrics(registry, publisherIds),
+    collect: async () => ({ registry, scraped: await ledger.collect() }),
     checks: [
       {
         name: "redis",

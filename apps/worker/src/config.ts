@@ -2,6 +2,7 @@ import type { FieldFault } from "@adrelay/contract";
 import { loadPublishers, type Publisher, publisherSources } from "@adrelay/provider";
 import {
   COMMON_SETTINGS,
+  durationBetween,
   durationListType,
   durationType,
   type Environment,
@@ -27,7 +28,7 @@ export const WORKER_SETTINGS = {
     "Most attempts of one worker at the same time to one provider account.",
   ),
   DELIVERY_TIMEOUT_MS: setting(
-    integerType(1, ATTEMPT_MAX_MS),
+    durationBetween(1, ATTEMPT_MAX_MS),
     "10000",
     "Time limit of an attempt, including the answer's body.",
   ),
@@ -38,7 +39,7 @@ export const WORKER_SETTINGS = {
   ),
   DELIVERY_MAX_AGE: setting(durationType, "72h", "An acknowledgment older than this becomes a dead letter."),
   BREAKER_PROBE_INTERVAL_MS: setting(
-    integerType(10, 600_000),
+    durationBetween(10, 600_000),
     "5000",
     "While a provider is down, all workers together make one attempt per this interval; a twelfth as many while it refuses our key.",
   ),
@@ -47,9 +48,12 @@ export const WORKER_SETTINGS = {
     "100",
     "Most attempts per second of all workers together in the first minute after a provider is back; it doubles each further minute.",
   ),
-  SWEEP_INTERVAL_MS: setting(integerType(10, 3_600_000), "1000", "How often deadlines are swept."),
+  SWEEP_INTERVAL_MS: setting(durationBetween(10, 3_600_000), "1000", "How often deadlines are swept."),
   DEAD_LETTER_RETENTION: setting(durationType, "30d", "A dead letter older than this expires."),
 } as const;
+
+/** Variables that are no settings, but named by one. */
+export { keyVariables } from "@adrelay/provider";
 
 export type WorkerSettings = z.infer<z.ZodObject<typeof WORKER_SETTINGS>>;
 

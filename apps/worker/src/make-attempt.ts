@@ -2,8 +2,8 @@
  * One attempt at delivering an acknowledgment: ask the circuit breaker, post, classify, decide. The store began it, books the
  * outcome and ends the job (packages/store/src/delivery).
  *
- * 1. While the breaker isn't closed, or this worker has no free slot, an acknowledgment may be parked. Then no attempt
- *    is made, booked or counted.
+ * 1. While the breaker isn't closed, or this worker has no free slot, an acknowledgment may be parked. So is one whose
+ *    publisher is gone from the settings. Then no attempt is made, booked or counted.
  * 2. If booking the outcome fails, the attempt is made again, and the provider knows it by its idempotency key (invariant 4).
  */
 import { type DeliveryJob, parseTraceContext, traceHeadersOf } from "@adrelay/contract";
@@ -15,7 +15,7 @@ import {
   type ProviderReply,
   publicErrorOf,
 } from "@adrelay/core";
-import { outcomeLabelOf, type ProviderAccount, type ProviderClient } from "@adrelay/provider";
+import { outcomeLabelOf, type ProviderClient, type SharedAccount } from "@adrelay/provider";
 import type { Span, Tracing } from "@adrelay/service-kit";
 import { type AttemptResult, type DueAttempt, PARKED_MAX_MS, type Settlement } from "@adrelay/store";
 import type { Logger } from "pino";
@@ -38,7 +38,7 @@ export function makeAttempt(deps: AttemptDeps): (due: DueAttempt) => Promise<Att
     const { job } = due;
     const shared = deps.breakers.sharedAccountOf(job.publisher);
     if (shared === undefined) {
-      return settle(deps, { due, span: startAttemptSpan(deps.tracing, job), isProbe: false }, UNCONFIGURED);
+      return park(deps, due, { account: undefined, why: "publisher_gone" });
     }
     const admission = await deps.breakers.admit({ publisher: job.publisher, id: job.adResponseId });
     if (admission.kind === "wait") {
@@ -47,7 +47,7 @@ export function makeAttempt(deps: AttemptDeps): (due: DueAttempt) => Promise<Att
     const span = startAttemptSpan(deps.tracing, job);
     const attempt = { due, span, isProbe: admission.isProbe, account: shared.id };
     try {
-      const call = await post(deps, attempt, shared.account);
+      const call = await post(deps, attempt, shared);
       admission.free(loadOf(call.health));
       return await settle(deps, attempt, call);
     } catch (error) {
@@ -62,8 +62,8 @@ interface StartedAttempt {
   readonly due: DueAttempt;
   readonly span: Span;
   readonly isProbe: boolean;
-  /** The id of the provider account; undefined if the publisher has none. */
-  readonly account?: string;
+  /** The id of the provider account. */
+  readonly account: string;
 }
 
 interface Call {
@@ -72,9 +72,6 @@ interface Call {
   readonly health: ProviderHealth;
   readonly durationMs: number;
 }
-
-/** Counts as a refused key: the fault is in the settings, and the acknowledgment waits until they are corrected. */
-const UNCONFIGURED = callOf({ kind: "answered", status: 401, body: undefined, retryAfter: undefined }, 0);
 
 function callOf(reply: ProviderReply, durationMs: number): Call {
   const outcome = classifyDelivery(reply, Date.now());
@@ -97,37 +94,43 @@ function loadOf({ kind }: ProviderHealth): "succeeded" | "overloaded" | undefine
   }
 }
 
+interface Waiting {
+  readonly account: string | undefined;
+  readonly why: Extract<Admission, { kind: "wait" }>["why"] | "publisher_gone";
+}
+
 function park(
   { log }: AttemptDeps,
   { job, entry, nowMs }: DueAttempt,
-  { account, why }: { readonly account: string } & Pick<Extract<Admission, { kind: "wait" }>, "why">,
+  { account, why }: Waiting,
 ): AttemptResult {
   const { adResponseId, publisher } = job;
   log.debug({ event: "attempt_waits", why, ad_response_id: adResponseId, publisher });
   // A waiting gateway gets a notice that there will be no outcome soon. It gets none for a busy slot, which may be free
   // soon.
-  const notice = { event: "retry", code: "circuit_open", delayMs: PARKED_MAX_MS } as const;
+  const code = why === "publisher_gone" ? why : "circuit_open";
+  const notice = { event: "retry", code, delayMs: PARKED_MAX_MS } as const;
   return {
     kind: "parked",
     account,
     place: { kind: "by_time", dueAtMs: entry.nextAttemptAtMs ?? entry.queuedAtMs ?? nowMs },
-    notify: why === "circuit" ? notificationFor(job, notice) : undefined,
+    notify: why === "slots" ? undefined : notificationFor(job, notice),
   };
 }
 
 async function post(
-  { provider, metrics, tracing, timeoutMs }: AttemptDeps,
+  { provider: client, metrics, tracing, timeoutMs }: AttemptDeps,
   { due: { job }, span: { context } }: StartedAttempt,
-  account: ProviderAccount,
+  { account, name: provider }: SharedAccount,
 ): Promise<Call> {
   const { body, requestId, adAckId } = job;
   const startedAtMs = performance.now();
   const span = tracing.startSpan({ name: "provider acknowledge", kind: "client", parent: context });
   const traceHeaders = traceHeadersOf(span.context);
-  const reply = await provider.acknowledge({ account, body, requestId, traceHeaders, adAckId, timeoutMs });
+  const reply = await client.acknowledge({ account, body, requestId, traceHeaders, adAckId, timeoutMs });
   const durationMs = performance.now() - startedAtMs;
   const outcome = outcomeLabelOf(reply);
-  metrics.providerDuration.observe({ operation: "acknowledge", outcome }, durationMs / 1000);
+  metrics.providerDurations.observe({ operation: "acknowledge", provider, outcome }, durationMs);
   span.set({ "adrelay.outcome": outcome });
   span.end({ isFault: reply.kind === "failed" || reply.status >= 500 });
   return callOf(reply, durationMs);
@@ -138,7 +141,7 @@ async function settle(
   { due, span, isProbe, account }: StartedAttempt,
   { reply, outcome, health, durationMs }: Call,
 ): Promise<AttemptResult> {
-  const isAway = account !== undefined && (await isProviderAway(deps, due, { health, isProbe }));
+  const isAway = await isProviderAway(deps, due, { health, isProbe });
   const settlement = decideSettlement(deps, {
     due,
     outcome,

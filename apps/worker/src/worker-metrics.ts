@@ -3,17 +3,15 @@
  * (packages/store/src/metrics).
  */
 import { parseTraceContext } from "@adrelay/contract";
-import { CIRCUIT_REASONS } from "@adrelay/core";
-import { createHistogramWithExemplars } from "@adrelay/service-kit";
-import type { CircuitState, SettledAttempt, Settlement } from "@adrelay/store";
+import { createHistogramWithExemplars, ProviderDurations } from "@adrelay/service-kit";
+import type { SettledAttempt, Settlement } from "@adrelay/store";
 import type { Logger } from "pino";
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { Counter, Gauge, type Histogram, type Registry } from "prom-client";
 
 export interface WorkerMetrics {
   /** outcome: deliver, refuse, retry, die. */
   readonly attempts: Counter<"outcome">;
-  /** operation: acknowledge. outcome: the class of the provider's status, or why there was no answer. */
-  readonly providerDuration: Histogram<"operation" | "outcome">;
+  readonly providerDurations: ProviderDurations;
   /** From acceptance, or replay, to delivery. */
   readonly lag: Histogram;
 }
@@ -23,7 +21,16 @@ function attemptLabelOf({ event }: Settlement): "deliver" | "refuse" | "retry" |
   return event === "ambiguous" ? "retry" : event;
 }
 
-export function createWorkerMetrics(registry: Registry): WorkerMetrics {
+export interface WorkerMetricsOptions {
+  /** How many provider accounts have their own series. */
+  readonly providersMax: number;
+  readonly deadLetterRetentionMs: number;
+}
+
+export function createWorkerMetrics(
+  registry: Registry,
+  { providersMax, deadLetterRetentionMs }: WorkerMetricsOptions,
+): WorkerMetrics {
   const registers = [registry];
   const attempts = new Counter({
     name: "adrelay_delivery_attempts_total",
@@ -34,15 +41,15 @@ export function createWorkerMetrics(registry: Registry): WorkerMetrics {
   for (const outcome of ["deliver", "refuse", "retry", "die"]) {
     attempts.inc({ outcome }, 0);
   }
+  const retention = new Gauge({
+    name: "adrelay_dead_letter_retention_seconds",
+    help: "The age at which this process lets dead letters expire: DEAD_LETTER_RETENTION.",
+    registers,
+  });
+  retention.set(deadLetterRetentionMs / 1000);
   return {
     attempts,
-    providerDuration: new Histogram({
-      name: "adrelay_provider_request_duration_seconds",
-      help: "Time of a call to the ad service, body included, by status class (2xx) or why there was no answer.",
-      labelNames: ["operation", "outcome"],
-      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30],
-      registers,
-    }),
+    providerDurations: new ProviderDurations(registry, providersMax),
     lag: createHistogramWithExemplars(registry, {
       name: "adrelay_acknowledgment_delivery_lag_seconds",
       help: "Time from an acknowledgment's acceptance, or replay, to its delivery.",
@@ -117,54 +124,4 @@ function nextAttemptMs(settlement: Settlement): number | undefined {
     return undefined;
   }
   return settlement.next.kind === "after_delay" ? settlement.next.delayMs : 0;
-}
-
-/** The circuit breakers as this process saw them last. */
-export interface CircuitMetrics {
-  show(provider: string, state: CircuitState & { readonly slots: number }): void;
-}
-
-/** provider: the configured accounts, each by the id of one of its publishers. reason: outage, auth, throttled. */
-export function createCircuitMetrics(
-  registry: Registry,
-  providers: readonly string[],
-  slotsMax: number,
-): CircuitMetrics {
-  const registers = [registry];
-  const open = new Gauge({
-    name: "adrelay_provider_circuit_open",
-    help: "1 while only probes go to the provider, by reason: outage, auth (it refuses our key), throttled.",
-    labelNames: ["provider", "reason"],
-    registers,
-  });
-  const parked = new Gauge({
-    name: "adrelay_provider_waiting_acknowledgments",
-    help: "Parked acknowledgments: queued, and waiting until their circuit breaker lets them go.",
-    labelNames: ["provider"],
-    registers,
-  });
-  const slots = new Gauge({
-    name: "adrelay_delivery_concurrency_limit",
-    help: "How many attempts this process may make at the same time at the provider: fewer while it fails under load.",
-    labelNames: ["provider"],
-    registers,
-  });
-  const show: CircuitMetrics["show"] = (provider, state) => {
-    for (const reason of CIRCUIT_REASONS) {
-      open.set({ provider, reason }, state.phase === "open" && state.reason === reason ? 1 : 0);
-    }
-    parked.set({ provider }, state.parked);
-    slots.set({ provider }, state.slots);
-  };
-  for (const provider of providers) {
-    show(provider, {
-      phase: "closed",
-      reason: undefined,
-      sinceMs: 0,
-      nextProbeAtMs: 0,
-      parked: 0,
-      slots: slotsMax,
-    });
-  }
-  return { show };
 }

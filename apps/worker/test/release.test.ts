@@ -9,7 +9,7 @@ import { pino } from "pino";
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CircuitBreakers } from "../src/circuit-breakers.ts";
-import { createCircuitMetrics } from "../src/worker-metrics.ts";
+import { CircuitMetrics } from "../src/circuit-metrics.ts";
 import { newJob, TEXT_HASH } from "./worker-fixture.ts";
 
 const LONG_MS = 3_600_000;
@@ -48,7 +48,7 @@ function setup() {
     circuits: store.circuits,
     accounts,
     attemptsMax: 10,
-    metrics: createCircuitMetrics(new Registry(), ["alpha"], 10),
+    metrics: new CircuitMetrics(new Registry(), { providers: ["alpha"], providersMax: 1, slotsMax: 10 }),
     log: pino({ level: "silent" }),
   });
   return { store, breakers };

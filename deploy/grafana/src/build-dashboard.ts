@@ -23,6 +23,7 @@ import { DataqueryBuilder } from "@grafana/grafana-foundation-sdk/prometheus";
 import { PanelBuilder as NumberBuilder } from "@grafana/grafana-foundation-sdk/stat";
 import { PanelBuilder as LinesBuilder } from "@grafana/grafana-foundation-sdk/timeseries";
 import type { DashboardSpec, PanelSpec } from "./dashboard-spec.ts";
+import { inEnvironment } from "./promql.ts";
 
 export interface BuiltDashboard {
   readonly name: string;
@@ -56,7 +57,8 @@ export function buildDashboard(spec: DashboardSpec): BuiltDashboard {
         .keepTime(true)
         .includeVars(true),
     )
-    .withVariable(new DatasourceVariableBuilder("datasource").label("Prometheus").type("prometheus"));
+    .withVariable(new DatasourceVariableBuilder("datasource").label("Prometheus").type("prometheus"))
+    .withVariable(environmentChoice());
   if (spec.hasPublisherChoice) {
     dashboard.withVariable(publisherChoice());
   }
@@ -68,11 +70,23 @@ export function buildDashboard(spec: DashboardSpec): BuiltDashboard {
   return { name: spec.name, json: `${JSON.stringify(dashboard.build(), null, 2)}\n` };
 }
 
+/** With All, the numbers of several environments are added up. Without the label there is only All. */
+function environmentChoice(): QueryVariableBuilder {
+  return new QueryVariableBuilder("environment")
+    .label("Environment")
+    .datasource(DATASOURCE)
+    .query('label_values(up{job=~"adrelay-.*"}, environment)')
+    .refresh(VariableRefresh.OnTimeRangeChanged)
+    .sort(VariableSort.AlphabeticalAsc)
+    .includeAll(true)
+    .allValue(".*");
+}
+
 function publisherChoice(): QueryVariableBuilder {
   return new QueryVariableBuilder("publisher")
     .label("Publisher")
     .datasource(DATASOURCE)
-    .query("label_values(adrelay_acknowledgments, publisher)")
+    .query(`label_values(${inEnvironment("adrelay_acknowledgments")}, publisher)`)
     .refresh(VariableRefresh.OnTimeRangeChanged)
     .sort(VariableSort.AlphabeticalAsc)
     .multi(true)
@@ -112,7 +126,7 @@ function dress<Builder extends NumberBuilder | LinesBuilder>(builder: Builder, p
     .thresholds(new ThresholdsConfigBuilder().mode(ThresholdsMode.Absolute).steps(thresholdsOf(panel)));
   for (const [at, { expr, legend }] of panel.queries.entries()) {
     const query = new DataqueryBuilder().refId(String.fromCharCode(A_CODE + at)).datasource(DATASOURCE);
-    builder.withTarget(query.expr(expr).legendFormat(legend));
+    builder.withTarget(query.expr(inEnvironment(expr)).legendFormat(legend));
   }
   return builder;
 }

@@ -30,7 +30,7 @@ export const DELIVERY: DashboardSpec = {
       unit: "short",
       queries: [
         {
-          expr: orZero("sum(max by (provider) (adrelay_provider_waiting_acknowledgments))"),
+          expr: orZero("sum(max by (environment, provider) (adrelay_provider_waiting_acknowledgments))"),
           legend: "waiting",
         },
       ],
@@ -44,7 +44,7 @@ export const DELIVERY: DashboardSpec = {
       unit: "short",
       queries: [
         {
-          expr: orZero('sum(max by (provider) (adrelay_provider_circuit_open{reason="auth"}))'),
+          expr: orZero('sum(max by (environment, provider) (adrelay_provider_circuit_open{reason="auth"}))'),
           legend: "refusing",
         },
       ],
@@ -78,6 +78,20 @@ export const DELIVERY: DashboardSpec = {
       alarmFrom: 1,
     },
     {
+      kind: "number",
+      title: "How long until the oldest dead letter expires?",
+      description:
+        "Then it can't be replayed any more. Runbooks dead-letters-standing, dead-letters-expiring.",
+      unit: "s",
+      queries: [
+        {
+          expr: "min(adrelay_dead_letter_retention_seconds) - max(adrelay_oldest_dead_letter_age_seconds)",
+          legend: "left",
+        },
+      ],
+      alarmBelow: 86_400,
+    },
+    {
       kind: "lines",
       title: "How do attempts end?",
       description:
@@ -93,7 +107,7 @@ export const DELIVERY: DashboardSpec = {
       unit: "short",
       queries: [
         {
-          expr: orOneZero("max by (provider, reason) (adrelay_provider_circuit_open)"),
+          expr: orOneZero("max by (environment, provider, reason) (adrelay_provider_circuit_open)"),
           legend: "{{provider}} {{reason}}",
         },
       ],
@@ -107,7 +121,7 @@ export const DELIVERY: DashboardSpec = {
       unit: "short",
       queries: [
         {
-          expr: orOneZero("max by (provider) (adrelay_provider_waiting_acknowledgments)"),
+          expr: orOneZero("max by (environment, provider) (adrelay_provider_waiting_acknowledgments)"),
           legend: "{{provider}}",
         },
       ],
@@ -141,7 +155,12 @@ export const DELIVERY: DashboardSpec = {
       description:
         "delayed: jobs that wait for their next attempt. If waiting grows, the workers don't keep up: add some.",
       unit: "short",
-      queries: [{ expr: orOneZero("max by (state) (adrelay_queue_jobs)"), legend: "{{state}}" }],
+      queries: [
+        {
+          expr: orOneZero("sum by (state) (max by (environment, state) (adrelay_queue_jobs))"),
+          legend: "{{state}}",
+        },
+      ],
     },
     {
       kind: "lines",
@@ -161,7 +180,10 @@ export const DELIVERY: DashboardSpec = {
         "4xx: it finds a fault in them; see the dead letters' reasons. 5xx, timeout: it is in trouble. Others in words: adrelay doctor.",
       unit: "reqps",
       queries: [
-        { expr: ratePerSecond(`${PROVIDER_CALLS}_count${ACKNOWLEDGE}`, "outcome"), legend: "{{outcome}}" },
+        {
+          expr: ratePerSecond(`${PROVIDER_CALLS}_count${ACKNOWLEDGE}`, "provider, outcome"),
+          legend: "{{provider}} {{outcome}}",
+        },
       ],
     },
     {

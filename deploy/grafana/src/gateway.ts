@@ -117,12 +117,40 @@ export const GATEWAY: DashboardSpec = {
     },
     {
       kind: "lines",
+      title: "Why do injections fall back?",
+      description:
+        "timeout: raise the limit, or ask the provider. unauthorized: correct the key. Others: runbook fallbacks-high.",
+      unit: "reqps",
+      queries: [
+        {
+          expr: ratePerSecond('adrelay_injections_total{outcome="fallback"}', "reason"),
+          legend: "{{reason}}",
+        },
+      ],
+    },
+    {
+      kind: "lines",
+      title: "Which publisher's calls are refused?",
+      description: "Calls with a known key that got a 4xx. All of a publisher's: runbook publisher-refused.",
+      unit: "reqps",
+      queries: [
+        {
+          expr: ratePerSecond('adrelay_publisher_calls_total{status="4xx"}', "publisher"),
+          legend: "{{publisher}}",
+        },
+      ],
+    },
+    {
+      kind: "lines",
       title: "How do calls for an ad end?",
       description:
         "Calls to the provider by result. timeout: raise the limit, or ask the provider. Others in words: adrelay doctor.",
       unit: "reqps",
       queries: [
-        { expr: ratePerSecond(`${PROVIDER_CALLS}_count${INJECTIONS}`, "outcome"), legend: "{{outcome}}" },
+        {
+          expr: ratePerSecond(`${PROVIDER_CALLS}_count${INJECTIONS}`, "provider, outcome"),
+          legend: "{{provider}} {{outcome}}",
+        },
       ],
     },
     {

@@ -86,13 +86,29 @@ export const MONEY: DashboardSpec = {
     },
     {
       kind: "lines",
+      title: "Which publisher gets fallbacks instead of ads?",
+      description:
+        "Share of its injections of the last 15 minutes. One publisher: its provider account. All: the way to the provider. Runbook fallbacks-high.",
+      unit: "percentunit",
+      queries: [
+        {
+          expr: orOneZero("adrelay:fallbacks:increase15m / clamp_min(adrelay:injections:increase15m, 1)"),
+          legend: "{{publisher}}",
+        },
+      ],
+      alarmFrom: 0.5,
+    },
+    {
+      kind: "lines",
       title: "Where are all ads now?",
       description:
         "Awaiting grows with traffic and falls when deadlines pass; queued grows only while a provider is down.",
       unit: "short",
       queries: [
         {
-          expr: orOneZero("sum by (state) (max by (publisher, state) (adrelay_acknowledgments))"),
+          expr: orOneZero(
+            "sum by (state) (max by (environment, publisher, state) (adrelay_acknowledgments))",
+          ),
           legend: "{{state}}",
         },
       ],
@@ -104,7 +120,7 @@ export const MONEY: DashboardSpec = {
       unit: "short",
       queries: [
         {
-          expr: orOneZero("sum by (reason) (max by (publisher, reason) (adrelay_dead_letters))"),
+          expr: orOneZero("sum by (reason) (max by (environment, publisher, reason) (adrelay_dead_letters))"),
           legend: "{{reason}}",
         },
       ],

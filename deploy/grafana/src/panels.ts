@@ -16,7 +16,7 @@ export interface PanelQuery {
 }
 
 /** What Grafana puts in for its variables, here for a stack that has run for a minute. */
-const VARIABLES = { $__rate_interval: "30s", $__range: "5m", $publisher: ".*" } as const;
+const VARIABLES = { $__rate_interval: "30s", $__range: "5m", $publisher: ".*", $environment: ".*" } as const;
 
 const DASHBOARDS = fileURLToPath(new URL("../dashboards/", import.meta.url));
 const dashboardSchema = z.object({

@@ -11,12 +11,16 @@ export const orOneZero = (expr: string): string => `${expr} or on() vector(0)`;
 
 /** The growth of a ledger's counter per minute, summed over all publishers and labels. */
 export function ledgerPerMinute(metric: string, selector = ""): string {
-  return orZero(`sum(60 * max without (instance, job) (rate(${metric}${selector}[$__rate_interval])))`);
+  return orZero(
+    `sum(60 * max by (environment, publisher, outcome, status, reason) (rate(${metric}${selector}[$__rate_interval])))`,
+  );
 }
 
 /** The growth of a ledger's counter over the time range that is shown. */
 export function ledgerIncrease(metric: string, selector = ""): string {
-  return orZero(`sum(max without (instance, job) (increase(${metric}${selector}[$__range])))`);
+  return orZero(
+    `sum(max by (environment, publisher, outcome, status, reason) (increase(${metric}${selector}[$__range])))`,
+  );
 }
 
 /** The rate of a processes' counter, summed by some labels. */
@@ -27,4 +31,14 @@ export function ratePerSecond(metric: string, by: string): string {
 /** A quantile of a processes' histogram. */
 export function quantile(share: number, histogram: string, { selector = "", by = "le" } = {}): string {
   return `histogram_quantile(${share}, sum by (${by}) (rate(${histogram}_bucket${selector}[$__rate_interval])))`;
+}
+
+/** A text, which is left as it is, or a metric and the beginning of its selector. */
+const TEXTS_AND_METRICS = /"[^"]*"|\b((?:adrelay|nodejs|process)[_:][\w:]+|up)\b(\{)?/g;
+
+/** The same query of the chosen environment only. */
+export function inEnvironment(expr: string): string {
+  return expr.replace(TEXTS_AND_METRICS, (found: string, metric?: string, brace?: string) =>
+    metric === undefined ? found : `${metric}{environment=~"$environment"${brace === undefined ? "}" : ","}`,
+  );
 }

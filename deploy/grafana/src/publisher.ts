@@ -1,5 +1,5 @@
 import type { DashboardSpec } from "./dashboard-spec.ts";
-import { ledgerIncrease, ledgerPerMinute, orOneZero, orZero, quantile } from "./promql.ts";
+import { ledgerIncrease, ledgerPerMinute, orOneZero, orZero, quantile, ratePerSecond } from "./promql.ts";
 
 const CHOSEN = '{publisher=~"$publisher"}';
 
@@ -51,7 +51,7 @@ export const PUBLISHER: DashboardSpec = {
       queries: [
         {
           expr: orZero(
-            'sum(max by (publisher) (adrelay_acknowledgments{publisher=~"$publisher",state="awaiting"}))',
+            'sum(max by (environment, publisher) (adrelay_acknowledgments{publisher=~"$publisher",state="awaiting"}))',
           ),
           legend: "awaiting",
         },
@@ -75,9 +75,36 @@ export const PUBLISHER: DashboardSpec = {
       queries: [
         {
           expr: orOneZero(
-            `sum by (outcome) (60 * max by (publisher, outcome) (rate(adrelay_injections_recorded_total${CHOSEN}[$__rate_interval])))`,
+            `sum by (outcome) (60 * max by (environment, publisher, outcome) (rate(adrelay_injections_recorded_total${CHOSEN}[$__rate_interval])))`,
           ),
           legend: "{{outcome}}",
+        },
+      ],
+    },
+    {
+      kind: "lines",
+      title: "Why do its injections fall back?",
+      description: "What its provider does instead of answering in time. Runbook fallbacks-high.",
+      unit: "reqps",
+      queries: [
+        {
+          expr: ratePerSecond(
+            'adrelay_injections_total{publisher=~"$publisher",outcome="fallback"}',
+            "reason",
+          ),
+          legend: "{{reason}}",
+        },
+      ],
+    },
+    {
+      kind: "lines",
+      title: "How are its calls answered?",
+      description: "Only 4xx: runbook publisher-refused. 499: the caller hung up. 5xx: our fault, or Redis'.",
+      unit: "reqps",
+      queries: [
+        {
+          expr: ratePerSecond(`adrelay_publisher_calls_total${CHOSEN}`, "status"),
+          legend: "{{status}}",
         },
       ],
     },
@@ -130,7 +157,9 @@ export const PUBLISHER: DashboardSpec = {
       unit: "short",
       queries: [
         {
-          expr: orOneZero(`sum by (state) (max by (publisher, state) (adrelay_acknowledgments${CHOSEN}))`),
+          expr: orOneZero(
+            `sum by (state) (max by (environment, publisher, state) (adrelay_acknowledgments${CHOSEN}))`,
+          ),
           legend: "{{state}}",
         },
       ],
@@ -142,7 +171,9 @@ export const PUBLISHER: DashboardSpec = {
       unit: "short",
       queries: [
         {
-          expr: orOneZero(`sum by (reason) (max by (publisher, reason) (adrelay_dead_letters${CHOSEN}))`),
+          expr: orOneZero(
+            `sum by (reason) (max by (environment, publisher, reason) (adrelay_dead_letters${CHOSEN}))`,
+          ),
           legend: "{{reason}}",
         },
       ],

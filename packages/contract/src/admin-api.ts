@@ -98,6 +98,11 @@ const foreignCircuitViewSchema = z.object({
 /** An open circuit breaker of a process whose URL or key of a provider isn't this gateway's. */
 export type ForeignCircuitView = z.infer<typeof foreignCircuitViewSchema>;
 
+const strandedCountsSchema = z.object({ dead: count, queued: count, awaiting: count });
+
+/** A publisher that has ad responses, but isn't in the gateway's settings. */
+const gonePublisherViewSchema = strandedCountsSchema.extend({ publisher: z.string() });
+
 /** Answer of `GET /stats`: counts, queue, providers and processes of the relay at one time. */
 export const statsSchema = z.object({
   at: time,
@@ -113,6 +118,8 @@ export const statsSchema = z.object({
   providers: z.array(providerViewSchema),
   /** An older gateway doesn't send it. */
   foreign_circuits: z.array(foreignCircuitViewSchema).default([]),
+  /** An older gateway doesn't send it. */
+  gone_publishers: z.array(gonePublisherViewSchema).default([]),
   processes: z.array(processViewSchema),
   /** The latest loss of data within the last 24 hours. */
   data_loss: dataLossViewSchema.nullable(),
@@ -138,6 +145,8 @@ const acknowledgmentViewSchema = z.object({
   next_attempt_at: timeOrNull,
   ended_at: timeOrNull,
   late: z.boolean(),
+  /** `publisher`: it is queued, and waits until its publisher is configured or another one adopts it. */
+  waits_for: z.enum(["publisher"]).nullable().default(null),
   attempts: count,
   failed_attempts: count,
   provider_ack_id: textOrNull,
@@ -166,6 +175,20 @@ export const acknowledgmentDetailSchema = acknowledgmentViewSchema.extend({
 });
 /** A checked acknowledgment with its attempts. */
 export type AcknowledgmentDetail = z.infer<typeof acknowledgmentDetailSchema>;
+
+/**
+ * Answer to a batch of an adoption: how many were adopted by state, and how many an attempt holds. `next_cursor` is null after
+ * the last batch.
+ */
+export const adoptionSchema = z.object({
+  from: z.string(),
+  to: z.string(),
+  adopted: strandedCountsSchema,
+  under_way: count,
+  next_cursor: textOrNull,
+});
+/** A checked answer to a batch of an adoption. */
+export type AdoptionView = z.infer<typeof adoptionSchema>;
 
 /** Answer to the replay or the discard of one acknowledgment: the state that its entry has afterwards. */
 export const acknowledgmentStateSchema = z.object({ ad_response_id: z.string(), state: z.string() });

@@ -66,8 +66,16 @@ export const headerNameSchema = z
   .string()
   .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "must be the name of a header");
 
-/** A key that can be sent in a header. This refuses, for example, the line break at the end of a secret's file. */
-export const headerKeySchema = z.string().regex(/^[\x21-\x7e]+$/, "must be printable ASCII without blanks");
+/** Whether a text has quotes around it. A secret has them if a program took those of a file for a part of it. */
+export function isQuoted(text: string): boolean {
+  return /^(["'`]).*\1$/s.test(text) && text.length > 1;
+}
+
+/** A key that can be sent in a header. This refuses, for example, a line break within it, and quotes around it. */
+export const headerKeySchema = z
+  .string()
+  .regex(/^[\x21-\x7e]+$/, "must be printable ASCII without blanks")
+  .refine((key) => !isQuoted(key), "must not be in quotes: write it without them");
 
 /** The base URL of a service: paths are appended to it, so it can't have a query or a fragment. */
 export const baseUrlSchema = z

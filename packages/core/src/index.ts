@@ -1,4 +1,5 @@
 /** Pure rules: no I/O, clock or randomness. */
+
 export {
   CIRCUIT_EVENTS,
   CIRCUIT_PHASES,
@@ -30,9 +31,11 @@ export {
 } from "./entry-states.ts";
 export {
   classifyInjection,
+  FALLBACK_REASONS,
   type FallbackReason,
   type InjectionClass,
 } from "./injection.ts";
+export { OTHER_LABEL, OwnSeries } from "./own-series.ts";
 export { planRetry } from "./plan-retry.ts";
 export { HOLD_MAX_MS, judgeProvider, type ProviderHealth } from "./provider-health.ts";
 export { explainRedisError, redisErrorKind, redisErrorWord } from "./redis-error-kind.ts";

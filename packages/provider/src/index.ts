@@ -1,5 +1,5 @@
 /** How ad services are called: the HTTP client, the publishers and their provider accounts. */
-export { listAccounts, type ProviderAccount, type SharedAccount } from "./accounts.ts";
+export { listAccounts, type SharedAccount } from "./accounts.ts";
 export {
   outcomeLabelOf,
   ProviderClient,
@@ -8,6 +8,7 @@ export {
 export { proxiesOf } from "./proxies.ts";
 export {
   digestKey,
+  keyVariables,
   loadPublishers,
   type Publisher,
   publisherSources,

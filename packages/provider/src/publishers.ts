@@ -113,6 +113,14 @@ export function loadPublishers(sources: PublisherSources): PublishersResult {
   return sources.file === undefined ? defaultPublisher(sources) : fromFile(sources.file, sources);
 }
 
+/** Names of the variables in which PUBLISHERS_FILE expects providers' keys. None if the file is faulty. */
+export function keyVariables(env: Readonly<Record<string, string | undefined>>): readonly string[] {
+  const file = env["PUBLISHERS_FILE"]?.trim();
+  const document = file ? readDocument(file) : undefined;
+  const parsed = fileSchema.safeParse(document?.kind === "read" ? document.value : undefined);
+  return parsed.data?.publishers.flatMap(({ provider }) => provider?.api_key_env ?? []) ?? [];
+}
+
 /** The SHA-256 digest of a key. It is made from hex, because a buffer from the hash function costs twice as much. */
 export function digestKey(key: string): Buffer {
   return Buffer.from(hash("sha256", key, "hex"), "hex");
@@ -216,7 +224,7 @@ function ownAccount(
   { env }: PublisherSources,
 ): ProviderAccount | readonly FieldFault[] {
   const { url, api_key_env, api_key_header, ca_file, client_cert_file, client_key_file } = provider;
-  const apiKey = env(api_key_env) ?? "";
+  const apiKey = env(api_key_env)?.trim() ?? "";
   if (apiKey === "") {
     const message = `the variable of its provider's key, ${api_key_env}, is not set`;
     return [{ path: `PUBLISHERS_FILE ${id}`, message }];

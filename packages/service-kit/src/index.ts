@@ -3,6 +3,8 @@
  * nothing about ads. `main.ts` is a separate entry point.
  */
 export { OVERDUE, startDeadline, withDeadline } from "./deadline.ts";
+export { daysBetween, durationBetween, durationType } from "./durations.ts";
+export { readEnvFile } from "./env-file.ts";
 export {
   answerErrors,
   type JsonBody,
@@ -38,16 +40,17 @@ export { createLogger } from "./logger.ts";
 export { createHistogramWithExemplars, createRegistry } from "./metrics.ts";
 export { openTracing } from "./open-tracing.ts";
 export { createOpsApp } from "./ops-app.ts";
+export { ProviderDurations } from "./provider-durations.ts";
 export { connectRedis, explainAway, type RedisRole } from "./redis.ts";
 export { DurabilityGuard, describeForbidden } from "./redis-durability.ts";
 export { loadRedisInfo, loadSyncPolicy, type RedisInfo } from "./redis-info.ts";
 export { redisTargetFaults, redisTargetOf } from "./redis-target.ts";
 export { ADRELAY_VERSION, describeProcess, type RunnableService } from "./service.ts";
+export { misspeltNames } from "./setting-names.ts";
 export {
   COMMON_SETTINGS,
   type ConfigResult,
   durationListType,
-  durationType,
   type Environment,
   integerType,
   listType,
@@ -59,6 +62,8 @@ export {
   renderEnvExample,
   setting,
   textType,
+  tokenType,
+  trimmed,
 } from "./settings.ts";
 export {
   exemplarOf,

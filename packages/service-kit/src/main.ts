@@ -6,8 +6,12 @@ import { enableCompileCache } from "node:module";
 import type { RunnableService } from "./service.ts";
 import type { ConfigResult, Environment } from "./settings.ts";
 
-/** The two functions that make a service. */
+/** What makes a service. */
 export interface ServiceModules<Config> {
+  /** The service's settings, by name. */
+  readonly settings: Readonly<Record<string, unknown>>;
+  /** Names of variables that aren't settings, but that settings name. */
+  otherNames?(env: Environment): readonly string[];
   loadConfig(env: Environment): ConfigResult<Config>;
   compose(config: Readonly<Config>, env: Environment): Promise<RunnableService>;
 }
@@ -22,7 +26,17 @@ export async function runMain<Config>(
   load: () => Promise<ServiceModules<Config>>,
 ): Promise<void> {
   enableCompileCache();
-  const { startService } = await import("./service.ts");
-  const { loadConfig, compose } = await load();
-  await startService({ name, loaded: loadConfig(env), compose: (config) => compose(config, env) });
+  const [{ startService }, { faultsOfNodesEnvFiles }, { misspeltNames }] = await Promise.all([
+    import("./service.ts"),
+    import("./env-file.ts"),
+    import("./setting-names.ts"),
+  ]);
+  const { settings, otherNames, loadConfig, compose } = await load();
+  const fileFaults = faultsOfNodesEnvFiles(process.execArgv);
+  await startService({
+    name,
+    loaded: fileFaults.length > 0 ? { kind: "faulty", faults: fileFaults } : loadConfig(env),
+    misspelt: misspeltNames(Object.keys(env), Object.keys(settings), otherNames?.(env)),
+    compose: (config) => compose(config, env),
+  });
 }

@@ -1,11 +1,11 @@
+import { pipeline } from "node:stream/promises";
 import { READINESS_PATH, type Readiness } from "@adrelay/contract";
 import express, { type Express, type RequestHandler, type Router } from "express";
 import type { Logger } from "pino";
-import type { Registry } from "prom-client";
 import { OVERDUE, withDeadline } from "./deadline.ts";
 import { answerErrors, notFound } from "./express/json-http.ts";
 import { assignRequestId } from "./http-app.ts";
-import { renderMetrics } from "./metrics.ts";
+import { type CollectedMetrics, renderMetrics } from "./metrics.ts";
 
 /** A dependency that `/readyz` names. Its check resolves to true if the dependency can be used. */
 interface ReadinessCheck {
@@ -16,7 +16,7 @@ interface ReadinessCheck {
 /** What an ops listener serves. */
 export interface OpsOptions {
   /** Returns everything that `/metrics` shows; called at each scrape. */
-  collect(): Promise<Registry>;
+  collect(): Promise<CollectedMetrics>;
   readonly checks: readonly ReadinessCheck[];
   /** What a person should know although the process is ready, by name. */
   warnings?(): Readonly<Record<string, string>>;
@@ -42,8 +42,12 @@ export function createOpsApp(options: OpsOptions): Express {
   });
   app.get(READINESS_PATH, makeReadinessHandler(options));
   app.get("/metrics", async (request, response) => {
-    const { contentType, text } = await renderMetrics(await collect(), request.get("Accept"));
-    response.set("Content-Type", contentType).send(text);
+    const { contentType, pieces } = renderMetrics(await collect(), request.get("Accept"));
+    response.set({ "Content-Type": contentType, Vary: "Accept" });
+    await pipeline(pieces, response).catch((err: unknown) => {
+      // The scraper sees a broken answer. Usually it has hung up.
+      log.debug({ event: "scrape_failed", err });
+    });
   });
   if (routes !== undefined) {
     app.use(routes);

@@ -1,9 +1,11 @@
 /** How a process starts its service, runs it until a signal comes, and exits. */
 import { hostname } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
+import type { FieldFault } from "@adrelay/contract";
 import type { Logger } from "pino";
 import manifest from "../package.json" with { type: "json" };
 import { CannotStartError, type Lifecycle } from "./lifecycle.ts";
+import type { MisspeltName } from "./setting-names.ts";
 import { type ConfigResult, describeFaults } from "./settings.ts";
 
 /** The version of Adrelay. All of its packages have the same version. */
@@ -32,6 +34,8 @@ export interface RunnableService {
 export interface StartOptions<Config> {
   readonly name: string;
   readonly loaded: ConfigResult<Config>;
+  /** Variables that were probably meant to be settings. */
+  readonly misspelt: readonly MisspeltName[];
   compose(config: Readonly<Config>): Promise<RunnableService>;
 }
 
@@ -44,9 +48,15 @@ const EXIT_FAULTY_SETTINGS = 2;
  * Starts a service and runs it until a signal stops it. The process exits with 2 if the settings are faulty,
  * with 1 if a part can't start or after an error that nobody caught, and with 0 after a stop.
  */
-export async function startService<Config>({ name, loaded, compose }: StartOptions<Config>): Promise<void> {
+export async function startService<Config>({
+  name,
+  loaded,
+  misspelt,
+  compose,
+}: StartOptions<Config>): Promise<void> {
   if (loaded.kind === "faulty") {
-    process.stderr.write(`${name}: these settings can't be used\n${describeFaults(loaded.faults)}\n`);
+    const faults = [...loaded.faults, ...misspelt.map(describeMisspelt)];
+    process.stderr.write(`${name}: these settings can't be used\n${describeFaults(faults)}\n`);
     process.exit(EXIT_FAULTY_SETTINGS);
   }
   // Before the service runs there is nothing to drain.
@@ -55,11 +65,18 @@ export async function startService<Config>({ name, loaded, compose }: StartOptio
   try {
     const service = await compose(loaded.config);
     process.off("SIGTERM", exit).off("SIGINT", exit).off("disconnect", exit);
+    for (const { name: unknown, nearest } of misspelt) {
+      service.log.warn({ event: "setting_unknown", name: unknown, nearest });
+    }
     runService(service);
   } catch (error) {
     process.stderr.write(`${name}: ${describeFailure(error)}\n`);
     process.exit(EXIT_FAULT);
   }
+}
+
+function describeMisspelt({ name, nearest }: MisspeltName): FieldFault {
+  return { path: name, message: `is no setting: is ${nearest} meant?` };
 }
 
 function describeFailure(error: unknown): string {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { parseDurationMs } from "./durations.ts";
 import {
   describeFaults,
   durationListType,
@@ -7,7 +8,6 @@ import {
   loadConfig,
   optionalSetting,
   PROVIDER_SETTINGS,
-  parseDurationMs,
   portType,
   renderEnvExample,
   setting,
@@ -45,7 +45,9 @@ test.each([
   ["1.5h", 5_400_000],
   ["2.3d", 198_720_000],
   ["30d", 2_592_000_000],
-  ["5", undefined],
+  ["900000", 900_000],
+  ["0", 0],
+  ["5.5", undefined],
   ["-5s", undefined],
   ["1y", undefined],
   ["", undefined],

@@ -9,9 +9,10 @@ import {
   faultsOf,
   headerKeySchema,
   headerNameSchema,
+  isQuoted,
 } from "@adrelay/contract";
-import ms from "ms";
 import { z } from "zod";
+import { durationBetween, durationType } from "./durations.ts";
 import { LOG_LEVELS } from "./logger.ts";
 import { DURABILITY_MODES } from "./redis-durability.ts";
 import { certificatesFileType, keyFileType } from "./redis-target.ts";
@@ -23,6 +24,11 @@ interface SettingMeta {
   readonly example?: string;
 }
 
+/** Some programs keep the quotes of a file as a part of the value. No setting has quotes at both ends. */
+const unquotedType = z
+  .string()
+  .refine((text) => !isQuoted(text), "must not be in quotes: write the value without them");
+
 /** Declares a setting with a default. The default goes through the same parser as a value that is set. */
 export function setting<T extends z.ZodType<unknown, string>>(
   type: T,
@@ -32,19 +38,42 @@ export function setting<T extends z.ZodType<unknown, string>>(
   return z
     .string()
     .prefault(fallback)
+    .pipe(unquotedType)
     .pipe(type)
     .meta({ description, example: fallback } satisfies SettingMeta);
 }
 
 /** Declares a setting without a default: its value is undefined unless the variable is set. */
 export function optionalSetting<T extends z.ZodType<unknown, string>>(type: T, description: string) {
-  return type.optional().meta({ description } satisfies SettingMeta);
+  return unquotedType
+    .pipe(type)
+    .optional()
+    .meta({ description } satisfies SettingMeta);
 }
 
 /** A text that is not empty. */
 export const textType = z.string().min(1);
 
-const redisUrlType = z.url({ protocol: /^rediss?$/, error: "must be a redis:// or rediss:// URL" });
+/** A secret that is sent in a header. */
+export const tokenType = z.string().regex(/^[\x20-\x7e]+$/, "must be printable ASCII, in one line");
+
+const redisUrlType = z
+  .url({ protocol: /^rediss?$/, error: "must be a redis:// or rediss:// URL", abort: true })
+  .refine(
+    isReadableRedisUrl,
+    "must have user and password in percent-encoding (% is %25, # is %23, / is %2F), and no path but the number of a database",
+  );
+
+/** An unescaped `#`, `/` or `?` in a password moves the host's place. Then what is behind the host looks wrong. */
+function isReadableRedisUrl(text: string): boolean {
+  const { username, password, pathname, search, hash } = new URL(text);
+  try {
+    decodeURIComponent(username + password);
+  } catch {
+    return false;
+  }
+  return /^(\/\d*)?$/.test(pathname) && !search.includes("@") && hash === "";
+}
 
 /** A whole number between two bounds, both included. */
 export function integerType(min: number, max: number) {
@@ -59,7 +88,7 @@ export function integerType(min: number, max: number) {
 export const portType = integerType(0, 65_535);
 
 /** Values separated by commas. Blanks around a value and empty values are dropped. */
-export const listType = z.string().transform((text) =>
+export const listType = unquotedType.transform((text) =>
   text
     .split(",")
     .map((part) => part.trim())
@@ -77,37 +106,10 @@ const proxyExemptionsType = z
   .string()
   .transform((text) => text.split(/[\s,]+/).filter((part) => part !== ""));
 
-const DURATION_MIN_MS = 1;
-const DURATION_MAX_MS = 3650 * 86_400_000;
-
-/** A time span such as 500ms, 30s, 15m, 72h or 30d, as whole milliseconds: at least 1 ms, at most 3650 days. */
-export const durationType = z.string().transform((text, context) => {
-  const valueMs = parseDurationMs(text);
-  if (valueMs === undefined) {
-    context.addIssue({ code: "custom", message: "must be a time span such as 30s, 15m, 72h or 30d" });
-    return z.NEVER;
-  }
-  if (valueMs < DURATION_MIN_MS || valueMs > DURATION_MAX_MS) {
-    context.addIssue({ code: "custom", message: "must be at least 1ms and at most 3650d" });
-    return z.NEVER;
-  }
-  return valueMs;
-});
-
 /** Time spans separated by commas, as milliseconds; at least one. */
 export const durationListType = listType.pipe(
   z.array(durationType).min(1, "must contain at least one time span"),
 );
-
-/** Parses a time span with its unit to whole milliseconds; undefined if the text isn't one. */
-export function parseDurationMs(text: string): number | undefined {
-  if (!/^\d+(\.\d+)?\s?(ms|s|m|h|d)$/.test(text)) {
-    return undefined;
-  }
-  // `ms` reads every text that matches the pattern above, but its type accepts literals only.
-  const valueMs = ms(text as ms.StringValue);
-  return Number.isFinite(valueMs) ? Math.round(valueMs) : undefined;
-}
 
 /** The settings of every process that uses Redis. */
 export const COMMON_SETTINGS = {
@@ -142,11 +144,7 @@ export const COMMON_SETTINGS = {
     "info",
     `Lowest level of the log lines that are written: ${LOG_LEVELS.join(", ")}.`,
   ),
-  SHUTDOWN_TIMEOUT_MS: setting(
-    integerType(100, 600_000),
-    "25000",
-    "Time limit for a graceful shutdown, in milliseconds.",
-  ),
+  SHUTDOWN_TIMEOUT_MS: setting(durationBetween(100, 600_000), "25000", "Time limit for a graceful shutdown."),
 } as const;
 
 /** The settings of the processes that callers reach: the gateway and the ad server. */
@@ -157,14 +155,14 @@ export const PUBLIC_LISTENER_SETTINGS = {
     "Largest body that a caller may send, counted without the escapes of JSON. With them it may be six times as long.",
   ),
   KEEP_ALIVE_TIMEOUT_MS: setting(
-    integerType(1000, 3_600_000),
+    durationBetween(1000, 3_600_000),
     "75000",
-    "How long an idle connection is kept, in milliseconds. It must be longer than the balancer in front keeps one.",
+    "How long an idle connection is kept. It must be longer than the balancer in front keeps one.",
   ),
   SHUTDOWN_DELAY_MS: setting(
-    integerType(0, 600_000),
+    durationBetween(0, 600_000),
     "0",
-    "How long requests are served after SIGTERM while readiness fails, in milliseconds; then SHUTDOWN_TIMEOUT_MS begins.",
+    "How long requests are served after SIGTERM while readiness fails; then SHUTDOWN_TIMEOUT_MS begins.",
   ),
 } as const;
 
@@ -222,6 +220,11 @@ export const PROVIDER_SETTINGS = {
     "3d",
     "How long the entry of a delivered acknowledgment, and of an injection without an ad, is kept.",
   ),
+  METRICS_PUBLISHERS_MAX: setting(
+    integerType(1, 2000),
+    "500",
+    "How many publishers and provider accounts have their own series in the metrics: if there are more, those active within the last day. All others share `other`.",
+  ),
 } as const;
 
 /** Environment variables by name. */
@@ -235,6 +238,11 @@ export type ConfigResult<T> =
 /** These names are also read in lower case, which comes first: other programs do the same. */
 const PROXY_NAMES = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
 
+/** The environment without blanks and line breaks around values: the file of a secret often ends with a line break. */
+export function trimmed(env: Environment): Environment {
+  return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value?.trim()]));
+}
+
 /**
  * Parses the settings from the environment. A blank variable counts as not set. All faults are reported together,
  * by the variable's name and never by its value: a value can be a secret.
@@ -243,7 +251,7 @@ export function loadConfig<T>(schema: z.ZodType<T>, env: Environment): ConfigRes
   const lowerCase = PROXY_NAMES.map((name) => [name, env[name.toLowerCase()]] as const);
   const isSet = ([, value]: readonly [string, string | undefined]) => (value ?? "").trim() !== "";
   const set = Object.fromEntries([...Object.entries(env), ...lowerCase].filter(isSet));
-  const parsed = schema.safeParse(set);
+  const parsed = schema.safeParse(trimmed(set));
   return parsed.success
     ? { kind: "ok", config: Object.freeze(parsed.data) }
     : { kind: "faulty", faults: faultsOf(parsed.error) };
@@ -272,7 +280,8 @@ export function renderEnvExample(
 ): string {
   const seen = new Set<string>();
   const lines = [
-    "# Every setting with its default. Remove the # of a line to change the setting.",
+    "# Every setting with its default. Remove the # of a line to change the setting. Time spans are numbers of milliseconds",
+    "# or have a unit: 500ms, 30s, 15m, 72h, 30d. Put values with # or $ in single quotes.",
     "# Generated from the schemas: edit those, then run `npm run generate`.",
   ];
   for (const { title, shape } of sections) {

@@ -23,7 +23,8 @@ export { createDataLossCounter, type DataLoss, type Heartbeat } from "./heartbea
 export type { RelayProcess } from "./heartbeat/process-record.ts";
 export type { AcceptResult } from "./intake/accept.ts";
 export type { InjectionRecord } from "./intake/injections.ts";
-export { renderLedgerMetrics } from "./metrics/ledger-metrics.ts";
+export { LedgerMetrics } from "./metrics/ledger-metrics.ts";
 export type { LabelledCount, LedgerSnapshot } from "./metrics/snapshot.ts";
 export { openStore, type Store } from "./open-store.ts";
+export { type AdoptionPlace, gonePublishers } from "./publishers/adoption.ts";
 export { loadMissingRights } from "./redis/rights.ts";

@@ -11,9 +11,8 @@
  * Not guaranteed: that a rejected call had no effect. A connection can break after Redis has run a script.
  */
 import { randomUUID } from "node:crypto";
-import type { AdResponseId, PublisherId } from "@adrelay/contract";
+import type { AdResponseId } from "@adrelay/contract";
 import type { Redis } from "ioredis";
-import { Registry } from "prom-client";
 import { DeliveryQueue, type QueueDepths } from "./bullmq/queue.ts";
 import { runWhenFull } from "./bullmq/run-when-full.ts";
 import { type CircuitRules, Circuits } from "./circuit/circuits.ts";
@@ -29,8 +28,10 @@ import { Acceptor, type AcceptRequest, type AcceptResult } from "./intake/accept
 import { InjectionRecorder } from "./intake/injections.ts";
 import { Reconciliation } from "./maintenance/reconcile.ts";
 import { Sweep } from "./maintenance/sweep.ts";
-import { renderLedgerMetrics } from "./metrics/ledger-metrics.ts";
-import { type LedgerSnapshot, parseSnapshot } from "./metrics/snapshot.ts";
+import { LedgerCollector } from "./metrics/ledger-collector.ts";
+import type { LedgerMetricsOptions } from "./metrics/ledger-metrics.ts";
+import { type LedgerSnapshot, loadSnapshot } from "./metrics/snapshot.ts";
+import { Adoptions } from "./publishers/adoption.ts";
 import { memberOf, storeKeys } from "./redis/keys.ts";
 import { ScriptLibrary, ScriptRunner } from "./redis/scripts.ts";
 import type { StoreLog } from "./store-log.ts";
@@ -69,6 +70,7 @@ export interface Store {
   readonly injections: Pick<InjectionRecorder, "record">;
   readonly deliveries: Pick<Deliveries, "start" | "stop" | "isConsuming">;
   readonly deadLetters: Pick<DeadLetters, "replay" | "discard">;
+  readonly adoptions: Pick<Adoptions, "adoptBatch">;
   readonly replays: Pick<BulkReplays, "start" | "count" | "cancel" | "find" | "latest">;
   readonly discards: Pick<BulkDiscards, "start" | "count" | "cancel" | "find" | "latest">;
   readonly audit: Pick<Audit, "page">;
@@ -91,11 +93,11 @@ export interface Store {
   };
   /** The process' heartbeat. One for each process. */
   heartbeat(options: HeartbeatOptions): Heartbeat;
-  /** All counts of the ledger at one moment. */
+  /** All counts of the ledger. Those of one publisher are from one moment. */
   snapshot(): Promise<LedgerSnapshot>;
   queueDepths(): Promise<QueueDepths>;
-  /** A process' own metrics and the ledger's. The ledger's are left out while Redis doesn't answer. */
-  collectMetrics(own: Registry, publishers: readonly PublisherId[]): Promise<Registry>;
+  /** What collects the ledger's metrics at each scrape. One for each process. */
+  metrics(options: LedgerMetricsOptions): Pick<LedgerCollector, "collect">;
   /** Stops the queue; to be called after the stop of the deliveries. The connections belong to the caller. */
   stop(): Promise<void>;
 }
@@ -114,8 +116,6 @@ export function assembleStore(parts: StoreParts): Store {
   const sweep = new Sweep(parts);
   const reconciliation = new Reconciliation({ run, keys, queue, outbox });
   const goneProcesses = new GoneProcesses({ ...parts, returnJobs: queue.returnJobsScript() });
-  const snapshot = async () =>
-    parseSnapshot(await run("metrics/snapshot", { keys: keys.forEntry(""), args: [] }));
   return {
     acknowledgments: {
       accept: (request) => acceptor.accept(request),
@@ -125,6 +125,7 @@ export function assembleStore(parts: StoreParts): Store {
     injections: new InjectionRecorder(parts),
     deliveries: new Deliveries(parts),
     deadLetters: new DeadLetters(parts),
+    adoptions: new Adoptions(parts),
     replays,
     discards,
     audit: new Audit(redis, keys),
@@ -140,16 +141,9 @@ export function assembleStore(parts: StoreParts): Store {
       },
     },
     heartbeat: (heartbeatOptions) => new Heartbeat({ ...parts, ...heartbeatOptions }),
-    snapshot,
+    snapshot: () => loadSnapshot(parts),
     queueDepths: () => queue.depths(),
-    collectMetrics: async (own, publishers) => {
-      try {
-        const [counts, depths] = await Promise.all([snapshot(), queue.depths()]);
-        return Registry.merge([own, renderLedgerMetrics({ snapshot: counts, depths, publishers })]);
-      } catch {
-        return own;
-      }
-    },
+    metrics: (metricsOptions) => new LedgerCollector(parts, metricsOptions),
     stop: () => queue.stop(),
   };
 }

@@ -1,7 +1,13 @@
 /** The doctor's checks of processes and the ledger. Each says what is wrong and what to do. */
 import type { DoctorCheck } from "@adrelay/contract";
 import { listAccounts, type Publisher } from "@adrelay/provider";
-import type { Heartbeat, LedgerSnapshot, RelayProcess, Store } from "@adrelay/store";
+import {
+  gonePublishers,
+  type Heartbeat,
+  type LedgerSnapshot,
+  type RelayProcess,
+  type Store,
+} from "@adrelay/store";
 
 const CLOCK_SKEW_WARNED_MS = 1000;
 
@@ -50,8 +56,14 @@ export async function checkForeignCircuits({
   }));
 }
 
-/** What is queued, and the dead letters. */
-export async function checkLedger(store: Pick<Store, "snapshot">): Promise<DoctorCheck[]> {
+/** What is queued, the dead letters, and publishers that are gone. */
+export async function checkLedger({
+  store,
+  publishers,
+}: {
+  readonly store: Pick<Store, "snapshot">;
+  readonly publishers: readonly Publisher[];
+}): Promise<DoctorCheck[]> {
   const snapshot = await store.snapshot();
   const [queued, dead] = [countOf(snapshot, "queued"), countOf(snapshot, "dead")];
   const age = (ageMs: number) => `the oldest for ${describeAge(ageMs)}`;
@@ -64,7 +76,24 @@ export async function checkLedger(store: Pick<Store, "snapshot">): Promise<Docto
     dead === 0
       ? { name: "dead_letters", status: "ok", detail: "none" }
       : { name: "dead_letters", status: "warn", detail: `${dead}, ${age(snapshot.oldestDeadAgeMs)}` },
+    ...checkPublishers(snapshot, publishers),
   ];
+}
+
+function checkPublishers(snapshot: LedgerSnapshot, publishers: readonly Publisher[]): DoctorCheck[] {
+  const name = "publishers";
+  const gone = gonePublishers(
+    snapshot,
+    publishers.map(({ id }) => id),
+  );
+  if (gone.length === 0) {
+    return [{ name, status: "ok", detail: "all that have ad responses are in the settings" }];
+  }
+  return gone.map(({ publisher, counts: { queued, dead, awaiting } }) => ({
+    name,
+    status: "warn",
+    detail: `${publisher} is gone from the settings, with ${queued} queued, ${dead} dead and ${awaiting} awaiting: put it back, or give them to another publisher with \`publishers adopt ${publisher} OTHER\``,
+  }));
 }
 
 /** An age in its most readable unit. */

@@ -37,7 +37,7 @@ export function makeDoctor(deps: DoctorDeps): Doctor {
     { name: "redis", run: () => checkRedis(deps) },
     { name: "processes", run: () => checkProcesses(deps.heartbeat) },
     { name: "data_loss", run: () => checkDataLoss(deps.heartbeat) },
-    { name: "books", run: () => checkLedger(deps.store) },
+    { name: "books", run: () => checkLedger(deps) },
     { name: "other_accounts", run: () => checkForeignCircuits(deps) },
     { name: "providers", run: () => checkProviders(deps, PROVIDER_TIMEOUT_MS) },
   ];

@@ -1,6 +1,7 @@
 /** Ad responses as operators see them: one of them, or a page of one state. */
 import { type AcknowledgmentDetail, type AcknowledgmentView, LISTED_STATES } from "@adrelay/contract";
 import { DEAD_REASON_TEXTS, DEAD_REASONS } from "@adrelay/core";
+import type { Publisher } from "@adrelay/provider";
 import { OVERDUE, sendProblem } from "@adrelay/service-kit";
 import { acknowledgedOf, type LedgerEntry, lastCodeOf, type Store } from "@adrelay/store";
 import type { RequestHandler } from "express";
@@ -19,6 +20,12 @@ import {
   parseForm,
 } from "./forms.ts";
 import type { CheckPublisher } from "./known-publishers.ts";
+
+export interface EntriesDeps<K extends keyof Store["acknowledgments"]> {
+  readonly acknowledgments: Pick<Store["acknowledgments"], K>;
+  /** The configured ones. */
+  readonly publishers: readonly Publisher[];
+}
 
 const querySchema = z
   .strictObject({
@@ -39,7 +46,7 @@ const querySchema = z
 
 /** GET /admin/v1/acknowledgments: one page of a state, newest first. */
 export function makeListHandler(
-  acknowledgments: Pick<Store["acknowledgments"], "page">,
+  { acknowledgments, publishers }: EntriesDeps<"page">,
   checkPublisher: CheckPublisher,
 ): RequestHandler {
   return async (request, response) => {
@@ -55,14 +62,14 @@ export function makeListHandler(
       return;
     }
     response.json({
-      acknowledgments: page.entries.map(entryView),
+      acknowledgments: page.entries.map((entry) => entryView(entry, publishers)),
       next_cursor: page.next === undefined ? null : entryCursor(page.next),
     });
   };
 }
 
 /** GET /admin/v1/acknowledgments/{ad_response_id} */
-export function makeShowHandler(acknowledgments: Pick<Store["acknowledgments"], "find">): RequestHandler {
+export function makeShowHandler({ acknowledgments, publishers }: EntriesDeps<"find">): RequestHandler {
   return async (request, response) => {
     const id = parseIdInPath(request, response);
     if (id === undefined) {
@@ -74,13 +81,13 @@ export function makeShowHandler(acknowledgments: Pick<Store["acknowledgments"], 
     } else if (entry === undefined) {
       sendProblem(response, "unknown_ad_response");
     } else {
-      response.json(entryViewWithAttempts(entry));
+      response.json(entryViewWithAttempts(entry, publishers));
     }
   };
 }
 
 /** One ad response, without users' texts. Missing values are null. */
-function entryView(entry: LedgerEntry): AcknowledgmentView {
+function entryView(entry: LedgerEntry, publishers: readonly Publisher[]): AcknowledgmentView {
   const acknowledged = acknowledgedOf(entry);
   const death = "death" in entry ? entry.death : undefined;
   const reason = death?.reason ?? null;
@@ -102,6 +109,8 @@ function entryView(entry: LedgerEntry): AcknowledgmentView {
     next_attempt_at: isoTime(entry.state === "queued" ? entry.nextAttemptAtMs : undefined),
     ended_at: isoTime("endedAtMs" in entry ? entry.endedAtMs : undefined),
     late: acknowledged?.isLate ?? false,
+    waits_for:
+      entry.state === "queued" && publishers.every(({ id }) => id !== entry.publisher) ? "publisher" : null,
     attempts: acknowledged?.attempts ?? 0,
     failed_attempts: acknowledged?.failedAttempts ?? 0,
     provider_ack_id: entry.state === "delivered" ? (entry.providerAckId ?? null) : null,
@@ -109,7 +118,7 @@ function entryView(entry: LedgerEntry): AcknowledgmentView {
 }
 
 /** With its latest attempts, oldest first. */
-function entryViewWithAttempts(entry: LedgerEntry): AcknowledgmentDetail {
+function entryViewWithAttempts(entry: LedgerEntry, publishers: readonly Publisher[]): AcknowledgmentDetail {
   const attempts = acknowledgedOf(entry)?.attemptLog ?? [];
   const log = attempts.map(
     ({ atMs, outcome, code, durationMs }): AcknowledgmentDetail["attempt_log"][number] => {
@@ -119,7 +128,7 @@ function entryViewWithAttempts(entry: LedgerEntry): AcknowledgmentDetail {
         : { ...attempt, outcome };
     },
   );
-  return { ...entryView(entry), attempt_log: log };
+  return { ...entryView(entry, publishers), attempt_log: log };
 }
 
 /** A reason of a newer version has no text here. */

@@ -84,7 +84,7 @@ export function isSpan({ since, until }: TimeSpan): boolean {
 export const EMPTY_SPAN = { path: ["until"], error: "must be later than since" };
 
 /** Cursors are opaque to callers: base64url of where a page ended. */
-const cursorSchema = (place: RegExp) =>
+export const cursorSchema = (place: RegExp) =>
   z
     .string()
     .transform((text) => Buffer.from(text, "base64url").toString("latin1"))

@@ -1,6 +1,6 @@
 /** The users of the admin API, by their tokens. */
 import { timingSafeEqual } from "node:crypto";
-import type { FieldFault } from "@adrelay/contract";
+import { type FieldFault, headerKeySchema } from "@adrelay/contract";
 import { digestKey } from "@adrelay/provider";
 import { sendProblem } from "@adrelay/service-kit";
 import type { RequestHandler, Response } from "express";
@@ -22,6 +22,9 @@ export const operatorSchema = z
   .transform((text): Operator => {
     const at = text.indexOf(":");
     return { name: text.slice(0, at), token: text.slice(at + 1) };
+  })
+  .refine(({ token }) => headerKeySchema.safeParse(token).success, {
+    error: "must have tokens of printable ASCII, without quotes around them",
   });
 
 /** All operators that the settings name. */

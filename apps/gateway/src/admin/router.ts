@@ -1,6 +1,7 @@
 import { makeReadBody, methodNotAllowed } from "@adrelay/service-kit";
 import type { Store } from "@adrelay/store";
 import { type RequestHandler, Router } from "express";
+import { type AdoptionDeps, makeAdoptHandler } from "./adoptions.ts";
 import { makeCancelBulkHandler, makeListBulkHandler, makeShowBulkHandler } from "./bulk-changes.ts";
 import { type BulkDiscardDeps, describeDiscards, makeStartDiscardHandler } from "./bulk-discards.ts";
 import { type BulkReplayDeps, describeReplays, makeStartReplayHandler } from "./bulk-replays.ts";
@@ -11,7 +12,7 @@ import { makeCheckPublisher } from "./known-publishers.ts";
 import { type Operator, requireOperator } from "./operators.ts";
 import { makeAuditHandler, makeStatsHandler, type StatsDeps } from "./stats.ts";
 
-export interface AdminDeps extends ChangeDeps, BulkReplayDeps, BulkDiscardDeps, StatsDeps {
+export interface AdminDeps extends ChangeDeps, BulkReplayDeps, BulkDiscardDeps, StatsDeps, AdoptionDeps {
   readonly acknowledgments: Store["acknowledgments"];
   readonly audit: Store["audit"];
   readonly doctor: Doctor;
@@ -27,8 +28,8 @@ export function createAdminRouter(operators: readonly Operator[], deps: AdminDep
   const [replays, discards] = [describeReplays(deps), describeDiscards(deps)];
   const reads = {
     "/stats": makeStatsHandler(deps),
-    "/acknowledgments": makeListHandler(deps.acknowledgments, checkPublisher),
-    "/acknowledgments/:ad_response_id": makeShowHandler(deps.acknowledgments),
+    "/acknowledgments": makeListHandler(deps, checkPublisher),
+    "/acknowledgments/:ad_response_id": makeShowHandler(deps),
     "/replays/:replay_id": makeShowBulkHandler(replays),
     "/discards/:discard_id": makeShowBulkHandler(discards),
     "/audit": makeAuditHandler(deps.audit),
@@ -39,6 +40,7 @@ export function createAdminRouter(operators: readonly Operator[], deps: AdminDep
     "/acknowledgments/:ad_response_id/discard": makeDiscardHandler(deps, readBody),
     "/replays/:replay_id/cancel": makeCancelBulkHandler(replays),
     "/discards/:discard_id/cancel": makeCancelBulkHandler(discards),
+    "/publishers/:publisher/adopt": makeAdoptHandler(deps, readBody),
   };
   const bulk = {
     "/replays": {

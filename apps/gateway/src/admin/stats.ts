@@ -10,15 +10,16 @@ import type {
 } from "@adrelay/contract";
 import { listAccounts, type Publisher, type SharedAccount } from "@adrelay/provider";
 import { ADRELAY_VERSION, OVERDUE } from "@adrelay/service-kit";
-import type {
-  AuditEntry,
-  CircuitState,
-  DataLoss,
-  ForeignCircuit,
-  Heartbeat,
-  LabelledCount,
-  RelayProcess,
-  Store,
+import {
+  type AuditEntry,
+  type CircuitState,
+  type DataLoss,
+  type ForeignCircuit,
+  gonePublishers,
+  type Heartbeat,
+  type LabelledCount,
+  type RelayProcess,
+  type Store,
 } from "@adrelay/store";
 import type { RequestHandler } from "express";
 import { z } from "zod";
@@ -54,6 +55,7 @@ async function gatherStats({ store, heartbeat, publishers }: StatsDeps): Promise
     heartbeat.loadProcesses(),
     heartbeat.loadLoss(),
   ]);
+  const configured = publishers.map(({ id }) => id);
   const states = sumByState(snapshot.states);
   const secondsIf = (some: number, ageMs: number) => (some > 0 ? ageMs / 1000 : null);
   return {
@@ -70,6 +72,9 @@ async function gatherStats({ store, heartbeat, publishers }: StatsDeps): Promise
     }),
     providers: circuits.map(({ account, state }) => viewOfProvider(account, state)),
     foreign_circuits: foreign.map(viewOfForeign),
+    gone_publishers: gonePublishers(snapshot, configured).map(({ publisher, counts }) => {
+      return { publisher, ...counts };
+    }),
     processes: processes.map(viewOfProcess),
     data_loss: viewOfLoss(loss),
   };

@@ -13,7 +13,12 @@ import {
   type TraceContext,
   traceHeadersOf,
 } from "@adrelay/contract";
-import { classifyInjection, type InjectionClass, type ProviderReply } from "@adrelay/core";
+import {
+  classifyInjection,
+  type FallbackReason,
+  type InjectionClass,
+  type ProviderReply,
+} from "@adrelay/core";
 import {
   outcomeLabelOf,
   type ProviderClient,
@@ -144,8 +149,7 @@ function callProvider(
     const outcome = outcomeLabelOf(raw.reply);
     span.set({ "adrelay.outcome": outcome });
     span.end({ isFault: raw.reply.kind === "failed" || raw.reply.status >= 500 });
-    const seconds = (performance.now() - startedAtMs) / 1000;
-    metrics.providerDuration.observe({ operation: "start_injection", outcome }, seconds);
+    metrics.observeProvider(input.publisher.id, outcome, performance.now() - startedAtMs);
     return raw;
   });
   return { ...call, reply };
@@ -159,7 +163,7 @@ async function passThrough(
   const { raw, classified } = answer;
   const status = raw.reply.kind === "answered" ? raw.reply.status : 0;
   if (classified.kind === "callers_fault") {
-    deps.metrics.injections.inc({ publisher: input.publisher.id, outcome: "callers_fault" });
+    deps.metrics.countInjection(input.publisher.id, { outcome: "callers_fault" });
     return { kind: "pass_through", outcome: "callers_fault", raw, status, acknowledgeByMs: undefined };
   }
   if (input.caller.isGone) {
@@ -186,7 +190,7 @@ async function fallBack(
 ): Promise<InjectionAnswer> {
   const fallback = makeFallback(performance.now() - startedAtMs);
   const timeoutMs = recordTimeoutMs(input, startedAtMs);
-  await record(deps, input, { id: fallback.adResponseId, outcome: "fallback", timeoutMs });
+  await record(deps, input, { id: fallback.adResponseId, outcome: "fallback", reason, timeoutMs });
   return { kind: "fallback", reason, answerFault, reply, fallback };
 }
 
@@ -203,6 +207,11 @@ async function recordAbandoned(
   }
 }
 
+type RecordedAnswer = Pick<InjectionRecord, "id"> & { readonly timeoutMs: number } & (
+    | { readonly outcome: "fallback"; readonly reason: FallbackReason }
+    | { readonly outcome: Exclude<InjectionRecord["outcome"], "fallback"> }
+  );
+
 /**
  * Records an answer, and returns the deadline of its acknowledgment. If the store doesn't confirm it in time, the injection is
  * counted as untracked and goes on.
@@ -210,9 +219,15 @@ async function recordAbandoned(
 async function record(
   { injections, metrics, log, ackDeadlineMs }: StartInjectionDeps,
   { publisher, requestId }: InjectionInput,
-  { id, outcome, timeoutMs }: Pick<InjectionRecord, "id" | "outcome"> & { timeoutMs: number },
+  answer: RecordedAnswer,
 ): Promise<number | undefined> {
-  metrics.injections.inc({ publisher: publisher.id, outcome });
+  const { id, outcome, timeoutMs } = answer;
+  metrics.countInjection(
+    publisher.id,
+    answer.outcome === "fallback"
+      ? { outcome: answer.outcome, reason: answer.reason }
+      : { outcome: answer.outcome },
+  );
   const base = { id, publisher: publisher.id };
   const written = injections.record(
     outcome === "ok" ? { ...base, outcome, deadlineMs: ackDeadlineMs } : { ...base, outcome },

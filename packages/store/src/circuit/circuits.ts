@@ -73,8 +73,8 @@ export interface CircuitRelease extends CircuitState {
 }
 
 export interface Parking {
-  /** The account's id. */
-  readonly account: string;
+  /** The account's id; undefined if the publisher is gone, and has none. */
+  readonly account: string | undefined;
   readonly member: CircuitMember;
   readonly place: ParkPlace;
   readonly notify: ChannelNotice | undefined;
@@ -230,9 +230,9 @@ export class Circuits {
   async park({ account, member, place, notify }: Parking): Promise<void> {
     const { runPatiently, keys } = this.#parts;
     await runPatiently("circuit/park", {
-      keys: [...keys.forCircuit(account), keys.parkedPrefix + member.publisher, keys.due],
+      keys: [...keys.forCircuit(account ?? ""), keys.parkedPrefix + member.publisher, keys.due],
       args: [
-        account,
+        account ?? "",
         memberOf(member.id),
         place.kind === "by_time" ? place.dueAtMs : "",
         notify?.channel ?? "",

@@ -19,15 +19,18 @@ local function addToCode(id, kind, code, time)
   end
 end
 
+local function indexDead(id, publisher, reason, code, diedAt)
+  local kind = publisher .. '|' .. reason
+  redis.call('ZADD', deadKey, diedAt, id)
+  redis.call('ZADD', deadKindKey(kind, ''), diedAt, id)
+  redis.call('SADD', deadKindsKey, kind)
+  addToCode(id, kind, code, diedAt)
+end
+
 -- A letter dies later than those that a bulk replay covers, also if Redis' clock has been set back since. Otherwise it could
 -- be put back and die over and over again.
 local function addDead(id, publisher, reason, code, now)
-  now = math.max(now, (tonumber(redis.call('GET', coveredKey)) or 0) + 1)
-  local kind = publisher .. '|' .. reason
-  redis.call('ZADD', deadKey, now, id)
-  redis.call('ZADD', deadKindKey(kind, ''), now, id)
-  redis.call('SADD', deadKindsKey, kind)
-  addToCode(id, kind, code, now)
+  indexDead(id, publisher, reason, code, math.max(now, (tonumber(redis.call('GET', coveredKey)) or 0) + 1))
 end
 
 local function removeFrom(id, kind, code, kindsKey)

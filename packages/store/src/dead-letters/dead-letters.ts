@@ -74,6 +74,7 @@ const AUDIT_ACTIONS = [
   "discards_start",
   "discards_cancel",
   "discards_end",
+  "adopt",
 ] as const;
 
 /** Who did what, and when. */
@@ -84,7 +85,10 @@ export interface AuditEntry {
   readonly adResponseId: AdResponseId | undefined;
   readonly replayId: string | undefined;
   readonly discardId: string | undefined;
-  /** The reason of a discard, and the state before it; the filter, rate and counts of a bulk replay or bulk discard. */
+  /**
+   * The reason of a discard, and the state before it; the filter, rate and counts of a bulk replay or bulk discard; the
+   * publishers and counts of an adoption.
+   */
   readonly details: Readonly<Record<string, unknown>>;
 }
 

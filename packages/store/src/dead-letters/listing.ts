@@ -51,9 +51,22 @@ export interface ListingParts {
   readonly keys: StoreKeys;
 }
 
-/** One page, newest first; see dead-letters/list-entries.lua. */
+/** One page, newest first. */
 export async function loadPage(parts: ListingParts, question: ListQuestion): Promise<ListPage> {
-  const { run, keys } = parts;
+  const { members, next } = await loadMembers(parts, question);
+  const entries = await Promise.all(members.map((one) => loadEntry(parts, one)));
+  return {
+    // One that has left the state since then belongs to no page of it.
+    entries: entries.filter((entry) => entry !== undefined).filter((entry) => entry.state === question.state),
+    next,
+  };
+}
+
+/** The members of one page, newest first; see dead-letters/list-entries.lua. */
+export async function loadMembers(
+  { run, keys }: Pick<ListingParts, "run" | "keys">,
+  question: ListQuestion,
+): Promise<{ readonly members: readonly string[]; readonly next: ListPlace | undefined }> {
   const { state, limit, after, ...filter } = question;
   const reply = await run("dead-letters/list-entries", {
     keys: keys.forEntry(""),
@@ -68,12 +81,7 @@ export async function loadPage(parts: ListingParts, question: ListQuestion): Pro
     ],
   });
   const [members, timeMs, member] = pageSchema.parse(reply);
-  const entries = await Promise.all(members.map((one) => loadEntry(parts, one)));
-  return {
-    // One that has left the state since then belongs to no page of it.
-    entries: entries.filter((entry) => entry !== undefined).filter((entry) => entry.state === state),
-    next: member === "" ? undefined : { timeMs, member },
-  };
+  return { members, next: member === "" ? undefined : { timeMs, member } };
 }
 
 /** Loads one entry; undefined if the ledger doesn't know it, or has forgotten it. */

@@ -57,7 +57,8 @@ export type AttemptResult =
   /** No attempt was made: the acknowledgment waits for its provider account. */
   | {
       readonly kind: "parked";
-      readonly account: string;
+      /** Undefined if the publisher is gone from the settings, and has none. */
+      readonly account: string | undefined;
       readonly place: ParkPlace;
       readonly notify: ChannelNotice | undefined;
     };

@@ -1,196 +1,246 @@
 /**
- * The ledger's counts as metrics. They come from Redis at each scrape, in one step, so they are the same on every replica
- * and balance at every scrape. Queries take `max by`.
+ * The ledger's counts as metrics. They come from Redis at each scrape, so they are the same on every replica. Queries take
+ * `max by`.
  *
- * Each known publisher has all series, at zero from the start: if a series begins above zero, Prometheus misses that
- * increase. The known publishers are those that are configured, and those that have counts.
+ * 1. A publisher that has its own series has all of them, at zero if nothing was counted: if a series begins above zero,
+ *    Prometheus misses that increase.
+ * 2. All publishers have their own series if they are few enough. Otherwise those have them whose counts changed within the
+ *    last day, or that have unfinished ads, up to the limit. All others share `other`.
+ * 3. A counter of `other` begins at zero and sums up what was counted while a publisher was without its own series. So it
+ *    never falls when a publisher gets its own.
  */
-import { COUNTED_STATES, type PublisherId, VERDICTS } from "@adrelay/contract";
-import { DEAD_REASONS } from "@adrelay/core";
-import { Counter, Gauge, Registry } from "prom-client";
+import { COUNTED_STATES } from "@adrelay/contract";
+import { DEAD_REASONS, OTHER_LABEL, OwnSeries } from "@adrelay/core";
 import type { QueueDepths } from "../bullmq/queue.ts";
-import { RECORDED_OUTCOMES } from "../intake/injections.ts";
-import type { LabelledCount, LedgerSnapshot } from "./snapshot.ts";
+import { LEDGER_COUNTERS, TOTAL_PLACES } from "./ledger-counters.ts";
+import type { PublisherCounts, SharedCounts } from "./snapshot.ts";
 
-/** A counter of the ledger as a metric. Its first label is always the publisher. */
-interface LedgerCounter {
-  /** Name of the counter in Redis. */
-  readonly source: string;
-  readonly metric: string;
-  readonly help: string;
-  /** The second label, and all values that it can have. */
-  readonly label?: "outcome" | "status" | "reason";
-  readonly values?: readonly string[];
+interface LedgerSample {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
 }
 
-/** All counters of the ledger. */
-const LEDGER_COUNTERS: readonly LedgerCounter[] = [
-  {
-    source: "recorded",
-    metric: "adrelay_injections_recorded_total",
-    help: "Recorded injections, by outcome: ok, rejected, no_fill, fallback, abandoned.",
-    label: "outcome",
-    values: RECORDED_OUTCOMES,
-  },
-  { source: "accepted", metric: "adrelay_acknowledgments_accepted_total", help: "Accepted acknowledgments." },
-  {
-    source: "unknown",
-    metric: "adrelay_acknowledgments_unknown_total",
-    help: "Acknowledgments accepted without a known injection.",
-  },
-  {
-    source: "delivered",
-    metric: "adrelay_acknowledgments_delivered_total",
-    help: "Delivered acknowledgments, by verdict: ok, no_ad_used, unknown (a 409 without a verdict).",
-    label: "status",
-    values: [...VERDICTS, "unknown"],
-  },
-  {
-    source: "refused",
-    metric: "adrelay_acknowledgments_refused_total",
-    help: "Acknowledgments refused with 406.",
-  },
-  {
-    source: "dead",
-    metric: "adrelay_acknowledgments_dead_total",
-    help: "Acknowledgments that became dead letters, by reason.",
-    label: "reason",
-    values: DEAD_REASONS,
-  },
-  {
-    source: "missed",
-    metric: "adrelay_acknowledgments_missed_total",
-    help: "Ad responses whose deadline passed without an acknowledgment.",
-  },
-  {
-    source: "late",
-    metric: "adrelay_acknowledgments_late_total",
-    help: "Acknowledgments accepted after their deadline.",
-  },
-  {
-    source: "replayed",
-    metric: "adrelay_acknowledgments_replayed_total",
-    help: "Dead letters put back on the queue.",
-  },
-  {
-    source: "discarded",
-    metric: "adrelay_acknowledgments_discarded_total",
-    help: "Dead letters and queued acknowledgments that an operator discarded.",
-  },
-  {
-    source: "expired",
-    metric: "adrelay_acknowledgments_expired_total",
-    help: "Dead letters past their retention.",
-  },
-];
+/** A metric of the ledger. Its samples are made when they are asked for. */
+export interface LedgerMetric {
+  readonly name: string;
+  readonly help: string;
+  readonly type: "counter" | "gauge";
+  readonly labelNames: readonly string[];
+  samples(): Iterable<LedgerSample>;
+}
 
 export interface LedgerCounts {
-  readonly snapshot: LedgerSnapshot;
+  readonly counts: readonly PublisherCounts[];
+  readonly shared: SharedCounts;
   readonly depths: QueueDepths;
-  /** The configured ones. */
-  readonly publishers: readonly PublisherId[];
 }
 
-/** The counts in a separate registry. */
-export function renderLedgerMetrics({ snapshot, depths, publishers }: LedgerCounts): Registry {
-  const registry = new Registry();
-  for (const counter of LEDGER_COUNTERS) {
-    const counts = snapshot.totals.get(counter.source) ?? [];
-    addCounter(registry, counter, { publishers, counts });
-  }
-  addStates(registry, snapshot, publishers);
-  addDeadLetters(registry, snapshot, publishers);
-  addSingleValues(registry, snapshot);
-  const jobs = new Gauge({
-    name: "adrelay_queue_jobs",
-    help: "Jobs on the queue, by state: waiting, active, delayed, failed (payloads of dead letters).",
-    labelNames: ["state"],
-    registers: [registry],
-  });
-  for (const [state, value] of Object.entries(depths)) {
-    jobs.set({ state }, value);
-  }
-  return registry;
-}
-
-interface PublishersCounts {
+export interface LedgerMetricsOptions {
+  /** The configured publishers. */
   readonly publishers: readonly string[];
-  readonly counts: readonly LabelledCount[];
+  /** How many publishers have their own series. */
+  readonly publishersMax: number;
 }
 
-function addCounter(
-  registry: Registry,
-  { metric, help, label, values }: LedgerCounter,
-  { publishers, counts }: PublishersCounts,
-): void {
-  const labelNames = label === undefined ? ["publisher"] : ["publisher", label];
-  const counter = new Counter({ name: metric, help, labelNames, registers: [registry] });
-  const add = ({ publisher, label: value, value: total }: LabelledCount) =>
-    counter.inc(label === undefined ? { publisher } : { publisher, [label]: value }, total);
-  zeros(publishers, values ?? [""]).forEach(add);
-  counts.forEach(add);
+const UNFINISHED = (["awaiting", "queued", "dead"] as const).map((state) => COUNTED_STATES.indexOf(state));
+
+/** The metrics of one process. It remembers the last counts, to see which publishers are active. */
+export class LedgerMetrics {
+  readonly #options: LedgerMetricsOptions;
+  readonly #own: OwnSeries;
+  readonly #otherTotals = TOTAL_PLACES.map(() => 0);
+  #hasOther = false;
+  #last: ReadonlyMap<string, PublisherCounts> | undefined;
+
+  constructor(options: LedgerMetricsOptions) {
+    this.#options = options;
+    this.#own = new OwnSeries(options.publishersMax);
+  }
+
+  /** The counts that were shown last. */
+  get last(): ReadonlyMap<string, PublisherCounts> | undefined {
+    return this.#last;
+  }
+
+  /** The metrics that show these counts. They must be newer than the last ones, and the same objects if nothing changed. */
+  show({ counts, shared, depths }: LedgerCounts): LedgerMetric[] {
+    const rows = new Map<string, PublisherCounts>(counts.map((row) => [row.publisher, row]));
+    const changed = counts.filter((row) => this.#last !== undefined && this.#last.get(row.publisher) !== row);
+    this.#countHidden(changed);
+    this.#chooseOwn(rows, changed, shared.nowMs);
+    this.#last = rows;
+    return [
+      ...publisherMetrics(this.#makeTable(rows)),
+      goneMetric(counts, this.#options.publishers),
+      ...sharedMetrics({ counts, shared, depths }),
+    ];
+  }
+
+  #countHidden(changed: readonly PublisherCounts[]): void {
+    for (const { publisher, totals } of changed) {
+      if (!this.#own.has(publisher)) {
+        const before = this.#last?.get(publisher)?.totals ?? [];
+        for (const [at, value] of totals.entries()) {
+          this.#otherTotals[at] = (this.#otherTotals[at] ?? 0) + Math.max(value - (before[at] ?? 0), 0);
+        }
+      }
+    }
+  }
+
+  #chooseOwn(
+    rows: ReadonlyMap<string, PublisherCounts>,
+    changed: readonly PublisherCounts[],
+    nowMs: number,
+  ): void {
+    this.#own.expire(nowMs);
+    const all = new Set([...this.#options.publishers, ...rows.keys()]);
+    const areFew = all.size <= this.#options.publishersMax;
+    this.#hasOther ||= !areFew || all.has(OTHER_LABEL);
+    const unfinished = [...rows.values()].filter(({ states }) => UNFINISHED.some((at) => states[at] !== 0));
+    const active = [...changed, ...unfinished].map(({ publisher }) => publisher);
+    for (const publisher of areFew ? all : active) {
+      this.#own.use(publisher, nowMs);
+    }
+  }
+
+  #makeTable(rows: ReadonlyMap<string, PublisherCounts>): PublisherTable {
+    const own = [...this.#own.values].map((publisher) => ({ publisher, row: rows.get(publisher) }));
+    const hidden = [...rows.values()].filter(({ publisher }) => !this.#own.has(publisher));
+    const other = this.#hasOther
+      ? {
+          states: sumEach(
+            COUNTED_STATES,
+            hidden.map(({ states }) => states),
+          ),
+          totals: [...this.#otherTotals],
+          deadLetters: sumEach(
+            DEAD_REASONS,
+            hidden.map(({ deadLetters }) => deadLetters),
+          ),
+        }
+      : undefined;
+    return { rows: other === undefined ? own : [...own, { publisher: OTHER_LABEL, row: other }] };
+  }
 }
 
-/** A zero for each publisher with each label. */
-function zeros(publishers: readonly string[], labels: readonly string[]): LabelledCount[] {
-  return publishers.flatMap((publisher) => labels.map((label) => ({ publisher, label, value: 0 })));
+function sumEach(labels: readonly string[], rows: readonly (readonly number[])[]): number[] {
+  return labels.map((_label, at) => rows.reduce((sum, row) => sum + (row[at] ?? 0), 0));
 }
 
-function addStates(registry: Registry, { states }: LedgerSnapshot, publishers: readonly string[]): void {
-  const gauge = new Gauge({
+type ShownCounts = Pick<PublisherCounts, "states" | "totals" | "deadLetters">;
+
+/** What is shown for each publisher; without a row, all its counts are zero. */
+interface PublisherTable {
+  readonly rows: readonly {
+    readonly publisher: string;
+    readonly row: ShownCounts | undefined;
+  }[];
+}
+
+function* publisherMetrics({ rows }: PublisherTable): Iterable<LedgerMetric> {
+  for (const { source, metric, help, label = "", values = [""] } of LEDGER_COUNTERS) {
+    const from = TOTAL_PLACES.findIndex((place) => place.source === source);
+    yield {
+      name: metric,
+      help,
+      type: "counter",
+      ...tableOf(rows, { label, values, numbersOf: (row) => row.totals, from }),
+    };
+  }
+  yield {
     name: "adrelay_acknowledgments",
     help: "Ad responses by state; a final state counts all that ended in it, also entries that have expired.",
-    labelNames: ["publisher", "state"],
-    registers: [registry],
-  });
-  for (const { publisher, label: state, value } of [...zeros(publishers, COUNTED_STATES), ...states]) {
-    gauge.set({ publisher, state }, value);
-  }
-}
-
-function addDeadLetters(
-  registry: Registry,
-  { deadLetters }: LedgerSnapshot,
-  publishers: readonly string[],
-): void {
-  const gauge = new Gauge({
+    type: "gauge",
+    ...tableOf(rows, { label: "state", values: COUNTED_STATES, numbersOf: (row) => row.states, from: 0 }),
+  };
+  yield {
     name: "adrelay_dead_letters",
     help: "Current dead letters, by reason.",
-    labelNames: ["publisher", "reason"],
-    registers: [registry],
-  });
-  for (const { publisher, label: reason, value } of [...zeros(publishers, DEAD_REASONS), ...deadLetters]) {
-    gauge.set({ publisher, reason }, value);
-  }
+    type: "gauge",
+    ...tableOf(rows, { label: "reason", values: DEAD_REASONS, numbersOf: (row) => row.deadLetters, from: 0 }),
+  };
 }
 
-function addSingleValues(registry: Registry, snapshot: LedgerSnapshot): void {
-  const gauges = {
-    adrelay_oldest_queued_age_seconds: [
+interface Column {
+  /** The second label; empty if there is none. */
+  readonly label: string;
+  readonly values: readonly string[];
+  numbersOf(row: ShownCounts): readonly number[];
+  /** Where the numbers of the values begin. */
+  readonly from: number;
+}
+
+function tableOf(
+  rows: PublisherTable["rows"],
+  { label, values, numbersOf, from }: Column,
+): Pick<LedgerMetric, "labelNames" | "samples"> {
+  return {
+    labelNames: label === "" ? ["publisher"] : ["publisher", label],
+    *samples() {
+      for (const { publisher, row } of rows) {
+        const numbers = row === undefined ? [] : numbersOf(row);
+        for (const [at, value] of values.entries()) {
+          const labels = label === "" ? { publisher } : { publisher, [label]: value };
+          yield { labels, value: numbers[from + at] ?? 0 };
+        }
+      }
+    },
+  };
+}
+
+/** It has no series for a configured publisher, because settings change only with a restart. */
+function goneMetric(counts: readonly PublisherCounts[], configured: readonly string[]): LedgerMetric {
+  const known = new Set(configured);
+  const gone = counts.filter(
+    ({ publisher, states }) => !known.has(publisher) && UNFINISHED.some((at) => states[at] !== 0),
+  );
+  return {
+    name: "adrelay_gone_publisher_ad_responses",
+    help: "Ad responses of publishers that aren't in this process' settings, by state: awaiting, queued, dead.",
+    type: "gauge",
+    labelNames: ["publisher", "state"],
+    samples: () =>
+      gone.flatMap(({ publisher, states }) =>
+        UNFINISHED.map((at) => ({
+          labels: { publisher, state: COUNTED_STATES[at] ?? "" },
+          value: states[at] ?? 0,
+        })),
+      ),
+  };
+}
+
+function sharedMetrics({ counts, shared, depths }: LedgerCounts): LedgerMetric[] {
+  return [
+    single(
+      "adrelay_oldest_queued_age_seconds",
       "Age of the oldest queued acknowledgment.",
-      snapshot.oldestQueuedAgeMs / 1000,
-    ],
-    adrelay_oldest_dead_letter_age_seconds: [
+      shared.oldestQueuedAgeMs / 1000,
+    ),
+    single(
+      "adrelay_oldest_dead_letter_age_seconds",
       "Age of the oldest dead letter.",
-      snapshot.oldestDeadAgeMs / 1000,
-    ],
-    adrelay_acknowledgments_overdue: [
+      shared.oldestDeadAgeMs / 1000,
+    ),
+    single(
+      "adrelay_acknowledgments_overdue",
       "Ad responses past their deadline that the sweep has not reached yet.",
-      snapshot.overdue,
-    ],
-    adrelay_books_imbalance: [
+      shared.overdue,
+    ),
+    {
+      name: "adrelay_queue_jobs",
+      help: "Jobs on the queue, by state: waiting, active, delayed, failed (payloads of dead letters).",
+      type: "gauge",
+      labelNames: ["state"],
+      samples: () => Object.entries(depths).map(([state, value]) => ({ labels: { state }, value })),
+    },
+    single(
+      "adrelay_books_imbalance",
       "Injections recorded as ok plus unknown acknowledgments, minus the sum of all states: not zero means a bug.",
-      imbalanceOf(snapshot),
-    ],
-  } as const;
-  for (const [name, [help, value]] of Object.entries(gauges)) {
-    new Gauge({ name, help, registers: [registry] }).set(value);
-  }
+      counts.reduce((sum, { imbalance }) => sum + imbalance, 0),
+    ),
+  ];
 }
 
-/** What came into the ledger minus what is in it (docs/state-machine.md). */
-function imbalanceOf({ states, totals }: LedgerSnapshot): number {
-  const sum = (counts: readonly LabelledCount[]) => counts.reduce((total, { value }) => total + value, 0);
-  const filled = (totals.get("recorded") ?? []).filter(({ label }) => label === "ok");
-  return sum(filled) + sum(totals.get("unknown") ?? []) - sum(states);
+function single(name: string, help: string, value: number): LedgerMetric {
+  return { name, help, type: "gauge", labelNames: [], samples: () => [{ labels: {}, value }] };
 }

@@ -1,6 +1,17 @@
-import { publisherIdSchema } from "@adrelay/contract";
+/**
+ * Reads all counts of the ledger, a few publishers at a time, so that neither Redis nor this process is held up by many
+ * publishers.
+ *
+ * 1. The counts of one publisher are from one moment, so its books balance. Then the sums over all publishers balance, too.
+ * 2. The counts of two publishers may be from different moments.
+ */
+import { COUNTED_STATES, type PublisherId, publisherIdSchema } from "@adrelay/contract";
+import { DEAD_REASONS } from "@adrelay/core";
+import type { Redis } from "ioredis";
 import { z } from "zod";
-import { fieldsOf } from "../redis/scripts.ts";
+import type { StoreKeys } from "../redis/keys.ts";
+import type { RunScript } from "../redis/scripts.ts";
+import { PLACE_ARGS, TOTAL_PLACES } from "./ledger-counters.ts";
 
 /** One counter's value, by publisher and by one label. */
 export interface LabelledCount {
@@ -9,60 +20,149 @@ export interface LabelledCount {
   readonly value: number;
 }
 
-/** All counts of the ledger at one moment. */
-export interface LedgerSnapshot {
+/** The counts of one publisher at one moment. */
+export interface PublisherCounts {
+  readonly publisher: PublisherId;
+  /** By state, in the order of COUNTED_STATES. */
+  readonly states: readonly number[];
+  /** By counter, in the order of TOTAL_PLACES. */
+  readonly totals: readonly number[];
+  /** Current dead letters by reason, in the order of DEAD_REASONS. */
+  readonly deadLetters: readonly number[];
+  /** What came into the ledger minus what is in it (docs/state-machine.md). */
+  readonly imbalance: number;
+  /** The reply of metrics/publisher-counts.lua. */
+  readonly text: string;
+}
+
+/** The counts that belong to no publisher. */
+export interface SharedCounts {
   /** When, by Redis' clock. */
   readonly nowMs: number;
-  /** Ad responses by state; for an end state all that ever ended in it. `label` is the state. */
-  readonly states: readonly LabelledCount[];
-  /** Counters by name; `label` is the outcome, status or reason, or empty. */
-  readonly totals: ReadonlyMap<string, readonly LabelledCount[]>;
   readonly oldestQueuedAgeMs: number;
   readonly oldestDeadAgeMs: number;
   /** Awaiting ad responses whose deadline has passed, before the sweep has reached them. */
   readonly overdue: number;
   readonly outboxTasks: number;
+}
+
+/** All counts of the ledger. Counts that are zero are left out. */
+export interface LedgerSnapshot extends SharedCounts {
+  /** Ad responses by state; for an end state all that ever ended in it. `label` is the state. */
+  readonly states: readonly LabelledCount[];
+  /** Counters by name; `label` is the outcome, status or reason, or empty. */
+  readonly totals: ReadonlyMap<string, readonly LabelledCount[]>;
   /** Current dead letters; `label` is the reason. */
   readonly deadLetters: readonly LabelledCount[];
 }
 
-const rowSchema = z.array(z.unknown());
-const replySchema = z.tuple([
-  z.coerce.number(),
-  rowSchema,
-  rowSchema,
-  rowSchema,
-  rowSchema,
-  z.number(),
-  z.number(),
-  rowSchema,
-]);
+export interface SnapshotParts {
+  readonly redis: Redis;
+  readonly run: RunScript;
+  readonly keys: StoreKeys;
+}
 
-/** Reads the reply of metrics/snapshot.lua. */
-export function parseSnapshot(reply: unknown): LedgerSnapshot {
-  const [nowMs, gauges, totals, queued, dead, overdue, outboxTasks, deadNow] = replySchema.parse(reply);
+/** Fields of one step of the search for publishers. */
+const FIELDS_PER_STEP = 500;
+const PUBLISHERS_PER_STEP = 25;
+
+/** The counts of every publisher that has any. Counts that are the same as the last ones are the same object. */
+export async function loadPublisherCounts(
+  parts: SnapshotParts,
+  last: ReadonlyMap<string, PublisherCounts> = new Map(),
+): Promise<PublisherCounts[]> {
+  const publishers = await findPublishers(parts);
+  const counts: PublisherCounts[] = [];
+  for (let from = 0; from < publishers.length; from += PUBLISHERS_PER_STEP) {
+    const some = publishers.slice(from, from + PUBLISHERS_PER_STEP);
+    const args = [...PLACE_ARGS, ...some];
+    const reply = await parts.run("metrics/publisher-counts", { keys: parts.keys.forEntry(""), args });
+    const texts = z.array(z.string()).parse(reply);
+    for (const [at, publisher] of some.entries()) {
+      const [text = "", known] = [texts[at], last.get(publisher)];
+      counts.push(known?.text === text ? known : parseCounts(publisher, text));
+    }
+  }
+  return counts;
+}
+
+/** A publisher's first count is a counter: of its first recorded injection, or of its first accepted acknowledgment. */
+async function findPublishers({ redis, keys }: SnapshotParts): Promise<PublisherId[]> {
+  const found = new Set<string>();
+  let cursor = "0";
+  do {
+    const [next, fields] = await redis.hscan(keys.totals, cursor, "COUNT", FIELDS_PER_STEP);
+    for (let at = 0; at < fields.length; at += 2) {
+      const publisher = fields[at]?.split("|", 2)[1];
+      if (publisher !== undefined) {
+        found.add(publisher);
+      }
+    }
+    cursor = next;
+  } while (cursor !== "0");
+  return [...found].map((publisher) => publisherIdSchema.parse(publisher));
+}
+
+function parseCounts(publisher: PublisherId, text: string): PublisherCounts {
+  const counts = text.split(",").map(Number);
+  const totalsFrom = COUNTED_STATES.length;
+  const deadFrom = totalsFrom + TOTAL_PLACES.length;
+  const states = counts.slice(0, totalsFrom);
+  const totals = counts.slice(totalsFrom, deadFrom);
+  const came = sum(CAME_IN_PLACES.map((at) => totals[at] ?? 0)) - (totals[GIVEN_PLACE] ?? 0);
+  const imbalance = came - sum(states);
+  return { publisher, states, totals, deadLetters: counts.slice(deadFrom), imbalance, text };
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+/** The counters of what came into the ledger and is in one of COUNTED_STATES. */
+const CAME_IN_PLACES = TOTAL_PLACES.flatMap(({ source, label }, at) =>
+  source === "unknown" || source === "adopted" || (source === "recorded" && label === "ok") ? [at] : [],
+);
+/** The counter of what left a publisher for another one. */
+const GIVEN_PLACE = TOTAL_PLACES.findIndex(({ source }) => source === "given");
+
+const rowSchema = z.array(z.unknown());
+const sharedSchema = z.tuple([z.number(), rowSchema, rowSchema, z.number(), z.number()]);
+
+/** The counts that belong to no publisher, at one moment. */
+export async function loadSharedCounts({ run, keys }: SnapshotParts): Promise<SharedCounts> {
+  const reply = await run("metrics/snapshot", { keys: keys.forEntry(""), args: [] });
+  const [nowMs, queued, dead, overdue, outboxTasks] = sharedSchema.parse(reply);
   const ageMs = (oldest: unknown[]) => (oldest.length < 2 ? 0 : Math.max(nowMs - Number(oldest[1]), 0));
+  return { nowMs, oldestQueuedAgeMs: ageMs(queued), oldestDeadAgeMs: ageMs(dead), overdue, outboxTasks };
+}
+
+/** All counts of the ledger. */
+export async function loadSnapshot(parts: SnapshotParts): Promise<LedgerSnapshot> {
+  const [counts, shared] = await Promise.all([loadPublisherCounts(parts), loadSharedCounts(parts)]);
+  const totals = Map.groupBy(
+    counts
+      .flatMap(({ publisher, totals: values }) =>
+        TOTAL_PLACES.map((place, at) => ({ ...place, publisher, value: values[at] ?? 0 })),
+      )
+      .filter(isSome),
+    ({ source }) => source,
+  );
   return {
-    nowMs,
-    states: Object.entries(fieldsOf(gauges)).map(([key, value]) => parseCount(key.split("|"), value)),
-    totals: groupTotals(fieldsOf(totals)),
-    oldestQueuedAgeMs: ageMs(queued),
-    oldestDeadAgeMs: ageMs(dead),
-    overdue,
-    outboxTasks,
-    deadLetters: Object.entries(fieldsOf(deadNow)).map(([key, value]) => parseCount(key.split("|"), value)),
+    ...shared,
+    states: counts.flatMap(({ publisher, states }) => labelled(publisher, COUNTED_STATES, states)),
+    totals: new Map([...totals].map(([source, values]) => [source, values.map(withoutSource)])),
+    deadLetters: counts.flatMap(({ publisher, deadLetters }) =>
+      labelled(publisher, DEAD_REASONS, deadLetters),
+    ),
   };
 }
 
-function groupTotals(fields: Record<string, unknown>): Map<string, LabelledCount[]> {
-  const totals = new Map<string, LabelledCount[]>();
-  for (const [key, value] of Object.entries(fields)) {
-    const [name = "", ...labels] = key.split("|");
-    totals.set(name, [...(totals.get(name) ?? []), parseCount(labels, value)]);
-  }
-  return totals;
+const isSome = ({ value }: Pick<LabelledCount, "value">) => value !== 0;
+
+function withoutSource({ publisher, label, value }: LabelledCount): LabelledCount {
+  return { publisher, label, value };
 }
 
-function parseCount([publisher, label = ""]: string[], value: unknown): LabelledCount {
-  return { publisher: publisherIdSchema.parse(publisher), label, value: Number(value) };
+function labelled(publisher: string, labels: readonly string[], values: readonly number[]): LabelledCount[] {
+  return labels.map((label, at) => ({ publisher, label, value: values[at] ?? 0 })).filter(isSome);
 }

@@ -19,6 +19,8 @@ export interface StoreKeys {
   forCircuit(account: string): string[];
   /** The six keys of heartbeat/heartbeat.lua, in its order. */
   readonly forHeartbeat: readonly string[];
+  /** Hash: the counters; see redis/ledger.lua. */
+  readonly totals: string;
   /** Before an entry's member: hash, one ad response. */
   readonly entryPrefix: string;
   /** Sorted set: tasks on the queue that a replay, discard or expiry left, by the time when each is due. */
@@ -75,6 +77,7 @@ export function storeKeys(partition: string): StoreKeys {
     ],
     forCircuit: (account) => [named(`gate:${account}`), named(`gate:${account}:released`), busyCircuits],
     forHeartbeat: ["heartbeat", "processes", "data-loss", "queued", "dead", "awaiting"].map(named),
+    totals: named("totals"),
     entryPrefix,
     outbox,
     parkedPrefix: named("parked:"),

@@ -11,6 +11,7 @@ const READ_ONLY = [
   "dead-letters/list-entries",
   "heartbeat/list-processes",
   "maintenance/queued-batch",
+  "metrics/publisher-counts",
   "metrics/snapshot",
 ];
 /** It tries each command, and takes any answer but a missing right. */

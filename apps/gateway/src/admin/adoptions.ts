@@ -1,0 +1,92 @@
+/** POST /admin/v1/publishers/{publisher}/adopt: another publisher takes over what one left that is gone from the settings. */
+import { type AdoptionView, LISTED_STATES, type PublisherId, publisherIdSchema } from "@adrelay/contract";
+import type { Publisher } from "@adrelay/provider";
+import { OVERDUE, type ReadBody, readJson, sendProblem } from "@adrelay/service-kit";
+import type { AdoptionPlace, Store } from "@adrelay/store";
+import type { RequestHandler, Response } from "express";
+import type { Logger } from "pino";
+import { z } from "zod";
+import { askStore, sendUnavailable } from "../store-answers.ts";
+import { cursorSchema, parseForm, refuseRepeats } from "./forms.ts";
+import { operatorOf } from "./operators.ts";
+
+export interface AdoptionDeps {
+  readonly adoptions: Store["adoptions"];
+  readonly publishers: readonly Publisher[];
+  readonly log: Logger;
+}
+
+/** Ad responses in a call. It keeps each script at a few milliseconds. */
+const BATCH = 100;
+
+const PLACE = new RegExp(`^(${LISTED_STATES.join("|")})(?:\\.(\\d{1,16})\\.([0-9a-f]{32}))?$`);
+
+const formSchema = z.strictObject({
+  to: publisherIdSchema,
+  cursor: cursorSchema(PLACE)
+    .transform((text): AdoptionPlace => {
+      const [, state, timeMs, member] = PLACE.exec(text) ?? [];
+      const after = member === undefined ? undefined : { timeMs: Number(timeMs), member };
+      return { state: z.enum(LISTED_STATES).parse(state), after };
+    })
+    .optional(),
+});
+
+/** Adopts one batch, and answers with the place to go on from. */
+export function makeAdoptHandler(deps: AdoptionDeps, readBody: ReadBody): RequestHandler {
+  return async (request, response) => {
+    const body = await readJson(readBody, request, response);
+    if (body === undefined || !refuseRepeats(body, response)) {
+      return;
+    }
+    const form = parseForm(formSchema, body.value, response);
+    const from = parseForm(z.object({ publisher: publisherIdSchema }), request.params, response)?.publisher;
+    if (form === undefined || from === undefined || refuseParties(deps, { from, to: form.to }, response)) {
+      return;
+    }
+    const by = operatorOf(response);
+    const order = { from, to: form.to, by, place: form.cursor, limit: BATCH };
+    const batch = await askStore(deps.adoptions.adoptBatch(order));
+    if (batch === OVERDUE) {
+      sendUnavailable(response);
+      return;
+    }
+    const { adopted, held, next } = batch;
+    if (Object.values(adopted).some((count) => count > 0)) {
+      deps.log.info({ event: "adopted", from, to: form.to, by, ...adopted });
+    }
+    const answer: AdoptionView = {
+      from,
+      to: form.to,
+      adopted,
+      under_way: held,
+      next_cursor: next === undefined ? null : cursorOf(next),
+    };
+    response.json(answer);
+  };
+}
+
+interface Parties {
+  readonly from: PublisherId;
+  readonly to: PublisherId;
+}
+
+/** Only what nobody can deliver is given away, and only to somebody who can. True if a refusal was sent. */
+function refuseParties({ publishers }: AdoptionDeps, { from, to }: Parties, response: Response): boolean {
+  const isConfigured = (id: PublisherId) => publishers.some((one) => one.id === id);
+  const errors = [
+    ...(isConfigured(from)
+      ? [{ path: "publisher", message: `${from} is in the settings, so it isn't gone` }]
+      : []),
+    ...(isConfigured(to) ? [] : [{ path: "to", message: `${to} is no publisher of the settings` }]),
+  ];
+  if (errors.length > 0) {
+    sendProblem(response, "validation_failed", { errors });
+  }
+  return errors.length > 0;
+}
+
+function cursorOf({ state, after }: AdoptionPlace): string {
+  const text = after === undefined ? state : `${state}.${after.timeMs}.${after.member}`;
+  return Buffer.from(text, "latin1").toString("base64url");
+}

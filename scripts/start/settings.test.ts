@@ -1,0 +1,81 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { misspeltNames } from "@adrelay/service-kit";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { z } from "zod";
+import { AD_SERVER_SETTINGS } from "../../apps/ad-server/src/config.ts";
+import { GATEWAY_SETTINGS } from "../../apps/gateway/src/config.ts";
+import { WORKER_SETTINGS } from "../../apps/worker/src/config.ts";
+import { loadEnvFile } from "./settings.ts";
+
+const SHAPES = [AD_SERVER_SETTINGS, GATEWAY_SETTINGS, WORKER_SETTINGS];
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "adrelay-env-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function load(text: string, env: NodeJS.ProcessEnv = {}) {
+  const file = join(folder, ".env");
+  writeFileSync(file, text);
+  return { said: loadEnvFile(file, env), env };
+}
+
+test("the environment comes before the file, also with an empty value", () => {
+  const { env } = load("API_KEYS='a#b'\nADMIN_TOKEN=t\nLOG_LEVEL=info", {
+    ADMIN_TOKEN: "",
+    LOG_LEVEL: "warn",
+  });
+  expect(env).toEqual({ API_KEYS: "a#b", ADMIN_TOKEN: "", LOG_LEVEL: "warn" });
+});
+
+test("without a file nothing changes", () => {
+  expect(loadEnvFile(join(folder, "none"), {})).toEqual([]);
+});
+
+test("a name that nothing knows is told, with the setting that was meant", () => {
+  expect(
+    load("ADMIN_TOKN=t\nCOLOUR=blue\nOTEL_SERVICE_NAME=a\nGRAFANA_PORT=1\nhttp_proxy=h", { API_KEY: "k" })
+      .said,
+  ).toEqual([
+    ".env: Adrelay has no setting ADMIN_TOKN: is ADMIN_TOKEN meant?",
+    ".env: Adrelay has no setting COLOUR",
+    "environment: Adrelay has no setting API_KEY: is API_KEYS meant?",
+  ]);
+});
+
+test("a variable that the publishers' file names is known", () => {
+  const publishers = join(folder, "publishers.yaml");
+  const key = "0".repeat(64);
+  const provider = "{ url: 'http://ads.example', api_key_env: GLOBE_PROVIDER_KEY }";
+  writeFileSync(
+    publishers,
+    `publishers: [{ id: globe, name: Globe, key_sha256: ['${key}'], provider: ${provider} }]`,
+  );
+  expect(load(`PUBLISHERS_FILE=${publishers}\nGLOBE_PROVIDER_KEY=k`).said).toEqual([]);
+});
+
+test("no app takes another app's setting for a slip", () => {
+  const all = SHAPES.flatMap((shape) => Object.keys(shape));
+  for (const shape of SHAPES) {
+    expect(misspeltNames(all, Object.keys(shape))).toEqual([]);
+  }
+});
+
+test("the description of a choice names each of its values", () => {
+  const choices = SHAPES.flatMap((shape) => Object.entries<z.ZodType>(shape)).flatMap(([name, type]) =>
+    type instanceof z.ZodPipe && type.out instanceof z.ZodEnum
+      ? [{ name, type, values: type.out.options }]
+      : [],
+  );
+  expect(choices.map(({ name }) => name)).toContain("UNKNOWN_ACK");
+  for (const { name, type, values } of choices) {
+    const description = type.description ?? "";
+    expect(
+      values.filter((value) => !description.includes(String(value))),
+      name,
+    ).toEqual([]);
+  }
+});
