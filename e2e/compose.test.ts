@@ -37,6 +37,9 @@ const apps = [
 /** These need a mounted file, so an override of docker-compose.yml sets them. */
 const FILE_SETTINGS = [
   "PUBLISHERS_FILE",
+  "REDIS_TLS_CA_FILE",
+  "REDIS_TLS_CERT_FILE",
+  "REDIS_TLS_KEY_FILE",
   "PROVIDER_CA_FILE",
   "PROVIDER_CLIENT_CERT_FILE",
   "PROVIDER_CLIENT_KEY_FILE",

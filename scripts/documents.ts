@@ -1,7 +1,7 @@
 /** Documents that are generated from the code. A test compares the committed files with them. */
 import { ERROR_CATALOGUE } from "@adrelay/contract";
 import { decideTransition, ENTRY_EVENTS, ENTRY_STATES } from "@adrelay/core";
-import { renderEnvExample, reportDurability } from "@adrelay/service-kit";
+import { renderEnvExample, reportDurability, reportMemory } from "@adrelay/service-kit";
 import { createDataLossCounter, LedgerMetrics } from "@adrelay/store";
 import { Registry } from "prom-client";
 import { z } from "zod";
@@ -188,6 +188,7 @@ export async function metricTables(): Promise<string[]> {
   const each = new Registry();
   createDataLossCounter(each);
   reportDurability(each, { isDurable: true });
+  reportMemory(each, { memory: undefined });
   const noCounts = () => Promise.resolve({ kind: "unavailable", reason: "none" } as const);
   const ofAdServer = new AdServerMetrics({ loadCounts: noCounts });
   new CatalogMetrics(ofAdServer.registry);

@@ -23,9 +23,9 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
   const log = createLogger("ad-server", config.logLevel);
   const lifecycle = new Lifecycle(log);
 
-  const redis = connectRedis(config.redisUrl, "request", log);
+  const redis = connectRedis(config.redis, "request", log);
   lifecycle.onStop("redis", () => redis.disconnect());
-  const durability = await guardRedis(redis, config.redisDurability, log);
+  const durability = await guardRedis(redis, { mode: config.redisDurability }, log);
 
   const redisStore = new RedisStore(redis, durability);
   const store = new ResponseStore(redisStore, config.ackWindowMs);

@@ -12,6 +12,8 @@ import {
   optionalSetting,
   PUBLIC_LISTENER_SETTINGS,
   portType,
+  redisTargetFaults,
+  redisTargetOf,
   setting,
   textType,
 } from "@adrelay/service-kit";
@@ -114,6 +116,11 @@ const adServerConfigSchema = z
     path: ["AD_SERVER_REPORT_KEY"],
     message: "must not be a publisher's key",
   })
+  .superRefine((settings, context) => {
+    for (const { path, message } of redisTargetFaults(settings)) {
+      context.addIssue({ code: "custom", path: [path], message });
+    }
+  })
   .transform((settings) => ({
     host: settings.AD_SERVER_HOST,
     port: settings.AD_SERVER_PORT,
@@ -126,7 +133,7 @@ const adServerConfigSchema = z
     pacing: { mode: settings.PACING, days: settings.PACING_DAYS },
     ackWindowMs: settings.ACK_WINDOW,
     faultRules: settings.AD_SERVER_FAULTS ?? [],
-    redisUrl: settings.REDIS_URL,
+    redis: redisTargetOf(settings),
     redisDurability: settings.REDIS_DURABILITY,
     logLevel: settings.LOG_LEVEL,
     bodyBytesMax: settings.BODY_LIMIT_BYTES,

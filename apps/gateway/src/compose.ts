@@ -5,6 +5,7 @@ import {
   createLogger,
   createOpsApp,
   createRegistry,
+  type DurabilityGuard,
   describeProcess,
   type Environment,
   guardRedis,
@@ -13,11 +14,13 @@ import {
   openTracing,
   PeriodicHeartbeat,
   type RunnableService,
+  redisTargetOf,
   reportDurability,
+  reportMemory,
   startHttpServer,
   type Tracing,
 } from "@adrelay/service-kit";
-import { type Heartbeat, openStore } from "@adrelay/store";
+import { type Heartbeat, loadMissingRights, openStore } from "@adrelay/store";
 import type { Express, Router } from "express";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
@@ -52,7 +55,10 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     subscriber: adapters.subscriber,
   });
   await lifecycle.start("heartbeat", new PeriodicHeartbeat(heartbeat));
-  const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, heartbeat }), {
+  const intake = intakeOf(adapters.guard, heartbeat);
+  reportDurability(base.registry, intake);
+  reportMemory(base.registry, adapters.guard);
+  const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, heartbeat, intake }), {
     name: "the gateway's ops listener",
     host: settings.GATEWAY_OPS_HOST,
     port: settings.GATEWAY_OPS_PORT,
@@ -96,12 +102,13 @@ interface Base {
 
 type Adapters = Awaited<ReturnType<typeof openAdapters>>;
 
-async function openAdapters({ config: { settings }, log, lifecycle, registry }: Base) {
-  const redis = connectRedis(settings.REDIS_URL, "request", log);
+async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
+  const target = redisTargetOf(settings);
+  const redis = connectRedis(target, "request", log);
   lifecycle.onStop("redis", () => redis.disconnect());
-  const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
-  reportDurability(registry, guard);
-  const subscriber = connectRedis(settings.REDIS_URL, "subscriber", log);
+  const rules = { mode: settings.REDIS_DURABILITY, loadMissingRights: () => loadMissingRights(redis) };
+  const guard = await guardRedis(redis, rules, log);
+  const subscriber = connectRedis(target, "subscriber", log);
   lifecycle.onStop("redis subscriber", () => subscriber.disconnect());
   const store = openStore({
     redis,
@@ -116,10 +123,19 @@ async function openAdapters({ config: { settings }, log, lifecycle, registry }: 
   lifecycle.onStop("provider", () => provider.stop());
   const pending = new PendingWork((err) => log.error({ event: "background_work_failed", err }));
   lifecycle.onStop("late answers", () => pending.stop());
-  const waiters = new OutcomeWaiters(subscriber);
+  const waiters = new OutcomeWaiters(subscriber, () => !guard.forbidden.includes("publish"));
   // Redis may be away now; ioredis subscribes as soon as it is there.
   waiters.start().catch((err: unknown) => log.warn({ event: "subscribe_failed", err }));
   return { redis, subscriber, guard, store, provider, pending, waiters };
+}
+
+/** Whether Redis keeps an acknowledgment now: it is durable, and has taken the latest heartbeat with room for more. */
+function intakeOf(guard: DurabilityGuard, heartbeat: Heartbeat): Pick<DurabilityGuard, "isDurable"> {
+  return {
+    get isDurable() {
+      return guard.isDurable && heartbeat.writes.kind === "accepted";
+    },
+  };
 }
 
 function makePublicApp({ config, log, tracing, registry, drain }: Base, adapters: Adapters): Express {
@@ -167,9 +183,9 @@ function makePublicApp({ config, log, tracing, registry, drain }: Base, adapters
 
 function makeOpsApp(
   { config, log, lifecycle, registry }: Base,
-  parts: Adapters & { readonly heartbeat: Heartbeat },
+  parts: Adapters & { readonly heartbeat: Heartbeat; readonly intake: Pick<DurabilityGuard, "isDurable"> },
 ): Express {
-  const { redis, guard, store, heartbeat } = parts;
+  const { redis, intake, store, heartbeat } = parts;
   const routes = makeAdminRouter(config, { ...parts, log });
   const ledger = store.metrics({
     publishers: config.publishers.map(({ id }) => id),
@@ -177,7 +193,7 @@ function makeOpsApp(
   });
   return createOpsApp({
     collect: async () => ({ registry, scraped: await ledger.collect() }),
-    checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable }],
+    checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && intake.isDurable }],
     warnings: () => heartbeat.warnings(),
     isStopping: () => lifecycle.isStopping,
     log,

@@ -10,6 +10,7 @@ import {
   PROVIDER_SETTINGS,
   PUBLIC_LISTENER_SETTINGS,
   portType,
+  redisTargetFaults,
   setting,
   textType,
   tokenType,
@@ -115,6 +116,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfigResult {
   const operators =
     admins.kind === "ok" ? operatorsOf(admins.config.ADMIN_TOKEN, admins.config.ADMIN_TOKENS ?? []) : [];
   const choices = [
+    ...(loaded.kind === "ok" ? redisTargetFaults(loaded.config) : []),
     ...(callers.kind === "ok" ? faultyKeyChoice(callers.config) : []),
     ...operatorFaults(operators),
   ];

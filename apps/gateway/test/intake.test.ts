@@ -24,7 +24,7 @@ let store: Store;
 beforeAll(async () => {
   server = await startTestRedis();
   redis = connectRedis(server.url, "request", log);
-  await guardRedis(redis, "require", log);
+  await guardRedis(redis, { mode: "require" }, log);
   store = openStore({ redis, recordRetentionMs: 60_000 });
 });
 afterAll(async () => {

@@ -12,12 +12,14 @@ import {
   openTracing,
   PeriodicHeartbeat,
   type RunnableService,
+  redisTargetOf,
   reportDurability,
+  reportMemory,
   startHttpServer,
   type Tracing,
   withDeadline,
 } from "@adrelay/service-kit";
-import { type Heartbeat, openStore } from "@adrelay/store";
+import { type Heartbeat, loadMissingRights, openStore } from "@adrelay/store";
 import type { Express } from "express";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
@@ -48,6 +50,13 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
     subscriber: adapters.subscriber,
   });
   await lifecycle.start("heartbeat", new PeriodicHeartbeat(heartbeat));
+  const { guard } = adapters;
+  reportMemory(base.registry, guard);
+  reportDurability(base.registry, {
+    get isDurable() {
+      return guard.isDurable && heartbeat.writes.kind === "accepted";
+    },
+  });
   const metrics = createWorkerMetrics(base.registry, {
     providersMax: settings.METRICS_PUBLISHERS_MAX,
     deadLetterRetentionMs: settings.DEAD_LETTER_RETENTION,
@@ -78,14 +87,15 @@ interface Base {
 
 type Adapters = Awaited<ReturnType<typeof openAdapters>>;
 
-async function openAdapters({ config: { settings }, log, lifecycle, registry }: Base) {
-  const redis = connectRedis(settings.REDIS_URL, "request", log);
+async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
+  const target = redisTargetOf(settings);
+  const redis = connectRedis(target, "request", log);
   lifecycle.onStop("redis", () => redis.disconnect());
-  const guard = await guardRedis(redis, settings.REDIS_DURABILITY, log);
-  reportDurability(registry, guard);
-  const subscriber = connectRedis(settings.REDIS_URL, "subscriber", log);
+  const rules = { mode: settings.REDIS_DURABILITY, loadMissingRights: () => loadMissingRights(redis) };
+  const guard = await guardRedis(redis, rules, log);
+  const subscriber = connectRedis(target, "subscriber", log);
   lifecycle.onStop("redis subscriber", () => subscriber.disconnect());
-  const waitingRedis = connectRedis(settings.REDIS_URL, "worker", log);
+  const waitingRedis = connectRedis(target, "worker", log);
   lifecycle.onStop("redis of the queue", () => waitingRedis.disconnect());
   const store = openStore({
     redis,
@@ -174,7 +184,12 @@ function makeOpsApp(
   return createOpsApp({
     collect: async () => ({ registry, scraped: await ledger.collect() }),
     checks: [
-      { name: "redis", check: async () => (await redis.ping()) === "PONG" && guard.isDurable },
+      {
+        name: "redis",
+        // A full Redis takes nothing new, but deliveries go on.
+        check: async () =>
+          (await redis.ping()) === "PONG" && guard.isDurable && heartbeat.writes.kind !== "refused",
+      },
       { name: "consuming", check: () => Promise.resolve(store.deliveries.isConsuming) },
     ],
     warnings: () => ({ ...heartbeat.warnings(), ...breakers.warnings() }),

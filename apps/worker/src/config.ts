@@ -10,6 +10,7 @@ import {
   loadConfig,
   PROVIDER_SETTINGS,
   portType,
+  redisTargetFaults,
   setting,
   textType,
 } from "@adrelay/service-kit";
@@ -74,13 +75,14 @@ export function loadWorkerConfig(env: Environment): WorkerConfigResult {
     providers.kind === "ok"
       ? loadPublishers(publisherSources(providers.config, [], env))
       : ({ kind: "faulty", faults: [] } as const);
-  if (loaded.kind === "ok" && publishers.kind === "ok") {
+  const targetFaults = loaded.kind === "ok" ? redisTargetFaults(loaded.config) : [];
+  if (loaded.kind === "ok" && publishers.kind === "ok" && targetFaults.length === 0) {
     return { kind: "ok", config: { settings: loaded.config, publishers: publishers.publishers } };
   }
   return {
     kind: "faulty",
     faults: [
-      ...(loaded.kind === "faulty" ? loaded.faults : []),
+      ...(loaded.kind === "faulty" ? loaded.faults : targetFaults),
       ...(publishers.kind === "faulty" ? publishers.faults : []),
     ],
   };

@@ -38,4 +38,4 @@ export {
 export { OTHER_LABEL, OwnSeries } from "./own-series.ts";
 export { planRetry } from "./plan-retry.ts";
 export { HOLD_MAX_MS, judgeProvider, type ProviderHealth } from "./provider-health.ts";
-export { redisErrorKind } from "./redis-error-kind.ts";
+export { explainRedisError, redisErrorKind, redisErrorWord } from "./redis-error-kind.ts";

@@ -19,6 +19,7 @@ export {
   sendJson,
   sendProblem,
 } from "./express/json-http.ts";
+export { guardRedis, reportDurability, reportMemory } from "./guard-redis.ts";
 export {
   addToRequestLog,
   createApp,
@@ -40,15 +41,10 @@ export { createHistogramWithExemplars, createRegistry } from "./metrics.ts";
 export { openTracing } from "./open-tracing.ts";
 export { createOpsApp } from "./ops-app.ts";
 export { ProviderDurations } from "./provider-durations.ts";
-export { connectRedis, type RedisRole } from "./redis.ts";
-export {
-  DurabilityGuard,
-  guardRedis,
-  loadRedisInfo,
-  loadSyncPolicy,
-  type RedisInfo,
-  reportDurability,
-} from "./redis-durability.ts";
+export { connectRedis, explainAway, type RedisRole } from "./redis.ts";
+export { DurabilityGuard, describeForbidden } from "./redis-durability.ts";
+export { loadRedisInfo, loadSyncPolicy, type RedisInfo } from "./redis-info.ts";
+export { redisTargetFaults, redisTargetOf } from "./redis-target.ts";
 export { ADRELAY_VERSION, describeProcess, type RunnableService } from "./service.ts";
 export { misspeltNames } from "./setting-names.ts";
 export {

@@ -5,6 +5,7 @@
  * has resolved, nothing of the part runs. A part that was stopped stays stopped.
  */
 import type { Logger } from "pino";
+import { withDeadline } from "./deadline.ts";
 
 /** A service can't start, for a reason that an operator can fix. The message is complete; no stack is shown. */
 export class CannotStartError extends Error {
@@ -160,30 +161,34 @@ export interface Heartbeat {
 }
 
 const HEARTBEAT_INTERVAL_MS = 1000;
+const FIRST_BEAT_TIMEOUT_MS = 1000;
 
 /**
- * Beats from its start to its stop, once a second by default, and leaves at the stop. A beat that fails is not logged here:
- * Redis' connection logs that.
+ * Beats from its start to its stop, once a second by default, and leaves at the stop. The start waits a moment for the
+ * first beat. A beat that fails is not logged here: Redis' connection and the heartbeat log that.
  */
 export class PeriodicHeartbeat {
   readonly #heartbeat: Heartbeat;
   readonly #beats: Periodic;
+  readonly #first = Promise.withResolvers<void>();
   #stopping: Promise<void> | undefined;
 
   constructor(heartbeat: Heartbeat, intervalMs = HEARTBEAT_INTERVAL_MS) {
     this.#heartbeat = heartbeat;
     this.#beats = new Periodic(
-      () => heartbeat.beat(),
+      () => heartbeat.beat().finally(() => this.#first.resolve()),
       intervalMs,
       () => {},
     );
   }
 
-  start(): void {
+  async start(): Promise<void> {
     this.#beats.start();
+    await withDeadline(this.#first.promise, FIRST_BEAT_TIMEOUT_MS);
   }
 
   stop(): Promise<void> {
+    this.#first.resolve();
     this.#stopping ??= this.#leave();
     return this.#stopping;
   }

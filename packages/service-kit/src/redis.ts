@@ -1,7 +1,20 @@
+import type { SecureContext } from "node:tls";
+import { explainRedisError, redisErrorWord } from "@adrelay/core";
 import type { Redis, RedisOptions } from "ioredis";
 import type { Logger } from "pino";
-import { type ConnectionOptions, RequestRedis } from "./ioredis/request-redis.ts";
+import type { ConnectionOptions } from "./ioredis/checked-redis.ts";
+import { RequestRedis } from "./ioredis/request-redis.ts";
 import { WaitingRedis } from "./ioredis/waiting-redis.ts";
+import { loadRefusal } from "./redis-greeting.ts";
+
+/** Where Redis is, and how it is reached. */
+export interface RedisTarget {
+  readonly url: string;
+  /** For a rediss:// URL: our certificates, and those that we trust; undefined for those that Node trusts. */
+  readonly secureContext?: SecureContext | undefined;
+  /** The name in Redis' certificate; undefined if it is the host of the URL. */
+  readonly serverName?: string | undefined;
+}
 
 /** What a connection is for. This decides how it behaves while Redis is away. */
 export type RedisRole =
@@ -22,6 +35,12 @@ const CONNECT_TIMEOUT_MS = 2000;
  */
 const REQUEST_SILENCE_MAX_MS = 1500;
 const BLOCKING_SILENCE_MAX_MS = 20_000;
+/**
+ * A connection whose command meets a replica is replaced: after a fail-over, the name or the proxy may lead to the primary
+ * by now. At most once in this time, because the replica may remain one.
+ */
+const RECONNECT_INTERVAL_MS = 1000;
+const RECONNECT_WORDS: ReadonlySet<string> = new Set(["READONLY", "MASTERDOWN", "MOVED"]);
 /** A connection that only listens sends a PING this often, so that an answer is due. */
 const PING_INTERVAL_MS = 5000;
 
@@ -39,11 +58,15 @@ const ROLE_OPTIONS = {
  * Opens a connection. It reconnects forever and quickly: with ioredis' default back-off intake would stay closed for
  * seconds after Redis is back. The connection logs when Redis goes away and when it is back.
  */
-export function connectRedis(url: string, role: RedisRole, log: Logger): Redis {
+export function connectRedis(where: string | RedisTarget, role: RedisRole, log: Logger): Redis {
+  const target = typeof where === "string" ? { url: where } : where;
+  const { url } = target;
   const options: ConnectionOptions = {
+    ...tlsOptions(target),
     connectTimeout: CONNECT_TIMEOUT_MS,
     // While Redis loads its data, ioredis asks it this often whether it is ready.
     maxLoadingRetryTime: RECONNECT_DELAY_MAX_MS,
+    reconnectOnError: makeReconnectOnError(),
     retryStrategy: (times) => Math.min(50 * times, RECONNECT_DELAY_MAX_MS),
     ...ROLE_OPTIONS[role],
   };
@@ -56,6 +79,27 @@ export function connectRedis(url: string, role: RedisRole, log: Logger): Redis {
   }
   logAvailability(redis, role, log);
   return redis;
+}
+
+function tlsOptions({ url, secureContext, serverName }: RedisTarget): ConnectionOptions {
+  const tls = {
+    ...(secureContext === undefined ? {} : { secureContext }),
+    ...(serverName === undefined ? {} : { servername: serverName }),
+  };
+  return url.startsWith("rediss:") ? { tls } : {};
+}
+
+/** The command that met the error is rejected. Its caller decides whether it is sent again. */
+function makeReconnectOnError(): (error: Error) => boolean {
+  let reconnectedAtMs = Number.NEGATIVE_INFINITY;
+  return (error) => {
+    const isDue = performance.now() - reconnectedAtMs >= RECONNECT_INTERVAL_MS;
+    if (!isDue || !RECONNECT_WORDS.has(redisErrorWord(error))) {
+      return false;
+    }
+    reconnectedAtMs = performance.now();
+    return true;
+  };
 }
 
 function pingRegularly(redis: Redis): void {
@@ -71,33 +115,63 @@ function pingRegularly(redis: Redis): void {
 /** Logs each change once; while Redis is away, every attempt to reconnect raises an error. */
 function logAvailability(redis: Redis, role: RedisRole, log: Logger): void {
   let isAway = false;
+  // An explanation may take a moment. The lines keep their order.
+  let logged = Promise.resolve();
   redis.on("error", (err) => {
     if (!isAway) {
-      log.warn({ event: "redis_away", role, err });
+      logged = logged.then(async () =>
+        log.warn({ event: "redis_away", role, why: await explainAway(redis, err), err }),
+      );
     }
     isAway = true;
   });
   redis.on("ready", () => {
     if (isAway) {
-      log.info({ event: "redis_back", role });
+      logged = logged.then(() => log.info({ event: "redis_back", role }));
     }
     isAway = false;
   });
 }
 
-/** Resolves to true once the connection is ready, or to false after `timeoutMs`. */
-export function waitForRedis(redis: Redis, timeoutMs: number): Promise<boolean> {
+/**
+ * Why a connection can't be used, for people; undefined if nothing more is known than its error. A Redis with too many
+ * clients says so and closes the connection, but what we have written by then often makes an EPIPE of it. So it is asked.
+ */
+export async function explainAway(redis: Redis, error: unknown): Promise<string | undefined> {
+  const why = explainRedisError(error) ?? explainRedisError(await loadRefusal(redis.options));
+  return why === undefined ? undefined : `Redis ${why}`;
+}
+
+/** Whether Redis refused to select the database of the URL. */
+export function isWrongDatabase(error: unknown): boolean {
+  return Object(error).command?.name === "select";
+}
+
+/** The result of waiting for a connection. `error`: the latest one that the connection met. */
+export type WaitResult =
+  | { readonly kind: "ready" }
+  | { readonly kind: "away"; readonly error: Error | undefined };
+
+/** Resolves once the connection is ready, or after `timeoutMs`. */
+export function waitForRedis(redis: Redis, timeoutMs: number): Promise<WaitResult> {
   if (redis.status === "ready") {
-    return Promise.resolve(true);
+    return Promise.resolve({ kind: "ready" });
   }
+  let error: Error | undefined;
   return new Promise((resolve) => {
-    const settle = (isReady: boolean) => {
+    const settle = (result: WaitResult) => {
       clearTimeout(timer);
-      redis.off("ready", onReady);
-      resolve(isReady);
+      redis.off("ready", onReady).off("error", onError);
+      resolve(result);
     };
-    const onReady = () => settle(true);
-    const timer = setTimeout(() => settle(false), timeoutMs);
-    redis.on("ready", onReady);
+    const onReady = () => settle({ kind: "ready" });
+    const onError = (latest: Error) => {
+      error = latest;
+      if (isWrongDatabase(latest)) {
+        settle({ kind: "away", error });
+      }
+    };
+    const timer = setTimeout(() => settle({ kind: "away", error }), timeoutMs);
+    redis.on("ready", onReady).on("error", onError);
   });
 }

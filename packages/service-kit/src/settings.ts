@@ -15,6 +15,7 @@ import { z } from "zod";
 import { durationBetween, durationType } from "./durations.ts";
 import { LOG_LEVELS } from "./logger.ts";
 import { DURABILITY_MODES } from "./redis-durability.ts";
+import { certificatesFileType, keyFileType } from "./redis-target.ts";
 
 /** What `.env.example` shows for a setting. */
 interface SettingMeta {
@@ -112,7 +113,27 @@ export const durationListType = listType.pipe(
 
 /** The settings of every process that uses Redis. */
 export const COMMON_SETTINGS = {
-  REDIS_URL: setting(redisUrlType, "redis://127.0.0.1:6379", "URL of the Redis server."),
+  REDIS_URL: setting(
+    redisUrlType,
+    "redis://127.0.0.1:6379",
+    "URL of the Redis server: redis:// or, with TLS, rediss://USER:PASSWORD@HOST:PORT/DATABASE.",
+  ),
+  REDIS_TLS_CA_FILE: optionalSetting(
+    certificatesFileType,
+    "PEM file of the authorities that may sign Redis' certificate, in place of the well-known ones. For rediss:// URLs.",
+  ),
+  REDIS_TLS_CERT_FILE: optionalSetting(
+    certificatesFileType,
+    "PEM file of the certificate that we show to Redis, with its chain.",
+  ),
+  REDIS_TLS_KEY_FILE: optionalSetting(
+    keyFileType,
+    "PEM file of the private key of that certificate, without passphrase.",
+  ),
+  REDIS_TLS_SERVERNAME: optionalSetting(
+    textType,
+    "The name in Redis' certificate, if it isn't the host of REDIS_URL.",
+  ),
   REDIS_DURABILITY: setting(
     z.enum(DURABILITY_MODES),
     "require",

@@ -1,4 +1,5 @@
 /** Each inside of ioredis that src/ioredis/ reaches into. A failure here says what an upgrade of ioredis has changed. */
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { manifestsThatName } from "@adrelay/testkit";
@@ -8,6 +9,7 @@ import { pino } from "pino";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import manifest from "../package.json" with { type: "json" };
 import { connectRedis, guardRedis, type RedisRole } from "../src/index.ts";
+import { waitForRedis } from "../src/redis.ts";
 
 const log = pino({ level: "silent" });
 let server: TestRedis;
@@ -37,7 +39,7 @@ test("every package pins exactly this ioredis", () => {
 
 test("a command is in the command queue from its sending until its answer", async () => {
   const redis = connect("request");
-  await guardRedis(redis, "warn", log);
+  await guardRedis(redis, { mode: "warn" }, log);
   expect(redis.commandQueue.length).toBe(0);
   const command = new Command("echo", ["a text"], { replyEncoding: "utf8" });
   const reply = redis.sendCommand(command);
@@ -51,7 +53,7 @@ test("a command is in the command queue from its sending until its answer", asyn
 
 test("every command goes through sendCommand, also one of a pipeline", async () => {
   const redis = connect("request");
-  await guardRedis(redis, "warn", log);
+  await guardRedis(redis, { mode: "warn" }, log);
   const sent: string[] = [];
   const send = redis.sendCommand.bind(redis);
   redis.sendCommand = (...args) => {
@@ -66,7 +68,7 @@ test("every command goes through sendCommand, also one of a pipeline", async () 
 
 test("a rejected command keeps its place, so that its late answer goes to no other command", async () => {
   const redis = connect("request");
-  await guardRedis(redis, "warn", log);
+  await guardRedis(redis, { mode: "warn" }, log);
   const early = redis.echo("early");
   redis.commandQueue.peekAt(0)?.command.reject(new TypeError("rejected"));
   const late = redis.echo("late");
@@ -87,4 +89,44 @@ test("ioredis rejects waiting commands on a refused connection, and ours doesn't
   await isTurnedDown;
   await admin.config("SET", "requirepass", "");
   expect(await reply).toBe("a text");
+});
+
+test("ioredis uses database 0 instead of one that Redis lacks, and ours is never ready", async () => {
+  const plain = new Redis(`${server.url}/99`);
+  onTestFinished(() => plain.disconnect());
+  plain.on("error", () => {});
+  await plain.set("k", "v");
+  expect(await connect("subscriber").get("k")).toBe("v");
+  for (const role of ["request", "worker", "subscriber"] as const) {
+    const ours = connectRedis(`${server.url}/99`, role, log);
+    onTestFinished(() => ours.disconnect());
+    expect(await waitForRedis(ours, 5000)).toMatchObject({
+      kind: "away",
+      error: { message: expect.stringContaining("DB index") },
+    });
+  }
+});
+
+test("a refused INFO is answered in its place, and a duplicate of a worker's connection does the same", async () => {
+  await connect("subscriber").call("ACL", "SETUSER", "poor", "on", ">secret", "~*", "&*", "+@all", "-info");
+  const url = server.url.replace("redis://", "redis://poor:secret@");
+  const worker = connectRedis(url, "worker", log);
+  const copy = worker.duplicate();
+  for (const redis of [connectRedis(url, "request", log), worker, copy]) {
+    onTestFinished(() => redis.disconnect());
+    await waitForRedis(redis, 5000);
+    expect(await redis.info()).toContain("redis_version:6.2.0");
+  }
+});
+
+test("a subscription that is refused when it is renewed ends nothing", async () => {
+  const admin = connect("subscriber");
+  await admin.call("ACL", "SETUSER", "hearer", "on", ">secret", "~*", "resetchannels", "&heard", "+@all");
+  const hearer = connectRedis(server.url.replace("redis://", "redis://hearer:secret@"), "subscriber", log);
+  onTestFinished(() => hearer.disconnect());
+  await hearer.subscribe("heard");
+  const isBack = once(hearer, "ready");
+  await admin.call("ACL", "SETUSER", "hearer", "resetchannels");
+  await isBack;
+  await expect(hearer.subscribe("heard")).rejects.toThrow(/NOPERM|No permissions/);
 });

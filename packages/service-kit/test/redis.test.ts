@@ -1,7 +1,9 @@
 /** Connections and durability against a real Redis. */
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { pino } from "pino";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { connectRedis, createRegistry, guardRedis, loadSyncPolicy, reportDurability } from "../src/index.ts";
 
 const log = pino({ level: "silent" });
@@ -19,11 +21,11 @@ test.each([
 ] as const)("after %s, mode %s refuses Redis and says what to set", async (line, mode, words) => {
   const redis = connectRedis(server.url, "request", log);
   try {
-    await guardRedis(redis, mode, log);
+    await guardRedis(redis, { mode }, log);
     const [name = "", ...args] = line.split(" ");
     await redis.call(name, ...args);
-    await expect(guardRedis(redis, mode, log)).rejects.toThrow(words);
-    expect((await guardRedis(redis, "warn", log)).isDurable).toBe(true);
+    await expect(guardRedis(redis, { mode }, log)).rejects.toThrow(words);
+    expect((await guardRedis(redis, { mode: "warn" }, log)).isDurable).toBe(true);
   } finally {
     redis.disconnect();
   }
@@ -32,7 +34,7 @@ test.each([
 test("a Redis that has lost its durability is noticed after a reconnection", async () => {
   const redis = connectRedis(server.url, "request", log);
   try {
-    const guard = await guardRedis(redis, "require", log);
+    const guard = await guardRedis(redis, { mode: "require" }, log);
     expect(guard.isDurable).toBe(true);
     await redis.config("SET", "maxmemory-policy", "allkeys-lru");
     const isChecked = new Promise((resolve) => redis.once("ready", resolve));
@@ -48,7 +50,7 @@ test("the durability metric is 0 while Redis is away and 1 when it is back", asy
   const redis = connectRedis(server.url, "request", log);
   try {
     const registry = createRegistry();
-    reportDurability(registry, await guardRedis(redis, "require", log));
+    reportDurability(registry, await guardRedis(redis, { mode: "require" }, log));
     const shown = () => registry.getSingleMetricAsString("adrelay_redis_durable");
     expect(await shown()).toMatch(/ 1$/);
     await server.crash();
@@ -63,7 +65,7 @@ test("the durability metric is 0 while Redis is away and 1 when it is back", asy
 test("a request connection fails fast while Redis is away and works again within two seconds", async () => {
   const redis = connectRedis(server.url, "request", log);
   try {
-    await guardRedis(redis, "require", log);
+    await guardRedis(redis, { mode: "require" }, log);
     await server.crash();
     const startedAtMs = performance.now();
     await expect(redis.ping()).rejects.toThrow();
@@ -94,7 +96,7 @@ test("a worker's command waits while Redis turns its connection down", async () 
 
 test("a Redis that doesn't answer has no known sync policy", async () => {
   const redis = connectRedis(server.url, "request", log);
-  await guardRedis(redis, "strict", log);
+  await guardRedis(redis, { mode: "strict" }, log);
   await server.freeze();
   await expect(loadSyncPolicy(redis)).rejects.toThrow();
   await server.thaw();
@@ -103,17 +105,17 @@ test("a Redis that doesn't answer has no known sync policy", async () => {
 
 test("a Redis that forbids CONFIG has no sync policy, and mode strict refuses it", async () => {
   const redis = connectRedis(server.url, "request", log);
-  await guardRedis(redis, "strict", log);
+  await guardRedis(redis, { mode: "strict" }, log);
   await redis.acl("SETUSER", "default", "-config");
   expect(await loadSyncPolicy(redis)).toBeUndefined();
-  await expect(guardRedis(redis, "strict", log)).rejects.toThrow("appendfsync");
+  await expect(guardRedis(redis, { mode: "strict" }, log)).rejects.toThrow("appendfsync");
   redis.disconnect();
 });
 
 test("commands of one turn keep their order, and each has its own result", async () => {
   const redis = connectRedis(server.url, "request", log);
   try {
-    await guardRedis(redis, "require", log);
+    await guardRedis(redis, { mode: "require" }, log);
     const replies = await Promise.allSettled([
       redis.set("k", "1"),
       redis.hget("k", "f"),
@@ -136,7 +138,7 @@ test("commands of one turn keep their order, and each has its own result", async
 
 test("a command sent right before the end of its connection still reaches Redis", async () => {
   const redis = connectRedis(server.url, "request", log);
-  await guardRedis(redis, "require", log);
+  await guardRedis(redis, { mode: "require" }, log);
   redis.set("last", "words").catch(() => {});
   redis.disconnect();
   const other = connectRedis(server.url, "subscriber", log);
@@ -178,3 +180,54 @@ test("while Redis is frozen each command fails after its timeout, and later comm
     redis.disconnect();
   }
 });
+
+/** A proxy to the server that changes the bytes of its answers, and not their number. */
+async function startRewriting(rewrite: (text: string) => string): Promise<string> {
+  const proxy = createServer((client) => {
+    const target = connect(server.port, "127.0.0.1");
+    client.pipe(target);
+    target.on("data", (bytes) => client.write(rewrite(bytes.toString("latin1")), "latin1"));
+    for (const socket of [client, target]) {
+      socket.on("error", () => {});
+      socket.on("close", () => [client, target].map((each) => each.destroy()));
+    }
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void proxy.close());
+  return `redis://127.0.0.1:${Object(proxy.address()).port}`;
+}
+
+test("a Redis older than 6.2 is refused by name, and only logged in mode warn", async () => {
+  const url = await startRewriting((text) =>
+    text
+      .replaceAll("valkey_version", "hidden_version")
+      .replaceAll(
+        /redis_version:([\d.]+)/g,
+        (_line, version: string) => `redis_version:${"6.0.".padEnd(version.length, "9")}`,
+      ),
+  );
+  const redis = connectRedis(url, "request", log);
+  onTestFinished(() => redis.disconnect());
+  await expect(guardRedis(redis, { mode: "require" }, log)).rejects.toThrow(
+    /Redis 6\.0\.9+ is not supported: 6\.2 is the oldest version/,
+  );
+  expect((await guardRedis(redis, { mode: "warn" }, log)).isDurable).toBe(true);
+});
+
+test.each(["request", "worker"] as const)(
+  "a %s connection that meets a replica is replaced, at most once a second",
+  async (role) => {
+    const redis = connectRedis(server.url, role, log);
+    onTestFinished(() => redis.disconnect());
+    await once(redis, "ready");
+    await redis.replicaof("127.0.0.1", 1);
+    const closes: number[] = [];
+    redis.on("close", () => closes.push(performance.now()));
+    const isBack = once(redis, "ready");
+    await expect(redis.set("k", "v")).rejects.toThrow("READONLY");
+    await isBack;
+    await expect(redis.set("k", "v")).rejects.toThrow("READONLY");
+    expect(await redis.get("k")).toBeNull();
+    expect(closes).toHaveLength(1);
+  },
+);

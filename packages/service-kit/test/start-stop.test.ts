@@ -117,7 +117,7 @@ startStopSuite(
     connections.push(connection);
     // ioredis adds its own listeners until the connection is ready.
     await eventually(() => expect(connection.status).toBe("ready"));
-    const guard = new DurabilityGuard(connection, "require", log);
+    const guard = new DurabilityGuard(connection, { mode: "require" }, log);
     const listenersBefore = connection.listenerCount("ready");
     return {
       start: async () => {

@@ -27,3 +27,4 @@ export { LedgerMetrics } from "./metrics/ledger-metrics.ts";
 export type { LabelledCount, LedgerSnapshot } from "./metrics/snapshot.ts";
 export { openStore, type Store } from "./open-store.ts";
 export { type AdoptionPlace, gonePublishers } from "./publishers/adoption.ts";
+export { loadMissingRights } from "./redis/rights.ts";

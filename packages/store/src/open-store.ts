@@ -14,6 +14,7 @@ import { randomUUID } from "node:crypto";
 import type { AdResponseId } from "@adrelay/contract";
 import type { Redis } from "ioredis";
 import { DeliveryQueue, type QueueDepths } from "./bullmq/queue.ts";
+import { runWhenFull } from "./bullmq/run-when-full.ts";
 import { type CircuitRules, Circuits } from "./circuit/circuits.ts";
 import { BulkDiscards, BulkReplays } from "./dead-letters/bulk-kinds.ts";
 import { Audit, DeadLetters } from "./dead-letters/dead-letters.ts";
@@ -164,6 +165,11 @@ export function makeParts({
 }: StoreOptions) {
   const keys = storeKeys(partition);
   const library = new ScriptLibrary();
+  for (const connection of [redis, waitingRedis]) {
+    if (connection !== undefined) {
+      runWhenFull(connection, library);
+    }
+  }
   const scripts = new ScriptRunner(redis, library);
   const { run } = scripts;
   const waitingScripts = waitingRedis === undefined ? undefined : new ScriptRunner(waitingRedis, library);

@@ -25,7 +25,9 @@ import {
   QUEUE_JOB_KEY_COUNT,
 } from "../src/bullmq/job-scripts.ts";
 import { makeReturnJobs, RETURN_JOBS_KEY_COUNT } from "../src/bullmq/return-jobs.ts";
+import { runWhenFull } from "../src/bullmq/run-when-full.ts";
 import { loadShippedScript } from "../src/bullmq/shipped-scripts.ts";
+import { ScriptLibrary } from "../src/redis/scripts.ts";
 import { openTestRedis } from "./store-fixture.ts";
 
 const { redis } = await openTestRedis({ maxRetriesPerRequest: null });
@@ -280,4 +282,20 @@ test("the token of a job's lock begins with its worker's id, and a job has a loc
   const { worker } = work(queue, async () => token.resolve(await redis.get(`${queue.toKey(id)}:lock`)));
   expect(await token.promise).toMatch(new RegExp(`^${worker.id}:\\d+$`));
   await eventually(async () => expect(await redis.exists(`${queue.toKey(id)}:lock`)).toBe(0));
+});
+
+test("BullMQ keeps the scripts that a connection has, and those of ours run on a full Redis", async () => {
+  runWhenFull(redis, new ScriptLibrary());
+  const queue = openQueue();
+  await queue.add("name", {}, { jobId: "job" });
+  const worker = new Worker(queue.name, null, { connection: redis, prefix: queue.opts.prefix ?? "" });
+  onTestFinished(() => worker.close());
+  await worker.waitUntilReady();
+  await redis.config("SET", "maxmemory", "1");
+  onTestFinished(async () => void (await redis.config("SET", "maxmemory", "0")));
+  const job = await worker.getNextJob("token", { block: false });
+  expect(job?.id).toBe("job");
+  await job?.moveToDelayed(Date.now() + 60_000, "token");
+  await job?.promote();
+  expect(await queue.getJobCounts("wait")).toEqual({ wait: 1 });
 });

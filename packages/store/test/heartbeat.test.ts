@@ -138,3 +138,31 @@ test("a restart of Redis with all its data is no loss", async () => {
     await own.dispose();
   }
 });
+
+test("a heartbeat shows whether Redis accepts writes, and that is logged once", async () => {
+  const events: unknown[] = [];
+  const keep = (line: StoreLogFields) => void events.push(line.event);
+  const log: StoreLog = { debug: keep, info: keep, warn: keep, error: keep };
+  const store = openStore({ redis, partition: randomUUID(), recordRetentionMs: 1, log });
+  const heartbeat = store.heartbeat({
+    registry: new Registry(),
+    identity: { role: "gateway", host: "h", pid: 1, version: "1.0.0", startedAtMs: 1000 },
+  });
+  expect(heartbeat.writes.kind).toBe("refused");
+  await heartbeat.beat();
+  expect(heartbeat.writes).toEqual({ kind: "accepted" });
+  await redis.config("SET", "maxmemory", "1");
+  await heartbeat.beat();
+  await heartbeat.beat();
+  expect(heartbeat.writes).toEqual({ kind: "full", why: expect.stringContaining("maxmemory") });
+  expect(await heartbeat.loadProcesses()).toHaveLength(1);
+  await redis.config("SET", "maxmemory", "0");
+  await redis.replicaof("127.0.0.1", 1);
+  await expect(heartbeat.beat()).rejects.toThrow("READONLY");
+  expect(heartbeat.writes).toEqual({ kind: "refused", why: expect.stringContaining("replica") });
+  expect(heartbeat.warnings()).toEqual({ redis_writes: expect.stringContaining("REDIS_URL") });
+  await redis.replicaof("NO", "ONE");
+  await heartbeat.beat();
+  expect(heartbeat.writes).toEqual({ kind: "accepted" });
+  expect(events).toEqual(["redis_refuses_writes", "redis_refuses_writes", "redis_accepts_writes"]);
+});

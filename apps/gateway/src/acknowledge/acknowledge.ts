@@ -4,7 +4,8 @@
  * 1. The store queues and books it in one step (invariant 2), within a second, including the answer. Until the store has
  *    answered, nothing is promised: any failure before that is `queue_unavailable`, even if the job may be stored. A repeat
  *    meets the same job (invariant 1).
- * 2. The worker sends the outcome on this process' own channel. A message can be lost, so the ledger is asked at the end.
+ * 2. The worker sends the outcome on this process' own channel. A message can be lost, so the ledger is asked at the end,
+ *    and in between if Redis doesn't permit the channel.
  */
 import { hash } from "node:crypto";
 import {
@@ -25,11 +26,13 @@ import { type DurabilityGuard, OVERDUE, type Tracing, withDeadline } from "@adre
 import type { AcceptResult, LedgerEntry, Store } from "@adrelay/store";
 import type { Logger } from "pino";
 import type { OutcomeWait, OutcomeWaiters } from "./outcome-waiters.ts";
+import { RefusalLog } from "./refusal-log.ts";
 
 export interface AcknowledgeDeps {
   readonly acknowledgments: Pick<Store["acknowledgments"], "accept" | "find">;
   readonly waiters: OutcomeWaiters;
   readonly log: Logger;
+  readonly refusals: RefusalLog;
   readonly tracing: Tracing;
   /** Whether Redis is durable now. Otherwise no acknowledgment is accepted. */
   readonly durability: Pick<DurabilityGuard, "isDurable">;
@@ -69,9 +72,12 @@ export type Acknowledge = (input: AcknowledgeInput) => Promise<AcknowledgeOutcom
 
 /** Leaves time for the answer within the second that callers are promised. */
 const ACCEPT_TIMEOUT_MS = 850;
-const LAST_QUESTION_TIMEOUT_MS = 250;
+const QUESTION_TIMEOUT_MS = 250;
+/** A wait that can hear nothing asks the ledger this often. */
+const DEAF_QUESTION_MS = 100;
 
-export function makeAcknowledge(deps: AcknowledgeDeps): Acknowledge {
+export function makeAcknowledge(given: Omit<AcknowledgeDeps, "refusals">): Acknowledge {
+  const deps = { ...given, refusals: new RefusalLog(given.log) };
   return async (input) => {
     // Begins before the job is queued, so that no message is missed.
     const wait = input.waitMs > 0 ? deps.waiters.wait(input.id) : undefined;
@@ -115,7 +121,7 @@ async function traceAccept(
   replyTo: string | undefined,
 ): Promise<Accepted> {
   const span = deps.tracing.startSpan({ name: "intake", kind: "internal", parent: input.trace });
-  const accepted = deps.durability.isDurable ? await accept(deps, input, replyTo) : UNAVAILABLE;
+  const accepted = await accept(deps, input, replyTo);
   span.set({ "adrelay.outcome": accepted.kind === "refused" ? accepted.code : accepted.kind });
   span.end({ isFault: accepted === UNAVAILABLE });
   return accepted;
@@ -126,13 +132,21 @@ class AcceptOverdueError extends Error {
   override readonly message = "Redis did not answer in time";
 }
 
+class NotDurableError extends Error {
+  override readonly name = "NotDurableError";
+  override readonly message = "Redis is away, or not known to be durable";
+}
+
 async function accept(
-  { acknowledgments, log, onAccepted }: AcknowledgeDeps,
+  { acknowledgments, durability, refusals, onAccepted }: AcknowledgeDeps,
   input: AcknowledgeInput,
   replyTo: string | undefined,
 ): Promise<Accepted> {
   const { id, publisher, text, requestId } = input;
   try {
+    if (!durability.isDurable) {
+      throw new NotDurableError();
+    }
     const request = { job: jobOf(input, replyTo), textHash: textHashOf(publisher, text) };
     const result = await withDeadline(acknowledgments.accept(request), ACCEPT_TIMEOUT_MS);
     if (result === OVERDUE) {
@@ -143,7 +157,7 @@ async function accept(
     }
     return acceptedOf(result);
   } catch (err) {
-    log.warn({ event: "intake_failed", request_id: requestId, ad_response_id: id, err });
+    refusals.add({ requestId, adResponseId: id, err });
     return UNAVAILABLE;
   }
 }
@@ -188,24 +202,35 @@ function acceptedOf(result: AcceptResult): Accepted {
 }
 
 async function awaitOutcome(
-  { acknowledgments }: AcknowledgeDeps,
+  { acknowledgments, waiters }: AcknowledgeDeps,
   { id, waitMs, isRecorded }: AcknowledgeInput & { readonly isRecorded: boolean },
   wait: OutcomeWait,
 ): Promise<AcknowledgeOutcome> {
   const untilMs = performance.now() + waitMs;
   for (;;) {
-    const notice = await wait.next(untilMs - performance.now());
-    if (notice === undefined) {
-      break;
-    }
-    const outcome = outcomeOfNotice(notice, { leftMs: untilMs - performance.now(), isRecorded });
-    if (outcome !== undefined) {
-      return outcome;
+    const leftMs = untilMs - performance.now();
+    const notice = await wait.next(wait.isDeaf ? Math.min(leftMs, DEAF_QUESTION_MS) : leftMs);
+    if (notice !== undefined) {
+      const outcome = outcomeOfNotice(notice, { leftMs: untilMs - performance.now(), isRecorded });
+      if (outcome !== undefined) {
+        return outcome;
+      }
+    } else {
+      const outcome = await askLedger(acknowledgments, id);
+      if (outcome.kind !== "open" || performance.now() >= untilMs || !wait.isDeaf || waiters.isStopped) {
+        return outcome;
+      }
     }
   }
+}
+
+async function askLedger(
+  acknowledgments: Pick<Store["acknowledgments"], "find">,
+  id: AdResponseId,
+): Promise<AcknowledgeOutcome> {
   const entry = await withDeadline(
     acknowledgments.find(id).catch(() => undefined),
-    LAST_QUESTION_TIMEOUT_MS,
+    QUESTION_TIMEOUT_MS,
   );
   return entry === undefined || entry === OVERDUE ? QUEUED : outcomeOfEntry(entry);
 }

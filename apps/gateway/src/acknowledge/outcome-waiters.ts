@@ -6,6 +6,8 @@ import type { Redis } from "ioredis";
 export interface OutcomeWait {
   /** Channel on which a worker sends the outcome. */
   readonly channel: string;
+  /** True if no notice can come, because Redis doesn't permit the channel. Then the ledger must be asked. */
+  readonly isDeaf: boolean;
   /** The next notice, or undefined once `timeoutMs` has passed without one. */
   next(timeoutMs: number): Promise<OutcomeNotice | undefined>;
   /** Ends the wait. Must always be called in the end. */
@@ -23,17 +25,24 @@ export class OutcomeWaiters {
   readonly #channel = `adrelay:outcomes:${randomUUID()}`;
   readonly #listeners = new Map<AdResponseId, Set<Listener>>();
   readonly #stopped = new AbortController();
+  readonly #canPublish: () => boolean;
   #starting: Promise<unknown> | undefined;
+  #isRefused = false;
 
-  constructor(redis: Redis) {
+  /** `canPublish`: whether Redis permits what workers need to send outcomes, as far as this process knows. */
+  constructor(redis: Redis, canPublish: () => boolean = () => true) {
     this.#redis = redis;
+    this.#canPublish = canPublish;
   }
 
   /** Subscribes; ioredis does so again after each reconnection. Resolves once Redis has confirmed it. */
   async start(): Promise<void> {
     if (!this.#stopped.signal.aborted) {
       this.#starting ??= this.#redis.on("message", this.#hear).subscribe(this.#channel);
-      await this.#starting;
+      await this.#starting.catch((error: unknown) => {
+        this.#isRefused = true;
+        throw error;
+      });
     }
   }
 
@@ -45,6 +54,10 @@ export class OutcomeWaiters {
       // Not awaited: Redis may be away. The subscription ends with the connection at the latest.
       this.#redis.unsubscribe(this.#channel).catch(() => {});
     }
+  }
+
+  get isStopped(): boolean {
+    return this.#stopped.signal.aborted;
   }
 
   /** Begins to listen for one ad response. To be called before its job is queued, so that no notice is missed. */
@@ -62,6 +75,7 @@ export class OutcomeWaiters {
     stopped.addEventListener("abort", onStopped, { once: true });
     return {
       channel: this.#channel,
+      isDeaf: this.#isRefused || !this.#canPublish(),
       next: async (timeoutMs) => {
         if (heard.length === 0 && timeoutMs > 0 && !stopped.aborted) {
           await new Promise<void>((resolve) => {

@@ -7,19 +7,15 @@ import { OVERDUE, withDeadline } from "@adrelay/service-kit";
 import type { Heartbeat, Store } from "@adrelay/store";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
-import {
-  checkDataLoss,
-  checkForeignCircuits,
-  checkLedger,
-  checkProcesses,
-  checkRedis,
-} from "./doctor-checks.ts";
+import { checkDataLoss, checkForeignCircuits, checkLedger, checkProcesses } from "./doctor-checks.ts";
 import { checkProviders, type ProviderCheckDeps } from "./provider-checks.ts";
+import { checkRedis } from "./redis-checks.ts";
 
 export interface DoctorDeps extends ProviderCheckDeps {
   readonly redis: Redis;
+  readonly subscriber: Redis;
   readonly store: Pick<Store, "snapshot" | "circuits">;
-  readonly heartbeat: Pick<Heartbeat, "loadProcesses" | "loadLoss">;
+  readonly heartbeat: Pick<Heartbeat, "loadProcesses" | "loadLoss" | "writes">;
   readonly log: Logger;
 }
 
@@ -38,7 +34,7 @@ const GROUP_TIMEOUT_MS = 3000;
 
 export function makeDoctor(deps: DoctorDeps): Doctor {
   const groups: readonly CheckGroup[] = [
-    { name: "redis", run: () => checkRedis(deps.redis) },
+    { name: "redis", run: () => checkRedis(deps) },
     { name: "processes", run: () => checkProcesses(deps.heartbeat) },
     { name: "data_loss", run: () => checkDataLoss(deps.heartbeat) },
     { name: "books", run: () => checkLedger(deps) },

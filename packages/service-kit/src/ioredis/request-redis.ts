@@ -1,9 +1,7 @@
-import { Command, Redis, type RedisOptions } from "ioredis";
+import { Command, type Redis } from "ioredis";
+import { CheckedRedis, type ConnectionOptions } from "./checked-redis.ts";
 
 const TICK_MS = 50;
-
-/** Options of a connection. `replyMapping` is left out, because our code expects ioredis' default forms of replies. */
-export type ConnectionOptions = Omit<RedisOptions, "replyMapping">;
 
 /** A command got no answer in time. Whether Redis has run it is unknown. */
 class CommandTimeoutError extends Error {
@@ -19,7 +17,7 @@ class CommandTimeoutError extends Error {
  *    timer for each command.
  * 2. No command is sent twice. Commands that are unanswered when a connection ends are rejected.
  */
-export class RequestRedis extends Redis {
+export class RequestRedis extends CheckedRedis {
   readonly #ticks: NodeJS.Timeout;
   /** How many commands had been sent at each of the last ticks, oldest first. */
   readonly #sentAtTicks: number[] = [];

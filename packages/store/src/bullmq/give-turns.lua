@@ -3,5 +3,6 @@
 -- ARGV: 1 prefix of job keys, 2 how many jobs at most
 -- Clock: none. TTL: none.
 -- Returns how many jobs got a turn.
+-- @include redis/when-full
 -- @include bullmq/turns
 return giveTurns(KEYS, ARGV[1], {}, tonumber(ARGV[2]))

@@ -2,12 +2,22 @@
 import { createRequire } from "node:module";
 import { z } from "zod";
 
+const shippedSchema = z.record(
+  z.string(),
+  z.object({ name: z.string(), content: z.string(), keys: z.number() }),
+);
+type ShippedScripts = z.infer<typeof shippedSchema>;
+
+/** All scripts of BullMQ. Throws if it ships them in another form. */
+export function loadShippedScripts(): ShippedScripts {
+  // BullMQ itself loads its scripts from this module. It exports them nowhere else.
+  return shippedSchema.parse(createRequire(import.meta.url)("bullmq/dist/cjs/scripts/index.js"));
+}
+
 /** The Lua text of a script. Throws if BullMQ ships none of this name, or one that takes another number of keys. */
 export function loadShippedScript(name: string, keyCount: number): string {
-  // BullMQ itself loads its scripts from this module. It exports them nowhere else.
-  const scripts: unknown = createRequire(import.meta.url)("bullmq/dist/cjs/scripts/index.js");
-  const script = z.object({ content: z.string(), keys: z.literal(keyCount) });
-  return script.parse(z.record(z.string(), z.unknown()).parse(scripts)[name]).content;
+  return z.object({ content: z.string(), keys: z.literal(keyCount) }).parse(loadShippedScripts()[name])
+    .content;
 }
 
 /** Bytes as a Lua string literal, quotes included. */

@@ -33,7 +33,7 @@ local function giveTurns(keys, jobPrefix, publishers, max)
     turns[#turns + 1] = last[publisher]
     turns[#turns + 1] = ids[at]
   end
-  -- A full Redis refuses the first of these two, and so ends the script.
+  -- During intake a full Redis refuses the first of these two, and so ends the script.
   redis.call('ZADD', sortedKey, unpack(turns))
   redis.call('LTRIM', listKey, 0, -#ids - 1)
   if not taken then

@@ -4,6 +4,7 @@
 -- ARGV: 1 publisher|id, 2 bound of the recovery's rate per second, 3 interval of probes in ms, 4 longest wait for a probe in ms
 -- Clock: Redis'. TTL: a breaker that is left alone for a day is forgotten.
 -- Returns {code, phase}: 1 the breaker is closed, 2 this attempt is the probe, 3 granted within the rate, 0 not now.
+-- @include redis/when-full
 -- @include circuit/circuit
 local member, bound, intervalMs, waitMaxMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local now = clockMs()

@@ -5,6 +5,7 @@
 -- ARGV: 1 id of the account, or '' if the publisher is gone and has none, 2 id, 3 its place: milliseconds since 1970, the
 --       least first, or '' for the end, 4 channel of a waiting gateway or '', 5 message for it
 -- Clock: Redis'.
+-- @include redis/when-full
 -- @include circuit/circuit
 local place = ARGV[3] == '' and clockMs() or ARGV[3]
 redis.call('ZADD', KEYS[4], place, ARGV[2])
@@ -14,6 +15,6 @@ if ARGV[1] ~= '' then
   noteAsked(ARGV[1], clockMs())
 end
 if ARGV[4] ~= '' then
-  redis.call('PUBLISH', ARGV[4], ARGV[5])
+  redis.pcall('PUBLISH', ARGV[4], ARGV[5])
 end
 return 1

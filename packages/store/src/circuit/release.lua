@@ -7,6 +7,7 @@
 --       for a probe in ms; then for each publisher its id and this worker's room for it
 -- Clock: Redis'. TTL: a breaker that is left alone for a day is forgotten.
 -- Returns {now, phase, reason, since, next probe, how many are parked, {publisher|id, …} that were released}.
+-- @include redis/when-full
 -- @include circuit/circuit
 local account, bound, room = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local leaseMs, waitMaxMs = tonumber(ARGV[4]), tonumber(ARGV[5])

@@ -9,6 +9,7 @@
 --       6 a name of the account for operators, 7 the process that reports, 8 longest wait for a probe in ms
 -- Clock: Redis'. TTL: a breaker that is left alone for a day is forgotten.
 -- Returns {phase before, phase after}.
+-- @include redis/when-full
 -- @include circuit/circuit
 local account, event, reason, waitMs, publisher = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local waitMaxMs = tonumber(ARGV[8])

@@ -2,6 +2,7 @@
 -- ARGV: 1 its id, 2 operator, 3 retention in ms, 4 `replay` or `discard`
 -- Clock: Redis'. TTL: the record lives for the retention.
 -- Returns 1 if cancelled, 0 if unknown, -1 if it had ended.
+-- @include redis/when-full
 -- @include redis/ledger
 -- @include dead-letters/bulk-record
 -- @include dead-letters/audit

@@ -5,6 +5,7 @@
 --       tasks, 5 retention in ms
 -- Clock: Redis'. TTL: the record lives for the retention once the discard has ended, and so does a discarded entry.
 -- Returns {state or '', outbox tasks of the letters that were discarded, now in µs}.
+-- @include redis/when-full
 -- @include redis/ledger
 -- @include dead-letters/bulk-record
 -- @include dead-letters/dead-index

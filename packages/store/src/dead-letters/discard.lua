@@ -10,6 +10,7 @@
 -- Clock: Redis'. TTL: a discarded entry lives for the retention.
 -- Returns {code, outbox task}: 1 if booked, 0 if the id is unknown, -1 if its state doesn't allow it, -2 if an attempt is
 -- under way.
+-- @include redis/when-full
 -- @include redis/ledger
 -- @include dead-letters/dead-index
 -- @include dead-letters/discard-entry
@@ -40,7 +41,7 @@ audit(KEYS[8], now, {by = ARGV[4], action = 'discard', id = id,
 -- The caller's body is text in the job's data, so its quotes are escaped there, and the match is the job's own member.
 local channel = string.match(redis.call('HGET', KEYS[9], 'data') or '', '"replyTo":"([^"\\]+)"')
 if channel then
-  redis.call('PUBLISH', channel, cjson.encode({adResponseId = ARGV[2], publisher = publisher, event = 'discard',
+  redis.pcall('PUBLISH', channel, cjson.encode({adResponseId = ARGV[2], publisher = publisher, event = 'discard',
     code = 'discarded', delayMs = 0}))
 end
 return {1, task}

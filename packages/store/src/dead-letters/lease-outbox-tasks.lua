@@ -3,6 +3,7 @@
 -- ARGV: 1 most tasks, 2 lease in ms
 -- Clock: Redis'. TTL: none.
 -- Returns the tasks: `requeue:ID:TIME` or `remove:ID`.
+-- @include redis/when-full
 -- @include redis/ledger
 local now = clockMs()
 local tasks = redis.call('ZRANGEBYSCORE', outboxKey, '-inf', now, 'LIMIT', 0, ARGV[1])

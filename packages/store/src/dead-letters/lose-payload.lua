@@ -4,6 +4,7 @@
 -- ARGV: 1 id
 -- Clock: Redis'. TTL: none.
 -- Returns 1 if booked, 0 if the payload is there or the state is another one.
+-- @include redis/when-full
 -- @include redis/ledger
 -- @include dead-letters/dead-index
 -- @include dead-letters/replay-outcome

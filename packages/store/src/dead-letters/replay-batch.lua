@@ -10,6 +10,7 @@
 --       tasks, 5 retention in ms, 6 limit of the wait for the sample in ms
 -- Clock: Redis'. TTL: the record lives for the retention once the replay has ended.
 -- Returns {state or '', outbox tasks of the letters that were moved, now in µs}.
+-- @include redis/when-full
 -- @include redis/ledger
 -- @include dead-letters/bulk-record
 -- @include dead-letters/dead-index

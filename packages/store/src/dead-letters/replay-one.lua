@@ -4,6 +4,7 @@
 -- ARGV: 1 id, 2 operator
 -- Clock: Redis'. TTL: none.
 -- Returns {code, outbox task}: 1 if booked, 0 if the id is unknown, -1 if it is not dead.
+-- @include redis/when-full
 -- @include redis/ledger
 -- @include dead-letters/dead-index
 -- @include dead-letters/replay-dead

@@ -20,6 +20,7 @@ local matched = countDead(filter)
 if ARGV[10] == 'dry' or redis.call('EXISTS', bulkKey) == 1 then
   return {matched, last}
 end
+-- @include redis/when-full
 redis.call('HSET', bulkKey, 'state', 'running', 'publisher', ARGV[2], 'reason', ARGV[3], 'code', ARGV[4],
   'since', ARGV[5], 'until', ARGV[6], 'matched', matched, 'created', created, 'last', last, 'by', ARGV[7],
   'updated', created, 'tokens', 0, 'refilled', string.format('%.0f', clockUs()), unpack(ARGV, 12))

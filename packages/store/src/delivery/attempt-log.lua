@@ -25,8 +25,6 @@ local function writeRetry(key, id, log, attempts, now, waitMs, failures)
 end
 
 -- The time of the end is the time of the last attempt in the log: a field for it would make each entry larger.
--- A full Redis lets a script write on after a first command that needs no memory. So PEXPIRE comes first: then a delivery
--- can be booked, and its text leaves Redis.
 local function writeFinal(key, log, attempts, to, label, ackId, retentionMs)
   redis.call('PEXPIRE', key, retentionMs)
   redis.call('HSET', key, 'l', log, 'n', attempts, 's', to, 'o', label, 'i', ackId)

@@ -5,6 +5,7 @@
 -- Clock: Redis'. TTL: removed from a missed entry that is acknowledged after all.
 -- Returns a text for each, as `writeEntry` in redis/ledger.lua writes it. For a refusal it is only the code
 -- (redis/scripts.ts).
+-- @include redis/when-full
 -- @include redis/ledger
 -- @include redis/batch
 -- @include intake/acceptance

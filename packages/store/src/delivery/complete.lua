@@ -12,6 +12,7 @@
 -- Clock: Redis' for the ledger, the worker's for the queue. TTL: an entry that ends here lives for the retention.
 -- Returns for each {reply of delivery/settle.lua or '', entry or '', reply of `completeJob` or its error}, or an error (1).
 -- An entry is its publisher, a comma, and the text that `writeEntry` in redis/ledger.lua writes.
+-- @include redis/when-full
 -- @include bullmq/complete-job
 -- @include redis/ledger
 -- @include redis/batch

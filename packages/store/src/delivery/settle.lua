@@ -10,6 +10,7 @@
 --       12 bytes of the caller's body and 13 the provider's public error or '' (die)
 -- Clock: Redis'. TTL: an entry that ends here lives for the retention.
 -- Returns for each 1 if booked, 0 if it was booked before, -1 if the state doesn't allow it.
+-- @include redis/when-full
 -- @include redis/ledger
 -- @include redis/batch
 -- @include dead-letters/dead-index

@@ -29,8 +29,7 @@ local function settle(key, id, event, label, code, ackId, durationMs, channel, m
 
   attempts = tonumber(attempts) or 0
   log = logWith(log, attempts, attemptsKept, nowText .. ',' .. code .. ',' .. durationMs .. ',' .. event .. '\n')
-  -- For a retry or a death this may remove nothing. It lets a full Redis accept the rest: see delivery/attempt-log.lua.
-  if wait or not isFinal then
+  if wait then
     redis.call('ZREM', dueKey, id)
   end
   if to == 'queued' then
@@ -54,7 +53,8 @@ local function settle(key, id, event, label, code, ackId, durationMs, channel, m
     ended[#ended + 1] = id
   end
   if channel ~= '' then
-    redis.call('PUBLISH', channel, message)
+    -- Without the right to publish, the gateway asks the ledger.
+    redis.pcall('PUBLISH', channel, message)
   end
   return 1
 end

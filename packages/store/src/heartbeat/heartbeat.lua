@@ -1,23 +1,28 @@
 -- One heartbeat of one process: counts it, keeps the process' record, and says whether Redis still has what it had at
 -- this process' previous heartbeat. If a heartbeat was written and isn't there any more, data were lost, and everything
--- that was written since that heartbeat may be lost with it.
+-- that was written since that heartbeat may be lost with it. It also says whether Redis is full, so that intake would be
+-- refused: its first write needs memory.
 -- KEYS: 1 heartbeat (hash: epoch, beat, time `at` of the latest beat, `steady`: see heartbeat/gone.lua), 2 processes (hash: id to "beat seen_ms record"),
 --       3 the latest loss, 4 queued, 5 dead, 6 awaiting (zsets, counted)
 -- ARGV: 1 id of the process, 2 its record, 3 epoch and 4 beat of the last reply ('' and 0 at first),
 --       5 time of that reply in ms, 6 the counts in that reply, as text,
 --       7 ms after which a silent process is forgotten, 8 ms for which a loss is kept,
---       9 channel of the process' lifeline, '' if it has none
+--       9 channel of the process' lifeline, '' if it has none, 10 not read: it takes the room of a call of intake
 -- Clock: Redis'. TTL: the loss's. Records of silent processes are removed here.
 -- Returns {now in ms, epoch, beat, queued, dead, awaiting, lost (1 or 0), time of the latest loss or 0, its text,
---          1 if the lifeline has a subscriber, else 0}.
+--          1 if the lifeline has a subscriber, else 0, how Redis refuses what needs memory or ''}.
+-- Raises what Redis refuses otherwise.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- @include heartbeat/gone
+local tried = redis.pcall('HSETNX', KEYS[1], 'epoch', time[1] .. '.' .. time[2])
+local refusal = type(tried) == 'table' and tried.err or ''
+-- @include redis/when-full
+redis.call('HSETNX', KEYS[1], 'epoch', time[1] .. '.' .. time[2])
 local id, record, knownEpoch, knownBeat = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
 local before = tonumber(redis.call('HGET', KEYS[1], 'beat') or 0)
 local own = tonumber(string.match(redis.call('HGET', KEYS[2], id) or '', '^%d+') or knownBeat)
-redis.call('HSETNX', KEYS[1], 'epoch', time[1] .. '.' .. time[2])
 local epoch = redis.call('HGET', KEYS[1], 'epoch')
 local isLost = knownEpoch ~= '' and (epoch ~= knownEpoch or before < knownBeat or own < knownBeat)
 
@@ -51,4 +56,5 @@ if beat % 10 == 0 then
     end
   end
 end
-return {now, epoch, beat, counts[1], counts[2], counts[3], isLost and 1 or 0, lostAt, lostText, isSeen and 1 or 0}
+return {now, epoch, beat, counts[1], counts[2], counts[3], isLost and 1 or 0, lostAt, lostText, isSeen and 1 or 0,
+  refusal}

@@ -5,6 +5,7 @@
  * 2. If Redis has forgotten this process' last heartbeat, it lost data: it was emptied, an old backup was restored, or
  *    the append-only file was cut short. Each process reports a loss once. Redis keeps it for processes that start
  *    later.
+ * 3. It is a write, so it shows whether Redis accepts writes, and whether it has room for intake.
  *
  * Not noticed: the loss of writes after the last heartbeat that survived a crash, and a loss while no process ran.
  */
@@ -16,6 +17,7 @@ import type { RunScript } from "../redis/scripts.ts";
 import type { StoreLog } from "../store-log.ts";
 import { Lifeline } from "./lifeline.ts";
 import { type ProcessIdentity, parseRecord, type RelayProcess, renderRecord } from "./process-record.ts";
+import { type WriteState, WriteWatch } from "./write-state.ts";
 
 /** What Redis held at a heartbeat. */
 interface HeldCounts {
@@ -49,6 +51,11 @@ export interface HeartbeatParts extends HeartbeatOptions {
 /** The record of a process without a heartbeat for this long is removed. */
 const SILENCE_MAX_MS = 60_000;
 const LOSS_KEPT_MS = 24 * 3_600_000;
+/**
+ * Redis counts a call's arguments as memory in use. A heartbeat is small, and an acknowledgment isn't. So it carries this,
+ * in order to find that there is no room before acknowledgments of a usual size are refused.
+ */
+const ROOM = " ".repeat(64 * 1024);
 /** How long readiness warns of a loss. */
 const LOSS_WARNED_MS = 3_600_000;
 
@@ -63,6 +70,7 @@ const replySchema = z.tuple([
   z.number(),
   z.string(),
   z.number(),
+  z.string(),
 ]);
 
 /** The reply to a heartbeat. */
@@ -77,6 +85,7 @@ interface Reply {
 export class Heartbeat {
   readonly #parts: HeartbeatParts;
   readonly #losses: Counter;
+  readonly #watch: WriteWatch;
   readonly #channel: string;
   readonly #lifeline: Lifeline | undefined;
   #latest: Reply | undefined;
@@ -86,12 +95,28 @@ export class Heartbeat {
     this.#parts = parts;
     this.#losses = createDataLossCounter(parts.registry);
     const { subscriber, keys, processId, log } = parts;
+    this.#watch = new WriteWatch(log);
     this.#channel = subscriber === undefined ? "" : keys.lifelinePrefix + processId;
     this.#lifeline = subscriber && new Lifeline({ subscriber, channel: this.#channel, log });
   }
 
-  /** One heartbeat. Rejects while Redis is away; then it doesn't count. */
+  /** One heartbeat. Rejects while Redis is away or refuses writes; then it doesn't count. */
   async beat(): Promise<void> {
+    try {
+      this.#watch.onAnswer(await this.#beatOnce());
+    } catch (error) {
+      this.#watch.onError(error);
+      throw error;
+    }
+  }
+
+  /** Whether Redis accepts writes, as of the latest heartbeats. Doesn't ask Redis. */
+  get writes(): WriteState {
+    return this.#watch.state;
+  }
+
+  /** Resolves with how Redis refuses what needs memory; empty if it doesn't. */
+  async #beatOnce(): Promise<string> {
     const { run, keys, identity, processId, log } = this.#parts;
     await this.#lifeline?.open();
     const { epoch = "", beat = 0, nowMs = 0, held } = this.#latest ?? {};
@@ -99,8 +124,8 @@ export class Heartbeat {
     const text = held === undefined ? "" : describeLoss(held);
     const sentAtMs = Date.now();
     const args = [processId, record, epoch, beat, nowMs, text, SILENCE_MAX_MS, LOSS_KEPT_MS, this.#channel];
-    const { isLost, hasLifeline, ...reply } = parseReply(
-      await run("heartbeat/heartbeat", { keys: keys.forHeartbeat, args }),
+    const { isLost, hasLifeline, refusal, ...reply } = parseReply(
+      await run("heartbeat/heartbeat", { keys: keys.forHeartbeat, args: [...args, ROOM] }),
     );
     // Redis' time is the time of the middle of the round trip, to within half of it.
     this.#clockSkewMs = Math.round((sentAtMs + Date.now()) / 2 - reply.nowMs);
@@ -110,6 +135,7 @@ export class Heartbeat {
       this.#losses.inc();
       log.error({ event: "redis_data_lost", ...held });
     }
+    return refusal;
   }
 
   /** Removes this process' record, at a graceful stop. If Redis is away, the record expires after a minute. */
@@ -118,12 +144,17 @@ export class Heartbeat {
     await redis.hdel(keys.processes, processId).catch(() => {});
   }
 
-  /** What readiness says of a loss in the last hour, as of this process' last heartbeat. Doesn't ask Redis. */
+  /** What readiness says of refused writes and of a loss in the last hour. Doesn't ask Redis. */
   warnings(): Record<string, string> {
     const { loss, nowMs = 0 } = this.#latest ?? {};
-    return loss === undefined || nowMs - loss.atMs >= LOSS_WARNED_MS
-      ? {}
-      : { redis_data: `data lost at ${new Date(loss.atMs).toISOString()}: ${loss.detail}` };
+    const { writes } = this;
+    const why = writes.kind === "accepted" ? undefined : writes.why;
+    return {
+      ...(why === undefined ? {} : { redis_writes: `Redis ${why}` }),
+      ...(loss === undefined || nowMs - loss.atMs >= LOSS_WARNED_MS
+        ? {}
+        : { redis_data: `data lost at ${new Date(loss.atMs).toISOString()}: ${loss.detail}` }),
+    };
   }
 
   /** The latest loss of the last 24 hours, as Redis has it. */
@@ -157,8 +188,14 @@ export function createDataLossCounter(registry: Registry): Counter {
   });
 }
 
-function parseReply(reply: unknown): Reply & { readonly isLost: boolean; readonly hasLifeline: boolean } {
-  const [nowMs, epoch, beat, queued, dead, awaiting, lost, lostAtMs, detail, hasLifeline] =
+interface ParsedReply extends Reply {
+  readonly isLost: boolean;
+  readonly hasLifeline: boolean;
+  readonly refusal: string;
+}
+
+function parseReply(reply: unknown): ParsedReply {
+  const [nowMs, epoch, beat, queued, dead, awaiting, lost, lostAtMs, detail, hasLifeline, refusal] =
     replySchema.parse(reply);
   return {
     nowMs,
@@ -168,6 +205,7 @@ function parseReply(reply: unknown): Reply & { readonly isLost: boolean; readonl
     loss: lostAtMs === 0 ? undefined : { atMs: lostAtMs, detail },
     isLost: lost === 1,
     hasLifeline: hasLifeline === 1,
+    refusal,
   };
 }
 

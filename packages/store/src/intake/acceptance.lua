@@ -17,7 +17,6 @@ end
 
 -- Books an acknowledgment that was judged 1 to 3 and that the queue holds. TTL: removed from a missed entry.
 local function bookAccepted(key, id, publisher, textHash, code, now)
-  -- Commands that need no memory come first: see delivery/attempt-log.lua.
   if code == 2 then
     redis.call('HDEL', key, 'e')
     redis.call('PERSIST', key)

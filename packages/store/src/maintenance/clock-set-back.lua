@@ -10,6 +10,7 @@
 -- ARGV: 1 most members of each index, 2 prefix of entry keys, 3 longest time ahead of an outbox task in ms
 -- Clock: Redis'. TTL: none.
 -- Returns how many times were mended.
+-- @include redis/when-full
 -- @include redis/ledger
 local most, entryPrefix, aheadMs = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local now = clockMs()

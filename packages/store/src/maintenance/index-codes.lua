@@ -3,6 +3,7 @@
 -- ARGV: 1 the last id of the step before and 2 its time of death, or '' and '', 3 most ids, 4 prefix of entry keys
 -- Clock: none. TTL: none.
 -- Returns {last id, its time of death}, or {'', ''} at the end.
+-- @include redis/when-full
 -- @include redis/ledger
 -- @include dead-letters/dead-index
 local first = 0

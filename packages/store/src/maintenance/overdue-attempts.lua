@@ -2,6 +2,7 @@
 -- ARGV: 1 most ids, 2 grace in ms after the time of the attempt, 3 prefix of entry keys
 -- Clock: Redis'. TTL: none.
 -- Returns the ids.
+-- @include redis/when-full
 -- @include redis/ledger
 local now = clockMs()
 local overdue = {}

@@ -4,6 +4,7 @@
 --       5 retention of dead letters in ms (expire)
 -- Clock: Redis'. TTL: an entry that ends here lives for the retention.
 -- Returns how many ids were checked. If it is as many as asked for, there may be more.
+-- @include redis/when-full
 -- @include redis/ledger
 -- @include dead-letters/dead-index
 local event = ARGV[1]

@@ -9,6 +9,7 @@
 --       acknowledgments, 6 most bytes of jobs' data; then for each its id and the key of its job's payload
 -- Clock: Redis'. TTL: none.
 -- Returns {how many were looked at, awaiting, queued and dead ones that were adopted, how many an attempt holds}.
+-- @include redis/when-full
 -- @include redis/ledger
 -- @include dead-letters/dead-index
 -- @include dead-letters/audit

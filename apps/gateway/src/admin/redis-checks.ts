@@ -1,0 +1,151 @@
+/** The doctor's checks of Redis: whether it answers, keeps data, accepts writes and permits what the relay needs. */
+import type { DoctorCheck } from "@adrelay/contract";
+import {
+  describeForbidden,
+  explainAway,
+  loadRedisInfo,
+  loadSyncPolicy,
+  type RedisInfo,
+} from "@adrelay/service-kit";
+import { type Heartbeat, loadMissingRights } from "@adrelay/store";
+import type { Redis } from "ioredis";
+
+const SHARE_WARNED = 0.8;
+const BYTES_PER_MIB = 1024 * 1024;
+
+export interface RedisCheckDeps {
+  readonly redis: Redis;
+  readonly subscriber: Redis;
+  readonly heartbeat: Pick<Heartbeat, "writes">;
+}
+
+/** Whether Redis answers, and whether it is safe for acknowledgments. */
+export async function checkRedis({ redis, subscriber, heartbeat }: RedisCheckDeps): Promise<DoctorCheck[]> {
+  const startedAtMs = performance.now();
+  try {
+    await redis.ping();
+  } catch (error) {
+    const why = await explainAway(redis, error);
+    return [
+      { name: "redis", status: "fail", detail: why ?? "does not answer: see REDIS_URL, and whether it runs" },
+    ];
+  }
+  const tookMs = Math.round(performance.now() - startedAtMs);
+  const [info, syncPolicy, rights] = await Promise.all([
+    loadRedisInfo(redis),
+    loadSyncPolicy(redis),
+    checkRights(redis, subscriber),
+  ]);
+  return [
+    checkServer(info, tookMs),
+    checkWrites(heartbeat),
+    checkAppendOnlyFile(info, syncPolicy),
+    checkEviction(info),
+    checkMemory(info),
+    checkConnections(info),
+    rights,
+  ];
+}
+
+function checkServer({ version, versionFault }: RedisInfo, tookMs: number): DoctorCheck {
+  const answers = `answers in ${tookMs} ms`;
+  return versionFault === undefined
+    ? { name: "redis", status: "ok", detail: `${version ?? "Redis of an unknown version"}, ${answers}` }
+    : { name: "redis", status: "fail", detail: versionFault };
+}
+
+/** As this process' last heartbeat has found it. */
+function checkWrites({ writes }: Pick<Heartbeat, "writes">): DoctorCheck {
+  const name = "redis_writes";
+  switch (writes.kind) {
+    case "accepted":
+      return { name, status: "ok", detail: "are accepted" };
+    case "full":
+      return { name, status: "fail", detail: `Redis ${writes.why}` };
+    case "refused":
+      return {
+        name,
+        status: "fail",
+        detail:
+          writes.why === undefined ? "got no answer: the gateway's log says why" : `Redis ${writes.why}`,
+      };
+    default:
+      return writes satisfies never;
+  }
+}
+
+function checkAppendOnlyFile({ isAofOn }: RedisInfo, syncPolicy: string | undefined): DoctorCheck {
+  const name = "redis_append_only_file";
+  if (isAofOn === undefined) {
+    return { name, status: "warn", detail: "Redis doesn't show whether it is on: permit INFO" };
+  }
+  if (!isAofOn) {
+    return { name, status: "fail", detail: "is off, so a restart of Redis loses data: set appendonly yes" };
+  }
+  switch (syncPolicy) {
+    case "always":
+      return { name, status: "ok", detail: "is on, appendfsync always" };
+    case undefined:
+      return {
+        name,
+        status: "warn",
+        detail: "is on; Redis doesn't show appendfsync, which should be always",
+      };
+    default:
+      return {
+        name,
+        status: "warn",
+        detail: `is on, appendfsync ${syncPolicy}: a crash of Redis can lose the writes of the last seconds; set always`,
+      };
+  }
+}
+
+function checkEviction({ evictionPolicy }: RedisInfo): DoctorCheck {
+  const name = "redis_maxmemory_policy";
+  switch (evictionPolicy) {
+    case "noeviction":
+      return { name, status: "ok", detail: evictionPolicy };
+    case undefined:
+      return { name, status: "warn", detail: "Redis doesn't show it; it must be noeviction" };
+    default:
+      return { name, status: "fail", detail: `is ${evictionPolicy}, so Redis may drop data: set noeviction` };
+  }
+}
+
+function checkMemory({ memory }: RedisInfo): DoctorCheck {
+  const name = "redis_memory";
+  if (memory === undefined) {
+    return { name, status: "warn", detail: "Redis doesn't show it: permit INFO" };
+  }
+  const used = `${(memory.usedBytes / BYTES_PER_MIB).toFixed(1)} MiB used`;
+  if (memory.limitBytes === 0) {
+    return { name, status: "ok", detail: `${used}, no maxmemory set` };
+  }
+  const share = memory.usedBytes / memory.limitBytes;
+  const detail = `${used}, ${Math.round(share * 100)} % of maxmemory`;
+  return share > SHARE_WARNED
+    ? { name, status: "warn", detail: `${detail}: when it is full, acknowledgments get 503` }
+    : { name, status: "ok", detail };
+}
+
+function checkConnections({ clients }: RedisInfo): DoctorCheck {
+  const name = "redis_connections";
+  if (clients === undefined || clients.max === 0) {
+    return { name, status: "ok", detail: "Redis doesn't show how many it accepts" };
+  }
+  const detail = `${clients.count} of ${clients.max} (maxclients)`;
+  return clients.count > clients.max * SHARE_WARNED
+    ? { name, status: "warn", detail: `${detail}: when none is left, processes can't connect` }
+    : { name, status: "ok", detail };
+}
+
+async function checkRights(redis: Redis, subscriber: Redis): Promise<DoctorCheck> {
+  const name = "redis_rights";
+  const { needed, wanted } = await loadMissingRights(redis, subscriber);
+  if (needed.length > 0) {
+    return { name, status: "fail", detail: describeForbidden(needed) };
+  }
+  return wanted.length > 0
+    ? { name, status: "warn", detail: describeForbidden(wanted) }
+    : { name, status: "ok", detail: "all that the relay needs" };
+}
