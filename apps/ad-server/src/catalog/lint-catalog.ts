@@ -2,6 +2,7 @@ import { type FieldFault, readCountry } from "@adrelay/contract";
 import { LineCounter, parseDocument } from "yaml";
 import { ADULT_AGE, isForAdults } from "../injection/targeting.ts";
 import { IMPRESSIONS_PER_MILLE } from "../money/auction.ts";
+import type { AdClarity, AdExplanation } from "../relevance/ad-reading.ts";
 import { keywordKeys } from "../relevance/negative-keywords.ts";
 import type { TopicUse } from "../relevance/negative-topics.ts";
 import type { Ad } from "./ad.ts";
@@ -25,8 +26,8 @@ export interface LintOptions {
   readonly nowMs: number;
   /** The least bid that takes part in auctions. */
   readonly floorCpmMicros: number;
-  /** Whether the ad's texts say clearly what is sold. */
-  isClear(ad: Ad): boolean;
+  /** What the ad is read as. */
+  explain(ad: Ad): AdExplanation;
   /** What a negative topic of the ad does. */
   judgeTopic(topic: string, ad: Ad): TopicUse;
 }
@@ -132,22 +133,22 @@ function nameWarnings(ad: Ad, namesakes: readonly Ad[]): FieldFault[] {
     : [{ path: "product_name", message: `is that of ${first.id} too: answers can't distinguish them` }];
 }
 
-function findingWarnings(ad: Ad, { isClear }: LintOptions): FieldFault[] {
+const CLARITY_MESSAGES = {
+  clear: undefined,
+  unclear: "and the other texts don't say clearly what is sold: the ad is hardly ever found",
+  unknown:
+    "and the other texts are read as something that the model knows no need for: the ad is never found",
+} as const satisfies Record<AdClarity, string | undefined>;
+
+function findingWarnings(ad: Ad, { explain }: LintOptions): FieldFault[] {
   const keys = keywordKeys(ad.keywords);
   const repeated = keys.flatMap((key, index) =>
     keys.indexOf(key) < index
       ? [{ path: `keywords.${index}`, message: "says what an earlier keyword says" }]
       : [],
   );
-  return isClear(ad)
-    ? repeated
-    : [
-        ...repeated,
-        {
-          path: "description",
-          message: "and the other texts don't say clearly what is sold: the ad is hardly ever found",
-        },
-      ];
+  const message = CLARITY_MESSAGES[explain(ad).clarity];
+  return message === undefined ? repeated : [...repeated, { path: "description", message }];
 }
 
 function ageWarnings(ad: Ad): FieldFault[] {
