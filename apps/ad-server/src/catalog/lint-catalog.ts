@@ -1,5 +1,4 @@
 import { type FieldFault, readCountry } from "@adrelay/contract";
-import { LineCounter, parseDocument } from "yaml";
 import { ADULT_AGE, isForAdults } from "../injection/targeting.ts";
 import { IMPRESSIONS_PER_MILLE } from "../money/auction.ts";
 import type { AdClarity, AdExplanation } from "../relevance/ad-reading.ts";
@@ -7,6 +6,7 @@ import { keywordKeys } from "../relevance/negative-keywords.ts";
 import type { TopicUse } from "../relevance/negative-topics.ts";
 import type { Ad } from "./ad.ts";
 import { parseCatalogYaml } from "./catalog-file.ts";
+import { placesIn } from "./catalog-places.ts";
 import { negativeKeywordWarnings } from "./lint-negative-keywords.ts";
 import { negativeTopicWarnings } from "./lint-negative-topics.ts";
 import { parseCatalog } from "./load-catalog.ts";
@@ -52,29 +52,6 @@ export function lintCatalog(text: string, options: LintOptions): Finding[] {
 
 function withoutSetting({ path, message }: FieldFault): FieldFault {
   return { path: path.replace(/^CATALOG_FILE ?/, ""), message };
-}
-
-/** Finds the place of a path: of the member itself or, if it is absent, of the nearest one that contains it. */
-function placesIn(text: string): (path: string) => { line: number; column: number } {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines });
-  return (path) => {
-    const keys = path === "" ? [] : path.split(".").map((key) => (/^\d+$/.test(key) ? Number(key) : key));
-    for (let depth = keys.length; depth > 0; depth -= 1) {
-      const offset = offsetOf(document.getIn(keys.slice(0, depth), true));
-      if (offset !== undefined) {
-        const { line, col } = lines.linePos(offset);
-        return { line, column: col };
-      }
-    }
-    return { line: 1, column: 1 };
-  };
-}
-
-function offsetOf(node: unknown): number | undefined {
-  const range: unknown = Object(node)["range"];
-  const start: unknown = Array.isArray(range) ? range[0] : undefined;
-  return typeof start === "number" ? start : undefined;
 }
 
 /** Likely mistakes in a catalogue without errors. */
