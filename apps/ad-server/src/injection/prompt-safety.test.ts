@@ -116,6 +116,20 @@ test.each([
   expect(fakeSafety.find(prompt, fakeModel.read(prompt))).toBe(topic);
 });
 
+test("a span of a sentence without full stops needs more than a sentence, and less than a run", () => {
+  // Words without odds: the model finds only what the span holds.
+  const words = Array.from({ length: 8 }, (_, index) => `w${index}`).join(" ");
+  const spanModel = {
+    read: (text: string) => ({
+      ...fakeModel.read(""),
+      topics: new Map(text.split(" ").length === 10 && text.includes("cry") ? [["grief", 0.9]] : []),
+    }),
+  };
+  const spans = new PromptSafety(spanModel, fakePhrases);
+  expect(spans.find(`${words} cry ${words}`, { topics: new Map() })).toBe("grief");
+  expect(spans.find(`cry ${words}`, { topics: new Map() })).toBeUndefined();
+});
+
 test("a topic of the whole that no sentence has forbids an ad too", () => {
   expect(fakeSafety.find("a b. c d.", { topics: new Map([["grief", 0.6]]) })).toBe("grief");
 });
