@@ -122,7 +122,7 @@ test("a span of a sentence without full stops needs more than a sentence, and le
   const spanModel = {
     read: (text: string) => ({
       ...fakeModel.read(""),
-      topics: new Map(text.split(" ").length === 10 && text.includes("cry") ? [["grief", 0.9]] : []),
+      topics: new Map(text.split(" ").length === 10 && text.includes("cry") ? [["grief", 0.96]] : []),
     }),
   };
   const spans = new PromptSafety(spanModel, fakePhrases);
