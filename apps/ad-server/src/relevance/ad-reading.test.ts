@@ -24,6 +24,13 @@ test("the name counts if nothing else says what is sold", () => {
   );
 });
 
+test("a category that says what is sold counts as much as all texts together", () => {
+  const more = { ...TENT, category: "hearing-aids" };
+  const [one, other] = explain(more).needs;
+  expect([one?.need, other?.need].toSorted()).toEqual(["hearing-aids", "hiking-gear"]);
+  expect(one?.share).toBeLessThan(0.7);
+});
+
 test("an ad is explained by its likeliest needs with their shares", () => {
   const { clarity, isSensitive, needs } = explain(TENT);
   expect({ clarity, isSensitive }).toEqual({ clarity: "clear", isSensitive: false });

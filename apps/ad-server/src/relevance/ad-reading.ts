@@ -41,9 +41,22 @@ export function readingKeyOf(ad: Ad): string {
 export function readTextsOf(ad: Ad, model: TextReader): TextReading {
   const text = textOfAd(ad);
   const reading = model.read(text);
-  return clearShareOf(profileOf(reading)) >= CLEAR_SHARE_MIN
-    ? reading
-    : model.read(`${ad.product_name}. ${text}`);
+  const isClear = clearShareOf(profileOf(reading)) >= CLEAR_SHARE_MIN;
+  return withCategory(ad, isClear ? reading : model.read(`${ad.product_name}. ${text}`), model);
+}
+
+/** Least share of the likeliest need of a category whose name says what is sold. */
+const CATEGORY_SHARE_MIN = 0.5;
+
+/**
+ * A category such as `hearing-aids` says what is sold, and a longer description drowns it: earplugs are much like
+ * headphones. So its own reading counts as much as that of all texts, unless its name says nothing.
+ */
+function withCategory({ category }: Ad, reading: TextReading, model: TextReader): TextReading {
+  const named = model.read(category.replaceAll("-", " "));
+  return clearShareOf(profileOf(named)) >= CATEGORY_SHARE_MIN
+    ? { ...reading, needs: reading.needs.map((share, need) => (share + (named.needs[need] ?? 0)) / 2) }
+    : reading;
 }
 
 export function readAd(ad: Ad, model: AdReader): AdReading {

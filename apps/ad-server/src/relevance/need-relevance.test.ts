@@ -158,10 +158,11 @@ test("a catalogue that replaces another one reads only ads with new texts, and a
     },
   };
   const before = await NeedRelevance.build(ads, counting);
-  await vi.waitFor(() => expect(reads).toBe(ads.length));
+  // Of each ad the texts, and the name of its category.
+  await vi.waitFor(() => expect(reads).toBe(2 * ads.length));
   const edited = ads.with(2_999, adOf("new", "wine=.9"));
   const after = await NeedRelevance.build(edited, counting, before);
-  expect(reads).toBe(ads.length + 1);
+  expect(reads).toBe(2 * ads.length + 2);
   const found = after.rank({ prompt: "", language: "en", reading: fakeModel.read("wine=.95 none=.05") });
   expect(found.map(({ ad }) => ad.id)).toEqual(["new"]);
 });

@@ -3,13 +3,13 @@ import type { Ad } from "../catalog/ad.ts";
 import { OTHER_NEED } from "../prompt-model/model-weights.ts";
 import { dotProduct } from "../prompt-model/word-vectors.ts";
 import { type AdReader, type AdReading, readAd, readingKeyOf } from "./ad-reading.ts";
-import { fitProbability } from "./fit-probability.ts";
+import { type FitSigns, fitProbability } from "./fit-probability.ts";
 import { keywordShare, stemsOf } from "./keyword-share.ts";
 import { type NeedProfile, profileOf } from "./need-profile.ts";
 import type { Question, Relevance, ScoredAd } from "./relevance.ts";
 
 /** Least probability that an ad serves the need. An ad beside the point costs more than no ad. */
-const FIT_MIN = 0.55;
+const FIT_MIN = 0.5;
 /** The same for an ad that is itself about illness, debt or the like. Its need must also be the likeliest of the prompt. */
 const SENSITIVE_FIT_MIN = 0.75;
 /**
@@ -33,6 +33,15 @@ const ADS_AWAITED = 1000;
 interface IndexedAd {
   readonly ad: Ad;
   readonly reading: AdReading;
+}
+
+/** An ad that may fit a prompt. */
+interface JudgedAd {
+  readonly ad: Ad;
+  readonly ofAd: AdReading;
+  readonly signs: FitSigns;
+  /** Whether the likeliest need of the ad is that of the prompt. */
+  readonly isSameNeed: boolean;
 }
 
 /** One ad among those that sell for a need. */
@@ -72,7 +81,19 @@ export class NeedRelevance implements Relevance {
     return relevance;
   }
 
-  rank({ prompt, reading }: Question): readonly ScoredAd[] {
+  rank(question: Question): readonly ScoredAd[] {
+    return this.judge(question)
+      .flatMap(({ ad, signs, isSameNeed, ofAd }) => {
+        const fit = fitProbability(signs);
+        const isFit = ofAd.isSensitive ? isSameNeed && fit >= SENSITIVE_FIT_MIN : fit >= FIT_MIN;
+        const closeness = Math.max(0, dotProduct(ofAd.meaning, question.reading.meaning));
+        return isFit ? [{ ad, score: fit * (1 - CLOSENESS_SHARE * (1 - closeness)) }] : [];
+      })
+      .sort((a, b) => b.score - a.score);
+  }
+
+  /** The ads that may fit, each with the signs of it; none if the prompt hardly wants anything. */
+  judge({ prompt, reading }: Question): readonly JudgedAd[] {
     const wish = wishOf(reading);
     if (wish < WISH_MIN) {
       return [];
@@ -80,25 +101,16 @@ export class NeedRelevance implements Relevance {
     const profile = profileOf(reading);
     const certainty = profile[0]?.probability ?? 0;
     const stems = stemsOf(prompt.slice(0, KEYWORD_CHARS_MAX));
-    return this.#candidatesFor(profile)
-      .flatMap(({ place, sameNeed }) => {
-        const indexed = this.#ads[place];
-        if (indexed === undefined) {
-          return [];
-        }
-        const { ad, reading: ofAd } = indexed;
-        const fit = fitProbability({
-          certainty,
-          served: sameNeed / certainty,
-          wish,
-          keyword: keywordShare(stems, ofAd.keywords),
-        });
-        const isSameNeed = ofAd.profile[0]?.need === profile[0]?.need;
-        const isFit = ofAd.isSensitive ? isSameNeed && fit >= SENSITIVE_FIT_MIN : fit >= FIT_MIN;
-        const closeness = Math.max(0, dotProduct(ofAd.meaning, reading.meaning));
-        return isFit ? [{ ad, score: fit * (1 - CLOSENESS_SHARE * (1 - closeness)) }] : [];
-      })
-      .sort((a, b) => b.score - a.score);
+    return this.#candidatesFor(profile).flatMap(({ place, sameNeed }) => {
+      const indexed = this.#ads[place];
+      if (indexed === undefined) {
+        return [];
+      }
+      const { ad, reading: ofAd } = indexed;
+      const keyword = keywordShare(stems, ofAd.keywords);
+      const signs = { certainty, served: sameNeed / certainty, wish, keyword };
+      return [{ ad, ofAd, signs, isSameNeed: ofAd.profile[0]?.need === profile[0]?.need }];
+    });
   }
 
   async #addAll(ads: readonly Ad[], model: AdReader, before?: NeedRelevance): Promise<void> {
