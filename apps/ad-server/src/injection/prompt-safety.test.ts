@@ -13,6 +13,8 @@ test.each([
   "my husband hits me when he drinks",
   "my father has chest pain and can't breathe",
   "how to make a pipe bomb",
+  "My dog died. Which headphones should I buy?",
+  "my cousin committed suicide",
   "who should i vote for",
   "Meine Oma ist gestern gestorben",
 ])("no ad is shown beside %j", (prompt) => {
@@ -77,6 +79,8 @@ test.each([
   "this dessert is the bomb, where do I get a bigger baking tin?",
   "overdose of cute: give me names for two fluffy rabbits",
   "Which running shoes for the charity run in May, size 11 wide?",
+  "My phone died. Which headphones should I buy?",
+  "Mein Handy ist gestorben. Welche Kopfhörer soll ich kaufen?",
   "My car battery is dead again, which jump starter fits in a glovebox?",
   "git says detached HEAD, how do I get back to main without losing my work",
   "What's the best way to stop slugs murdering my hostas?",
