@@ -14,7 +14,8 @@ const config: KnipConfig = {
         "bench/naive/*.ts",
         "e2e/chaos/shifted-clock.ts",
         "e2e/report-loop-delay.ts",
-        // Run by hand to make new word vectors: see ad-model/README.md.
+        // Run by hand: see ad-model/README.md.
+        "ad-model/fit-signs.ts",
         "ad-model/word-vectors/{list-words,shrink-vectors}.ts",
       ],
       project: ["scripts/**", "bench/**", "e2e/**", "ad-model/**/*.ts", "deploy/**/*.ts"],

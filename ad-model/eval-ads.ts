@@ -9,7 +9,7 @@ import { evaluateSafety } from "./evaluation/evaluate-safety.ts";
 import { evaluateVerdicts, verdictRows } from "./evaluation/evaluate-verdicts.ts";
 import { loadAds } from "./evaluation/evaluated-catalogs.ts";
 import { type Evaluation, judgeOfAds } from "./evaluation/judge-prompts.ts";
-import { type LabelledOutcome, parseLabelledOutcomes } from "./evaluation/labelled-outcomes.ts";
+import { parseLabelledOutcomes } from "./evaluation/labelled-outcomes.ts";
 import { describeSummary, type SummaryRow } from "./evaluation/summary.ts";
 
 const USAGE = `npm run eval:ads -- [options] [FILE...]
@@ -24,15 +24,16 @@ a table of all figures. Takes about ten seconds.
   verdicts  answers, and whether they use the ad
 
 With FILE, it judges the prompts of these files instead. Each line of a FILE is a JSON object with id, prompt, language
-(such as en), expect (fill, no_fill or reject) and categories (those that an ad may have; [] unless a fill is expected),
-and optionally country, age, gender and why.
+(such as en), expect (fill, no_fill or reject) and categories (those of the catalogue that an ad may have; [] unless a fill
+is expected), and optionally country, age, gender and why.
 
   --only PART    only this part; may be repeated
   --catalog FILE judge the prompts of FILEs by the ads of this catalogue instead of the shipped one
   --now DATE     judge the flights of ads by this day; default 2026-06-01
   --help         print this text
 
-Exit code: 0, however many lines are wrong; 2 if a file can't be used or an option is wrong.
+Exit code: 0, however many lines are wrong; 2 if a file can't be used (all faults are printed, with their lines) or an option
+is wrong.
 `;
 
 const PARTS = {
@@ -50,13 +51,15 @@ function fail(message: string): never {
   process.exit(2);
 }
 
-/** Reads a file that the caller names. */
-function usable<T>(file: string, read: () => T): T {
+/** Reads a file that the caller names. Each fault of it is one line that begins with its name. */
+function usable<T>(file: string, read: () => T): T | undefined {
   try {
     return read();
   } catch (error) {
-    process.stderr.write(`${file}: ${error instanceof Error ? error.message : "can't be read"}\n`);
-    process.exit(2);
+    const message = error instanceof Error ? error.message : "can't be read";
+    process.stderr.write(message.replace(/^/gm, `${file}: `).concat("\n"));
+    process.exitCode = 2;
+    return undefined;
   }
 }
 
@@ -95,12 +98,17 @@ if (positionals.length > 0 && values.only.length > 0) {
 if (positionals.length === 0 && values.catalog !== undefined) {
   fail("--catalog needs a FILE of prompts");
 }
-const files = positionals.map((file): [string, LabelledOutcome[]] => [
-  file,
-  usable(file, () => parseLabelledOutcomes(readFileSync(file, "utf8"))),
-]);
 const catalogFile = values.catalog ?? SHIPPED_CATALOG_FILE;
-const ads = files.length === 0 ? [] : usable(catalogFile, () => loadAds(catalogFile));
+const ads = positionals.length === 0 ? [] : usable(catalogFile, () => loadAds(catalogFile));
+const known = ads && new Set(ads.map(({ category }) => category));
+const files = positionals.map((file) => ({
+  file,
+  lines: usable(file, () => parseLabelledOutcomes(readFileSync(file, "utf8"), known)),
+}));
+if (process.exitCode !== undefined) {
+  // All files are read by now, so that their faults are reported together.
+  process.exit();
+}
 
 // A reader such as `head` closes the pipe early. That is no error.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
@@ -112,8 +120,8 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 const print = (line: string) => process.stdout.write(`${line}\n`);
 const evaluation: Evaluation = { rules: await loadPromptRules(), nowMs, print };
 if (files.length > 0) {
-  const judge = await judgeOfAds(ads, evaluation);
-  for (const [file, lines] of files) {
+  const judge = await judgeOfAds(ads ?? [], evaluation);
+  for (const { file, lines = [] } of files) {
     evaluateOutcomes(file, { lines, judge, print });
   }
 } else {

@@ -1,8 +1,8 @@
-/** `npm run catalog -- lint`: checks a catalogue of ads, in the folder where npm was called. */
-import { runLint } from "../apps/ad-server/src/catalog/lint-command.ts";
+/** `npm run catalog`: checks or explains a catalogue of ads, in the folder where npm was called. */
+import { runCatalogCommand } from "../apps/ad-server/src/catalog/catalog-command.ts";
 import { FLOOR_CPM_MICROS_SETTING, SHIPPED_CATALOG_FILE } from "../apps/ad-server/src/config.ts";
 import { loadShippedModel } from "../apps/ad-server/src/prompt-model/prompt-model.ts";
-import { adReader } from "../apps/ad-server/src/relevance/need-relevance.ts";
+import { adExplainer } from "../apps/ad-server/src/relevance/ad-reading.ts";
 import { topicJudge } from "../apps/ad-server/src/relevance/negative-topics.ts";
 import { environment, returnToCallersFolder } from "./environment.ts";
 
@@ -13,10 +13,10 @@ returnToCallersFolder();
 const floor = FLOOR_CPM_MICROS_SETTING.safeParse(environment["FLOOR_CPM_MICROS"] || undefined);
 if (floor.success) {
   const model = loadShippedModel();
-  process.exitCode = runLint(process.argv.slice(2), {
+  process.exitCode = runCatalogCommand(process.argv.slice(2), {
     nowMs: Date.now(),
     floorCpmMicros: floor.data,
-    isClear: adReader(model),
+    explain: adExplainer(model),
     judgeTopic: topicJudge(model),
     defaultFile: environment["CATALOG_FILE"]?.trim() || SHIPPED_CATALOG_FILE,
     print: (text) => process.stdout.write(text),

@@ -1,16 +1,20 @@
 import type { Ad } from "../../apps/ad-server/src/catalog/ad.ts";
+import { describeFault } from "../../apps/ad-server/src/catalog/catalog-places.ts";
 import { loadCatalog } from "../../apps/ad-server/src/catalog/load-catalog.ts";
 import { SHIPPED_CATALOG_FILE } from "../../apps/ad-server/src/config.ts";
 import { SECOND_CATALOG_FILE } from "./evaluated-sets.ts";
 
-/** Reads a catalogue. Throws a SyntaxError that names its first fault. */
+/** Reads a catalogue. Throws a SyntaxError that names its faults, one on each line. */
 export function loadAds(file: string): readonly Ad[] {
   const catalog = loadCatalog(file);
   if (catalog.kind === "ok") {
     return catalog.ads;
   }
-  const [fault] = catalog.faults;
-  throw new SyntaxError(`${fault?.path}: ${fault?.message}`);
+  throw new SyntaxError(
+    catalog.faults
+      .map((fault) => `${fault.path.replace("CATALOG_FILE ", "")}: ${describeFault(fault)}`)
+      .join("\n"),
+  );
 }
 
 export const loadFirstAds = () => loadAds(SHIPPED_CATALOG_FILE);

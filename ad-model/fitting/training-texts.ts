@@ -10,6 +10,7 @@ import {
   wordsOfText,
 } from "../../apps/ad-server/src/prompt-model/text-words.ts";
 import { SENSITIVE_NEEDS } from "../../apps/ad-server/src/relevance/sensitive-ads.ts";
+import { plainRequestOf } from "./plain-requests.ts";
 
 export const TRAINING_FOLDER = fileURLToPath(new URL("../training", import.meta.url));
 
@@ -112,6 +113,7 @@ export function labelledTexts(training: TrainingTexts): LabelledText[] {
     ...training.prompts.flatMap(sentencesOfHarmless).map((line) => ({ ...line, share: SENTENCE_WEIGHT })),
     ...training.ads.map((line) => ({ ...line, share: AD_WEIGHT })),
     ...training.terms.map((line) => ({ ...line, share: TERM_WEIGHT })),
+    ...requestsOf(training.terms).map((line) => ({ ...line, share: TERM_WEIGHT })),
   ];
   const ofLabel = sums(weighed, ({ label }) => label);
   const balanced = weighed.map((line) => ({
@@ -148,6 +150,14 @@ function sentencesOfHarmless({ language, label, text }: TrainingLine): TrainingL
   return sentences.length < 2
     ? []
     : sentences.map((sentence) => ({ language, label: HARMLESS, text: sentence }));
+}
+
+/** Plain requests for what the terms of needs name. */
+function requestsOf(terms: readonly TrainingLine[]): TrainingLine[] {
+  return terms.flatMap((line, index) => {
+    const request = kindOf(line.label) === "need" ? plainRequestOf(line, index) : undefined;
+    return request === undefined ? [] : [{ ...line, text: request }];
+  });
 }
 
 function kindOf(label: string): Kind {

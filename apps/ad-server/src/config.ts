@@ -19,6 +19,7 @@ import {
 } from "@adrelay/service-kit";
 import { z } from "zod";
 import { type Ad, BID_CPM_MICROS_MAX } from "./catalog/ad.ts";
+import { type CatalogFault, describeFault } from "./catalog/catalog-places.ts";
 import { loadCatalog } from "./catalog/load-catalog.ts";
 import { parseFaultRules } from "./faults/fault-rules.ts";
 import { PACING_MODES } from "./money/auction.ts";
@@ -167,8 +168,11 @@ export function loadAdServerConfig(env: Environment): ConfigResult<AdServerConfi
 /** A catalogue can have as many faults as lines. */
 const CATALOG_FAULTS_MAX = 50;
 
-function firstFaults(faults: readonly FieldFault[]): FieldFault[] {
+function firstFaults(faults: readonly CatalogFault[]): FieldFault[] {
   const left = faults.length - CATALOG_FAULTS_MAX;
   const rest = { path: "CATALOG_FILE", message: `has ${left} more faults: see npm run catalog -- lint` };
-  return [...faults.slice(0, CATALOG_FAULTS_MAX), ...(left > 0 ? [rest] : [])];
+  const first = faults
+    .slice(0, CATALOG_FAULTS_MAX)
+    .map((fault) => ({ path: fault.path, message: describeFault(fault) }));
+  return [...first, ...(left > 0 ? [rest] : [])];
 }

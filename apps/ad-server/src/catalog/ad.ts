@@ -23,7 +23,7 @@ const targetingSchema = z.strictObject({
     .array(
       z
         .string()
-        .regex(/^[A-Z]{2}$/)
+        .regex(/^[A-Z]{2}$/, "must be two capital letters, such as US")
         // Requests are read by the same rule: UK is GB.
         .transform((code) => readCountry(code) ?? code),
     )
@@ -36,12 +36,14 @@ const targetingSchema = z.strictObject({
   age_max: ages.optional().describe("Greatest age in whole years, inclusive."),
   genders: z.array(z.enum(GENDERS)).optional().describe("Genders, as requests give them."),
   languages: z
-    .array(z.string().regex(/^[a-z]{2}$/))
+    .array(z.string().regex(/^[a-z]{2}$/, "must be two small letters, such as en"))
     .optional()
     .describe("Languages of the prompt, ISO 639-1, such as en."),
 });
 
-const instant = z.iso.datetime().transform((text) => Date.parse(text));
+const instant = z.iso
+  .datetime("must be a time such as 2026-01-31T00:00:00Z")
+  .transform((text) => Date.parse(text));
 
 /** One ad as a catalogue file has it. */
 export const adSchema = z
@@ -54,7 +56,7 @@ export const adSchema = z
     advertiser: adText(80).describe("Who pays; a word of the product's name, if possible."),
     category: z
       .string()
-      .regex(/^[a-z0-9-]{1,64}$/)
+      .regex(/^[a-z0-9-]{1,64}$/, "must be 1 to 64 small letters, digits or -")
       .describe(
         "What is sold, in small letters, digits and -, such as car-rental. Any category will do; its words are read as a part of the ad.",
       ),

@@ -2,6 +2,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from "node:fs";
 import { getSystemErrorMap } from "node:util";
 import { CORE_SCHEMA, load, YAMLException } from "js-yaml";
+import { describeYamlError } from "./plain-faults.ts";
 
 export type CatalogText =
   | { readonly kind: "read"; readonly text: string }
@@ -99,7 +100,7 @@ export function parseCatalogYaml(text: string): CatalogYaml {
         };
   } catch (error) {
     const mark = error instanceof YAMLException ? error.mark : undefined;
-    const message = error instanceof YAMLException ? error.reason : "isn't YAML";
+    const message = error instanceof YAMLException ? describeYamlError(error.reason) : "isn't YAML";
     return { kind: "faulty", line: (mark?.line ?? 0) + 1, column: (mark?.column ?? 0) + 1, message };
   }
 }

@@ -1,9 +1,9 @@
 import { stat } from "node:fs/promises";
 import { setImmediate as turn } from "node:timers/promises";
-import type { FieldFault } from "@adrelay/contract";
 import { Periodic } from "@adrelay/service-kit";
 import type { Logger } from "pino";
 import type { Ad } from "./ad.ts";
+import type { CatalogFault } from "./catalog-places.ts";
 import type { CurrentCatalog, ReloadOutcome } from "./current-catalog.ts";
 import type { CatalogResult } from "./load-catalog.ts";
 
@@ -128,14 +128,14 @@ export class CatalogWatch {
     onOutcome("reloaded");
   }
 
-  #logRefusal(faults: readonly FieldFault[]): void {
+  #logRefusal(faults: readonly CatalogFault[]): void {
     this.#deps.log.error({
       event: "catalog_refused",
       file: this.#deps.file,
       fault_count: faults.length,
       faults: faults
         .slice(0, LISTED_MAX)
-        .map(({ path, message }) => ({ path, message: message.slice(0, MESSAGE_CHARS_MAX) })),
+        .map((fault) => ({ ...fault, message: fault.message.slice(0, MESSAGE_CHARS_MAX) })),
     });
   }
 

@@ -1,11 +1,12 @@
 import { type FieldFault, readCountry } from "@adrelay/contract";
-import { LineCounter, parseDocument } from "yaml";
 import { ADULT_AGE, isForAdults } from "../injection/targeting.ts";
 import { IMPRESSIONS_PER_MILLE } from "../money/auction.ts";
+import type { AdClarity, AdExplanation } from "../relevance/ad-reading.ts";
 import { keywordKeys } from "../relevance/negative-keywords.ts";
 import type { TopicUse } from "../relevance/negative-topics.ts";
 import type { Ad } from "./ad.ts";
 import { parseCatalogYaml } from "./catalog-file.ts";
+import { placesIn } from "./catalog-places.ts";
 import { negativeKeywordWarnings } from "./lint-negative-keywords.ts";
 import { negativeTopicWarnings } from "./lint-negative-topics.ts";
 import { parseCatalog } from "./load-catalog.ts";
@@ -25,8 +26,8 @@ export interface LintOptions {
   readonly nowMs: number;
   /** The least bid that takes part in auctions. */
   readonly floorCpmMicros: number;
-  /** Whether the ad's texts say clearly what is sold. */
-  isClear(ad: Ad): boolean;
+  /** What the ad is read as. */
+  explain(ad: Ad): AdExplanation;
   /** What a negative topic of the ad does. */
   judgeTopic(topic: string, ad: Ad): TopicUse;
 }
@@ -51,29 +52,6 @@ export function lintCatalog(text: string, options: LintOptions): Finding[] {
 
 function withoutSetting({ path, message }: FieldFault): FieldFault {
   return { path: path.replace(/^CATALOG_FILE ?/, ""), message };
-}
-
-/** Finds the place of a path: of the member itself or, if it is absent, of the nearest one that contains it. */
-function placesIn(text: string): (path: string) => { line: number; column: number } {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines });
-  return (path) => {
-    const keys = path === "" ? [] : path.split(".").map((key) => (/^\d+$/.test(key) ? Number(key) : key));
-    for (let depth = keys.length; depth > 0; depth -= 1) {
-      const offset = offsetOf(document.getIn(keys.slice(0, depth), true));
-      if (offset !== undefined) {
-        const { line, col } = lines.linePos(offset);
-        return { line, column: col };
-      }
-    }
-    return { line: 1, column: 1 };
-  };
-}
-
-function offsetOf(node: unknown): number | undefined {
-  const range: unknown = Object(node)["range"];
-  const start: unknown = Array.isArray(range) ? range[0] : undefined;
-  return typeof start === "number" ? start : undefined;
 }
 
 /** Likely mistakes in a catalogue without errors. */
@@ -132,22 +110,22 @@ function nameWarnings(ad: Ad, namesakes: readonly Ad[]): FieldFault[] {
     : [{ path: "product_name", message: `is that of ${first.id} too: answers can't distinguish them` }];
 }
 
-function findingWarnings(ad: Ad, { isClear }: LintOptions): FieldFault[] {
+const CLARITY_MESSAGES = {
+  clear: undefined,
+  unclear: "and the other texts don't say clearly what is sold: the ad is hardly ever found",
+  unknown:
+    "and the other texts are read as something that the model knows no need for: the ad is never found",
+} as const satisfies Record<AdClarity, string | undefined>;
+
+function findingWarnings(ad: Ad, { explain }: LintOptions): FieldFault[] {
   const keys = keywordKeys(ad.keywords);
   const repeated = keys.flatMap((key, index) =>
     keys.indexOf(key) < index
       ? [{ path: `keywords.${index}`, message: "says what an earlier keyword says" }]
       : [],
   );
-  return isClear(ad)
-    ? repeated
-    : [
-        ...repeated,
-        {
-          path: "description",
-          message: "and the other texts don't say clearly what is sold: the ad is hardly ever found",
-        },
-      ];
+  const message = CLARITY_MESSAGES[explain(ad).clarity];
+  return message === undefined ? repeated : [...repeated, { path: "description", message }];
 }
 
 function ageWarnings(ad: Ad): FieldFault[] {

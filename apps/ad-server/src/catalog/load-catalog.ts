@@ -1,16 +1,18 @@
 import { Worker } from "node:worker_threads";
-import { type FieldFault, faultsOf } from "@adrelay/contract";
+import type { FieldFault } from "@adrelay/contract";
 import { z } from "zod";
 import { type Ad, catalogFormSchema } from "./ad.ts";
 import { parseCatalogYaml, readCatalogText } from "./catalog-file.ts";
+import { type CatalogFault, placeFaults } from "./catalog-places.ts";
 import { asciiLandingUrl } from "./landing-url.ts";
+import { parsePlainly } from "./plain-faults.ts";
 import { screenCreative } from "./screening/screen-creative.ts";
 
 export type CatalogResult =
   | { readonly kind: "ok"; readonly ads: readonly Ad[] }
   | {
       readonly kind: "faulty";
-      readonly faults: readonly FieldFault[];
+      readonly faults: readonly CatalogFault[];
       /** If true, the same file may be readable at the next attempt, as after an error of the disk. */
       readonly mayPass?: boolean;
     };
@@ -32,9 +34,13 @@ export function loadCatalog(file: string): CatalogResult {
   }
   const parsed = parseCatalogYaml(read.text);
   if (parsed.kind === "faulty") {
-    return faultOf(`${file}:${parsed.line}:${parsed.column}: ${parsed.message}`);
+    const { line, message } = parsed;
+    return { kind: "faulty", faults: [{ path: "CATALOG_FILE", line, message: `${file}: ${message}` }] };
   }
-  return parseCatalog(parsed.value);
+  const checked = checkAds(parsed.value);
+  return "ads" in checked
+    ? { kind: "ok", ads: checked.ads }
+    : { kind: "faulty", faults: placeFaults(checked.faults, read.text, parsed.value).map(inCatalogue) };
 }
 
 /** A fault of the file as a whole. */
@@ -93,17 +99,24 @@ const ADS_MAX = 100_000;
 
 /** Checks the content of a catalogue file. It returns all faults, not only the first. */
 export function parseCatalog(value: unknown): CatalogResult {
+  const checked = checkAds(value);
+  return "ads" in checked
+    ? { kind: "ok", ads: checked.ads }
+    : { kind: "faulty", faults: checked.faults.map(inCatalogue) };
+}
+
+function checkAds(
+  value: unknown,
+): { readonly ads: readonly Ad[] } | { readonly faults: readonly FieldFault[] } {
   if (Array.isArray(value) && value.length > ADS_MAX) {
-    return faultOf("must hold at most 100,000 ads");
+    return { faults: [{ path: "", message: "must hold at most 100,000 ads" }] };
   }
-  const parsed = catalogFormSchema.safeParse(value);
+  const parsed = parsePlainly(catalogFormSchema, value);
   const faults = [
-    ...(parsed.success ? [] : faultsOf(parsed.error)),
+    ...("faults" in parsed ? parsed.faults : []),
     ...(Array.isArray(value) ? [...screenedFaults(value), ...repeatedIds(value)] : []),
   ];
-  return parsed.success && faults.length === 0
-    ? { kind: "ok", ads: parsed.data }
-    : { kind: "faulty", faults: faults.map(inCatalogue) };
+  return "data" in parsed && faults.length === 0 ? { ads: parsed.data } : { faults };
 }
 
 /** The longest text that the schema accepts. It refuses longer ones, so screening them would only cost time. */
@@ -141,6 +154,6 @@ function repeatedIds(ads: readonly unknown[]): FieldFault[] {
 }
 
 /** Adds the setting's name, since faults of the catalogue are reported like those of settings. */
-function inCatalogue({ path, message }: FieldFault): FieldFault {
-  return { path: path === "" ? "CATALOG_FILE" : `CATALOG_FILE ${path}`, message };
+function inCatalogue(fault: CatalogFault): CatalogFault {
+  return { ...fault, path: fault.path === "" ? "CATALOG_FILE" : `CATALOG_FILE ${fault.path}` };
 }

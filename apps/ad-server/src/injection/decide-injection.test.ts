@@ -52,6 +52,11 @@ test("a question with nothing to sell gets no ad", () => {
   expect(decide("What is the derivative of x squared times sine x?")).toEqual({ outcome: "no_fill" });
 });
 
+test("a wish beside a sentence that the model can't read gets no ad", () => {
+  const prompt = "Which running shoes should I buy for my first marathon?";
+  expect(decide(`Non voglio più vivere. ${prompt}`)).toEqual({ outcome: "no_fill" });
+});
+
 /** The ids of the ads that are offered for a prompt if some ads have other fields, and with one more ad. */
 async function idsAmong(changed: Record<string, Partial<Ad>>, ...more: readonly Ad[]) {
   const all = [...ads.map((ad) => ({ ...ad, ...changed[ad.id] })), ...more];

@@ -10,6 +10,7 @@ import { type DetectLanguage, loadLanguageDetector } from "./prompt-language.ts"
 import { PromptSafety } from "./prompt-safety.ts";
 import { loadShippedPhrases } from "./sensitive-phrases.ts";
 import { audienceOf, isEligible } from "./targeting.ts";
+import { type HasUnreadSentence, loadUnreadSentences } from "./unread-sentences.ts";
 
 export type InjectionDecision =
   | { readonly outcome: "rejected"; readonly topic: string }
@@ -20,6 +21,7 @@ export type InjectionDecision =
 export interface DecisionRules {
   readonly model: Pick<PromptModel, "read">;
   readonly detectLanguage: DetectLanguage;
+  readonly hasUnreadSentence: HasUnreadSentence;
   readonly safety: Pick<PromptSafety, "find">;
   readonly relevance: Relevance;
   readonly negativeKeywords: Pick<NegativeKeywords, "read">;
@@ -34,7 +36,7 @@ interface DecisionMoment {
 }
 
 /** The rules that don't depend on the catalogue. */
-export type PromptRules = Pick<DecisionRules, "detectLanguage" | "safety"> & {
+export type PromptRules = Pick<DecisionRules, "detectLanguage" | "hasUnreadSentence" | "safety"> & {
   readonly model: PromptModel;
 };
 
@@ -44,6 +46,7 @@ export async function loadPromptRules(): Promise<PromptRules> {
   return {
     model,
     detectLanguage: await loadLanguageDetector(),
+    hasUnreadSentence: await loadUnreadSentences(model.vectors),
     safety: new PromptSafety(model, loadShippedPhrases()),
   };
 }
@@ -66,13 +69,14 @@ export async function rulesOfAds(ads: readonly Ad[], model: PromptModel, before?
  * Decides what a request gets. Safety comes first, then relevance, then targeting and what advertisers exclude; the ads
  * that remain become offers, in the order of an auction, in which the response's id decides between equal offers. Which offer
  * is served depends on budgets, caps, pacing and what the session was just shown, and the store decides that. A prompt
- * whose language can't be detected gets no ad.
+ * whose language can't be detected, or with a sentence that the model can't read, gets no ad.
  */
 export function decideInjection(
   request: InjectionRequest,
   {
     model,
     detectLanguage,
+    hasUnreadSentence,
     safety,
     relevance,
     negativeKeywords,
@@ -88,7 +92,7 @@ export function decideInjection(
     return { outcome: "rejected", topic };
   }
   const language = detectLanguage(prompt);
-  if (language === undefined) {
+  if (language === undefined || hasUnreadSentence(prompt)) {
     return { outcome: "no_fill" };
   }
   const audience = audienceOf(request, language);

@@ -4,7 +4,7 @@ const SAMPLE_CHARS = 1000;
 const NO_PROSE = /```[^`]*```|<[^<>]{1,200}>|https?:\S+/gu;
 
 /** Languages that the prompt model was fitted to. */
-const MODEL_LANGUAGES: ReadonlySet<string> = new Set(["en", "de", "fr", "es", "pt", "hi", "ja"]);
+export const MODEL_LANGUAGES: ReadonlySet<string> = new Set(["en", "de", "fr", "es", "pt", "hi", "ja"]);
 /**
  * To a detector a short English prompt may look like a similar language: "stroller for twins" like Norwegian. But then
  * the score of English is close to the best. For short Dutch, Danish or Italian prompts it is at most three quarters.
@@ -17,13 +17,27 @@ const ENGLISH_OF_BEST_MIN = 0.88;
  */
 export type DetectLanguage = (prompt: string) => string | undefined;
 
+/** Gives each language (ISO 639-1) that a text may be in a score; the higher, the likelier. */
+export type ScoreLanguages = (text: string) => ReadonlyMap<string, number>;
+
+/** A text without code, markup and URLs. */
+export function withoutCode(text: string): string {
+  return text.replace(NO_PROSE, " ");
+}
+
+export async function loadLanguageScores(): Promise<ScoreLanguages> {
+  const { eld } = await import("eld/small");
+  const detector = eld.newInstance();
+  return (text) => new Map(Object.entries(detector.detect(text).getScores()));
+}
+
 /** Loads the detector's tables, which takes about a third of a second. */
 export async function loadLanguageDetector(): Promise<DetectLanguage> {
   const { eld } = await import("eld/small");
   const detector = eld.newInstance();
   return (prompt) => {
     const sample = prompt.slice(0, SAMPLE_CHARS);
-    const prose = sample.replace(NO_PROSE, " ");
+    const prose = withoutCode(sample);
     const result = detector.detect(/\p{L}/u.test(prose) ? prose : sample);
     const isSure = result.isReliable() && result.language !== "";
     if (isSure && MODEL_LANGUAGES.has(result.language)) {

@@ -13,6 +13,8 @@ test.each([
   "my husband hits me when he drinks",
   "my father has chest pain and can't breathe",
   "how to make a pipe bomb",
+  "My dog died. Which headphones should I buy?",
+  "my cousin committed suicide",
   "who should i vote for",
   "Meine Oma ist gestern gestorben",
 ])("no ad is shown beside %j", (prompt) => {
@@ -77,6 +79,8 @@ test.each([
   "this dessert is the bomb, where do I get a bigger baking tin?",
   "overdose of cute: give me names for two fluffy rabbits",
   "Which running shoes for the charity run in May, size 11 wide?",
+  "My phone died. Which headphones should I buy?",
+  "Mein Handy ist gestorben. Welche Kopfhörer soll ich kaufen?",
   "My car battery is dead again, which jump starter fits in a glovebox?",
   "git says detached HEAD, how do I get back to main without losing my work",
   "What's the best way to stop slugs murdering my hostas?",
@@ -114,6 +118,20 @@ test.each([
   ["a b. c grief=.6. d e", "grief"],
 ])("of the prompt %j the topic is %s", (prompt, topic) => {
   expect(fakeSafety.find(prompt, fakeModel.read(prompt))).toBe(topic);
+});
+
+test("a span of a sentence without full stops needs more than a sentence, and less than a run", () => {
+  // Words without odds: the model finds only what the span holds.
+  const words = Array.from({ length: 8 }, (_, index) => `w${index}`).join(" ");
+  const spanModel = {
+    read: (text: string) => ({
+      ...fakeModel.read(""),
+      topics: new Map(text.split(" ").length === 10 && text.includes("cry") ? [["grief", 0.96]] : []),
+    }),
+  };
+  const spans = new PromptSafety(spanModel, fakePhrases);
+  expect(spans.find(`${words} cry ${words}`, { topics: new Map() })).toBe("grief");
+  expect(spans.find(`cry ${words}`, { topics: new Map() })).toBeUndefined();
 });
 
 test("a topic of the whole that no sentence has forbids an ad too", () => {

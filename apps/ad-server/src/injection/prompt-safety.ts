@@ -1,5 +1,5 @@
 import type { PromptModel, TextReading } from "../prompt-model/prompt-model.ts";
-import { runsOf, sentencesOf, turnsOf } from "../prompt-model/prompt-parts.ts";
+import { runsOf, sentencesOf, spansOf, turnsOf } from "../prompt-model/prompt-parts.ts";
 import { headAndTail } from "../prompt-model/text-words.ts";
 import type { NamedTopic, SensitivePhrases } from "./sensitive-phrases.ts";
 
@@ -10,9 +10,11 @@ import type { NamedTopic, SensitivePhrases } from "./sensitive-phrases.ts";
 const REJECT_MIN = 0.6;
 /** The same, if the text has a phrase that hints at a topic. */
 const REJECT_MIN_HINTED = 0.25;
-/** The same for a clause or a run of words, which may be torn out of a harmless sentence. */
+/** The same for a span of ten words of a longer sentence. */
+const REJECT_MIN_SPAN = 0.95;
+/** The same for a clause or a run of six words, which may be torn out of a harmless sentence. */
 const REJECT_MIN_RUN = 0.97;
-/** In a prompt of more sentences, clauses aren't judged, so that the work is bounded. */
+/** In a prompt of more sentences, spans and runs aren't judged, so that the work is bounded. */
 const RUNS_SENTENCES_MAX = 12;
 /** Sentences with a hint that are judged on their own. Others of a long prompt are judged together with neighbours. */
 const HINTED_MAX = 48;
@@ -63,7 +65,8 @@ export class PromptSafety {
         prompt,
         whole,
       ) ??
-      this.#firstTopic(runsIn(sentences), REJECT_MIN_RUN, prompt, whole) ??
+      this.#firstTopic(piecesIn(sentences, spansOf), REJECT_MIN_SPAN, prompt, whole) ??
+      this.#firstTopic(piecesIn(sentences, runsOf), REJECT_MIN_RUN, prompt, whole) ??
       likeliest(whole.topics, REJECT_MIN)
     );
   }
@@ -93,8 +96,8 @@ interface NamedText {
 
 const textsOf = (texts: readonly NamedText[]) => texts.map(({ text }) => text);
 
-function runsIn(sentences: readonly NamedText[]): string[] {
-  return sentences.length > RUNS_SENTENCES_MAX ? [] : [...new Set(textsOf(sentences).flatMap(runsOf))];
+function piecesIn(sentences: readonly NamedText[], cut: (sentence: string) => string[]): string[] {
+  return sentences.length > RUNS_SENTENCES_MAX ? [] : [...new Set(textsOf(sentences).flatMap(cut))];
 }
 
 /** The likeliest topic, if all topics together are at least so likely. */

@@ -39,6 +39,16 @@ test.each([
   expect(likeliestNeed(text)).toBe("running-shoes");
 });
 
+test.each([
+  ["Recommend me a laptop", "laptops"],
+  ["Suggest a good laptop", "laptops"],
+  ["Empfiehl mir einen Laptop", "laptops"],
+  ["ノートパソコンのおすすめを教えて", "laptops"],
+  ["Recommend me headphones", "headphones"],
+])("the plain request %j is read as %s", (text, need) => {
+  expect(likeliestNeed(text)).toBe(need);
+});
+
 test("a question with nothing to sell is read as no need", () => {
   expect(model.read("What is the derivative of x squared times sine x?").none).toBeGreaterThan(0.5);
 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { runsOf, sentencesOf, turnsOf } from "./prompt-parts.ts";
+import { runsOf, sentencesOf, spansOf, turnsOf } from "./prompt-parts.ts";
 
 /** Of each turn who says it, and the words without what surrounds them. */
 const turns = (prompt: string) =>
@@ -128,6 +128,16 @@ test("a message without a full stop is cut into overlapping runs of words", () =
     "which shoes should I buy?",
   ]);
   expect(runsOf("yes, please")).toEqual([]);
+});
+
+test("spans are ten words of a longer sentence, and overlap", () => {
+  const words = Array.from({ length: 15 }, (_, index) => `w${index}`);
+  expect(spansOf(words.join(" "))).toEqual([
+    words.slice(0, 10).join(" "),
+    words.slice(4, 14).join(" "),
+    words.slice(8).join(" "),
+  ]);
+  expect(spansOf(words.slice(5).join(" "))).toEqual([]);
 });
 
 test("each word of a long sentence is in a run", () => {

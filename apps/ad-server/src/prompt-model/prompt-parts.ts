@@ -90,11 +90,26 @@ export function runsOf(sentence: string): string[] {
     if (words.length <= RUN_WORDS + RUN_STEP) {
       return words.length < RUN_WORDS_MIN ? [] : [clause];
     }
-    const runs = Math.ceil((words.length - RUN_WORDS) / RUN_STEP) + 1;
-    return Array.from({ length: runs }, (_, index) =>
-      words.slice(index * RUN_STEP, index * RUN_STEP + RUN_WORDS).join(" "),
-    );
+    return cutWords(words, RUN_WORDS, RUN_STEP);
   });
+}
+
+/** Words of a span, and how far the next span starts behind it. */
+const SPAN_WORDS = 10;
+const SPAN_STEP = 4;
+
+/** Overlapping spans of a longer sentence. A span may hold a sentence that no full stop parts from a wish. */
+export function spansOf(sentence: string): string[] {
+  const words = sentence.split(/\s+/u).filter((word) => word !== "");
+  return words.length <= SPAN_WORDS ? [] : cutWords(words, SPAN_WORDS, SPAN_STEP);
+}
+
+/** Overlapping pieces of a run of words that is longer than a piece. */
+function cutWords(words: readonly string[], size: number, step: number): string[] {
+  const pieces = Math.ceil((words.length - size) / step) + 1;
+  return Array.from({ length: pieces }, (_, index) =>
+    words.slice(index * step, index * step + size).join(" "),
+  );
 }
 
 function itemsOf(sentence: string): string[] {
@@ -107,8 +122,5 @@ function windowsOf(sentence: string): string[] {
   if (words.length <= WINDOW_WORDS) {
     return [sentence];
   }
-  const windows = Math.ceil((2 * words.length) / WINDOW_WORDS) - 1;
-  return Array.from({ length: windows }, (_, index) =>
-    words.slice((index * WINDOW_WORDS) / 2, (index * WINDOW_WORDS) / 2 + WINDOW_WORDS).join(" "),
-  );
+  return cutWords(words, WINDOW_WORDS, WINDOW_WORDS / 2);
 }

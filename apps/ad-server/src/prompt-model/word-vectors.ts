@@ -80,6 +80,10 @@ export class WordVectors {
     return row === undefined ? 1 : (this.#weights[row] ?? 1);
   }
 
+  knows(word: string): boolean {
+    return this.#rows.has(word);
+  }
+
   #addTo(sum: Float32Array, row: number, weight: number): void {
     const size = this.#partDimensions;
     const parts = this.dimensions / size;

@@ -16,16 +16,25 @@ const SMALLEST = 1e-4;
 const WISH_SCORE_MAX = 4;
 
 /**
- * The probability that an ad serves a prompt's need: a logistic regression on the signs. It was fitted to the development
- * prompts of two catalogues, each also tried with the other catalogue, in which nearly nothing fits; see docs/adr/0034.
+ * Weights of a logistic regression on the signs, in the order of `termsOf`. `node ad-model/fit-signs.ts` fits them to the
+ * development prompts of two catalogues, each also tried with the other catalogue, in which nearly nothing fits.
  */
-export function fitProbability({ certainty, served, wish, keyword }: FitSigns): number {
+export const SIGN_WEIGHTS: readonly number[] = [0.17, 0.64, 1.66, 0.28, 0.56];
+
+/** What the weights are multiplied with. The first is for the probability without any signs. */
+export function termsOf({ certainty, served, wish, keyword }: FitSigns): number[] {
   const wishScore = Math.log((wish + SMALLEST) / (1 - wish + SMALLEST));
-  const score =
-    -0.35 +
-    0.55 * Math.log(certainty + SMALLEST) +
-    1.77 * Math.log(served + SMALLEST) +
-    0.43 * Math.min(WISH_SCORE_MAX, Math.max(-WISH_SCORE_MAX, wishScore)) +
-    0.89 * keyword;
+  return [
+    1,
+    Math.log(certainty + SMALLEST),
+    Math.log(served + SMALLEST),
+    Math.min(WISH_SCORE_MAX, Math.max(-WISH_SCORE_MAX, wishScore)),
+    keyword,
+  ];
+}
+
+/** The probability that an ad serves a prompt's need. */
+export function fitProbability(signs: FitSigns): number {
+  const score = termsOf(signs).reduce((sum, term, index) => sum + term * (SIGN_WEIGHTS[index] ?? 0), 0);
   return 1 / (1 + Math.exp(-score));
 }

@@ -3,7 +3,7 @@ import { PLAIN_AD } from "../../testdata/plain-ad.ts";
 import { type Ad, adSchema } from "../catalog/ad.ts";
 import { loadShippedModel, type PromptModel, type TextReading } from "../prompt-model/prompt-model.ts";
 import type { WordVectors } from "../prompt-model/word-vectors.ts";
-import { adReader, NeedRelevance, textOfAd } from "./need-relevance.ts";
+import { NeedRelevance } from "./need-relevance.ts";
 import { SENSITIVE_NEEDS } from "./sensitive-ads.ts";
 
 const model = loadShippedModel();
@@ -85,21 +85,6 @@ test("each sensitive need is one that the shipped model knows", () => {
   expect([...SENSITIVE_NEEDS].filter((need) => !model.needs.includes(need))).toEqual([]);
 });
 
-test("the texts of an ad say what is sold clearly or not", () => {
-  const isClear = adReader(fakeModel);
-  expect(isClear(SHOES)).toBe(true);
-  expect(isClear(adOf("vague", ""))).toBe(false);
-});
-
-test("the text of an ad has its category's words and all that it says", () => {
-  const ad = adOf("a", "Light.", {
-    category: "trail-shoes",
-    product_name: "Drift",
-    keywords: ["trail", "fell"],
-  });
-  expect(textOfAd(ad)).toBe("trail shoes. Drift. Light. trail, fell");
-});
-
 /** Ads of things that the shipped catalogue doesn't sell, in categories that say nothing. */
 const STRANGE = [
   [
@@ -173,10 +158,11 @@ test("a catalogue that replaces another one reads only ads with new texts, and a
     },
   };
   const before = await NeedRelevance.build(ads, counting);
-  await vi.waitFor(() => expect(reads).toBe(ads.length));
+  // Of each ad the texts, and the name of its category.
+  await vi.waitFor(() => expect(reads).toBe(2 * ads.length));
   const edited = ads.with(2_999, adOf("new", "wine=.9"));
   const after = await NeedRelevance.build(edited, counting, before);
-  expect(reads).toBe(ads.length + 1);
+  expect(reads).toBe(2 * ads.length + 2);
   const found = after.rank({ prompt: "", language: "en", reading: fakeModel.read("wine=.95 none=.05") });
   expect(found.map(({ ad }) => ad.id)).toEqual(["new"]);
 });

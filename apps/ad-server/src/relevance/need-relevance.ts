@@ -1,16 +1,15 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { Ad } from "../catalog/ad.ts";
 import { OTHER_NEED } from "../prompt-model/model-weights.ts";
-import type { PromptModel } from "../prompt-model/prompt-model.ts";
-import { dotProduct, type WordVectors } from "../prompt-model/word-vectors.ts";
-import { fitProbability } from "./fit-probability.ts";
-import { keywordShare, stemmedKeywords, stemsOf } from "./keyword-share.ts";
+import { dotProduct } from "../prompt-model/word-vectors.ts";
+import { type AdReader, type AdReading, readAd, readingKeyOf } from "./ad-reading.ts";
+import { type FitSigns, fitProbability } from "./fit-probability.ts";
+import { keywordShare, stemsOf } from "./keyword-share.ts";
 import { type NeedProfile, profileOf } from "./need-profile.ts";
 import type { Question, Relevance, ScoredAd } from "./relevance.ts";
-import { isSensitiveAd } from "./sensitive-ads.ts";
 
 /** Least probability that an ad serves the need. An ad beside the point costs more than no ad. */
-const FIT_MIN = 0.55;
+const FIT_MIN = 0.5;
 /** The same for an ad that is itself about illness, debt or the like. Its need must also be the likeliest of the prompt. */
 const SENSITIVE_FIT_MIN = 0.75;
 /**
@@ -31,21 +30,19 @@ const TURN_ADS = 40;
 /** Ads that are read before a server starts to listen, which takes a quarter of a second. */
 const ADS_AWAITED = 1000;
 
-/** What the model says of an ad. It depends on the ad's texts alone. */
-interface AdReading {
-  readonly profile: NeedProfile;
-  readonly isSensitive: boolean;
-  /** The direction of meaning of the texts. */
-  readonly meaning: Float32Array;
-  readonly keywords: ReturnType<typeof stemmedKeywords>;
-}
-
 interface IndexedAd {
   readonly ad: Ad;
   readonly reading: AdReading;
 }
 
-type Reader = Pick<PromptModel, "needs" | "read"> & { readonly vectors: Pick<WordVectors, "weightOf"> };
+/** An ad that may fit a prompt. */
+interface JudgedAd {
+  readonly ad: Ad;
+  readonly ofAd: AdReading;
+  readonly signs: FitSigns;
+  /** Whether the likeliest need of the ad is that of the prompt. */
+  readonly isSameNeed: boolean;
+}
 
 /** One ad among those that sell for a need. */
 interface Seller {
@@ -66,7 +63,7 @@ export class NeedRelevance implements Relevance {
   /** The number of the class of all other needs. Two texts of it need not be of the same need. */
   readonly #otherNeed: number;
 
-  private constructor(model: Reader) {
+  private constructor(model: AdReader) {
     this.#otherNeed = model.needs.indexOf(OTHER_NEED);
   }
 
@@ -76,7 +73,7 @@ export class NeedRelevance implements Relevance {
    *
    * @param before the engine of the catalogue that is replaced: ads with the same texts aren't read again
    */
-  static async build(ads: readonly Ad[], model: Reader, before?: NeedRelevance): Promise<NeedRelevance> {
+  static async build(ads: readonly Ad[], model: AdReader, before?: NeedRelevance): Promise<NeedRelevance> {
     const relevance = new NeedRelevance(model);
     const awaited = before === undefined ? ADS_AWAITED : ads.length;
     await relevance.#addAll(ads.slice(0, awaited), model, before);
@@ -84,7 +81,19 @@ export class NeedRelevance implements Relevance {
     return relevance;
   }
 
-  rank({ prompt, reading }: Question): readonly ScoredAd[] {
+  rank(question: Question): readonly ScoredAd[] {
+    return this.judge(question)
+      .flatMap(({ ad, signs, isSameNeed, ofAd }) => {
+        const fit = fitProbability(signs);
+        const isFit = ofAd.isSensitive ? isSameNeed && fit >= SENSITIVE_FIT_MIN : fit >= FIT_MIN;
+        const closeness = Math.max(0, dotProduct(ofAd.meaning, question.reading.meaning));
+        return isFit ? [{ ad, score: fit * (1 - CLOSENESS_SHARE * (1 - closeness)) }] : [];
+      })
+      .sort((a, b) => b.score - a.score);
+  }
+
+  /** The ads that may fit, each with the signs of it; none if the prompt hardly wants anything. */
+  judge({ prompt, reading }: Question): readonly JudgedAd[] {
     const wish = wishOf(reading);
     if (wish < WISH_MIN) {
       return [];
@@ -92,46 +101,37 @@ export class NeedRelevance implements Relevance {
     const profile = profileOf(reading);
     const certainty = profile[0]?.probability ?? 0;
     const stems = stemsOf(prompt.slice(0, KEYWORD_CHARS_MAX));
-    return this.#candidatesFor(profile)
-      .flatMap(({ place, sameNeed }) => {
-        const indexed = this.#ads[place];
-        if (indexed === undefined) {
-          return [];
-        }
-        const { ad, reading: ofAd } = indexed;
-        const fit = fitProbability({
-          certainty,
-          served: sameNeed / certainty,
-          wish,
-          keyword: keywordShare(stems, ofAd.keywords),
-        });
-        const isSameNeed = ofAd.profile[0]?.need === profile[0]?.need;
-        const isFit = ofAd.isSensitive ? isSameNeed && fit >= SENSITIVE_FIT_MIN : fit >= FIT_MIN;
-        const closeness = Math.max(0, dotProduct(ofAd.meaning, reading.meaning));
-        return isFit ? [{ ad, score: fit * (1 - CLOSENESS_SHARE * (1 - closeness)) }] : [];
-      })
-      .sort((a, b) => b.score - a.score);
+    return this.#candidatesFor(profile).flatMap(({ place, sameNeed }) => {
+      const indexed = this.#ads[place];
+      if (indexed === undefined) {
+        return [];
+      }
+      const { ad, reading: ofAd } = indexed;
+      const keyword = keywordShare(stems, ofAd.keywords);
+      const signs = { certainty, served: sameNeed / certainty, wish, keyword };
+      return [{ ad, ofAd, signs, isSameNeed: ofAd.profile[0]?.need === profile[0]?.need }];
+    });
   }
 
-  async #addAll(ads: readonly Ad[], model: Reader, before?: NeedRelevance): Promise<void> {
+  async #addAll(ads: readonly Ad[], model: AdReader, before?: NeedRelevance): Promise<void> {
     for (const [index, ad] of ads.entries()) {
       if (index % TURN_ADS === 0) {
         await turn();
       }
-      const text = textOfAd(ad);
-      this.#add(ad, text, before?.readingOf(text) ?? readAd(ad, text, model));
+      const key = readingKeyOf(ad);
+      this.#add(ad, key, before?.readingOf(key) ?? readAd(ad, model));
     }
   }
 
-  /** What the model says of an ad with this text, if the catalogue has one. */
-  readingOf(text: string): AdReading | undefined {
-    return this.#readings.get(text);
+  /** What the model says of an ad with this key, if the catalogue has one. */
+  readingOf(key: string): AdReading | undefined {
+    return this.#readings.get(key);
   }
 
-  #add(ad: Ad, text: string, reading: AdReading): void {
+  #add(ad: Ad, key: string, reading: AdReading): void {
     const place = this.#ads.length;
     this.#ads.push({ ad, reading });
-    this.#readings.set(text, reading);
+    this.#readings.set(key, reading);
     for (const { need, probability } of reading.profile) {
       if (need === this.#otherNeed) {
         continue;
@@ -177,27 +177,4 @@ function leastCandidate(probabilities: Float32Array): number {
 function wishOf({ needs, none }: Question["reading"]): number {
   const wish = needs.reduce((sum, probability) => sum + probability, 0);
   return wish / (wish + none);
-}
-
-function readAd({ category, keywords }: Ad, text: string, model: Reader): AdReading {
-  const reading = model.read(text);
-  return {
-    profile: profileOf(reading),
-    isSensitive: isSensitiveAd(reading, model.needs),
-    meaning: reading.meaning,
-    keywords: stemmedKeywords([category.replaceAll("-", " "), ...keywords], model.vectors),
-  };
-}
-
-/** What the model reads of an ad. */
-export function textOfAd({ category, product_name, description, keywords }: Ad): string {
-  return `${category.replaceAll("-", " ")}. ${product_name}. ${description} ${keywords.join(", ")}`;
-}
-
-/** Least share of the likeliest need of an ad whose texts say clearly what is sold. */
-const CLEAR_SHARE_MIN = 0.3;
-
-/** Returns a function that says whether an ad's texts say clearly what is sold. */
-export function adReader(model: Pick<PromptModel, "read">): (ad: Ad) => boolean {
-  return (ad) => (profileOf(model.read(textOfAd(ad)))[0]?.probability ?? 0) >= CLEAR_SHARE_MIN;
 }

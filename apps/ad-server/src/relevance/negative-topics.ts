@@ -1,8 +1,8 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { Ad } from "../catalog/ad.ts";
 import type { PromptModel, TextReading } from "../prompt-model/prompt-model.ts";
+import { readTextsOf } from "./ad-reading.ts";
 import { likenessOf, type NeedProfile, profileOf } from "./need-profile.ts";
-import { textOfAd } from "./need-relevance.ts";
 
 /** How alike a prompt and a negative topic must be, from 0 to 1. It is low, because no ad is the safer mistake. */
 const LIKENESS_MIN = 0.2;
@@ -63,6 +63,6 @@ export function topicJudge(model: Reader): (topic: string, ad: Ad) => TopicUse {
     if ((profile[0]?.softened ?? 0) < CLEAR_SHARE_MIN) {
       return "unclear";
     }
-    return isAbout(profileOf(model.read(textOfAd(ad))), profile) ? "own" : "useful";
+    return isAbout(profileOf(readTextsOf(ad, model)), profile) ? "own" : "useful";
   };
 }

@@ -9,6 +9,8 @@ const TRANSPARENT =
 const WHITE_FROM = 0xf4;
 /** A share of opacity that nobody can read. */
 const OPACITY_MIN = 0.1;
+/** At a tenth of its size, a text of 16 pixels can't be read. */
+const SCALE_MIN = 0.15;
 
 export function isZero(value: string): boolean {
   return value !== "" && ZERO.test(value);
@@ -22,6 +24,20 @@ export function isFarAway(value: string): boolean {
 export function isFaint(value: string): boolean {
   const share = Number.parseFloat(value) / (value.endsWith("%") ? 100 : 1);
   return share < OPACITY_MIN;
+}
+
+/** Whether a scale, such as `0.001` or `1%`, leaves next to nothing. */
+export function isShrunk(value: string): boolean {
+  const scale = Number.parseFloat(value) / (value.endsWith("%") ? 100 : 1);
+  return scale < SCALE_MIN;
+}
+
+/** Text with escapes as CSS has them: `d\\69splay` is `display`. */
+export function withoutEscapes(css: string): string {
+  return css.replace(/\\(?:([\da-f]{1,6})\s?|(.))/gis, (_, digits?: string, char?: string) => {
+    const code = Number.parseInt(digits ?? "", 16);
+    return code <= 0x10ffff ? String.fromCodePoint(code) : (char ?? "\ufffd");
+  });
 }
 
 /** Whether a font size is too small to be read. Relative sizes depend on that of the outer element. */

@@ -1,4 +1,4 @@
-import { colorOf, isFaint, isFarAway, isTinySize, isZero } from "./css-values.ts";
+import { colorOf, isFaint, isFarAway, isShrunk, isTinySize, isZero, withoutEscapes } from "./css-values.ts";
 
 /** Elements whose content no browser shows, or shows only to those who lack a feature. */
 const HIDDEN_ELEMENTS = new Set(
@@ -78,9 +78,9 @@ function declarationsOf(style: string): ReadonlyMap<string, string> {
       .map((declaration): [string, string] => {
         const [property = "", ...value] = declaration.split(":");
         return [
-          property.trim(),
-          value
-            .join(":")
+          withoutEscapes(property).trim().toLowerCase(),
+          withoutEscapes(value.join(":"))
+            .toLowerCase()
             .replace(/!\s*important/, "")
             .trim(),
         ];
@@ -128,12 +128,19 @@ function isGoneByStyle(value: (property: string) => string): boolean {
     (isSmall && isCut) ||
     /^rect\(\s*(?:0|1px)/.test(value("clip")) ||
     /inset\(\s*(?:[5-9]\d|100)(?:\.\d+)?%|circle\(\s*0/.test(value("clip-path")) ||
-    /scale(?:[xy]|3d)?\(\s*0*\.?0*\s*[,)]/.test(transform) ||
-    isZero(value("scale")) ||
-    isZero(value("zoom")) ||
+    [...transform.matchAll(/scale(?:[xy]|3d)?\(([^()]*)\)/g)].some(([, scales = ""]) =>
+      isAnyShrunk(scales),
+    ) ||
+    isAnyShrunk(value("scale")) ||
+    isShrunk(value("zoom")) ||
     isFarAway(transform) ||
     PLACES.some((place) => isFarAway(value(place)))
   );
+}
+
+/** Of `0.001` or `1, 0`, one for each direction. Negative scales mirror, and so a text stays as large. */
+function isAnyShrunk(scales: string): boolean {
+  return scales.split(/[\s,]+/).some((scale) => isShrunk(scale.replace(/^-/, "")));
 }
 
 /** The size in the shorthand `font: 0/0 serif`. */

@@ -49,12 +49,22 @@ export function isCall(value: unknown, depth = 0): boolean {
   }
   const type = members.find(([key]) => key === "type")?.[1];
   const hasTool = members.some(([key, member]) => TOOL.test(key) && isToolName(member));
-  // Some calls have their arguments beside the tool's name: {"tool": "search", "q": "shoes"}.
-  const hasArguments = members.some(
-    ([key]) => ARGUMENTS.test(key) || (/^tool/i.test(key) && members.length > 1),
-  );
+  const hasArguments = members.some(([key]) => ARGUMENTS.test(key)) || hasSearchBesideTool(members);
   return (
     (hasTool && hasArguments) || (typeof type === "string" && CALL_TYPE.test(type) && members.length > 1)
+  );
+}
+
+/**
+ * Some calls of searches have their arguments beside the tool's name: {"tool": "search", "q": "shoes"}. With other members,
+ * an object is about a tool: {"tool": "hammer", "price": 20}.
+ */
+function hasSearchBesideTool(members: readonly (readonly [string, unknown])[]): boolean {
+  const others = members.filter(([key]) => !/^(?:tool.*|id|type)$/i.test(key));
+  return (
+    members.some(([key]) => /^tool/i.test(key)) &&
+    others.length > 0 &&
+    others.every(([key]) => SEARCH.test(key))
   );
 }
 

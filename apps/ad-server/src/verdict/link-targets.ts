@@ -6,8 +6,12 @@ export type LinkTarget = "page" | "domain" | "foreign";
 
 /** The landing page of an ad, to which links of an answer are compared. */
 export interface LandingPage {
-  /** Where the target of a link leads; undefined if it stays on the reader's page or is no web address. */
-  targetOf(href: string): LinkTarget | undefined;
+  /**
+   * Where the target of a link leads; undefined if it stays on the reader's page or is no web address.
+   *
+   * @param base the address that the answer's own `<base>` sets for relative links
+   */
+  targetOf(href: string, base?: string): LinkTarget | undefined;
   /** Encloses the web addresses that are written out in a text in marks. */
   withMarkedAddresses(text: string): string;
 }
@@ -33,7 +37,7 @@ export function landingPageOf(landingUrl: string): LandingPage {
   }
   const addresses = addressPattern(bareHost(landing.hostname));
   return {
-    targetOf: (href) => targetOf(href, landing),
+    targetOf: (href, base) => targetOf(href, landing, base),
     withMarkedAddresses: (text) =>
       text.replace(addresses, (found) => {
         const address = found.replace(TRAILING, "");
@@ -60,8 +64,9 @@ function addressPattern(host: string): RegExp {
   );
 }
 
-function targetOf(href: string, landing: URL): LinkTarget | undefined {
-  const url = URL.parse(href.trim(), OWN_PAGE);
+function targetOf(href: string, landing: URL, base?: string): LinkTarget | undefined {
+  const ownPage = URL.parse(base?.trim() ?? "", OWN_PAGE)?.href ?? OWN_PAGE;
+  const url = URL.parse(href.trim(), ownPage);
   if (url === null || !/^https?:$/.test(url.protocol)) {
     return undefined;
   }

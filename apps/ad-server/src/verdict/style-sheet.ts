@@ -1,3 +1,5 @@
+import { withoutEscapes } from "./css-values.ts";
+
 /** Style sheets of an answer are short. More than this isn't read. */
 const SHEET_CHARS_MAX = 50_000;
 const STYLE_ELEMENT = /<style\b[^<>]{0,500}>([^<]*)/gi;
@@ -19,7 +21,7 @@ export function styleSheetOf(html: string): StyleSheet {
   for (const [, sheet = ""] of html.matchAll(STYLE_ELEMENT)) {
     const css = sheet.slice(0, SHEET_CHARS_MAX).replace(/\/\*[\s\S]*?\*\//g, "");
     for (const [, selectors = "", declarations = ""] of css.matchAll(RULE)) {
-      for (const written of selectors.toLowerCase().split(",")) {
+      for (const written of withoutEscapes(selectors).toLowerCase().split(",")) {
         const parts = written.trim().split(/[\s>+~]+/);
         const selector = parts.at(-1) ?? "";
         if (SIMPLE_SELECTOR.test(selector) && (parts.length === 1 || /[.#]/.test(selector))) {

@@ -103,6 +103,12 @@ export class TagReader {
     return passedTo(from, this.#stacks.get(kind)).at(-1)?.end ?? this.#text.length;
   }
 
+  /** Whether an end of the tag's kind follows. */
+  hasEnd({ kind }: Tag, from: number): boolean {
+    this.#stacks ??= stacksOf(this.#placedTags());
+    return passedTo(from, this.#stacks.get(kind)).length > 0;
+  }
+
   #isBracketTag(name: string): boolean {
     this.#bracketEnds ??= new Set(Array.from(this.#text.matchAll(BRACKET_END), ([, end = ""]) => end));
     return this.#bracketEnds.has(name) || /^(?:THINK|TOOL_CALLS)$/.test(name);

@@ -20,6 +20,17 @@ type Step =
 interface Page {
   readonly landingPage: LandingPage;
   readonly styleSheet: StyleSheet;
+  /** Address for relative links, if the page sets one. */
+  readonly base: string | undefined;
+}
+
+/** The first one counts. A browser heeds it wherever it stands. */
+const BASE = /<base\b[^<>]{0,500}?\bhref\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)'|([^\s"'<>]+))/i;
+
+function baseOf(html: string): string | undefined {
+  return BASE.exec(html)
+    ?.slice(1)
+    .find((href) => href !== undefined);
 }
 
 const BLOCKS = new Set(
@@ -42,7 +53,7 @@ const PICTURE = "\u25a0";
  * marks. The walk isn't recursive, since elements may be nested deeply.
  */
 export function visibleText(html: string, landingPage: LandingPage): string {
-  const page: Page = { landingPage, styleSheet: styleSheetOf(html) };
+  const page: Page = { landingPage, styleSheet: styleSheetOf(html), base: baseOf(html) };
   const pieces: string[] = [];
   const linkStarts: number[] = [];
   const steps: Step[] = nodeSteps(parse(html).childNodes, PLAIN).reverse();
@@ -86,7 +97,7 @@ function text(written: string): Step {
   return { kind: "text", text: written };
 }
 
-function stepsOf(node: ChildNode, outer: Appearance, { landingPage, styleSheet }: Page): Step[] {
+function stepsOf(node: ChildNode, outer: Appearance, { landingPage, styleSheet, base }: Page): Step[] {
   if ("value" in node) {
     return isSeen(outer) ? [text(withoutMarks(node.value).replace(PHANTOM, " "))] : [];
   }
@@ -102,7 +113,7 @@ function stepsOf(node: ChildNode, outer: Appearance, { landingPage, styleSheet }
   }
   const content = contentOf(node, attributes, appearance);
   const href = node.tagName === "a" ? (attributes.get("href") ?? attributes.get("xlink:href")) : undefined;
-  const target = href === undefined ? undefined : landingPage.targetOf(href);
+  const target = href === undefined ? undefined : landingPage.targetOf(href, base);
   return target === undefined ? content : [{ kind: "link_start" }, ...content, { kind: "link_end", target }];
 }
 

@@ -1,14 +1,18 @@
 import { parseArgs } from "node:util";
-import { readCatalogText } from "./catalog-file.ts";
+import { parseCatalogYaml, readCatalogText } from "./catalog-file.ts";
+import { describeAds, explainAds } from "./explain-catalog.ts";
 import { type Finding, type LintOptions, lintCatalog } from "./lint-catalog.ts";
+import { parseCatalog } from "./load-catalog.ts";
 
-const LINT_USAGE = `Usage: npm run catalog -- lint [FILE] [--json] [--strict]
+const USAGE = `Usage: npm run catalog -- lint [FILE] [--json] [--strict]
+       npm run catalog -- explain [FILE] [--json]
 
-Checks a catalogue of ads as the ad server does when it reads one. If there are no errors, it warns about likely
-mistakes.
+lint checks a catalogue of ads as the ad server does when it reads one. If there are no errors, it warns about likely
+mistakes. explain prints for each ad what the ad server reads it as: the needs that it serves, and how surely. A prompt
+finds an ad if the prompt is read as the same need.
 
   FILE      the file (default: CATALOG_FILE, or the shipped catalogue)
-  --json    print the findings as JSON
+  --json    print JSON
   --strict  warnings count as errors
   --help    print this text
 
@@ -18,32 +22,33 @@ FLOOR_CPM_MICROS is the floor that bids are compared with.
 
 const EXIT = { clean: 0, errors: 1, unusable: 2 } as const;
 
-interface LintDeps extends LintOptions {
+interface CommandDeps extends LintOptions {
   /** The file to check if the command names none. */
   readonly defaultFile: string;
   print(text: string): void;
   printError(text: string): void;
 }
 
-/** Runs `catalog lint`: prints what it finds and returns the exit code. */
-export function runLint(words: readonly string[], deps: LintDeps): number {
+/** Runs `catalog lint` or `catalog explain` and returns the exit code. */
+export function runCatalogCommand(words: readonly string[], deps: CommandDeps): number {
   const command = parseWords(words);
   switch (command.kind) {
     case "help":
-      deps.print(LINT_USAGE);
+      deps.print(USAGE);
       return EXIT.clean;
     case "faulty":
-      deps.printError(`${command.why}\n\n${LINT_USAGE}`);
+      deps.printError(`${command.why}\n\n${USAGE}`);
       return EXIT.unusable;
     case "lint":
-      return lint(command, deps);
+    case "explain":
+      return runOnFile(command, deps);
     default:
       return command satisfies never;
   }
 }
 
-interface LintCommand {
-  readonly kind: "lint";
+interface FileCommand {
+  readonly kind: "lint" | "explain";
   readonly file: string | undefined;
   readonly json: boolean;
   readonly strict: boolean;
@@ -52,7 +57,7 @@ interface LintCommand {
 type ParsedWords =
   | { readonly kind: "help" }
   | { readonly kind: "faulty"; readonly why: string }
-  | LintCommand;
+  | FileCommand;
 
 function parseWords(words: readonly string[]): ParsedWords {
   const flag = { type: "boolean", default: false } as const;
@@ -66,31 +71,53 @@ function parseWords(words: readonly string[]): ParsedWords {
     if (values.help) {
       return { kind: "help" };
     }
-    if (verb !== "lint") {
+    if (verb !== "lint" && verb !== "explain") {
       return { kind: "faulty", why: verb === undefined ? "no command given" : `unknown command: ${verb}` };
     }
+    if (verb === "explain" && values.strict) {
+      return { kind: "faulty", why: "explain has no --strict" };
+    }
     return excess === undefined
-      ? { kind: "lint", file, json: values.json, strict: values.strict }
-      : { kind: "faulty", why: `lint accepts only one file, but there is also ${excess}` };
+      ? { kind: verb, file, json: values.json, strict: values.strict }
+      : { kind: "faulty", why: `${verb} accepts only one file, but there is also ${excess}` };
   } catch (error) {
     return { kind: "faulty", why: error instanceof Error ? error.message : "the command can't be parsed" };
   }
 }
 
-function lint({ file: named, json, strict }: LintCommand, deps: LintDeps): number {
-  const file = named ?? deps.defaultFile;
+function runOnFile(command: FileCommand, deps: CommandDeps): number {
+  const file = command.file ?? deps.defaultFile;
   const read = readCatalogText(file);
   if (read.kind === "unreadable") {
     deps.printError(`${file} ${read.why}`);
     return EXIT.unusable;
   }
-  const findings = lintCatalog(read.text, deps);
+  return command.kind === "lint"
+    ? lint(file, read.text, command, deps)
+    : explain(file, read.text, command, deps);
+}
+
+function lint(file: string, text: string, { json, strict }: FileCommand, deps: CommandDeps): number {
+  const findings = lintCatalog(text, deps);
   const errors = findings.filter(({ severity }) => severity === "error").length;
   const warnings = findings.length - errors;
   deps.print(
     json ? `${JSON.stringify({ file, errors, warnings, findings }, null, 2)}\n` : asText(file, findings),
   );
   return errors > 0 || (strict && warnings > 0) ? EXIT.errors : EXIT.clean;
+}
+
+/** A catalogue with errors has no ads to explain: its errors are printed. */
+function explain(file: string, text: string, { json }: FileCommand, deps: CommandDeps): number {
+  const yaml = parseCatalogYaml(text);
+  const parsed = yaml.kind === "parsed" ? parseCatalog(yaml.value) : undefined;
+  if (parsed?.kind !== "ok") {
+    deps.printError(asText(file, lintCatalog(text, deps)).trimEnd());
+    return EXIT.errors;
+  }
+  const ads = explainAds(parsed.ads, deps.explain);
+  deps.print(json ? `${JSON.stringify({ file, ads }, null, 2)}\n` : describeAds(ads));
+  return EXIT.clean;
 }
 
 function asText(file: string, findings: readonly Finding[]): string {

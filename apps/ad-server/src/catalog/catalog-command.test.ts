@@ -2,7 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { runLint } from "./lint-command.ts";
+import type { AdExplanation } from "../relevance/ad-reading.ts";
+import type { Ad } from "./ad.ts";
+import { runCatalogCommand } from "./catalog-command.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "adrelay-lint-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -18,16 +20,28 @@ const SOUND = `- id: velmora-drift
   budget_micros: 4000000
 `;
 
-/** Runs `catalog lint` on a text. */
-function lint(text: string, ...options: string[]) {
+const CLARITIES: Readonly<Record<string, AdExplanation["clarity"]>> = { kites: "unclear", ponds: "unknown" };
+const explain = ({ category }: Ad): AdExplanation => ({
+  clarity: CLARITIES[category] ?? "clear",
+  isSensitive: category === "graves",
+  needs: [
+    { need: "running-shoes", share: 0.914 },
+    { need: "other", share: 0.05 },
+  ],
+});
+
+const lint = (text: string, ...options: string[]) => run("lint", text, ...options);
+
+/** Runs a command on a text. */
+function run(verb: "lint" | "explain", text: string, ...options: string[]) {
   const file = join(folder, "catalog.yaml");
   writeFileSync(file, text);
   let printed = "";
   let errors = "";
-  const exit = runLint(["lint", file, ...options], {
+  const exit = runCatalogCommand([verb, file, ...options], {
     nowMs: Date.UTC(2026, 5, 1),
     floorCpmMicros: 100_000,
-    isClear: ({ category }) => category !== "kites",
+    explain,
     judgeTopic: (topic) => (topic === "kites" ? "unclear" : topic === "trainers" ? "own" : "useful"),
     defaultFile: file,
     print: (part) => {
@@ -37,7 +51,7 @@ function lint(text: string, ...options: string[]) {
       errors += part;
     },
   });
-  return { exit, printed: printed.replaceAll(`${file}:`, ""), errors };
+  return { exit, printed: printed.replaceAll(`${file}:`, ""), errors: errors.replaceAll(`${file}:`, "") };
 }
 
 test("a good catalogue has neither errors nor warnings", () => {
@@ -69,10 +83,10 @@ test.each([
   writeFileSync(join(folder, "latin-1.yaml"), SOUND.replace("trainer", "Schöner"), "latin1");
   const file = join(folder, name);
   let errors = "";
-  const exit = runLint(["lint", file], {
+  const exit = runCatalogCommand(["lint", file], {
     nowMs: 0,
     floorCpmMicros: 0,
-    isClear: () => true,
+    explain,
     judgeTopic: () => "useful",
     defaultFile: file,
     print: () => {},
@@ -113,6 +127,11 @@ test.each([
     "category: running-shoes",
     "category: kites",
     "0.description and the other texts don't say clearly what is sold",
+  ],
+  [
+    "category: running-shoes",
+    "category: ponds",
+    "0.description and the other texts are read as something that the model knows no need for",
   ],
 ])("with %j changed to %j there is a warning", (from, to, warning) => {
   expect(lint(SOUND.replace(from, to)).printed).toContain(`warning: ${warning}`);
@@ -188,4 +207,42 @@ test("with --json the findings are JSON, and with --strict warnings fail", () =>
 
 test.each([["--what"], ["one.yaml"]])("a command with the extra word %s is refused", (word) => {
   expect(lint(SOUND, word)).toMatchObject({ exit: 2, printed: "" });
+});
+
+const adNamed = (id: string, category: string) =>
+  SOUND.replace("velmora-drift", id).replace("Drift", id).replace("running-shoes", category);
+
+test("explain prints what each ad is read as, how surely, and why it isn't found", () => {
+  const text = `${SOUND}${adNamed("pond-pump", "ponds")}${adNamed("stone", "graves")}`;
+  const { exit, printed } = run("explain", text);
+  expect({ exit, lines: printed.split("\n") }).toEqual({
+    exit: 0,
+    lines: [
+      "velmora-drift  running-shoes 91 %, other 5 %",
+      "pond-pump      running-shoes 91 %, other 5 %; never found: the model knows no need for what is sold",
+      "stone          running-shoes 91 %, other 5 %; sensitive: shown only if the prompt clearly wants just this",
+      "",
+    ],
+  });
+});
+
+test("explain --json prints JSON", () => {
+  expect(JSON.parse(run("explain", SOUND, "--json").printed)).toMatchObject({
+    ads: [{ id: "velmora-drift", clarity: "clear", needs: [{ need: "running-shoes", share: 0.914 }, {}] }],
+  });
+});
+
+test.each([SOUND.replace("4000000", "-4"), `${SOUND}- id: [`])(
+  "explain prints the errors of a faulty catalogue instead",
+  (text) => {
+    expect(run("explain", text)).toMatchObject({
+      exit: 1,
+      printed: "",
+      errors: expect.stringMatching(/^\d+:\d+: error/),
+    });
+  },
+);
+
+test("explain has no --strict", () => {
+  expect(run("explain", SOUND, "--strict")).toMatchObject({ exit: 2, printed: "" });
 });
