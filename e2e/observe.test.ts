@@ -163,7 +163,11 @@ const raised = async () => {
     .sort();
 };
 
-/** The series that an expression selects. */
+/** A series that exists only if something is wrong: no publisher is gone here, and no call ends with 5xx. */
+const ONLY_IF_WRONG = /^adrelay_gone_publisher_ad_responses|\bstatus(?:=|=~)"5/;
+
+/** The series that an expression selects, but for those that exist only if something is wrong. */
 function selectorsOf(expr: string): readonly string[] {
-  return expr.match(/\b(?:adrelay[\w:]*|up)(?:\{[^}]*\})?/g) ?? [];
+  const selectors = expr.match(/\b(?:adrelay[\w:]*|up)(?:\{[^}]*\})?/g) ?? [];
+  return selectors.filter((selector) => !ONLY_IF_WRONG.test(selector));
 }
