@@ -94,3 +94,19 @@ test("every command that a script runs is tried", () => {
   const tried = readFileSync(`${sourceFolder}redis/rights.lua`, "utf8");
   expect([...commands].filter((command) => !tried.includes(`{'${command}'`))).toEqual([]);
 });
+
+test("every command that is sent is tried", () => {
+  const CONNECTION = ["call", "disconnect", "off", "on", "once", "unsubscribe"];
+  const files = readdirSync(sourceFolder, { recursive: true, encoding: "utf8" });
+  const sent = files
+    .filter((file) => file.endsWith(".ts"))
+    .flatMap((file) => [...readFileSync(sourceFolder + file, "utf8").matchAll(/\bredis\.([a-z]+)\(/g)])
+    .map(([, command = ""]) => command);
+  const tried = ["lua", "ts"]
+    .map((kind) => readFileSync(`${sourceFolder}redis/rights.${kind}`, "utf8"))
+    .join();
+  const isTried = (command: string) =>
+    tried.includes(`{'${command}'`) || tried.includes(`forbids("${command}")`);
+  expect(sent).toContain("hscan");
+  expect([...new Set(sent)].filter((one) => !CONNECTION.includes(one) && !isTried(one))).toEqual([]);
+});
