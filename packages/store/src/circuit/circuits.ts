@@ -253,7 +253,17 @@ export class Circuits {
     const { reason, waitMs, publisher } = argsOfReport(event, rules);
     const reply = await runPatiently("circuit/report", {
       keys: keys.forCircuit(id),
-      args: [id, event.kind, reason ?? "", waitMs, publisher ?? "", name, process, waitMaxMs(rules)],
+      args: [
+        id,
+        event.kind,
+        reason ?? "",
+        waitMs,
+        publisher ?? "",
+        name,
+        process,
+        waitMaxMs(rules),
+        rules.probeIntervalMs,
+      ],
     });
     const [before, after] = z.tuple([phaseSchema, phaseSchema]).parse(reply);
     return { before, after };
