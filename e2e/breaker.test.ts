@@ -111,6 +111,11 @@ test("an outage uses up only attempts under way, and is probed once per interval
   const posts = ids.map((id) => providers.alpha.acknowledgmentsOf(id).length);
   expect(posts.filter((count) => count === 1).length).toBeGreaterThan(80);
   await eventually(async () => expect(await isOpen("alpha", "outage")).toBe(false));
+  const moves = () =>
+    (stack.apps.get("worker")?.logs ?? []).flatMap(
+      ({ event }) => /^circuit_/.exec(String(event))?.input ?? [],
+    );
+  await eventually(() => expect(moves()).toEqual(["circuit_open", "circuit_recovering", "circuit_closed"]));
 });
 
 test.each([

@@ -104,6 +104,25 @@ test("the fewest slots of a failing account still leave one for another publishe
   expect(await limiter.acquire(BETA)).toBeDefined();
 });
 
+test("slow attempts of several publishers that have all the slots keep no quick publisher waiting", async () => {
+  let nowMs = 0;
+  const limiter = limiterOf(10, () => nowMs, 3);
+  const slow = [ALPHA, BETA];
+  for (let failed = 0; failed < 30; failed += 1) {
+    const frees = await Promise.all(slow.map((publisher) => limiter.acquire(publisher)));
+    nowMs += 10_000;
+    for (const free of frees) {
+      free?.("overloaded");
+    }
+  }
+  expect(limiter.slots).toBe(2);
+  for (const publisher of slow) {
+    expect(await limiter.acquire(publisher)).toBeDefined();
+    expect(await limiter.acquire(publisher)).toBeUndefined();
+  }
+  expect(await limiter.acquire(publisherIdSchema.parse("gamma"))).toBeDefined();
+});
+
 test("a single publisher has all slots", async () => {
   const limiter = limiterOf(10);
   const frees = await Promise.all(Array.from({ length: 10 }, () => limiter.acquire(ALPHA)));

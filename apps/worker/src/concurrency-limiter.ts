@@ -18,6 +18,8 @@ const SUCCEEDED_SLOTS = 0.5;
 const SLOTS_MIN_SHARE = 0.1;
 /** One for a publisher whose attempts hang, one for the others. */
 const SLOTS_MIN = 2;
+/** A publisher whose attempts hold a slot no longer than this, in the mean, may use one slot more than there are. */
+const QUICK_HELD_MS = 1000;
 
 /** An attempt that waits for a slot. */
 interface Waiting {
@@ -51,7 +53,8 @@ export interface LimiterOptions {
  * 1. If there is no slot, an attempt waits up to 250 ms, but only if its publisher's attempts are expected to free one by
  *    then. After a wait in vain, no other attempt of this publisher waits until it has freed a slot.
  * 2. Publishers share the slots, and one share is kept for a publisher that has no attempt yet. So the slow attempts of one
- *    never keep another's waiting.
+ *    never keep another's waiting. If the slots have become so few that the slow publishers have them all, one that is
+ *    quick and has no attempt gets one more.
  * 3. A provider that fails under load gets fewer attempts at a time, by additive increase and multiplicative decrease.
  */
 export class ConcurrencyLimiter {
@@ -137,7 +140,9 @@ export class ConcurrencyLimiter {
   }
 
   #hasSlotFor(user: SlotUser): boolean {
-    return this.#total < this.slots && user.inUse < this.#shareOf(user);
+    const isLeftOut = user.inUse === 0 && user.meanHeldMs <= QUICK_HELD_MS;
+    const slots = Math.min(this.slots + (isLeftOut ? 1 : 0), this.#limit);
+    return this.#total < slots && user.inUse < this.#shareOf(user);
   }
 
   #give(user: SlotUser): FreeSlot {

@@ -141,6 +141,32 @@ test("three acknowledgments that are throttled pause the account for the time th
   ]);
 });
 
+test("a provider that throttles some of the acknowledgments and takes others is still called", () => {
+  const { see, seeMany } = setup(1);
+  see(throttled);
+  const seen = Array.from({ length: 100 }, () => {
+    see(healthy);
+    return seeMany(8, throttled);
+  });
+  expect(seen.flat().every((trip) => trip === undefined)).toBe(true);
+});
+
+test("a provider that throttled some, and then took all for a while, pauses after three again", () => {
+  const { see, seeMany } = setup(1);
+  see(throttled);
+  seeMany(30, healthy);
+  expect(seeMany(3, throttled).at(-1)).toMatchObject({ reason: "throttled" });
+});
+
+test("acknowledgments that are throttled again are no evidence for a pause, but 25 of them are for an outage", () => {
+  const { see, seeMany } = setup(1);
+  const again = () => see(throttled, { isFirst: false });
+  expect(Array.from({ length: 24 }, again).every((trip) => trip === undefined)).toBe(true);
+  expect(again()).toMatchObject({ reason: "outage", holdMs: 9 });
+  see(healthy);
+  expect(seeMany(2, throttled).every((trip) => trip === undefined)).toBe(true);
+});
+
 test("failures before a success or a reset don't count", () => {
   const { see, seeMany, reset } = setup();
   seeMany(24, failing, byTurns);

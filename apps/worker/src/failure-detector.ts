@@ -19,6 +19,8 @@ const LATEST_SHARE = 0.1;
 /** One acknowledgment that fails again and again says nothing about the provider. */
 const FAILING_IDS_MIN = 5;
 const THROTTLED_IDS_MIN = 3;
+/** Up to this mean number of attempts per success, almost all attempts have got through lately. */
+const STEADY_MEAN_MAX = 1.01;
 const REFUSALS_MIN = 2;
 /** If only one of an account's publishers fails, this long nothing of the others got through either. */
 const ONE_PUBLISHER_MS = 30_000;
@@ -29,7 +31,7 @@ export interface Attempted extends CircuitMember {
   readonly isFirst: boolean;
 }
 
-type Failure = CircuitMember & Exclude<ProviderHealth, { kind: "healthy" }>;
+type Failure = Attempted & Exclude<ProviderHealth, { kind: "healthy" }>;
 
 /** What the breaker must open for. */
 interface Evidence {
@@ -69,14 +71,15 @@ export class FailureDetector {
       this.reset();
       return undefined;
     }
-    // Acknowledgments that are turned away come again for days. At a quiet hour they must not look like a refused key.
+    // Acknowledgments that are turned away come again for days. At a quiet hour they must not look like a refused key. Nor
+    // do those that are always throttled look like a pause: see #findEvidence.
     if (health.kind === "blocking" && !isFirst) {
       return undefined;
     }
     if (this.#failures.length === 0) {
       this.#firstAtMs = this.#now();
     }
-    this.#failures = [...this.#failures, { publisher, id, ...health }].slice(-FAILURES_MAX);
+    this.#failures = [...this.#failures, { publisher, id, isFirst, ...health }].slice(-FAILURES_MAX);
     const evidence = this.#findEvidence();
     return evidence === undefined ? undefined : this.#tripFor(evidence);
   }
@@ -93,7 +96,7 @@ export class FailureDetector {
     if (refusing.length >= REFUSALS_MIN) {
       return { reason: "auth", failures: refusing };
     }
-    if (idsOf(throttled) >= THROTTLED_IDS_MIN) {
+    if (idsOf(throttled.filter(({ isFirst }) => isFirst)) >= this.#throttledMin) {
       return { reason: "throttled", failures: throttled };
     }
     const isBlocking = blocking.length > failures.length / 2;
@@ -108,6 +111,11 @@ export class FailureDetector {
 
   get #failuresMin(): number {
     return Math.min(Math.max(FAILURES_MIN, MEANS_MIN * this.#meanAttempts), FAILURES_MAX);
+  }
+
+  /** If the provider throttles some and takes others, three in a row are chance. */
+  get #throttledMin(): number {
+    return this.#meanAttempts > STEADY_MEAN_MAX ? this.#failuresMin : THROTTLED_IDS_MIN;
   }
 
   #tripFor({ reason, failures }: Evidence): BreakerTrip | undefined {

@@ -94,6 +94,12 @@ function loadOf({ kind }: ProviderHealth): "succeeded" | "overloaded" | undefine
   }
 }
 
+/**
+ * While a breaker isn't closed, acknowledgments that were never attempted go first. Those that failed before may fail again
+ * for a reason of their own, and would be one failed probe after another. They are behind by no more than this time.
+ */
+const FAILED_BEHIND_MS = 3_600_000;
+
 interface Waiting {
   readonly account: string | undefined;
   readonly why: Extract<Admission, { kind: "wait" }>["why"] | "publisher_gone";
@@ -110,10 +116,12 @@ function park(
   // soon.
   const code = why === "publisher_gone" ? why : "circuit_open";
   const notice = { event: "retry", code, delayMs: PARKED_MAX_MS } as const;
+  const dueAtMs = entry.nextAttemptAtMs ?? entry.queuedAtMs ?? nowMs;
+  const behindMs = why === "circuit" && entry.attempts > 0 ? FAILED_BEHIND_MS : 0;
   return {
     kind: "parked",
     account,
-    place: { kind: "by_time", dueAtMs: entry.nextAttemptAtMs ?? entry.queuedAtMs ?? nowMs },
+    place: { kind: "by_time", dueAtMs: dueAtMs + behindMs },
     notify: why === "slots" ? undefined : notificationFor(job, notice),
   };
 }

@@ -279,6 +279,32 @@ test("a probe that was turned away keeps the reason, and the next one comes an i
   expect(nextProbeAtMs - beforeMs).toBeLessThan(2 * PROBE_MS);
 });
 
+test("one throttled probe doesn't pause the account, a second one in a row does", async () => {
+  const { circuits, stateOf, trip } = setup();
+  const waitAfterProbe = async () => {
+    const beforeMs = await redisTimeMs();
+    await circuits.report(account, {
+      kind: "probe_failed",
+      reason: "throttled",
+      holdMs: 60_000,
+      publisher: publisher("alpha"),
+    });
+    return (await stateOf()).nextProbeAtMs - beforeMs;
+  };
+  await trip();
+  expect(await waitAfterProbe()).toBeLessThan(2 * PROBE_MS);
+  expect(await waitAfterProbe()).toBeGreaterThanOrEqual(60_000 - 1);
+});
+
+test("only the release that closes a breaker says so", async () => {
+  const { circuits, trip } = setup();
+  await trip();
+  await circuits.report(account, { kind: "probe_succeeded" });
+  const releases = await Promise.all([1, 2, 3].map(() => circuits.release(account, ROOM)));
+  expect(releases.filter(({ hasClosed }) => hasClosed)).toHaveLength(1);
+  expect(releases.every(({ phase }) => phase === "closed")).toBe(true);
+});
+
 test("after Redis' clock was set back by a day, probes, leases and the recovery's rate go on", async () => {
   const { circuits, member, parkMany, key, stateOf, trip } = setup();
   const aDayOn = (await redisTimeMs()) + 86_400_000;

@@ -69,6 +69,8 @@ export interface CircuitMember {
 
 /** The state after a release, and the members that were released. `bringBack` brings their jobs back. */
 export interface CircuitRelease extends CircuitState {
+  /** This release closed the breaker. */
+  readonly hasClosed: boolean;
   readonly released: readonly CircuitMember[];
 }
 
@@ -191,8 +193,9 @@ export class Circuits {
         ...publishers.flatMap((publisher) => [publisher, room.of(publisher)]),
       ],
     });
-    const [, phase, reason, sinceMs, nextProbeAtMs, parked, released] = releaseSchema.parse(reply);
-    return { phase, reason, sinceMs, nextProbeAtMs, parked, released: released.map(parseMember) };
+    const [, phase, reason, sinceMs, nextProbeAtMs, parked, released, closed] = releaseSchema.parse(reply);
+    const members = released.map(parseMember);
+    return { phase, reason, sinceMs, nextProbeAtMs, parked, released: members, hasClosed: closed === 1 };
   }
 
   /** Brings the jobs of released members back from the queue's delay. */
@@ -250,7 +253,17 @@ export class Circuits {
     const { reason, waitMs, publisher } = argsOfReport(event, rules);
     const reply = await runPatiently("circuit/report", {
       keys: keys.forCircuit(id),
-      args: [id, event.kind, reason ?? "", waitMs, publisher ?? "", name, process, waitMaxMs(rules)],
+      args: [
+        id,
+        event.kind,
+        reason ?? "",
+        waitMs,
+        publisher ?? "",
+        name,
+        process,
+        waitMaxMs(rules),
+        rules.probeIntervalMs,
+      ],
     });
     const [before, after] = z.tuple([phaseSchema, phaseSchema]).parse(reply);
     return { before, after };
@@ -324,6 +337,7 @@ const releaseSchema = z.tuple([
   z.coerce.number(),
   z.number(),
   z.array(z.string()),
+  z.number(),
 ]);
 const claimSchema = z.tuple([z.number(), phaseSchema]);
 

@@ -6,13 +6,14 @@
 --       4 in ms: wait until the next probe (trip, probe_failed), or least time since the last one (probe_now),
 --       5 the only publisher whose acknowledgments failed, or '' (trip); the probe's, or '' if its failure may be about the
 --       acknowledgment only (probe_failed),
---       6 a name of the account for operators, 7 the process that reports, 8 longest wait for a probe in ms
+--       6 a name of the account for operators, 7 the process that reports, 8 longest wait for a probe in ms,
+--       9 interval of probes in ms
 -- Clock: Redis'. TTL: a breaker that is left alone for a day is forgotten.
 -- Returns {phase before, phase after}.
 -- @include redis/when-full
 -- @include circuit/circuit
 local account, event, reason, waitMs, publisher = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
-local waitMaxMs = tonumber(ARGV[8])
+local waitMaxMs, intervalMs = tonumber(ARGV[8]), tonumber(ARGV[9])
 local now = clockMs()
 local before = phaseOf()
 local after = before
@@ -24,6 +25,10 @@ if event == 'trip' and before ~= 'open' then
 elseif event == 'probe_failed' and before == 'open' then
   local due, accused = unpack(redis.call('HMGET', circuitKey, 'next', 'accused'))
   accused = accused or ''
+  -- One acknowledgment may always be throttled. So only a second probe in a row makes the account pause.
+  if reason == 'throttled' and redis.call('HGET', circuitKey, 'reason') ~= reason then
+    waitMs = math.min(waitMs, intervalMs)
+  end
   -- A probe of a publisher that isn't accused may come early. It doesn't shorten the pause of the one that is.
   local least = accused ~= '' and publisher ~= accused and math.min(tonumber(due) or 0, now + waitMaxMs) or 0
   redis.call('HSET', circuitKey, 'next', math.max(now + waitMs, least))
