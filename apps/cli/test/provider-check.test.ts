@@ -164,6 +164,17 @@ test("the time limits of the relay's settings are those of the check", async () 
   expect(run.stdout).toMatch(/acknowledgment .*too late\. After 100 ms \(DELIVERY_TIMEOUT_MS\)/);
 });
 
+test("a call without an answer names the error behind it, and the check asks for no compression", async () => {
+  provider.onStart(() => ({
+    kind: "answer",
+    status: 200,
+    body: {},
+    headers: { "Content-Encoding": "gzip" },
+  }));
+  expect((await check()).of("injection")?.detail).toMatch(/^connection_lost \(Z_DATA_ERROR\) after/);
+  expect(provider.posts[0]?.headers["accept-encoding"]).toBe("identity");
+});
+
 test("a 404 in a proxy's form is warned about, with what makes it the service's", async () => {
   provider.onAcknowledge(() => ({ kind: "answer", status: 404, body: { message: "unknown" } }));
   expect((await check()).of("acknowledgment of an unknown id")).toMatchObject({

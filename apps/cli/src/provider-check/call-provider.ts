@@ -58,6 +58,8 @@ async function post(
       headers: {
         "content-type": "application/json",
         "user-agent": "adrelay",
+        // The relay doesn't ask for compression. fetch would.
+        "accept-encoding": "identity",
         [REQUEST_ID_HEADER]: crypto.randomUUID(),
         [keyHeader]: key,
         ...basicAuthOf(url),
@@ -119,10 +121,10 @@ function failureOf(error: unknown): ProviderReply {
   if (error instanceof Error && error.name === "TimeoutError") {
     return { kind: "failed", stage: "after_send", code: "timeout" };
   }
-  const cause = error instanceof Error ? error.cause : undefined;
-  const name = cause instanceof Error && "code" in cause ? String(cause.code) : "";
-  const code = NEVER_SENT.find(({ pattern }) => pattern.test(name))?.code;
+  const reason = error instanceof Error ? error.cause : undefined;
+  const cause = reason instanceof Error && "code" in reason ? String(reason.code) : undefined;
+  const code = NEVER_SENT.find(({ pattern }) => pattern.test(cause ?? ""))?.code;
   return code === undefined
-    ? { kind: "failed", stage: "after_send", code: "connection_lost" }
-    : { kind: "failed", stage: "before_send", code };
+    ? { kind: "failed", stage: "after_send", code: "connection_lost", cause }
+    : { kind: "failed", stage: "before_send", code, cause };
 }

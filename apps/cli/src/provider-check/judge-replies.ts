@@ -116,7 +116,10 @@ function judged({ reply, durationMs }: TimedReply, status: Judgement["status"], 
 }
 
 function nameOf(reply: ProviderReply): string {
-  return reply.kind === "answered" ? String(reply.status) : reply.code;
+  if (reply.kind === "answered") {
+    return String(reply.status);
+  }
+  return reply.cause === undefined ? reply.code : `${reply.code} (${reply.cause})`;
 }
 
 function describeInjection(found: InjectionClass): string {
