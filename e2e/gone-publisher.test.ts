@@ -121,6 +121,11 @@ test("acknowledgments of a publisher that is gone wait without attempts, and are
   for (const url of [stack.gatewayOpsUrl, stack.workerOpsUrl]) {
     expect(sumOf(await fetchMetrics(url), name, { publisher: "default", state: "queued" })).toBe(2);
   }
+  const replayed = await adrelay("dead", "replay", "--publisher", "default", "--yes");
+  expect(replayed).toMatchObject({
+    exit: 0,
+    stderr: expect.stringContaining("default is gone from the settings, so its 3 queued wait."),
+  });
   for (const id of [fresh, dead]) {
     expect((await adrelay("dead", "discard", id, "--reason", "gone", "--yes")).exit).toBe(0);
     expect(await show(id)).toMatchObject({ state: "discarded" });

@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freeLanePort, startTestRedis } from "@adrelay/dev-servers";
-import { eventually, relayCaller } from "@adrelay/testkit";
+import { eventually, relayCaller, startScriptedProvider } from "@adrelay/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 
@@ -23,7 +23,7 @@ const runSchema = z.object({
   gateway: z.string(),
   gatewayOps: z.string(),
   workerOps: z.string(),
-  adServer: z.string(),
+  adServer: z.string().optional(),
   redis: z.string(),
   apiKey: z.string(),
   adminToken: z.string(),
@@ -211,10 +211,24 @@ test("a REDIS_URL where nothing answers is reported before anything starts", asy
   expect(one.output()).toContain("REDIS_URL: no Redis answers there");
 });
 
-test("with another ad service there is no demo", async () => {
-  const one = start([], { PROVIDER_URL: "http://127.0.0.1:9" });
+test("with another ad service there is no demo and no ad server", async () => {
+  const provider = await startScriptedProvider();
+  const one = start([], { PROVIDER_URL: provider.url, PROVIDER_API_KEY: "our-key" });
   await running(one);
   expect(one.output()).toContain("No demo: PROVIDER_URL names another ad service");
+  expect(one.output()).toContain("ad service   the one of PROVIDER_URL");
+  expect(one.output()).not.toContain("ad-server runs");
+  const run = readRun();
+  expect([run.adServer, Object.keys(run.pids)]).toEqual([undefined, ["start", "redis", "worker", "gateway"]]);
+  expect((await relayCaller(run.gateway, run.apiKey).inject()).status).toBe(200);
+  expect(provider.posts[0]?.headers["x-service-api-key"]).toBe("our-key");
+  await provider.close();
+});
+
+test("a PROVIDER_URL that is the ad server's own address starts it, with a demo", async () => {
+  const one = start([], { PROVIDER_URL: `http://localhost:${ports["AD_SERVER_PORT"]}` });
+  await running(one);
+  expect(one.output()).toContain("delivered  (ok");
 });
 
 test("two parts with the same port are reported", async () => {

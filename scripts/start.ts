@@ -110,6 +110,15 @@ function release(): void {
   rmSync(join(HOME, "run.json"), { force: true });
 }
 
+/** Where ads come from. */
+function describeAdService(adServer: string | undefined): string {
+  if (adServer === undefined) {
+    return "ad service   the one of PROVIDER_URL";
+  }
+  const isForSome = Boolean(environment["PUBLISHERS_FILE"]?.trim());
+  return `ad server    ${adServer}${isForSome ? "   for publishers without a provider of their own" : ""}`;
+}
+
 function printAddresses({ gateway, gatewayOps, workerOps, adServer, apiKey, adminToken }: RunFile): void {
   const headers = `-H '${API_KEY_HEADER}: ${apiKey || "KEY"}' -H 'Content-Type: application/json'`;
   say(`
@@ -117,7 +126,7 @@ Adrelay runs. Ctrl-C stops it.
   gateway      ${gateway}
   gateway ops  ${gatewayOps}   metrics, health, admin API (token: ${adminToken})
   worker ops   ${workerOps}   metrics, health
-  ad server    ${adServer}
+  ${describeAdService(adServer)}
   API key      ${apiKey || "one of your publishers'"}
 
 An injection:

@@ -45,7 +45,8 @@ keys under ADRELAY_HOME, if it is set) and outlive a restart.
   --no-demo    don't send the first injection and acknowledgment
   --help       this text
 
-Settings come from the environment and from .env; .env.example lists them all.
+Settings come from the environment and from .env; .env.example lists them all. With PROVIDER_URL
+and PROVIDER_API_KEY your own ad service is called, and the ad server isn't started.
 `,
   texts: ["port"],
   flags: ["no-demo"],

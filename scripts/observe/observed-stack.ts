@@ -49,7 +49,8 @@ export async function startObserved(options: ObservedOptions): Promise<string> {
   );
   const stack = await starting;
   const { gatewayOps, workerOps, adServer } = stack.run;
-  const jobs = { "adrelay-gateway": gatewayOps, "adrelay-worker": workerOps, "adrelay-ad-server": adServer };
+  const ofAdServer = adServer === undefined ? {} : { "adrelay-ad-server": adServer };
+  const jobs = { "adrelay-gateway": gatewayOps, "adrelay-worker": workerOps, ...ofAdServer };
   const configFile = writeScrapeConfig(folder, jobs);
   signal.throwIfAborted();
   const prometheus = await startPrometheus({ program, dir: folder, configFile });

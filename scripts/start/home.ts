@@ -53,7 +53,8 @@ export interface RunFile {
   readonly gateway: string;
   readonly gatewayOps: string;
   readonly workerOps: string;
-  readonly adServer: string;
+  /** Undefined if calls go to another ad service: then ours isn't started. */
+  readonly adServer: string | undefined;
   readonly redis: string;
   readonly apiKey: string;
   readonly adminToken: string;

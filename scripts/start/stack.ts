@@ -29,6 +29,7 @@ export interface Stack {
 }
 
 const READY_TIMEOUT_MS = 30_000;
+const RELAY_APPS = ["worker", "gateway"] as const;
 
 /** Starts everything and waits until it is ready. Rejects with a PartError, with nothing left running. */
 export async function startStack(options: StackOptions): Promise<Stack> {
@@ -38,9 +39,12 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const keys = loadLocalKeys(join(home, "keys.json"));
   const ports = wantedPorts(env, gatewayPort);
   const plan = appSettings(env, { keys, ports, redisUrl: env["REDIS_URL"] || "redis://127.0.0.1:6379" });
-  const hindrances = [...settingFaults(plan), ...equalPorts(Object.values(ports))];
+  const hasAdServer = !isElsewhere(env, ports);
+  const apps = hasAdServer ? (["ad-server", ...RELAY_APPS] as const) : RELAY_APPS;
+  const used = Object.values(ports).filter((port) => hasAdServer || port !== ports.adServer);
+  const hindrances = [...settingFaults(plan), ...equalPorts(used)];
   if (hindrances.length === 0) {
-    hindrances.push(...(await takenPorts(Object.values(ports))), ...(await absentRedis(env["REDIS_URL"])));
+    hindrances.push(...(await takenPorts(used)), ...(await absentRedis(env["REDIS_URL"])));
   }
   if (hindrances.length > 0) {
     throw new PartError(hindrances.join("\n"));
@@ -59,7 +63,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const settings = appSettings(env, { keys, ports, redisUrl });
     const run = () => describeRun({ ports, redisUrl, settings, parts });
     save = () => writeRunFile(runFile, run());
-    for (const app of ["ad-server", "worker", "gateway"] as const) {
+    for (const app of apps) {
       signal.throwIfAborted();
       const logFile = join(home, "logs", `${app}.log`);
       parts.push(await startApp({ app, env: settings, logFile, ...kept }));
@@ -67,7 +71,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     }
     await waitUntilReady(run(), signal);
     save();
-    return { run: run(), demoHindrance: demoHindrance(env), stop };
+    return { run: run(), demoHindrance: demoHindrance(env, ports), stop };
   } catch (error) {
     await stop();
     throw error;
@@ -81,8 +85,8 @@ async function stopInReverse(parts: readonly KeptProcess[]): Promise<void> {
 }
 
 /** The demo needs our own ad server and a known key. From another ad service it would buy a real ad. */
-function demoHindrance(env: NodeJS.ProcessEnv): string | undefined {
-  if (env["PROVIDER_URL"]) {
+function demoHindrance(env: NodeJS.ProcessEnv, ports: Ports): string | undefined {
+  if (isElsewhere(env, ports)) {
     return "PROVIDER_URL names another ad service";
   }
   return env["PUBLISHERS_FILE"] ? "the keys are those of PUBLISHERS_FILE" : undefined;
@@ -106,6 +110,18 @@ function wantedPorts(env: NodeJS.ProcessEnv, gatewayPort: number | undefined): P
   };
 }
 
+/** Whether PROVIDER_URL names another ad service than the one that we start. */
+function isElsewhere(env: NodeJS.ProcessEnv, { adServer }: Ports): boolean {
+  const url = env["PROVIDER_URL"];
+  if (!url || !URL.canParse(url)) {
+    return false;
+  }
+  const { hostname, port } = new URL(url);
+  return port !== String(adServer.port) || !(LOOPBACK.has(hostname) || hostname === adServer.host);
+}
+
+const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "[::1]"]);
+
 async function addOwnRedis(parts: KeptProcess[], home: string, options: PartOptions): Promise<string> {
   const redis = await startOwnRedis({ ...options, dataDir: join(home, "redis") });
   parts.push(redis.part);
@@ -123,25 +139,21 @@ function appSettings(
     REDIS_URL: redisUrl,
     GATEWAY_PORT: String(ports.gateway.port),
     PROVIDER_URL: env["PROVIDER_URL"] || urlOf(ports.adServer),
-    ...withoutProxyTo(urlOf(ports.adServer), env),
-    ...providerKeys(env, keys.providerKey),
+    ...(isElsewhere(env, ports) ? {} : withoutProxyTo(urlOf(ports.adServer), env)),
+    ...providerKeys(env, keys.providerKey, isElsewhere(env, ports)),
     ADMIN_TOKEN: env["ADMIN_TOKEN"] || keys.adminToken,
   };
 }
 
 /** Our own ad server is called directly, whatever proxy this machine has. The name in lower case comes first. */
 function withoutProxyTo(url: string, env: NodeJS.ProcessEnv) {
-  if (env["PROVIDER_URL"]) {
-    return {};
-  }
   const others = env["no_proxy"] || env["NO_PROXY"];
   return { no_proxy: [new URL(url).hostname, ...(others ? [others] : [])].join(",") };
 }
 
 /** The gateway's key at the ad service, and the keys that our ad server accepts. One setting is enough for both. */
-function providerKeys(env: NodeJS.ProcessEnv, localKey: string) {
+function providerKeys(env: NodeJS.ProcessEnv, localKey: string, isElsewhere: boolean) {
   // Our ad server does not know the key of another service.
-  const isElsewhere = Boolean(env["PROVIDER_URL"]);
   const firstKey = env["AD_SERVER_API_KEYS"]
     ?.split(",")
     .find((key) => key.trim() !== "")
@@ -165,7 +177,7 @@ function describeRun(stack: {
     gateway: urlOf(ports.gateway),
     gatewayOps: urlOf(ports.gatewayOps),
     workerOps: urlOf(ports.workerOps),
-    adServer: urlOf(ports.adServer),
+    adServer: "ad-server" in pids ? urlOf(ports.adServer) : undefined,
     redis: redisUrl,
     apiKey: (settings["API_KEYS"] ?? "").split(",")[0] ?? "",
     adminToken: settings["ADMIN_TOKEN"] ?? "",
@@ -184,11 +196,8 @@ async function waitUntilReady(
   signal: AbortSignal,
 ): Promise<void> {
   const deadlineMs = performance.now() + READY_TIMEOUT_MS;
-  for (const [name, url] of Object.entries({
-    "ad-server": adServer,
-    worker: workerOps,
-    gateway: gatewayOps,
-  })) {
+  const ofAdServer = adServer === undefined ? {} : { "ad-server": adServer };
+  for (const [name, url] of Object.entries({ ...ofAdServer, worker: workerOps, gateway: gatewayOps })) {
     for (let answer = await askReady(url); answer !== "ready"; answer = await askReady(url)) {
       signal.throwIfAborted();
       if (performance.now() > deadlineMs) {

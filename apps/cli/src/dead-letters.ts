@@ -7,6 +7,7 @@ import {
   acknowledgmentStateSchema,
   DISCARD_REASON_CHARS_MAX,
   REPLAY_RATE_DEFAULT,
+  statsSchema,
 } from "@adrelay/contract";
 import { acknowledgmentPath } from "./admin-client.ts";
 import { changeInBulk, describeSelection } from "./bulk-changes.ts";
@@ -53,24 +54,48 @@ export const addDeadReplay = defineCommand({
       .option("stop-at-share", stopShareOption)
       .option("stop-after", stopAfterOption)
       .check(checkSelection),
-  run: ({ ids = [], publisher, reason, code, since, until, rate, ...args }, session) => {
+  run: async ({ ids = [], rate, dryRun, ...args }, session) => {
+    const { publisher, reason, code, since, until } = args;
     if (ids.length > 0) {
-      return changeEach(session, ids, { action: "replay", body: {}, done: "queued" });
+      const exit = await changeEach(session, ids, { action: "replay", body: {}, done: "queued" });
+      return noteGonePublishers(session, exit, undefined);
     }
     const filter = { publisher, reason, code, since, until };
-    return changeInBulk(session, {
+    const exit = await changeInBulk(session, {
       resource: REPLAYS,
       filter,
       more: { rate_per_second: rate, stop_at_share: args.stopAtShare, stop_after: args.stopAfter },
       onlyCounted: false,
-      dryRun: args.dryRun,
+      dryRun,
       wait: args.wait,
       yes: args.yes,
       ask: (matched) =>
         `Replay ${describeSelection(matched, filter)} at ${rate ?? REPLAY_RATE_DEFAULT} per second?`,
     });
+    return dryRun ? exit : noteGonePublishers(session, exit, publisher);
   },
 });
+
+/** What a replay puts back for a publisher that is gone waits, which the replay itself doesn't show. Returns the exit code. */
+async function noteGonePublishers(
+  session: Session,
+  exit: ExitCode,
+  publisher: string | undefined,
+): Promise<ExitCode> {
+  if (session.isJson || exit !== EXIT.done) {
+    return exit;
+  }
+  const stats = await session.client.call({ path: "/stats", schema: statsSchema });
+  const gone = stats.kind === "ok" ? stats.value.gone_publishers : [];
+  for (const { publisher: one, queued } of gone) {
+    if (queued > 0 && (publisher === undefined || publisher === one)) {
+      session.terminal.note(
+        `${one} is gone from the settings, so its ${queued} queued wait. Put it back, or give them to another publisher: ${session.calledAs} publishers adopt ${one} OTHER`,
+      );
+    }
+  }
+  return exit;
+}
 
 interface Selection extends DeadFilterArgs {
   readonly ids?: readonly string[] | undefined;

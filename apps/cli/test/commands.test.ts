@@ -204,7 +204,7 @@ test("the share at which a replay stops is sent as it was given", async () => {
   const sent = async (...words: string[]) => {
     api.calls.length = 0;
     await adrelay("dead", "replay", "--all", "--yes", "--no-wait", ...words);
-    return api.calls.at(-1)?.body;
+    return api.calls.findLast(({ path }) => path.endsWith("/replays"))?.body;
   };
   expect(await sent("--stop-at-share", "0.25", "--stop-after", "7")).toEqual({
     stop_at_share: 0.25,

@@ -57,8 +57,8 @@ beforeEach(async () => {
 afterEach(() => provider.close());
 
 /** Runs the check in this process. Each line by its name. */
-async function check(url = provider.url, words: readonly string[] = []) {
-  const run = await runHere(["provider", "check", "--url", url, "--key", KEY, "--json", ...words], {
+async function check(url = provider.url, words: readonly string[] = [], key = KEY) {
+  const run = await runHere(["provider", "check", "--url", url, "--key", key, "--json", ...words], {
     env: {},
   });
   const { checks = [] } = Object(JSON.parse(run.stdout || "{}"));
@@ -118,16 +118,81 @@ test("a provider that accepts everything is warned about", async () => {
   expect(of("acknowledgment with a wrong key")).toMatchObject({ status: "fail" });
 });
 
-test("a provider that can't be reached fails each check", async () => {
-  const { exit, of } = await check(`http://127.0.0.1:${await freeLanePort()}`);
-  expect(exit).toBe(1);
+test("a provider that can't be reached fails, with one line for all other checks", async () => {
+  const { exit, names, of } = await check(`http://127.0.0.1:${await freeLanePort()}`);
+  expect([exit, names]).toEqual([1, ["injection", "all other checks"]]);
   expect(of("injection")).toMatchObject({ status: "fail", detail: expect.stringContaining("unreachable") });
+  expect(of("all other checks")?.detail).toBe(
+    "not tried: the service can't be reached (unreachable). Check --url.",
+  );
+});
+
+test("a key that the provider refuses fails, with one line for all other checks", async () => {
+  const { exit, names, of } = await check(provider.url, [], "another");
+  expect([exit, names]).toEqual([1, ["injection", "all other checks"]]);
+  expect(of("all other checks")?.detail).toBe(
+    "not tried: the service refuses our key (401). Check --key and --key-header.",
+  );
+});
+
+test("after an unusable ad no other prompt is advised", async () => {
+  provider.onStart(() => filled({ ad_response_id: "ad-7" }));
+  const { of } = await check();
+  for (const name of ["acknowledgment", "acknowledgment of a 201 or 202"]) {
+    expect(of(name)).toMatchObject({
+      status: "warn",
+      detail: expect.stringMatching(/^not tried: the check "injection.*" got no usable answer/),
+    });
+  }
+});
+
+test("an ad that comes after the gateway's time limit fails the check as lost", async () => {
+  provider.onStart(() => ({ kind: "late", delayMs: 150, answer: filled() }));
+  const { exit, of } = await check(provider.url, ["--injection-timeout", "100ms"]);
+  expect([exit, of("injection")?.status]).toEqual([1, "fail"]);
+  expect(of("injection")?.detail).toMatch(
+    /^200 after \d+ ms: too late\. After 100 ms \(INJECTION_TIMEOUT_MS\) .* The ad is lost\.$/,
+  );
+});
+
+test("the time limits of the relay's settings are those of the check", async () => {
+  provider.onStart(() => ({ kind: "late", delayMs: 300, answer: filled() }));
+  provider.onAcknowledge(() => ({ kind: "late", delayMs: 300, answer: acknowledged() }));
+  const env = { INJECTION_TIMEOUT_MS: "100", DELIVERY_TIMEOUT_MS: "0.1s" };
+  const run = await runHere(["provider", "check", "--url", provider.url, "--key", KEY], { env });
+  expect(run.stdout).toMatch(/injection .*too late\. After 100 ms \(INJECTION_TIMEOUT_MS\)/);
+  expect(run.stdout).toMatch(/acknowledgment .*too late\. After 100 ms \(DELIVERY_TIMEOUT_MS\)/);
+});
+
+test("a call without an answer names the error behind it, and the check asks for no compression", async () => {
+  provider.onStart(() => ({
+    kind: "answer",
+    status: 200,
+    body: {},
+    headers: { "Content-Encoding": "gzip" },
+  }));
+  expect((await check()).of("injection")?.detail).toMatch(/^connection_lost \(Z_DATA_ERROR\) after/);
+  expect(provider.posts[0]?.headers["accept-encoding"]).toBe("identity");
+});
+
+test("a 404 in a proxy's form is warned about, with what makes it the service's", async () => {
+  provider.onAcknowledge(() => ({ kind: "answer", status: 404, body: { message: "unknown" } }));
+  expect((await check()).of("acknowledgment of an unknown id")).toMatchObject({
+    status: "warn",
+    detail: expect.stringContaining(
+      "edge_404 (an object with only message counts as a proxy's: add code). Better: 404",
+    ),
+  });
 });
 
 test.each([
   [["--url", "ftp://ads", "--key", KEY], "--url must be an http:// or https:// URL"],
   [["--url", "http://ads.example"], "--key is missing"],
   [["--key", KEY], "--url is missing"],
+  [
+    ["--url", "http://ads.example", "--key", KEY, "--injection-timeout", "soon"],
+    "--injection-timeout must be",
+  ],
   [["--url", "http://ads.example", "--key", "a key\n"], "--key must be printable ASCII"],
 ])("the options %j are refused by name", async (words, hint) => {
   const { exit, stderr } = await runHere(["provider", "check", ...words], { env: {} });

@@ -1,4 +1,5 @@
 /** Settings that change answers: errors in place of fallbacks, refusal of unknown ids, other key headers, body limit. */
+import { ERROR_CATALOGUE } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   filled,
@@ -50,6 +51,8 @@ test.each([
     const answer = await caller.inject();
     expect(answer.body).toMatchObject({ status, code });
     expect(answer.headers.get("X-Adrelay-Fallback")).toBe(reason);
+    // A second injection may buy a second ad.
+    expect(ERROR_CATALOGUE[code].retryable).toBe("no");
   },
 );
 

@@ -71,7 +71,11 @@ test.each([
   ["prompt", { prompt: undefined }, "must be a string"],
   ["prompt", { prompt: null }, "must be a string"],
   ["prompt", { prompt: "" }, "must not be empty"],
-  ["request_context", { request_context: null }, "must be an object with session_id"],
+  [
+    "request_context",
+    { request_context: null },
+    "must be an object with session_id, and with user_agent and user_ip if ",
+  ],
   ["request_context", { request_context: "s" }, "must be an object with session_id"],
   ["request_context.session_id", { request_context: {} }, "must be a string"],
   ["request_context.session_id", { request_context: { ...CONTEXT, session_id: "" } }, "must not be empty"],

@@ -49,7 +49,7 @@ export const injectionRequestSchema = z.looseObject({
       user_agent: attribute(readText),
       user_ip: attribute(readAddress),
     },
-    { error: "must be an object with session_id, user_agent and user_ip" },
+    { error: "must be an object with session_id, and with user_agent and user_ip if they are known" },
   ),
   request_configuration: optional(
     z.looseObject({ wrapping_type: wrappingType }, { error: "must be an object, null or absent" }),

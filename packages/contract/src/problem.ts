@@ -1,7 +1,10 @@
 /** Error answers: the catalogue of error codes, and the problem body (RFC 9457) that carries a code. */
 import { z } from "zod";
 
-/** Whether the same request can succeed if it is sent again. `after` means: once the Retry-After time has passed. */
+/**
+ * Whether to send the same request again. `after` means: once the Retry-After time has passed. Errors that only injections get
+ * have `no`, because a repeated injection may buy a second ad.
+ */
 type Retryable = "yes" | "no" | "after";
 
 /** What the catalogue says about one error code. `title` is for callers and contains nothing of the request. */
@@ -52,7 +55,7 @@ export const ERROR_CATALOGUE = {
   rate_limited: { status: 429, retryable: "after", title: "Too many requests" },
   headers_too_large: { status: 431, retryable: "no", title: "The headers are larger than the limit" },
   internal_error: { status: 500, retryable: "yes", title: "Something went wrong on our side" },
-  provider_unavailable: { status: 502, retryable: "yes", title: "The ad service gave no usable answer" },
+  provider_unavailable: { status: 502, retryable: "no", title: "The ad service gave no usable answer" },
   queue_unavailable: {
     status: 503,
     retryable: "after",
@@ -63,7 +66,7 @@ export const ERROR_CATALOGUE = {
     retryable: "after",
     title: "The ad server can't reach its storage right now",
   },
-  provider_timeout: { status: 504, retryable: "yes", title: "The ad service did not answer in time" },
+  provider_timeout: { status: 504, retryable: "no", title: "The ad service did not answer in time" },
 } as const satisfies Record<string, ErrorDefinition>;
 
 /** A code of the error catalogue. */

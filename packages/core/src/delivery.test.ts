@@ -71,6 +71,14 @@ test.each([
   expect(answer(200, body)).toMatchObject({ kind: "retry", code: "malformed_answer", answerFault });
 });
 
+test("an object with an API gateway's members is the edge's, and the fault says how to be the service", () => {
+  const answerFault = "an object with only message and request_id counts as a proxy's: add code";
+  const body = { message: "unknown id", request_id: "r-1" };
+  expect(answer(404, body)).toMatchObject({ code: "edge_404", answerFault });
+  expect(answer(404, { ...body, code: "unknown" })).toMatchObject({ kind: "dead", reason: "http_404" });
+  expect(answer(404, undefined)).not.toHaveProperty("answerFault");
+});
+
 test.each([
   [406, { kind: "retry", pace: "slow", blame: "acknowledgment", diesAs: "blocked", code: "edge_406" }],
   [409, { kind: "retry", pace: "scheduled", blame: "provider", diesAs: "blocked", code: "edge_409" }],

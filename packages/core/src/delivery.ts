@@ -58,7 +58,7 @@ interface RetryOutcome {
   /** Why it is a dead letter if this is still so at the age limit. */
   readonly diesAs: AgeReason;
   readonly code: AttemptCode;
-  /** What is missing or wrong in a malformed answer, without its values. */
+  /** What is missing or wrong in the answer, without its values. */
   readonly answerFault?: string;
 }
 
@@ -127,7 +127,7 @@ export function classifyDelivery(reply: ProviderReply, nowMs: number): DeliveryO
   const code = `http_${status}`;
   // A page with a status that would be the end comes from the edge: some firewalls answer 406, some networks 409.
   if ((status === 406 || status === 409) && reply.isPage === true) {
-    return classifyEdge(status);
+    return classifyEdge(reply);
   }
   if (status === 406) {
     return { kind: "refused", code };
@@ -142,7 +142,7 @@ export function classifyDelivery(reply: ProviderReply, nowMs: number): DeliveryO
     return retry("key", { code, pace: "slow" });
   }
   if (status < 400 || !isServiceForm(reply.body)) {
-    return classifyEdge(status);
+    return classifyEdge(reply);
   }
   if (status === 403) {
     return KEY_CODE.test(publicErrorOf(reply) ?? "")
@@ -192,11 +192,23 @@ export function isServiceForm(body: unknown): boolean {
  * An answer of the edge says nothing about the acknowledgment's fate, so it is never its end. A 404, a 409 or a redirect is
  * what the edge answers while the service is away. Other refusals, above all 403, are about what this acknowledgment contains.
  */
-function classifyEdge(status: number): RetryOutcome {
-  const code = `edge_${status}`;
+function classifyEdge({ status, body }: { readonly status: number; readonly body: unknown }): RetryOutcome {
+  const answerFault = status < 400 ? undefined : edgeFormFault(body);
+  const said = { code: `edge_${status}`, ...(answerFault === undefined ? {} : { answerFault }) };
   return status < 400 || status === 404 || status === 409
-    ? retry("provider", { code, diesAs: "blocked" })
-    : retry("acknowledgment", { code, pace: "slow", diesAs: "blocked" });
+    ? retry("provider", { ...said, diesAs: "blocked" })
+    : retry("acknowledgment", { ...said, pace: "slow", diesAs: "blocked" });
+}
+
+/**
+ * Why an error's JSON object counts as the edge's, for those who wrote it in their service. Undefined if it is the
+ * service's, or no object.
+ */
+export function edgeFormFault(body: unknown): string | undefined {
+  if (typeof body !== "object" || body === null || Array.isArray(body) || isServiceForm(body)) {
+    return undefined;
+  }
+  return `an object with only ${Object.keys(body).join(" and ")} counts as a proxy's: add code`;
 }
 
 function classifySuccess(body: unknown): DeliveryOutcome {

@@ -97,3 +97,11 @@ test("any status with any body has a class with a known reason", () => {
     }),
   );
 });
+
+test("a 400 with an API gateway's members is no fault of the caller, and says why", () => {
+  expect(answer(400, { message: "unknown country" })).toEqual({
+    kind: "fallback",
+    reason: "unexpected_status",
+    answerFault: "an object with only message counts as a proxy's: add code",
+  });
+});

@@ -7,7 +7,7 @@ import {
   type InjectionOutcome,
   unfilledResponseSchema,
 } from "@adrelay/contract";
-import { type CallFailure, isServiceForm, type ProviderReply } from "./delivery.ts";
+import { type CallFailure, edgeFormFault, isServiceForm, type ProviderReply } from "./delivery.ts";
 
 /** Why a caller was given a fallback. It is sent in `X-Adrelay-Fallback`, and is a metric label. */
 export const FALLBACK_REASONS = [
@@ -78,13 +78,17 @@ export function classifyInjection(reply: ProviderReply): InjectionClass {
   if (status === 400 || status === 409 || status === 422) {
     return isServiceForm(body)
       ? { kind: "callers_fault" }
-      : fallback("unexpected_status", `body of a ${status} must be the service's own JSON object`);
+      : fallback("unexpected_status", faultOfForm(status, body));
   }
   return fallback(fallbackReason(status), `status is ${status}`);
 }
 
 function fallback(reason: FallbackReason, answerFault?: string): InjectionClass {
   return { kind: "fallback", reason, answerFault };
+}
+
+function faultOfForm(status: number, body: unknown): string {
+  return edgeFormFault(body) ?? `body of a ${status} must be the service's own JSON object`;
 }
 
 function fallbackReason(status: number): FallbackReason {

@@ -14,35 +14,42 @@ export interface ProviderTarget {
   readonly key: string;
   /** Name of the header with the key; default: X-Service-API-Key. */
   readonly keyHeader: string | undefined;
-  readonly timeoutMs: number;
+  /** How long the check waits for one answer. */
+  readonly waitMs: number;
+  /** How long the relay waits for the answer to an injection, and to an acknowledgment. */
+  readonly injectionTimeoutMs: number;
+  readonly deliveryTimeoutMs: number;
   /** Fires at Ctrl-C. */
   readonly signal: AbortSignal;
 }
 
-/** A reply, and how long it took. */
+/** A reply, how long it took, and how long it may take. */
 export interface TimedReply {
   readonly reply: ProviderReply;
   readonly durationMs: number;
+  readonly limitMs: number;
 }
 
-export function postInjection(target: ProviderTarget, body: object): Promise<TimedReply> {
-  return post(target, INJECTION_PATH, body, {});
+export async function postInjection(target: ProviderTarget, body: object): Promise<TimedReply> {
+  const timed = await post(target, INJECTION_PATH, body, {});
+  return { ...timed, limitMs: target.injectionTimeoutMs };
 }
 
-export function postAcknowledgment(
+export async function postAcknowledgment(
   target: ProviderTarget,
   { id, ackId, text }: { readonly id: string; readonly ackId: string; readonly text: string },
 ): Promise<TimedReply> {
   const body = { ad_response_id: id, llm_response: text };
-  return post(target, ACKNOWLEDGE_PATH, body, { [IDEMPOTENCY_KEY_HEADER]: ackId });
+  const timed = await post(target, ACKNOWLEDGE_PATH, body, { [IDEMPOTENCY_KEY_HEADER]: ackId });
+  return { ...timed, limitMs: target.deliveryTimeoutMs };
 }
 
 async function post(
-  { url, key, keyHeader = API_KEY_HEADER, timeoutMs, signal }: ProviderTarget,
+  { url, key, keyHeader = API_KEY_HEADER, waitMs, signal }: ProviderTarget,
   path: string,
   body: object,
   headers: Readonly<Record<string, string>>,
-): Promise<TimedReply> {
+): Promise<Omit<TimedReply, "limitMs">> {
   const startedAtMs = performance.now();
   const timed = (reply: ProviderReply) => ({ reply, durationMs: performance.now() - startedAtMs });
   try {
@@ -51,6 +58,8 @@ async function post(
       headers: {
         "content-type": "application/json",
         "user-agent": "adrelay",
+        // The relay doesn't ask for compression. fetch would.
+        "accept-encoding": "identity",
         [REQUEST_ID_HEADER]: crypto.randomUUID(),
         [keyHeader]: key,
         ...basicAuthOf(url),
@@ -58,7 +67,7 @@ async function post(
       },
       body: JSON.stringify(body),
       redirect: "manual",
-      signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), signal]),
+      signal: AbortSignal.any([AbortSignal.timeout(waitMs), signal]),
     });
     return timed(await readReply(response));
   } catch (error) {
@@ -112,10 +121,10 @@ function failureOf(error: unknown): ProviderReply {
   if (error instanceof Error && error.name === "TimeoutError") {
     return { kind: "failed", stage: "after_send", code: "timeout" };
   }
-  const cause = error instanceof Error ? error.cause : undefined;
-  const name = cause instanceof Error && "code" in cause ? String(cause.code) : "";
-  const code = NEVER_SENT.find(({ pattern }) => pattern.test(name))?.code;
+  const reason = error instanceof Error ? error.cause : undefined;
+  const cause = reason instanceof Error && "code" in reason ? String(reason.code) : undefined;
+  const code = NEVER_SENT.find(({ pattern }) => pattern.test(cause ?? ""))?.code;
   return code === undefined
-    ? { kind: "failed", stage: "after_send", code: "connection_lost" }
-    : { kind: "failed", stage: "before_send", code };
+    ? { kind: "failed", stage: "after_send", code: "connection_lost", cause }
+    : { kind: "failed", stage: "before_send", code, cause };
 }

@@ -3,6 +3,7 @@ import type { DoctorCheck } from "@adrelay/contract";
 import { classifyInjection } from "@adrelay/core";
 import { type ProviderTarget, postAcknowledgment, postInjection, type TimedReply } from "./call-provider.ts";
 import {
+  hindranceOf,
   judgeDelivery,
   judgeInjection,
   judgeUnfilledId,
@@ -27,19 +28,43 @@ export async function* checkProvider(
 ): AsyncGenerator<DoctorCheck> {
   const withAd = await postInjection(target, injectionOf(prompt));
   yield { name: "injection", ...judgeInjection(withAd) };
+  const hindrance = hindranceOf(withAd.reply);
+  if (hindrance !== undefined) {
+    yield notTried("all other checks", hindrance);
+    return;
+  }
   const withoutAd = await postInjection(target, injectionOf(promptWithoutAd));
   yield { name: "injection without an ad", ...judgeInjection(withoutAd) };
   const replies = [withAd, withoutAd];
-  yield* checkAd(target, idOf(replies, true));
-  yield* checkUnfilled(target, idOf(replies, false));
+  yield* checkAd(target, idOf(replies, true), whyNoId(withAd, "injection", NO_AD));
+  yield* checkUnfilled(
+    target,
+    idOf(replies, false),
+    whyNoId(withoutAd, "injection without an ad", NO_UNFILLED),
+  );
   const unknown = await acknowledge(target, crypto.randomUUID());
   yield { name: "acknowledgment of an unknown id", ...judgeUnknownId(unknown) };
   yield* checkWrongKey({ ...target, key: `wrong-key-${crypto.randomUUID()}` }, prompt);
 }
 
-async function* checkAd(target: ProviderTarget, id: string | undefined): AsyncGenerator<DoctorCheck> {
+const NO_AD = "no injection got an ad. Name a prompt that gets one with --prompt.";
+const NO_UNFILLED =
+  "no 201 or 202 had an ad_response_id. Name a prompt that gets no ad with --prompt-without-ad.";
+
+/** Another prompt doesn't help if the answer to this one was not as it must be. */
+function whyNoId({ reply }: TimedReply, name: string, advice: string): string {
+  return classifyInjection(reply).kind === "enhancement"
+    ? advice
+    : `the check "${name}" got no usable answer. Its line says why.`;
+}
+
+async function* checkAd(
+  target: ProviderTarget,
+  id: string | undefined,
+  whyNoId: string,
+): AsyncGenerator<DoctorCheck> {
   if (id === undefined) {
-    yield notTried("acknowledgment", "no injection got an ad. Name a prompt that gets one with --prompt.");
+    yield notTried("acknowledgment", whyNoId);
     return;
   }
   const ackId = crypto.randomUUID();
@@ -47,13 +72,14 @@ async function* checkAd(target: ProviderTarget, id: string | undefined): AsyncGe
   yield { name: "the same acknowledgment again", ...judgeDelivery(await acknowledge(target, id, ackId)) };
 }
 
-async function* checkUnfilled(target: ProviderTarget, id: string | undefined): AsyncGenerator<DoctorCheck> {
+async function* checkUnfilled(
+  target: ProviderTarget,
+  id: string | undefined,
+  whyNoId: string,
+): AsyncGenerator<DoctorCheck> {
   const name = "acknowledgment of a 201 or 202";
   yield id === undefined
-    ? notTried(
-        name,
-        "no 201 or 202 had an ad_response_id. Name a prompt that gets no ad with --prompt-without-ad.",
-      )
+    ? notTried(name, whyNoId)
     : { name, ...judgeUnfilledId(await acknowledge(target, id)) };
 }
 

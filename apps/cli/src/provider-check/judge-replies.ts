@@ -11,16 +11,44 @@ import type { TimedReply } from "./call-provider.ts";
 
 type Judgement = Omit<DoctorCheck, "name">;
 
+/** Why nothing else can be tried after this answer to the first call; undefined if it can. */
+export function hindranceOf(reply: ProviderReply): string | undefined {
+  if (reply.kind === "failed") {
+    const isUntrusted = reply.code === "certificate_invalid";
+    const hint = isUntrusted ? "NODE_EXTRA_CA_CERTS names a private authority." : "Check --url.";
+    return reply.stage === "before_send"
+      ? `the service can't be reached (${reply.code}). ${hint}`
+      : undefined;
+  }
+  return reply.status === 401 || reply.status === 403
+    ? `the service refuses our key (${reply.status}). Check --key and --key-header.`
+    : undefined;
+}
+
 /** The injection of a correct request. */
 export function judgeInjection(timed: TimedReply): Judgement {
   const found = classifyInjection(timed.reply);
-  return judged(timed, found.kind === "enhancement" ? "ok" : "fail", describeInjection(found));
+  const limit = `${timed.limitMs} ms (INJECTION_TIMEOUT_MS)`;
+  if (timed.durationMs > timed.limitMs) {
+    const loss = found.kind === "enhancement" && found.outcome === "ok" ? " The ad is lost." : "";
+    return judged(timed, "fail", `too late. After ${limit} the caller gets a 202 no_fill instead.${loss}`);
+  }
+  return found.kind === "enhancement"
+    ? judgedByTime(timed, describeInjection(found), limit)
+    : judged(timed, "fail", describeInjection(found));
 }
 
 /** An acknowledgment of an ad, or its repeat. */
 export function judgeDelivery(timed: TimedReply): Judgement {
   const outcome = outcomeOf(timed);
-  return judged(timed, outcome.kind === "delivered" ? "ok" : "fail", describeDelivery(outcome));
+  const limit = `${timed.limitMs} ms (DELIVERY_TIMEOUT_MS)`;
+  if (timed.durationMs > timed.limitMs) {
+    const text = describeDelivery({ kind: "ambiguous", code: "timeout" });
+    return judged(timed, "fail", `too late. After ${limit} it is ${text}`);
+  }
+  return outcome.kind === "delivered"
+    ? judgedByTime(timed, describeDelivery(outcome), limit)
+    : judged(timed, "fail", describeDelivery(outcome));
 }
 
 /** An acknowledgment of an id that the provider never gave. */
@@ -30,9 +58,9 @@ export function judgeUnknownId(timed: TimedReply): Judgement {
   if (outcome.kind === "dead" && outcome.reason === "http_404") {
     return judged(timed, "ok", text);
   }
-  const advice =
-    outcome.kind === "delivered" ? "Nobody would notice a wrong id." : "Better: 404 with a JSON object.";
-  return judged(timed, "warn", `${text} ${advice}`);
+  return outcome.kind === "delivered"
+    ? judged(timed, "warn", `${text} Nobody would notice a wrong id.`)
+    : judged(timed, "warn", advised(timed, text, '404 with {"code": …}'));
 }
 
 /** An acknowledgment of the id of a 201 or 202. */
@@ -41,7 +69,7 @@ export function judgeUnfilledId(timed: TimedReply): Judgement {
   const text = describeDelivery(outcome);
   return outcome.kind === "refused"
     ? judged(timed, "ok", text)
-    : judged(timed, "warn", `${text} Better: 406.`);
+    : judged(timed, "warn", advised(timed, text, "406"));
 }
 
 /** An injection with a wrong key. */
@@ -49,7 +77,7 @@ export function judgeWrongKeyInjection(timed: TimedReply): Judgement {
   const found = classifyInjection(timed.reply);
   const isRefused = found.kind === "fallback" && found.reason === "unauthorized";
   const text = describeInjection(found);
-  return judged(timed, isRefused ? "ok" : "warn", isRefused ? text : `${text} Better: 401.`);
+  return judged(timed, isRefused ? "ok" : "warn", isRefused ? text : advised(timed, text, "401"));
 }
 
 /** An acknowledgment with a wrong key. */
@@ -61,11 +89,26 @@ export function judgeWrongKeyDelivery(timed: TimedReply): Judgement {
   }
   // A wrong key in the relay's settings would end its acknowledgments, or pass unnoticed.
   const isHarmful = outcome.kind === "delivered" || outcome.kind === "refused" || outcome.kind === "dead";
-  return judged(timed, isHarmful ? "fail" : "warn", `${text} Better: 401.`);
+  return judged(timed, isHarmful ? "fail" : "warn", advised(timed, text, "401"));
 }
 
 function outcomeOf({ reply }: TimedReply): DeliveryOutcome {
   return classifyDelivery(reply, Date.now());
+}
+
+/** Another status is no advice on a call without an answer. */
+function advised({ reply }: TimedReply, text: string, better: string): string {
+  return reply.kind === "failed" ? text : `${text} Better: ${better}.`;
+}
+
+/** An answer that takes more of its limit than this is close to it: a busy hour may take the rest. */
+const CLOSE_SHARE = 0.75;
+
+/** A good answer, with a warning if it came late. */
+function judgedByTime(timed: TimedReply, text: string, limit: string): Judgement {
+  return timed.durationMs > CLOSE_SHARE * timed.limitMs
+    ? judged(timed, "warn", `${text} It is close to the limit of ${limit}.`)
+    : judged(timed, "ok", text);
 }
 
 function judged({ reply, durationMs }: TimedReply, status: Judgement["status"], text: string): Judgement {
@@ -73,7 +116,10 @@ function judged({ reply, durationMs }: TimedReply, status: Judgement["status"], 
 }
 
 function nameOf(reply: ProviderReply): string {
-  return reply.kind === "answered" ? String(reply.status) : reply.code;
+  if (reply.kind === "answered") {
+    return String(reply.status);
+  }
+  return reply.cause === undefined ? reply.code : `${reply.code} (${reply.cause})`;
 }
 
 function describeInjection(found: InjectionClass): string {
