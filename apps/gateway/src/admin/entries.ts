@@ -6,7 +6,7 @@ import { OVERDUE, sendProblem } from "@adrelay/service-kit";
 import { acknowledgedOf, type LedgerEntry, lastCodeOf, type Store } from "@adrelay/store";
 import type { RequestHandler } from "express";
 import { z } from "zod";
-import { ackIdOf } from "../acknowledge/acknowledge.ts";
+import { ackIdOf } from "../acknowledge/fingerprints.ts";
 import { askStore, isoTime, parseIdInPath, sendUnavailable } from "../store-answers.ts";
 import {
   EMPTY_SPAN,
