@@ -128,6 +128,9 @@ export class CircuitBreakers {
       if (isFull || busy.has(shared.id) || this.#busyBefore.has(shared.id)) {
         const release = await circuits.release(shared, limiter.room);
         this.#enter(account, release.phase);
+        if (release.hasClosed) {
+          this.#logMove("closed", { provider: shared.name, reason: undefined });
+        }
         metrics.show(shared.name, { ...release, slots: limiter.slots });
         await circuits.bringBack(shared, release);
       }

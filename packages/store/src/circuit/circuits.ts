@@ -70,6 +70,8 @@ export interface CircuitMember {
 /** The state after a release, and the members that were released. `bringBack` brings their jobs back. */
 export interface CircuitRelease extends CircuitState {
   readonly released: readonly CircuitMember[];
+  /** True for the one release that closed the breaker. */
+  readonly hasClosed: boolean;
 }
 
 export interface Parking {
@@ -191,8 +193,16 @@ export class Circuits {
         ...publishers.flatMap((publisher) => [publisher, room.of(publisher)]),
       ],
     });
-    const [, phase, reason, sinceMs, nextProbeAtMs, parked, released] = releaseSchema.parse(reply);
-    return { phase, reason, sinceMs, nextProbeAtMs, parked, released: released.map(parseMember) };
+    const [, phase, reason, sinceMs, nextProbeAtMs, parked, released, hasClosed] = releaseSchema.parse(reply);
+    return {
+      phase,
+      reason,
+      sinceMs,
+      nextProbeAtMs,
+      parked,
+      released: released.map(parseMember),
+      hasClosed: hasClosed === 1,
+    };
   }
 
   /** Brings the jobs of released members back from the queue's delay. */
@@ -324,6 +334,7 @@ const releaseSchema = z.tuple([
   z.coerce.number(),
   z.number(),
   z.array(z.string()),
+  z.number(),
 ]);
 const claimSchema = z.tuple([z.number(), phaseSchema]);
 
