@@ -57,11 +57,16 @@ test("status shows a refused key as an open circuit, and doctor reports it as a 
     expect(calm.stdout).toMatch(/^gateway .*\n^worker /m);
   });
   provider.onAcknowledge(() => ({ kind: "answer", status: 401 }));
-  await caller.acknowledgeUntilAccepted(unknownId(), "text", { headers: { Prefer: "respond-async" } });
+  const id = unknownId();
+  await caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "respond-async" } });
   await eventually(async () => {
     const { stdout } = await adrelay("status");
     expect(stdout).toMatch(/^default +default +open \(auth\) +\S+Z \(.+ ago\) +\S+Z \(in .+\) +1$/m);
   });
+  expect((await adrelay("lookup", id)).stdout).toMatch(
+    /^waits for +its provider, whose circuit breaker is open \(auth\)$/m,
+  );
+  expect((await adrelay("queued", "list")).stdout).toMatch(new RegExp(`^${id} .* provider \\(auth\\) `, "m"));
   const doctor = await adrelay("doctor");
   expect(doctor).toMatchObject({
     exit: 1,
