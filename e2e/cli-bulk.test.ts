@@ -258,7 +258,9 @@ test("queued acknowledgments are listed with their last answer and next attempt"
   await acknowledge(id, "text");
   await eventually(async () => {
     const { stdout } = await adrelay("queued", "list", "--publisher", "default", "--since", "1h");
-    expect(stdout).toMatch(/^AD RESPONSE +PUBLISHER +LAST ANSWER +ATTEMPTS +NEXT ATTEMPT +QUEUED\n/);
+    expect(stdout).toMatch(
+      /^AD RESPONSE +PUBLISHER +LAST ANSWER +ATTEMPTS +NEXT ATTEMPT +WAITS FOR +QUEUED\n/,
+    );
     expect(stdout).toMatch(new RegExp(`^${id}  default +http_429 +1 +`, "m"));
   });
   expect((await adrelay("queued", "list", "--until", "1h")).stderr).toBe(

@@ -57,13 +57,21 @@ test("status shows a refused key as an open circuit, and doctor reports it as a 
     expect(calm.stdout).toMatch(/^gateway .*\n^worker /m);
   });
   provider.onAcknowledge(() => ({ kind: "answer", status: 401 }));
-  await caller.acknowledgeUntilAccepted(unknownId(), "text", { headers: { Prefer: "respond-async" } });
+  const id = unknownId();
+  await caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "respond-async" } });
   await eventually(async () => {
     const { stdout } = await adrelay("status");
     expect(stdout).toMatch(/^default +default +open \(auth\) +\S+Z \(.+ ago\) +\S+Z \(in .+\) +1$/m);
   });
+  expect((await adrelay("lookup", id)).stdout).toMatch(
+    /^waits for +its provider, whose circuit breaker is open \(auth\)$/m,
+  );
+  expect((await adrelay("queued", "list")).stdout).toMatch(new RegExp(`^${id} .* provider \\(auth\\) `, "m"));
   const doctor = await adrelay("doctor");
-  expect(doctor).toMatchObject({ exit: 1, stdout: expect.stringMatching(/^ok {4}redis: /) });
+  expect(doctor).toMatchObject({
+    exit: 1,
+    stdout: expect.stringMatching(/^relay .+ \(ADRELAY_URL\)\nok {4}redis: /),
+  });
   expect(doctor.stdout).toMatch(/^fail {2}provider:default: .+: key refused \(401\)$/m);
 });
 
@@ -99,7 +107,9 @@ test("each kind of failure has its exit code", async () => {
   ]);
   expect(codes.map(({ exit }) => exit)).toEqual([4, 4, 3, 3, 1, 2]);
   // A gateway reports its readiness without a token.
-  expect(codes.map(({ stdout }) => stdout).join("")).toBe("gateway  ready (redis ok)\n\n");
+  expect(codes.map(({ stdout }) => stdout).join("")).toBe(
+    `relay    ${stack.gatewayOpsUrl} (ADRELAY_URL)\ngateway  ready (redis ok)\n\n`,
+  );
   expect(codes.map(({ stderr }) => stderr).join("")).not.toContain("guess");
   expect(JSON.parse((await adrelayIn(wrong, "status", "--json")).stdout)).toMatchObject({ status: 401 });
 });
@@ -108,12 +118,12 @@ test("without Redis status ends with 3, and doctor reports the reason", async ()
   await redis.stop();
   expect(await adrelay("status")).toMatchObject({
     exit: 3,
-    stdout: "gateway  not ready (redis failing)\n\n",
+    stdout: `relay    ${stack.gatewayOpsUrl} (ADRELAY_URL)\ngateway  not ready (redis failing)\n\n`,
     stderr: expect.stringContaining("`adrelay doctor` looks for the cause"),
   });
   expect(await adrelay("doctor")).toMatchObject({
     exit: 1,
-    stdout: expect.stringMatching(/^fail {2}redis: does not answer/),
+    stdout: expect.stringMatching(/^fail {2}redis: does not answer/m),
   });
   await redis.restart();
 });

@@ -137,6 +137,12 @@ test("another publisher adopts all of it, and the counters balance", async () =>
   await useFile();
   await parked();
   expect((await byAcme().acknowledge(awaiting, "text")).status).toBe(403);
+  const misspelt = await adrelay("publishers", "adopt", "defualt", "acme", "--yes");
+  expect(misspelt).toMatchObject({
+    exit: 1,
+    stdout: "",
+    stderr: expect.stringContaining("; default is gone"),
+  });
   const adopted = await adrelay("publishers", "adopt", "default", "acme", "--yes");
   expect(adopted).toMatchObject({
     exit: 0,
@@ -180,6 +186,9 @@ test("only a gone publisher is adopted, and only by a configured one", async () 
     exit: 1,
     stderr: expect.stringContaining("globe is no publisher of the settings"),
   });
+  const misspelt = await adrelay("publishers", "adopt", "defualt", "acme", "--yes");
+  expect(misspelt).toMatchObject({ exit: 1, stdout: "" });
+  expect(misspelt.stderr).toMatch(/publisher: there has been no such publisher; none is gone\n$/);
   const unasked = await adrelay("publishers", "adopt", "default", "acme");
   expect(unasked).toMatchObject({ exit: 2, stderr: expect.stringContaining("--yes") });
 });

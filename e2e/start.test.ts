@@ -168,6 +168,7 @@ test("a second start in the same folder reports the first one", async () => {
   const second = start();
   expect(await second.exited).toBe(1);
   expect(second.output()).toContain(`already runs in this folder (pid ${one.child.pid})`);
+  expect(second.output()).toContain(`Stop it with: kill ${one.child.pid}\n`);
 });
 
 test("an occupied port is reported with its part and its setting", async () => {

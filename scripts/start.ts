@@ -24,7 +24,7 @@ async function run(gatewayPort: number | undefined, hasDemo: boolean): Promise<v
   const lock = takeLock(LOCK);
   if (lock.kind === "held") {
     console.error(
-      `npm start: Adrelay already runs in this folder (pid ${lock.pid}); its addresses are in ${join(HOME, "run.json")}`,
+      `npm start: Adrelay already runs in this folder (pid ${lock.pid}); its addresses are in ${join(HOME, "run.json")}. Stop it with: kill ${lock.pid}`,
     );
     process.exit(1);
   }

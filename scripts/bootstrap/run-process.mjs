@@ -19,6 +19,9 @@ export class BootstrapError extends Error {
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
 const OUTPUT_CHARS_MAX = 16_384;
 const STOP_TIMEOUT_MS = 3000;
+const PARENT_CHECK_MS = 500;
+/** The process that started this one: npm, or the shell in which npm runs a command. */
+const PARENT_PID = process.ppid;
 
 /**
  * Runs npm or pnpm to its end without output. A signal to this process ends the tool too; once the tool has ended, the
@@ -105,7 +108,7 @@ function signalGroup({ pid }, signal) {
 
 /**
  * Runs a script with this process's terminal and resolves to its exit code. If this process is killed, the IPC channel
- * closes and the script receives 'disconnect'.
+ * closes and the script receives 'disconnect'. If npm is ended, the script gets SIGTERM.
  * @param {{ node: string, script: string, args: readonly string[], cwd: string, PATH: string }} options
  * @returns {Promise<number>}
  */
@@ -116,12 +119,29 @@ export function runScript({ node, script, args, cwd, PATH }) {
     stdio: ["inherit", "inherit", "inherit", "ipc"],
   });
   passSignalsOnce(child);
+  const watch = process.env["npm_lifecycle_event"] === undefined ? undefined : endWithParent(child);
+  child.once("close", () => clearInterval(watch));
   return new Promise((resolve, reject) => {
     child.once("error", (error) => reject(new BootstrapError(`${node} does not run: ${error.message}`)));
     child.once("exit", (code, signal) =>
       resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal])),
     );
   });
+}
+
+/**
+ * npm passes a signal on to its shell only, which may end without us. Then this process gets another parent. Without npm
+ * that is no reason to stop: a shell may end and leave what it started, as after `nohup`.
+ * @param {ChildProcess} child
+ */
+function endWithParent(child) {
+  const watch = setInterval(() => {
+    if (process.ppid !== PARENT_PID) {
+      clearInterval(watch);
+      child.kill("SIGTERM");
+    }
+  }, PARENT_CHECK_MS);
+  return watch;
 }
 
 /**

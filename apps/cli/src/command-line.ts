@@ -141,11 +141,8 @@ function epilogue(): string {
   return ["Exit codes:", ...codes].join("\n");
 }
 
-/** Replacements for error texts of yargs. Ids are the only arguments besides options. */
+/** Replacements for error texts of yargs. */
 const PARSER_TEXTS = {
-  "Not enough non-option arguments: got %s, need at least %s": sameForAll(
-    "ids: %s given, at least %s required",
-  ),
   "Missing required argument: %s": sameForAll("--%s is missing"),
   "Unknown argument: %s": sameForAll("unknown argument: %s"),
   "Not enough arguments following: %s": "--%s needs a value",

@@ -34,7 +34,7 @@ export type AddTo = (yargs: Argv<object>, start: Start) => Argv<object>;
 
 export function defineCommand<A>({ words, describe, options, run }: Command<A, Session>): AddTo {
   return (yargs, start) =>
-    yargs.command(words, describe, options, (args) =>
+    yargs.command(words, describe, withArguments(words, options), (args) =>
       start(readGlobals(args), { kind: "with_gateway", run: (session) => run(args, session) }),
     );
 }
@@ -42,9 +42,17 @@ export function defineCommand<A>({ words, describe, options, run }: Command<A, S
 /** Defines a command that needs neither a gateway nor a token. */
 export function defineLocalCommand<A>({ words, describe, options, run }: Command<A, LocalSession>): AddTo {
   return (yargs, start) =>
-    yargs.command(words, describe, options, (args) =>
+    yargs.command(words, describe, withArguments(words, options), (args) =>
       start(readGlobals(args), { kind: "local", run: (session) => run(args, session) }),
     );
+}
+
+const TOO_FEW = "Not enough non-option arguments: got %s, need at least %s";
+
+/** If arguments are missing, yargs says only how many. This command's own text names them. */
+function withArguments<A>(words: string, options: (yargs: Argv<object>) => Argv<A>): typeof options {
+  const text = `expected ${words.split(" ").slice(1).join(" ")}: %s given, at least %s required`;
+  return (yargs) => options(yargs.updateStrings(Object({ [TOO_FEW]: { one: text, other: text } })));
 }
 
 /** The options of every command are added to the root parser, so a command's own type does not have them. */

@@ -69,16 +69,22 @@ const DEAD: Listing = {
 const QUEUED: Listing = {
   state: "queued",
   things: "queued acknowledgments",
-  titles: ["AD RESPONSE", "PUBLISHER", "LAST ANSWER", "ATTEMPTS", "NEXT ATTEMPT", "QUEUED"],
+  titles: ["AD RESPONSE", "PUBLISHER", "LAST ANSWER", "ATTEMPTS", "NEXT ATTEMPT", "WAITS FOR", "QUEUED"],
   row: (one, nowMs) => [
     one.ad_response_id,
     one.publisher,
     one.last_code ?? "-",
     one.attempts,
     describeMoment(one.next_attempt_at, nowMs),
+    describeWait(one),
     describeMoment(one.queued_at, nowMs),
   ],
 };
+
+/** A queued one that waits for neither has its turn at its next attempt. */
+function describeWait({ waits_for, circuit_reason }: AcknowledgmentView): string {
+  return circuit_reason === null ? (waits_for ?? "-") : `${waits_for} (${circuit_reason})`;
+}
 
 /** The last answer is told only if the reason doesn't say it, such as `exhausted (http_503)`. */
 function describeReason({ reason, last_code: last }: AcknowledgmentView): string {

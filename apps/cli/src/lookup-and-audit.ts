@@ -24,7 +24,7 @@ export function showAcknowledgment(terminal: Terminal, one: AcknowledgmentDetail
     "ad ack": one.ad_ack_id,
     publisher: one.publisher,
     state: one.late ? `${one.state} (late)` : one.state,
-    "waits for": one.waits_for === "publisher" ? "its publisher, which is gone from the settings" : null,
+    "waits for": describeWait(one),
     verdict: one.status,
     reason: one.reason_text === null ? one.reason : `${one.reason}: ${one.reason_text}`,
     "last code": one.last_code,
@@ -51,6 +51,19 @@ export function showAcknowledgment(terminal: Terminal, one: AcknowledgmentDetail
         duration_ms,
       ]),
     );
+  }
+}
+
+function describeWait({ waits_for, circuit_reason }: AcknowledgmentDetail): string | null {
+  switch (waits_for) {
+    case "publisher":
+      return "its publisher, which is gone from the settings";
+    case "provider":
+      return `its provider, whose circuit breaker is open${circuit_reason === null ? "" : ` (${circuit_reason})`}`;
+    case null:
+      return null;
+    default:
+      return waits_for satisfies never;
   }
 }
 

@@ -33,7 +33,10 @@ async function adoptAll(session: Session, gone: string, by: string): Promise<Exi
     });
     const exit = showAnswer(session, answer, () => {});
     if (answer.kind === "failed") {
-      session.terminal.note("What was adopted so far stays so. To adopt the rest, run the command again.");
+      // The gateway refuses the same call again.
+      if (answer.failure.kind !== "refused" && answer.failure.kind !== "denied") {
+        session.terminal.note("What was adopted so far stays so. To adopt the rest, run the command again.");
+      }
       return exit;
     }
     add(sum, answer.value);

@@ -117,6 +117,6 @@ function openSession(cli: CliRun, { url, tokenFile }: GlobalArgs, local: LocalSe
     local.terminal.note(`adrelay: ${connection.message}`);
     return connection.exit;
   }
-  const { url: found, token } = connection;
-  return { ...local, client: new AdminClient({ ...local, url: found, token }) };
+  const { relay, token } = connection;
+  return { ...local, relay, client: new AdminClient({ ...local, url: relay.url, token }) };
 }

@@ -25,6 +25,14 @@ export interface LocalSession {
 /** What a command has that calls the admin API. */
 export interface Session extends LocalSession {
   readonly client: AdminClient;
+  readonly relay: RelayAddress;
+}
+
+/** The gateway that a command talks to, for operators. */
+interface RelayAddress {
+  readonly url: string;
+  /** Where the address comes from, such as `ADRELAY_URL`. */
+  readonly source: string;
 }
 
 /** Calls the API and shows the answer: unchanged with --json, else through `render`. */
@@ -95,7 +103,7 @@ export interface ConnectionSources {
 }
 
 export type ConnectionResult =
-  | { readonly kind: "found"; readonly url: string; readonly token: string }
+  | { readonly kind: "found"; readonly relay: RelayAddress; readonly token: string }
   | { readonly kind: "faulty"; readonly exit: ExitCode; readonly message: string };
 
 /**
@@ -106,9 +114,10 @@ export function findConnection(sources: ConnectionSources): ConnectionResult {
   const { url: option, env } = sources;
   const given = option ?? filled(env["ADRELAY_URL"]);
   const stack = given === undefined ? findStack(sources.stackHomes) : undefined;
-  const url = given ?? stack?.gatewayOps ?? DEFAULT_URL;
+  const url = given ?? stack?.run.gatewayOps ?? DEFAULT_URL;
+  const sourceOfGiven = option === undefined ? "ADRELAY_URL" : "--url";
   if (!baseUrlSchema.safeParse(url).success) {
-    const message = `${option === undefined ? "ADRELAY_URL" : "--url"} must be an http:// or https:// URL`;
+    const message = `${sourceOfGiven} must be an http:// or https:// URL`;
     return { kind: "faulty", exit: EXIT.usage, message };
   }
   const fromFile = readTokenFile(sources);
@@ -116,14 +125,19 @@ export function findConnection(sources: ConnectionSources): ConnectionResult {
     return { kind: "faulty", exit: EXIT.usage, message: `--token-file ${fromFile.why}` };
   }
   const token =
-    fromFile.token ?? filled(env["ADRELAY_ADMIN_TOKEN"]) ?? filled(env["ADMIN_TOKEN"]) ?? stack?.adminToken;
+    fromFile.token ??
+    filled(env["ADRELAY_ADMIN_TOKEN"]) ??
+    filled(env["ADMIN_TOKEN"]) ??
+    stack?.run.adminToken;
   if (token === undefined) {
     const where = given === undefined ? `${url}, and no \`npm start\` is running here` : url;
     const message = `No token for ${where}. Set ADRELAY_ADMIN_TOKEN to the gateway's ADMIN_TOKEN, or give a file with --token-file.`;
     return { kind: "faulty", exit: EXIT.denied, message };
   }
+  const local = stack === undefined ? "the default" : `npm start, ${stack.file}`;
+  const source = given === undefined ? local : sourceOfGiven;
   return headerKeySchema.safeParse(token).success
-    ? { kind: "found", url, token }
+    ? { kind: "found", relay: { url, source }, token }
     : { kind: "faulty", exit: EXIT.usage, message: "The token must be printable ASCII without blanks." };
 }
 
@@ -134,14 +148,16 @@ const runFileSchema = z.object({
 });
 
 /** The stack of `npm start` that runs in one of these folders. The file of a stack that was killed is ignored. */
-function findStack(homes: readonly string[]): z.infer<typeof runFileSchema> | undefined {
+function findStack(
+  homes: readonly string[],
+): { readonly file: string; readonly run: z.infer<typeof runFileSchema> } | undefined {
   for (const home of homes) {
     try {
-      const file = readFileSync(join(home, "run.json"), "utf8");
-      const stack = runFileSchema.parse(JSON.parse(file));
+      const file = join(home, "run.json");
+      const run = runFileSchema.parse(JSON.parse(readFileSync(file, "utf8")));
       // Signal 0 only checks that the process exists: it throws if there is none.
-      process.kill(stack.pids.start, 0);
-      return stack;
+      process.kill(run.pids.start, 0);
+      return { file, run };
     } catch {
       // No stack runs from this folder.
     }

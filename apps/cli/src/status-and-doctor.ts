@@ -9,7 +9,7 @@ import {
 } from "@adrelay/contract";
 import { defineCommand } from "./command.ts";
 import { EXIT } from "./exit-codes.ts";
-import { showAnswer } from "./session.ts";
+import { type Session, showAnswer } from "./session.ts";
 import { describeAge, describeMoment, describeSeconds, printable, type Terminal } from "./terminal.ts";
 
 export const addStatus = defineCommand({
@@ -24,11 +24,17 @@ export const addStatus = defineCommand({
     ]);
     if (readiness !== undefined) {
       // Readiness is shown even if there are no numbers, because it says why.
+      showRelay(session);
       showReadiness(terminal, readiness);
     }
     return showAnswer(session, stats, (value) => showStats(terminal, value, session.now()));
   },
 });
+
+/** An operator may have several relays, and a local stack comes before the default address. */
+function showRelay({ terminal, relay: { url, source } }: Session): void {
+  terminal.print(`${terminal.color.bold("relay")}    ${printable(`${url} (${source})`)}`);
+}
 
 function showReadiness(terminal: Terminal, { status, stopping, checks, warnings }: Readiness): void {
   const { red, green, yellow } = terminal.color;
@@ -54,7 +60,8 @@ function showStats(terminal: Terminal, stats: Stats, nowMs: number): void {
     "oldest queued": describeSeconds(stats.oldest_queued_age_seconds),
     "oldest dead letter": describeSeconds(stats.oldest_dead_letter_age_seconds),
     overdue: stats.overdue,
-    queue: `${waiting} waiting, ${active} active, ${delayed} delayed, ${failed} failed`,
+    queue: `${waiting} waiting, ${active} active, ${delayed} delayed`,
+    "texts of dead letters": failed,
     version: stats.version,
   });
   if (stats.dead_letters.length > 0) {
@@ -137,6 +144,7 @@ export const addDoctor = defineCommand({
   run: async (_args, session) => {
     const answer = await session.client.call({ path: "/doctor", schema: doctorReportSchema });
     const exit = showAnswer(session, answer, ({ checks }) => {
+      showRelay(session);
       for (const check of checks) {
         showCheck(session.terminal, check);
       }

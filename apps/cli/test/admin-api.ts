@@ -63,6 +63,7 @@ export function letter(more: Partial<AcknowledgmentDetail> = {}): Acknowledgment
     ended_at: AT,
     late: false,
     waits_for: null,
+    circuit_reason: null,
     attempts: 2,
     failed_attempts: 2,
     provider_ack_id: null,

@@ -44,7 +44,8 @@ test("status shows states, dead letters, providers, processes and lost data", as
   ]) {
     expect(calm.stdout).toMatch(part);
   }
-  expect(calm.stdout).toContain("gateway  ready (redis ok)\n\n");
+  expect(calm.stdout).toContain(`relay    ${api.url} (--url)\ngateway  ready (redis ok)\n\n`);
+  expect(calm.stdout).toMatch(/^queue +1 waiting, 2 active, 2 delayed\ntexts of dead letters +3$/m);
   expect(calm.stdout).not.toContain("\u001b");
   const before = api.stats;
   api.stats = { ...before, data_loss: { at: before.at, detail: "Redis was emptied" } };
@@ -73,7 +74,9 @@ test("status shows that a gateway is not ready, even if there are no numbers", a
   api.disturb = () => "unavailable";
   const { exit, stdout } = await adrelay("status");
   expect(exit).toBe(3);
-  expect(stdout).toBe("gateway  not ready (redis failing)\nwarning  redis_data: data lost at 09:00\n\n");
+  expect(stdout).toBe(
+    `relay    ${api.url} (--url)\ngateway  not ready (redis failing)\nwarning  redis_data: data lost at 09:00\n\n`,
+  );
   api.disturb = () => undefined;
   expect((await adrelay("status", "--json")).stdout).toBe(`${JSON.stringify(api.stats)}\n`);
   api.readiness = before;

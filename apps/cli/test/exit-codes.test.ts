@@ -26,7 +26,8 @@ test.each([
   [["stats"], "status"],
   [[], "name a command: status, dead,"],
   [["dead"], "list, show, replay, discard"],
-  [["lookup"], "ids: 0 given"],
+  [["lookup"], "expected <id>: 0 given, at least 1 required"],
+  [["publishers", "adopt", "gone"], "expected <gone> <by>: 1 given, at least 2 required"],
   [["dead", "list", "--limit"], "--limit needs a value"],
   [["status", "--colour"], "colour"],
   [["lookup", "12"], "UUID"],
@@ -129,7 +130,20 @@ function writeRunFile(pid: number): void {
 
 test("in the folder of a running stack the command needs no address and no token", async () => {
   writeRunFile(process.pid);
-  expect((await runCommand(["status"], { env: {}, cwd: dir })).exit).toBe(0);
+  const { exit, stdout } = await runCommand(["status"], { env: {}, cwd: dir });
+  expect(exit).toBe(0);
+  expect(stdout).toContain(`relay    ${api.url} (npm start, ${join(dir, ".adrelay", "run.json")})\n`);
+});
+
+test.each([
+  ["ADRELAY_URL", { ADRELAY_URL: "here" }, []],
+  ["--url", { ADRELAY_URL: "http://127.0.0.1:9" }, ["--url", "here"]],
+] as const)("status says that the address comes from %s", async (source, { ADRELAY_URL }, words) => {
+  writeRunFile(process.pid);
+  const here = (text: string) => (text === "here" ? api.url : text);
+  const env = { ADRELAY_ADMIN_TOKEN: TOKEN, ADRELAY_URL: here(ADRELAY_URL) };
+  const { stdout } = await runCommand(["status", ...words.map(here)], { env, cwd: dir });
+  expect(stdout).toContain(`relay    ${api.url} (${source})\n`);
 });
 
 test("the token of a local stack is not sent to another address", async () => {

@@ -1,6 +1,6 @@
 import { addToRequestLog, OVERDUE, sendProblem } from "@adrelay/service-kit";
 import { acknowledgedOf, type LedgerEntry, lastCodeOf, type Store } from "@adrelay/store";
-import { ackIdOf } from "./acknowledge/acknowledge.ts";
+import { ackIdOf } from "./acknowledge/fingerprints.ts";
 import type { Call } from "./public-app.ts";
 import { askStore, isoTime, parseIdInPath, STATE_HEADER, sendUnavailable } from "./store-answers.ts";
 

@@ -249,6 +249,30 @@ test("the same text again has the same id and outcome, and another text is a con
   expect(provider.acknowledgmentsOf(id)).toHaveLength(1);
 });
 
+test.each(["respond-async", "wait=10"])(
+  "a repeat waits for the outcome, also if the first call said Prefer: %s",
+  async (prefer) => {
+    provider.onAcknowledge(() => ({ kind: "late", delayMs: 600, answer: acknowledged() }));
+    const id = await injected();
+    const first = caller.acknowledge(id, "text", { headers: { Prefer: prefer } });
+    await eventually(() => expect(provider.acknowledgmentsOf(id)).toHaveLength(1));
+    const repeat = await caller.acknowledge(id, "text", { headers: { Prefer: "wait=10" } });
+    expect(repeat.headers.get("Preference-Applied")).toBe("wait=10");
+    expect([repeat.status, repeat.body["status"]]).toEqual([200, "ok"]);
+    expect((await first).status).toBe(prefer === "wait=10" ? 200 : 201);
+    expect(provider.acknowledgmentsOf(id)).toHaveLength(1);
+  },
+);
+
+test("a repeat is answered early if the next attempt comes after its wait", async () => {
+  provider.onAcknowledge(() => ({ kind: "answer", status: 429, headers: { "retry-after": "60" } }));
+  const id = await injected();
+  await caller.acknowledge(id, "text", { headers: { Prefer: "wait=20" } });
+  const repeat = await caller.acknowledge(id, "text", { headers: { Prefer: "wait=20" } });
+  expect([repeat.status, repeat.headers.get("X-Adrelay-State")]).toEqual([201, "queued"]);
+  expect(repeat.durationMs).toBeLessThan(10_000);
+});
+
 test("of a hundred concurrent requests with two texts one text is delivered once", async () => {
   const id = await injected();
   const answers = await Promise.all(

@@ -546,6 +546,7 @@ test("an unknown bulk replay gets 404", async () => {
 
 test.each([
   ["default", { to: "default" }, "publisher"],
+  ["nobody", { to: "default" }, "publisher"],
   ["nobody", { to: "nobody" }, "to"],
   ["nobody", {}, "to"],
   ["not an id", { to: "default" }, "publisher"],
@@ -591,7 +592,8 @@ test("every call answers in the contract's form, in each state", async () => {
   await admin("POST", `${discardPath}/cancel`);
   await stack.start("worker");
   await admin("POST", `/acknowledgments/${dead}/replay`);
-  expect((await admin("POST", "/publishers/nobody/adopt", { to: "default" })).body).toMatchObject({
+  const cursor = Buffer.from("queued").toString("base64url");
+  expect((await admin("POST", "/publishers/nobody/adopt", { to: "default", cursor })).body).toMatchObject({
     adopted: { awaiting: 0, queued: 0, dead: 0 },
     under_way: 0,
   });

@@ -11,8 +11,8 @@ import {
   type AcknowledgeDeps,
   type AcknowledgeInput,
   makeAcknowledge,
-  textHashOf,
 } from "../src/acknowledge/acknowledge.ts";
+import { textHashOf } from "../src/acknowledge/fingerprints.ts";
 import { OutcomeWaiters } from "../src/acknowledge/outcome-waiters.ts";
 
 const log = pino({ level: "silent" });

@@ -129,7 +129,7 @@ export class CircuitBreakers {
         const release = await circuits.release(shared, limiter.room);
         this.#enter(account, release.phase);
         if (release.hasClosed) {
-          this.#logMove(release.phase, { provider: shared.name, reason: undefined });
+          this.#logMove("closed", { provider: shared.name, reason: undefined });
         }
         metrics.show(shared.name, { ...release, slots: limiter.slots });
         await circuits.bringBack(shared, release);

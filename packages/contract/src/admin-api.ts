@@ -76,11 +76,12 @@ const dataLossViewSchema = z.object({ at: time, detail: z.string() });
 /** A loss of Redis' data that the relay found. */
 export type DataLossView = z.infer<typeof dataLossViewSchema>;
 
+const circuitReasonSchema = z.enum(["outage", "auth", "throttled"]);
 const providerViewSchema = z.object({
   provider: z.string(),
   publishers: z.array(z.string()),
   circuit: z.enum(["closed", "open", "recovering"]),
-  reason: z.enum(["outage", "auth", "throttled"]).nullable(),
+  reason: circuitReasonSchema.nullable(),
   since: timeOrNull,
   next_probe_at: timeOrNull,
   parked: count,
@@ -145,8 +146,12 @@ const acknowledgmentViewSchema = z.object({
   next_attempt_at: timeOrNull,
   ended_at: timeOrNull,
   late: z.boolean(),
-  /** `publisher`: it is queued, and waits until its publisher is configured or another one adopts it. */
-  waits_for: z.enum(["publisher"]).nullable().default(null),
+  /**
+   * If it is queued. `publisher`: it waits until its publisher is configured or another one adopts it. `provider`: it waits
+   * until the circuit breaker of its provider account closes; `circuit_reason` says why that is open.
+   */
+  waits_for: z.enum(["publisher", "provider"]).nullable().default(null),
+  circuit_reason: circuitReasonSchema.nullable().default(null),
   attempts: count,
   failed_attempts: count,
   provider_ack_id: textOrNull,

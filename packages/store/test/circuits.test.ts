@@ -85,6 +85,23 @@ test.each(CIRCUIT_PHASES.flatMap((phase) => CIRCUIT_EVENTS.map((event) => [phase
   },
 );
 
+test("of all workers that ask, one learns that its release closed the breaker", async () => {
+  const { circuits, parkMany, trip } = setup();
+  await parkMany(1);
+  await trip();
+  await circuits.report(account, { kind: "probe_succeeded" });
+  const closings = await eventually(async () => {
+    const releases = await Promise.all(Array.from({ length: 20 }, () => circuits.release(account, ROOM)));
+    for (const one of releases.flatMap(({ released }) => released)) {
+      await circuits.claim(account, one);
+    }
+    expect(releases.at(-1)?.phase).toBe("closed");
+    return releases.filter(({ hasClosed }) => hasClosed);
+  });
+  expect(closings).toHaveLength(1);
+  expect(closings[0]?.phase).toBe("closed");
+});
+
 test("an open breaker releases one probe at a time, however many workers ask", async () => {
   const { circuits, member, parkMany, trip } = setup();
   await parkMany(30);

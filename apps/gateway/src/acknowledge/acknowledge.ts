@@ -5,9 +5,9 @@
  *    answered, nothing is promised: any failure before that is `queue_unavailable`, even if the job may be stored. A repeat
  *    meets the same job (invariant 1).
  * 2. The worker sends the outcome on this process' own channel. A message can be lost, so the ledger is asked at the end,
- *    and in between if Redis doesn't permit the channel.
+ *    and in between if Redis doesn't permit the channel. For a repeat it is asked in between, too: the outcome goes to the
+ *    process that accepted the acknowledgment, if a caller waited there.
  */
-import { hash } from "node:crypto";
 import {
   type AdAckId,
   type AdResponseId,
@@ -18,13 +18,13 @@ import {
   type OutcomeNotice,
   type PublisherId,
   type TraceContext,
-  uuidOfHex,
   type Verdict,
 } from "@adrelay/contract";
 import type { EntryState } from "@adrelay/core";
 import { type DurabilityGuard, OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
 import type { AcceptResult, LedgerEntry, Store } from "@adrelay/store";
 import type { Logger } from "pino";
+import { textHashOf } from "./fingerprints.ts";
 import type { OutcomeWait, OutcomeWaiters } from "./outcome-waiters.ts";
 import { RefusalLog } from "./refusal-log.ts";
 
@@ -73,8 +73,9 @@ export type Acknowledge = (input: AcknowledgeInput) => Promise<AcknowledgeOutcom
 /** Leaves time for the answer within the second that callers are promised. */
 const ACCEPT_TIMEOUT_MS = 850;
 const QUESTION_TIMEOUT_MS = 250;
-/** A wait that can hear nothing asks the ledger this often. */
+/** A wait that can hear nothing asks the ledger this often. A repeat begins so, and doubles the pause each time. */
 const DEAF_QUESTION_MS = 100;
+const REPEAT_QUESTION_MAX_MS = 1000;
 
 export function makeAcknowledge(given: Omit<AcknowledgeDeps, "refusals">): Acknowledge {
   const deps = { ...given, refusals: new RefusalLog(given.log) };
@@ -87,7 +88,9 @@ export function makeAcknowledge(given: Omit<AcknowledgeDeps, "refusals">): Ackno
         case "refused":
           return { kind: "error", code: accepted.code };
         case "repeat":
-          return outcomeOfEntry(accepted.entry);
+          return outcomeOfEntry(
+            wait === undefined ? accepted.entry : await awaitEnd(deps, input, accepted, wait),
+          );
         case "accepted":
           return wait === undefined ? QUEUED : await awaitOutcome(deps, { ...input, ...accepted }, wait);
         default:
@@ -224,15 +227,52 @@ async function awaitOutcome(
   }
 }
 
+/**
+ * The entry of a repeat once its acknowledgment isn't queued any more, or at the end of the wait. It is told early that the
+ * next attempt comes after the wait, as the first caller is. Its time is by Redis' clock, so it is only nearly known here.
+ */
+async function awaitEnd(
+  { acknowledgments, waiters }: AcknowledgeDeps,
+  { id, waitMs }: AcknowledgeInput,
+  repeat: { readonly entry: LedgerEntry },
+  wait: OutcomeWait,
+): Promise<LedgerEntry> {
+  const untilMs = performance.now() + waitMs;
+  let { entry } = repeat;
+  let pauseMs = DEAF_QUESTION_MS;
+  for (;;) {
+    const leftMs = untilMs - performance.now();
+    if (leftMs <= 0 || waiters.isStopped || entry.state !== "queued") {
+      return entry;
+    }
+    if (entry.nextAttemptAtMs !== undefined && entry.nextAttemptAtMs - Date.now() > leftMs) {
+      return entry;
+    }
+    // A notice ends the pause. The ledger has what it says, since both are one step of Redis.
+    await wait.next(Math.min(leftMs, pauseMs));
+    pauseMs = Math.min(2 * pauseMs, REPEAT_QUESTION_MAX_MS);
+    entry = (await findEntry(acknowledgments, id)) ?? entry;
+  }
+}
+
 async function askLedger(
   acknowledgments: Pick<Store["acknowledgments"], "find">,
   id: AdResponseId,
 ): Promise<AcknowledgeOutcome> {
+  const entry = await findEntry(acknowledgments, id);
+  return entry === undefined ? QUEUED : outcomeOfEntry(entry);
+}
+
+/** Undefined if Redis doesn't answer in time. */
+async function findEntry(
+  acknowledgments: Pick<Store["acknowledgments"], "find">,
+  id: AdResponseId,
+): Promise<LedgerEntry | undefined> {
   const entry = await withDeadline(
     acknowledgments.find(id).catch(() => undefined),
     QUESTION_TIMEOUT_MS,
   );
-  return entry === undefined || entry === OVERDUE ? QUEUED : outcomeOfEntry(entry);
+  return entry === OVERDUE ? undefined : entry;
 }
 
 const QUEUED: AcknowledgeOutcome = { kind: "open", state: "queued" };
@@ -296,28 +336,4 @@ function outcomeOfNotice(
     default:
       return notice.event satisfies never;
   }
-}
-
-/**
- * The relay's id of an acknowledgment. It is made from ad_response_id, so that every process gives the same one without
- * asking, before and after a crash. It is a UUID of version 8 (RFC 9562, section 5.8).
- */
-export function ackIdOf(id: AdResponseId): AdAckId {
-  const hex = hash("sha256", `adrelay:acknowledgment:${id}`, "hex");
-  const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
-  const uuid = uuidOfHex(`${hex.slice(0, 12)}8${hex.slice(13, 16)}${variant}${hex.slice(17, 32)}`);
-  // Not checked, because it was made here, and the check would take as long as all the rest.
-  return uuid as AdAckId;
-}
-
-/**
- * Fingerprint of what a publisher acknowledged: 132 bits of SHA-256. It hashes UTF-16, so that texts that differ only
- * in lone surrogates, which UTF-8 can't hold, have different fingerprints.
- */
-export function textHashOf(publisher: PublisherId, text: string): string {
-  // One buffer and one call: hashing piece by piece takes twice as long.
-  const bytes = Buffer.allocUnsafe(publisher.length + 1 + 2 * text.length);
-  const textAt = bytes.write(`${publisher}\0`, "latin1");
-  bytes.write(text, textAt, "utf16le");
-  return hash("sha256", bytes, "base64url").slice(0, 22);
 }

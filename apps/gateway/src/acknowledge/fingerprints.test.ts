@@ -1,6 +1,6 @@
 import { adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
 import { expect, test } from "vitest";
-import { ackIdOf, textHashOf } from "./acknowledge.ts";
+import { ackIdOf, textHashOf } from "./fingerprints.ts";
 
 const publisher = publisherIdSchema.parse("ours");
 

@@ -2,16 +2,18 @@
 import { type AdoptionView, LISTED_STATES, type PublisherId, publisherIdSchema } from "@adrelay/contract";
 import type { Publisher } from "@adrelay/provider";
 import { OVERDUE, type ReadBody, readJson, sendProblem } from "@adrelay/service-kit";
-import type { AdoptionPlace, Store } from "@adrelay/store";
+import { type AdoptionPlace, gonePublishers, type Store } from "@adrelay/store";
 import type { RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { askStore, sendUnavailable } from "../store-answers.ts";
 import { cursorSchema, parseForm, refuseRepeats } from "./forms.ts";
+import { listNames } from "./known-publishers.ts";
 import { operatorOf } from "./operators.ts";
 
 export interface AdoptionDeps {
   readonly adoptions: Store["adoptions"];
+  readonly snapshot: Store["snapshot"];
   readonly publishers: readonly Publisher[];
   readonly log: Logger;
 }
@@ -42,6 +44,10 @@ export function makeAdoptHandler(deps: AdoptionDeps, readBody: ReadBody): Reques
     const form = parseForm(formSchema, body.value, response);
     const from = parseForm(z.object({ publisher: publisherIdSchema }), request.params, response)?.publisher;
     if (form === undefined || from === undefined || refuseParties(deps, { from, to: form.to }, response)) {
+      return;
+    }
+    // A batch that goes on from another one may find that nothing is left.
+    if (form.cursor === undefined && !(await checkLeft(deps, from, response))) {
       return;
     }
     const by = operatorOf(response);
@@ -84,6 +90,27 @@ function refuseParties({ publishers }: AdoptionDeps, { from, to }: Parties, resp
     sendProblem(response, "validation_failed", { errors });
   }
   return errors.length > 0;
+}
+
+/** False if a refusal was sent: the ledger has never heard of the publisher, so its name is probably misspelt. */
+async function checkLeft(
+  { snapshot: loadSnapshot, publishers }: AdoptionDeps,
+  from: PublisherId,
+  response: Response,
+): Promise<boolean> {
+  const snapshot = await askStore(loadSnapshot());
+  if (snapshot === OVERDUE) {
+    sendUnavailable(response);
+    return false;
+  }
+  const isKnown = snapshot.states.some(({ publisher }) => publisher === from);
+  if (!isKnown) {
+    const configured = publishers.map(({ id }) => id);
+    const gone = gonePublishers(snapshot, configured).map(({ publisher }) => publisher);
+    const message = `there has been no such publisher; ${gone.length === 0 ? "none is" : `${listNames(gone)} ${gone.length === 1 ? "is" : "are"}`} gone`;
+    sendProblem(response, "validation_failed", { errors: [{ path: "publisher", message }] });
+  }
+  return isKnown;
 }
 
 function cursorOf({ state, after }: AdoptionPlace): string {

@@ -1,12 +1,16 @@
 /** Ad responses as operators see them: one of them, or a page of one state. */
-import { type AcknowledgmentDetail, type AcknowledgmentView, LISTED_STATES } from "@adrelay/contract";
+import {
+  type AcknowledgmentDetail,
+  type AcknowledgmentView,
+  type AdResponseId,
+  LISTED_STATES,
+} from "@adrelay/contract";
 import { DEAD_REASON_TEXTS, DEAD_REASONS } from "@adrelay/core";
-import type { Publisher } from "@adrelay/provider";
 import { OVERDUE, sendProblem } from "@adrelay/service-kit";
 import { acknowledgedOf, type LedgerEntry, lastCodeOf, type Store } from "@adrelay/store";
 import type { RequestHandler } from "express";
 import { z } from "zod";
-import { ackIdOf } from "../acknowledge/acknowledge.ts";
+import { ackIdOf } from "../acknowledge/fingerprints.ts";
 import { askStore, isoTime, parseIdInPath, sendUnavailable } from "../store-answers.ts";
 import {
   EMPTY_SPAN,
@@ -20,12 +24,13 @@ import {
   parseForm,
 } from "./forms.ts";
 import type { CheckPublisher } from "./known-publishers.ts";
+import { makeLoadWaits, type Wait, type WaitsDeps } from "./waits.ts";
 
-export interface EntriesDeps<K extends keyof Store["acknowledgments"]> {
+export interface EntriesDeps<K extends keyof Store["acknowledgments"]> extends WaitsDeps {
   readonly acknowledgments: Pick<Store["acknowledgments"], K>;
-  /** The configured ones. */
-  readonly publishers: readonly Publisher[];
 }
+
+type PageQuestion = Parameters<Store["acknowledgments"]["page"]>[0];
 
 const querySchema = z
   .strictObject({
@@ -45,10 +50,12 @@ const querySchema = z
   });
 
 /** GET /admin/v1/acknowledgments: one page of a state, newest first. */
-export function makeListHandler(
-  { acknowledgments, publishers }: EntriesDeps<"page">,
-  checkPublisher: CheckPublisher,
-): RequestHandler {
+export function makeListHandler(deps: EntriesDeps<"page">, checkPublisher: CheckPublisher): RequestHandler {
+  const loadWaits = makeLoadWaits(deps);
+  const loadPage = async (question: PageQuestion) => {
+    const page = await deps.acknowledgments.page(question);
+    return { ...page, waitOf: await loadWaits(page.entries) };
+  };
   return async (request, response) => {
     const query = parseForm(querySchema, request.query, response);
     if (query === undefined || !(await checkPublisher(query.publisher, response))) {
@@ -56,38 +63,43 @@ export function makeListHandler(
     }
     const { state, limit, cursor } = query;
     const question = { ...filterOf(query), state, limit, after: cursor };
-    const page = await askStore(acknowledgments.page(question));
+    const page = await askStore(loadPage(question));
     if (page === OVERDUE) {
       sendUnavailable(response);
       return;
     }
     response.json({
-      acknowledgments: page.entries.map((entry) => entryView(entry, publishers)),
+      acknowledgments: page.entries.map((entry) => entryView(entry, page.waitOf(entry))),
       next_cursor: page.next === undefined ? null : entryCursor(page.next),
     });
   };
 }
 
 /** GET /admin/v1/acknowledgments/{ad_response_id} */
-export function makeShowHandler({ acknowledgments, publishers }: EntriesDeps<"find">): RequestHandler {
+export function makeShowHandler(deps: EntriesDeps<"find">): RequestHandler {
+  const loadWaits = makeLoadWaits(deps);
+  const loadEntry = async (id: AdResponseId) => {
+    const entry = await deps.acknowledgments.find(id);
+    return entry && { entry, wait: (await loadWaits([entry]))(entry) };
+  };
   return async (request, response) => {
     const id = parseIdInPath(request, response);
     if (id === undefined) {
       return;
     }
-    const entry = await askStore(acknowledgments.find(id));
-    if (entry === OVERDUE) {
+    const found = await askStore(loadEntry(id));
+    if (found === OVERDUE) {
       sendUnavailable(response);
-    } else if (entry === undefined) {
+    } else if (found === undefined) {
       sendProblem(response, "unknown_ad_response");
     } else {
-      response.json(entryViewWithAttempts(entry, publishers));
+      response.json(entryViewWithAttempts(found.entry, found.wait));
     }
   };
 }
 
 /** One ad response, without users' texts. Missing values are null. */
-function entryView(entry: LedgerEntry, publishers: readonly Publisher[]): AcknowledgmentView {
+function entryView(entry: LedgerEntry, wait: Wait): AcknowledgmentView {
   const acknowledged = acknowledgedOf(entry);
   const death = "death" in entry ? entry.death : undefined;
   const reason = death?.reason ?? null;
@@ -109,8 +121,7 @@ function entryView(entry: LedgerEntry, publishers: readonly Publisher[]): Acknow
     next_attempt_at: isoTime(entry.state === "queued" ? entry.nextAttemptAtMs : undefined),
     ended_at: isoTime("endedAtMs" in entry ? entry.endedAtMs : undefined),
     late: acknowledged?.isLate ?? false,
-    waits_for:
-      entry.state === "queued" && publishers.every(({ id }) => id !== entry.publisher) ? "publisher" : null,
+    ...wait,
     attempts: acknowledged?.attempts ?? 0,
     failed_attempts: acknowledged?.failedAttempts ?? 0,
     provider_ack_id: entry.state === "delivered" ? (entry.providerAckId ?? null) : null,
@@ -118,7 +129,7 @@ function entryView(entry: LedgerEntry, publishers: readonly Publisher[]): Acknow
 }
 
 /** With its latest attempts, oldest first. */
-function entryViewWithAttempts(entry: LedgerEntry, publishers: readonly Publisher[]): AcknowledgmentDetail {
+function entryViewWithAttempts(entry: LedgerEntry, wait: Wait): AcknowledgmentDetail {
   const attempts = acknowledgedOf(entry)?.attemptLog ?? [];
   const log = attempts.map(
     ({ atMs, outcome, code, durationMs }): AcknowledgmentDetail["attempt_log"][number] => {
@@ -128,7 +139,7 @@ function entryViewWithAttempts(entry: LedgerEntry, publishers: readonly Publishe
         : { ...attempt, outcome };
     },
   );
-  return { ...entryView(entry, publishers), attempt_log: log };
+  return { ...entryView(entry, wait), attempt_log: log };
 }
 
 /** A reason of a newer version has no text here. */

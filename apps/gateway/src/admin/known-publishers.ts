@@ -37,7 +37,8 @@ export function makeCheckPublisher({ store, publishers }: KnownPublishersDeps): 
   };
 }
 
-function listNames(names: readonly string[]): string {
+/** The first of these names, and how many more there are. */
+export function listNames(names: readonly string[]): string {
   const rest = names.length - NAMED_MAX;
   return names.slice(0, NAMED_MAX).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
 }

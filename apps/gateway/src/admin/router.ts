@@ -12,7 +12,12 @@ import { makeCheckPublisher } from "./known-publishers.ts";
 import { type Operator, requireOperator } from "./operators.ts";
 import { makeAuditHandler, makeStatsHandler, type StatsDeps } from "./stats.ts";
 
-export interface AdminDeps extends ChangeDeps, BulkReplayDeps, BulkDiscardDeps, StatsDeps, AdoptionDeps {
+export interface AdminDeps
+  extends ChangeDeps,
+    BulkReplayDeps,
+    BulkDiscardDeps,
+    StatsDeps,
+    Omit<AdoptionDeps, "snapshot"> {
   readonly acknowledgments: Store["acknowledgments"];
   readonly audit: Store["audit"];
   readonly doctor: Doctor;
@@ -40,7 +45,10 @@ export function createAdminRouter(operators: readonly Operator[], deps: AdminDep
     "/acknowledgments/:ad_response_id/discard": makeDiscardHandler(deps, readBody),
     "/replays/:replay_id/cancel": makeCancelBulkHandler(replays),
     "/discards/:discard_id/cancel": makeCancelBulkHandler(discards),
-    "/publishers/:publisher/adopt": makeAdoptHandler(deps, readBody),
+    "/publishers/:publisher/adopt": makeAdoptHandler(
+      { ...deps, snapshot: () => deps.store.snapshot() },
+      readBody,
+    ),
   };
   const bulk = {
     "/replays": {

@@ -69,9 +69,9 @@ export interface CircuitMember {
 
 /** The state after a release, and the members that were released. `bringBack` brings their jobs back. */
 export interface CircuitRelease extends CircuitState {
-  /** This release closed the breaker. */
-  readonly hasClosed: boolean;
   readonly released: readonly CircuitMember[];
+  /** True for the one release that closed the breaker. */
+  readonly hasClosed: boolean;
 }
 
 export interface Parking {
@@ -193,9 +193,16 @@ export class Circuits {
         ...publishers.flatMap((publisher) => [publisher, room.of(publisher)]),
       ],
     });
-    const [, phase, reason, sinceMs, nextProbeAtMs, parked, released, closed] = releaseSchema.parse(reply);
-    const members = released.map(parseMember);
-    return { phase, reason, sinceMs, nextProbeAtMs, parked, released: members, hasClosed: closed === 1 };
+    const [, phase, reason, sinceMs, nextProbeAtMs, parked, released, hasClosed] = releaseSchema.parse(reply);
+    return {
+      phase,
+      reason,
+      sinceMs,
+      nextProbeAtMs,
+      parked,
+      released: released.map(parseMember),
+      hasClosed: hasClosed === 1,
+    };
   }
 
   /** Brings the jobs of released members back from the queue's delay. */

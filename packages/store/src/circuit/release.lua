@@ -6,8 +6,8 @@
 -- ARGV: 1 id of the account, 2 bound of the recovery's rate per second, 3 room of this worker, 4 lease in ms, 5 longest wait
 --       for a probe in ms; then for each publisher its id and this worker's room for it
 -- Clock: Redis'. TTL: a breaker that is left alone for a day is forgotten.
--- Returns {now, phase, reason, since, next probe, how many are parked, {publisher|id, …} that were released,
--- 1 if this release closed the breaker}.
+-- Returns {now, phase, reason, since, next probe, how many are parked, {publisher|id, …} that were released, 1 if this
+-- release has closed the breaker, else 0}.
 -- @include redis/when-full
 -- @include circuit/circuit
 local account, bound, room = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -58,7 +58,7 @@ for at = 1, queues do
   left = left + math.max(rooms[at], 0)
 end
 
-local released, closed = {}, 0
+local released, hasClosed = {}, 0
 local turn = tonumber(redis.call('HGET', circuitKey, 'turn')) or 0
 left = math.max(math.min(wanted, left), 0)
 parked = parked - left
@@ -79,7 +79,7 @@ if #released > 0 then
   redis.call('SADD', busyKey, account)
 elseif parked == 0 and leased == 0 then
   if phase == 'recovering' then
-    phase, since, closed = 'closed', now, 1
+    phase, since, hasClosed = 'closed', now, 1
     enter(phase, now, '', '')
   end
   if phase == 'closed' then
@@ -89,4 +89,4 @@ end
 if phase ~= 'closed' or parked > 0 then
   noteAsked(account, now)
 end
-return {now, phase, redis.call('HGET', circuitKey, 'reason') or '', since, nextProbe, parked, released, closed}
+return {now, phase, redis.call('HGET', circuitKey, 'reason') or '', since, nextProbe, parked, released, hasClosed}
