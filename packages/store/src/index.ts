@@ -1,8 +1,8 @@
 /** All that the relay keeps in Redis: the ledger of ad responses and the queue of their acknowledgments. */
 export { ATTEMPT_MAX_MS } from "./bullmq/locks.ts";
+export type { CircuitReport } from "./circuit/circuit-reports.ts";
 export type {
   CircuitMember,
-  CircuitReport,
   CircuitRoom,
   CircuitState,
   ForeignCircuit,

@@ -11,19 +11,14 @@
  *    later, when their delay in the queue ends.
  */
 import { type AdResponseId, type PublisherId, publisherIdSchema } from "@adrelay/contract";
-import {
-  CIRCUIT_PHASES,
-  CIRCUIT_REASONS,
-  type CircuitPhase,
-  type CircuitReason,
-  HOLD_MAX_MS,
-} from "@adrelay/core";
+import { CIRCUIT_PHASES, CIRCUIT_REASONS, type CircuitPhase, type CircuitReason } from "@adrelay/core";
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import type { DeliveryQueue, PromoteResult } from "../bullmq/queue.ts";
 import type { ChannelNotice, ParkPlace } from "../delivery/settlement.ts";
 import { idOf, memberOf, type StoreKeys } from "../redis/keys.ts";
 import { CLAIM_CODES, type ClaimCode, decodeReply, fieldsOf, type RunScript } from "../redis/scripts.ts";
+import { argsOfReport, type CircuitReport, type CircuitRules, waitMaxMs } from "./circuit-reports.ts";
 
 /** A provider account: a URL and a key. */
 export interface CircuitAccount {
@@ -82,32 +77,6 @@ export interface Parking {
   readonly notify: ChannelNotice | undefined;
 }
 
-export type CircuitReport =
-  | {
-      readonly kind: "trip";
-      readonly reason: CircuitReason;
-      readonly holdMs: number;
-      /** The publisher whose acknowledgments failed, if others of the account may get through. */
-      readonly accused: PublisherId | undefined;
-    }
-  /** `reason`: undefined keeps the one that the breaker has. */
-  | {
-      readonly kind: "probe_failed";
-      readonly reason: CircuitReason | undefined;
-      readonly holdMs: number;
-      /** Whose acknowledgment it was; undefined if the failure may be about that acknowledgment only. */
-      readonly publisher: PublisherId | undefined;
-    }
-  /** `probe_now`: a worker has started. The next probe is due an interval after the latest one. */
-  | { readonly kind: "probe_succeeded" | "probe_now" };
-
-export interface CircuitRules {
-  /** Least time between two probes while the breaker is open. */
-  readonly probeIntervalMs: number;
-  /** Most attempts per second in the first minute of a recovery. */
-  readonly recoveryRatePerSecond: number;
-}
-
 export interface CircuitsParts {
   /** Runs scripts fast or not at all: it is called ten times a second, and calls must not pile up. */
   readonly run: RunScript;
@@ -121,8 +90,6 @@ export interface CircuitsParts {
   readonly process: string;
 }
 
-/** A refused key is probed this many times less often, because only a person can correct it. */
-const AUTH_PROBE_FACTOR = 12;
 /** A member that was released and not claimed within this time is parked again: its job may not have been delayed yet. */
 const LEASE_MS = 2000;
 /** If no worker has asked about an account for this long, none has it any more. */
@@ -280,45 +247,6 @@ export class Circuits {
     const { redis, keys } = this.#parts;
     const [circuit = ""] = keys.forCircuit(id);
     return storedSchema.parse(fieldsOf(await redis.call("HGETALL", circuit)));
-  }
-}
-
-function argsOfReport(event: CircuitReport, rules: CircuitRules) {
-  switch (event.kind) {
-    case "trip":
-      return { reason: event.reason, waitMs: waitAfter(event, rules), publisher: event.accused };
-    case "probe_failed":
-      return { reason: event.reason, waitMs: waitAfter(event, rules), publisher: event.publisher };
-    case "probe_succeeded":
-    case "probe_now":
-      return { reason: undefined, waitMs: rules.probeIntervalMs, publisher: undefined };
-    default:
-      return event satisfies never;
-  }
-}
-
-/** No probe is further off than this, whatever Redis' clock does. */
-function waitMaxMs({ probeIntervalMs }: CircuitRules): number {
-  return Math.max(HOLD_MAX_MS, probeIntervalMs * AUTH_PROBE_FACTOR);
-}
-
-/** The time until the next probe. */
-function waitAfter(
-  { kind, reason, holdMs }: Extract<CircuitReport, { holdMs: number }>,
-  { probeIntervalMs }: CircuitRules,
-): number {
-  switch (reason) {
-    case undefined:
-      return probeIntervalMs;
-    case "throttled":
-      return holdMs;
-    case "auth":
-      // The first probe comes soon, because the refusal may have been a mistake of the provider.
-      return probeIntervalMs * (kind === "trip" ? 1 : AUTH_PROBE_FACTOR);
-    case "outage":
-      return Math.max(holdMs, probeIntervalMs);
-    default:
-      return reason satisfies never;
   }
 }
 
