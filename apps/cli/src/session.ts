@@ -100,12 +100,12 @@ export type ConnectionResult =
 
 /**
  * Decides which gateway to call and with which token. The token of a local stack is sent only to that stack: if the
- * operator gives an address, the operator must give a token too.
+ * operator gives another address, the operator must give a token too.
  */
 export function findConnection(sources: ConnectionSources): ConnectionResult {
   const { url: option, env } = sources;
   const given = option ?? filled(env["ADRELAY_URL"]);
-  const stack = given === undefined ? findStack(sources.stackHomes) : undefined;
+  const stack = findStack(sources.stackHomes, given);
   const url = given ?? stack?.gatewayOps ?? DEFAULT_URL;
   if (!baseUrlSchema.safeParse(url).success) {
     const message = `${option === undefined ? "ADRELAY_URL" : "--url"} must be an http:// or https:// URL`;
@@ -133,20 +133,35 @@ const runFileSchema = z.object({
   pids: z.looseObject({ start: z.number() }),
 });
 
-/** The stack of `npm start` that runs in one of these folders. The file of a stack that was killed is ignored. */
-function findStack(homes: readonly string[]): z.infer<typeof runFileSchema> | undefined {
+/**
+ * The stack of `npm start` that runs in one of these folders, and has this address if one is given. The file of a stack that
+ * was killed is ignored.
+ */
+function findStack(
+  homes: readonly string[],
+  given: string | undefined,
+): z.infer<typeof runFileSchema> | undefined {
   for (const home of homes) {
     try {
       const file = readFileSync(join(home, "run.json"), "utf8");
       const stack = runFileSchema.parse(JSON.parse(file));
       // Signal 0 only checks that the process exists: it throws if there is none.
       process.kill(stack.pids.start, 0);
-      return stack;
+      if (given === undefined || isSameAddress(given, stack.gatewayOps)) {
+        return stack;
+      }
     } catch {
       // No stack runs from this folder.
     }
   }
   return undefined;
+}
+
+/** The whole address counts: another name of the same machine may lead to something else. */
+function isSameAddress(one: string, other: string): boolean {
+  const plain = (url: string) => (URL.canParse(url) ? new URL(url).href.replace(/\/+$/, "") : undefined);
+  const address = plain(one);
+  return address !== undefined && address === plain(other);
 }
 
 function readTokenFile({
