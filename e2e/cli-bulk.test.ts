@@ -206,6 +206,19 @@ test("a replay of letters that die again stops by itself, and leaves the others 
   });
 });
 
+test("a replay without a worker says so, and ends once a worker runs", async () => {
+  await thirtyDeadLetters();
+  provider.onAcknowledge(() => acknowledged());
+  await stack.apps.get("worker")?.stop();
+  const { output, ended } = startAdrelay(["dead", "replay", "--code", "bad_form", "--yes"], {
+    env: { ADRELAY_URL: stack.gatewayOpsUrl, ADRELAY_ADMIN_TOKEN: TEST_ADMIN_TOKEN },
+  });
+  await eventually(() => expect(output.stderr).toMatch(/^No worker has been seen for \d+ s: /m), 30_000);
+  await stack.start("worker");
+  const { exit, stdout } = await ended;
+  expect({ exit, stdout }).toEqual({ exit: 0, stdout: expect.stringMatching(/^delivered +6$/m) });
+});
+
 test("a bulk discard asks, goes on after a crash of the worker, and removes the texts from Redis", async () => {
   const byCode = await thirtyDeadLetters();
   const words = ["dead", "discard", "--code", "campaign_ended", "--why", "the campaign has ended"];
