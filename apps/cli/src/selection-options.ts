@@ -50,8 +50,12 @@ export function spanOptions<A>(
   yargs: Argv<A>,
   { things, happened }: { readonly things: string; readonly happened: string },
 ) {
-  const moment = (name: "since" | "until") => (text: string | undefined) =>
-    text === undefined ? undefined : parseMoment(name, text, Date.now());
+  const moment = (name: "since" | "until") => (text: string | undefined) => {
+    if (name === "since" && text !== undefined && parseSpanMs(text) === 0) {
+      throw new UsageError(`--since ${text} would cover nothing: it means from now on`);
+    }
+    return text === undefined ? undefined : parseMoment(name, text, Date.now());
+  };
   return yargs
     .option("publisher", { type: "string", requiresArg: true, describe: `Only ${things} of this publisher` })
     .option("since", {
@@ -136,9 +140,6 @@ function checkWhole(name: string, value: number, max: number): number {
 /** Parses the value of --since or --until: an ISO 8601 time, or a time span such as 2h, which means two hours ago. */
 export function parseMoment(name: string, text: string, nowMs: number): string {
   const agoMs = parseSpanMs(text);
-  if (agoMs === 0 && name === "since") {
-    throw new UsageError(`--since ${text} would cover nothing: it means from now on`);
-  }
   if (agoMs !== undefined) {
     // Nothing here is older than 1970, and a very long span would leave the range of dates.
     return new Date(Math.max(0, nowMs - agoMs)).toISOString();
