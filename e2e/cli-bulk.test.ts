@@ -122,12 +122,12 @@ test.each([
   ],
 ])("%j with an unknown publisher or reason fails, and names those that there are", async (words, more) => {
   const publisher = await adrelay(...words, "--publisher", "acme", ...more);
-  expect(publisher).toMatchObject({ exit: 1, stdout: "" });
-  expect(publisher.stderr).toMatch(/publisher: there is no such publisher; there are default$/m);
+  expect(publisher).toMatchObject({ exit: 2, stdout: "" });
+  expect(publisher.stderr).toMatch(/publisher: there is no such publisher; known: default$/m);
   const reason = await adrelay(...words, "--reason", "http_409", ...more);
-  expect(reason).toMatchObject({ exit: 1, stdout: "" });
+  expect(reason).toMatchObject({ exit: 2, stdout: "" });
   expect(reason.stderr).toMatch(
-    /reason: there is no such reason; there are exhausted, blocked, .*payload_lost$/m,
+    /reason: there is no such reason; known: exhausted, blocked, .*payload_lost$/m,
   );
 });
 
@@ -189,7 +189,34 @@ test("a replay of letters that die again stops by itself, and leaves the others 
     / {2}adrelay {2}replays_stop +\S+ {2}failed=10 ended=10$/m,
   );
   const never = await adrelay("dead", "replay", "--all", "--stop-at-share", "never", "--yes");
-  expect(never).toMatchObject({ exit: 0, stdout: expect.stringMatching(/^replayed +30 of 30 /m) });
+  expect(never).toMatchObject({
+    exit: 1,
+    stdout: expect.stringMatching(/^replayed +30 of 30 /m),
+    stderr: expect.stringMatching(/\nAll 30 are dead again: the cause isn't fixed\.\n$/),
+  });
+  const again = await adrelay("dead", "replay", "--code", "bad_form", "--yes");
+  expect(again.exit).toBe(1);
+  expect(again.stderr).toMatch(/^So few can't stop by themselves if they fail again: .*20 /);
+  expect(again.stderr).toMatch(/\nAll 6 are dead again: the cause isn't fixed\.\n$/);
+  const [one = ""] = await listed("--code", "bad_form");
+  expect(await adrelay("dead", "replay", one)).toEqual({
+    exit: 1,
+    stdout: `${one}  dead again (http_400, bad_form)\n`,
+    stderr: "",
+  });
+});
+
+test("a replay without a worker says so, and ends once a worker runs", async () => {
+  await thirtyDeadLetters();
+  provider.onAcknowledge(() => acknowledged());
+  await stack.apps.get("worker")?.stop();
+  const { output, ended } = startAdrelay(["dead", "replay", "--code", "bad_form", "--yes"], {
+    env: { ADRELAY_URL: stack.gatewayOpsUrl, ADRELAY_ADMIN_TOKEN: TEST_ADMIN_TOKEN },
+  });
+  await eventually(() => expect(output.stderr).toMatch(/^No worker has been seen for \d+ s: /m), 30_000);
+  await stack.start("worker");
+  const { exit, stdout } = await ended;
+  expect({ exit, stdout }).toEqual({ exit: 0, stdout: expect.stringMatching(/^delivered +6$/m) });
 });
 
 test("a bulk discard asks, goes on after a crash of the worker, and removes the texts from Redis", async () => {
@@ -266,5 +293,5 @@ test("queued acknowledgments are listed with their last answer and next attempt"
   expect((await adrelay("queued", "list", "--until", "1h")).stderr).toBe(
     "No queued acknowledgments match.\n",
   );
-  expect((await adrelay("queued", "list", "--publisher", "acme")).exit).toBe(1);
+  expect((await adrelay("queued", "list", "--publisher", "acme")).exit).toBe(2);
 });

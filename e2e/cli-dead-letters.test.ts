@@ -120,9 +120,9 @@ test("dead letters are listed page by page with a filter, and shown one by one",
   }
 });
 
-test("a filter that the gateway refuses ends with 1 and lists its faults", async () => {
+test("a filter that the gateway refuses ends with 2 and lists its faults", async () => {
   expect(await adrelay("dead", "list", "--reason", "because", "--cursor", "rubbish")).toMatchObject({
-    exit: 1,
+    exit: 2,
     stdout: "",
     stderr: expect.stringMatching(/reason: .+cursor: is not a cursor of this list/),
   });
@@ -136,7 +136,7 @@ test("a replay of ids requeues the dead letters and says why it refuses the othe
   provider.onAcknowledge(() => acknowledged());
   const unknown = unknownId();
   const { exit, stdout, stderr } = await adrelay("dead", "replay", refused, dead, unknown);
-  expect({ exit, stdout }).toEqual({ exit: 1, stdout: `${dead}  queued\n` });
+  expect({ exit, stdout }).toEqual({ exit: 1, stdout: `${dead}  delivered\n` });
   expect(stderr).toContain("refused it with 406: a refused acknowledgment is never replayed");
   expect(stderr).toContain(`${refused} was not changed`);
   expect(stderr).toContain(`${unknown} was not changed`);
@@ -210,9 +210,7 @@ test("a discard needs --yes, and the audit shows its operator and reason", async
   expect(await adrelay(...words, "--yes")).toEqual({ exit: 0, stdout: `${id}  discarded\n`, stderr: "" });
   expect((await adrelay(...words, "--yes")).stderr).toContain("this acknowledgment is discarded");
   const audit = await adrelay("audit", "--limit", "1");
-  expect(audit.stdout).toMatch(
-    new RegExp(`  alice  discard +${id}  reason="test data, gone" from=dead$`, "m"),
-  );
+  expect(audit.stdout).toMatch(new RegExp(`  alice  discard +${id}  why="test data, gone" from=dead$`, "m"));
   const cursor = /--cursor (\S+)$/m.exec(audit.stderr)?.[1] ?? "";
   expect((await adrelay("audit", "--cursor", cursor)).stdout).not.toContain(id);
 });
@@ -232,7 +230,7 @@ test("an acknowledgment that is always answered 429 is discarded, and is gone fo
   const posts = provider.acknowledgmentsOf(id).length;
   expect((await adrelay("lookup", id)).stdout).toMatch(/^state +discarded/m);
   const audit = await adrelay("audit", "--limit", "1");
-  expect(audit.stdout).toMatch(new RegExp(`  alice  discard +${id}  reason="never taken" from=queued$`, "m"));
+  expect(audit.stdout).toMatch(new RegExp(`  alice  discard +${id}  why="never taken" from=queued$`, "m"));
   expect((await caller.acknowledge(id, "text")).status).toBe(406);
   const others = await Promise.all([injected(), injected()]);
   await Promise.all(others.map((other) => caller.acknowledgeUntilAccepted(other, "text")));

@@ -114,6 +114,8 @@ test("each kind of failure has its exit code", async () => {
   expect(JSON.parse((await adrelayIn(wrong, "status", "--json")).stdout)).toMatchObject({ status: 401 });
 });
 
+const NO_REPLAY = "00000000-0000-4000-8000-000000000000";
+
 test("without Redis status ends with 3, and doctor reports the reason", async () => {
   await redis.stop();
   expect(await adrelay("status")).toMatchObject({
@@ -121,6 +123,13 @@ test("without Redis status ends with 3, and doctor reports the reason", async ()
     stdout: `relay    ${stack.gatewayOpsUrl} (ADRELAY_URL)\ngateway  not ready (redis failing)\n\n`,
     stderr: expect.stringContaining("`adrelay doctor` looks for the cause"),
   });
+  // Nobody knows whether Redis has made it before it went away.
+  const cancelled = await adrelay("replays", "cancel", NO_REPLAY);
+  expect(cancelled.exit).toBe(3);
+  expect(cancelled.stderr).toContain(
+    `may have made the change: check before you repeat it, with \`adrelay replays show ${NO_REPLAY}\`.`,
+  );
+  expect(cancelled.stderr).not.toContain("Try again");
   expect(await adrelay("doctor")).toMatchObject({
     exit: 1,
     stdout: expect.stringMatching(/^fail {2}redis: does not answer/m),

@@ -139,7 +139,7 @@ test("another publisher adopts all of it, and the counters balance", async () =>
   expect((await byAcme().acknowledge(awaiting, "text")).status).toBe(403);
   const misspelt = await adrelay("publishers", "adopt", "defualt", "acme", "--yes");
   expect(misspelt).toMatchObject({
-    exit: 1,
+    exit: 2,
     stdout: "",
     stderr: expect.stringContaining("; default is gone"),
   });
@@ -180,10 +180,10 @@ test("a publisher that is put back gets its acknowledgments delivered", async ()
 test("only a gone publisher is adopted, and only by a configured one", async () => {
   await useFile();
   const configured = await adrelay("publishers", "adopt", "acme", "acme", "--yes");
-  expect(configured).toMatchObject({ exit: 1, stderr: expect.stringContaining("acme is in the settings") });
+  expect(configured).toMatchObject({ exit: 2, stderr: expect.stringContaining("acme is in the settings") });
   const unknown = await adrelay("publishers", "adopt", "default", "globe", "--yes");
   expect(unknown).toMatchObject({
-    exit: 1,
+    exit: 2,
     stderr: expect.stringContaining("globe is no publisher of the settings"),
   });
   const misspelt = await adrelay("publishers", "adopt", "defualt", "acme", "--yes");

@@ -140,8 +140,8 @@ describe.each(servers.filter((server) => server.kind === "ready"))("on $title", 
     await becomes(first, "delivered");
     await becomes(second, "delivered");
     const { entries } = await admin("/audit", "GET");
-    const actions = entries.slice(0, 3).map(({ action }: { action: string }) => action);
-    expect(actions).toEqual(["replays_start", "discard", "replay"]);
+    const actions = entries.slice(0, 4).map(({ action }: { action: string }) => action);
+    expect(actions).toEqual(["replays_end", "replays_start", "discard", "replay"]);
   });
 
   test("an injection without an acknowledgment is missed, and a late one is delivered", async () => {

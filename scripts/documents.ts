@@ -132,7 +132,8 @@ the ad service. See [provider.md](provider.md).
 4. http://127.0.0.1:8081
 
 **The token.** The command sends the first token that it finds: from \`--token-file\`, \`ADRELAY_ADMIN_TOKEN\`,
-\`ADMIN_TOKEN\`, or a running \`npm start\`. It sends the token of \`npm start\` only to that stack. There is no option for
+\`ADMIN_TOKEN\`, or a running \`npm start\`. It sends the token of \`npm start\` only to that stack,
+also if its address was given. There is no option for
 the token itself, because the list of processes would show it.
 
 **Scripts.** With \`--json\`, standard output has only the answers of the API, unchanged, one line per answer.
@@ -144,13 +145,20 @@ Every call ends after \`--timeout\` at the latest.
 **Bulk replays.** \`dead replay\` with a filter or \`--all\` counts the dead letters that match and asks for confirmation;
 \`--yes\` skips the question. Then it shows the progress. "Replayed" means put back on the queue. What became of them
 follows: delivered, dead again by reason, and waiting. The command ends when none waits, or when nothing has changed for five
-seconds after the replay's end. \`adrelay replays show ID\` shows the present numbers. A replay stops by itself if most fail
-again: then the exit code is 1, and the others stay dead. Ctrl-C stops watching, but the replay continues: \`adrelay
+seconds after the replay's end. \`adrelay replays show ID\` shows the present numbers. If half or more of those that ended are
+dead again or refused, the last line says so, and the exit code is 1. A replay of more than 20 then stops by itself, and the
+others stay dead (\`--stop-at-share\`, \`--stop-after\`). A shorter one can't, and says so before it starts. It also says if a
+circuit breaker is open, and while it stands still, that no worker has been seen. Ctrl-C stops watching, but the replay continues: \`adrelay
 replays show ID --watch\` watches it again, and \`adrelay replays cancel ID\` cancels it. If there is no answer to a change,
-the gateway may have made the change: check before you repeat it.
+or a 503, the gateway may have made the change: check before you repeat it. The message names the command to look with.
+
+**Single replays.** \`dead replay ID ID\` waits a few seconds and prints what became of each: \`delivered\`, \`refused\`,
+\`dead again\` with the reason and the provider's own code, or \`waits\`. If one is dead again or refused, the exit code is 1.
+With \`--no-wait\` it prints \`queued\`. With \`--json\` it doesn't wait either.
 
 **Bulk discards.** \`dead discard\` with a filter or \`--all\` counts and asks in the same way. It covers only what was
 counted, not what died while it asked. \`adrelay discards\` shows and cancels it; what it has discarded stays discarded.
+Without \`--why\`, \`dead discard\` asks for it at a terminal.
 
 **Shell completion.** If \`adrelay\` is on your PATH, run \`adrelay completion >> ~/.bashrc\` (or \`~/.zshrc\`).
 `;

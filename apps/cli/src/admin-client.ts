@@ -10,7 +10,15 @@ import {
   readinessSchema,
 } from "@adrelay/contract";
 import type { z } from "zod";
-import { explainRefusal, explainSilence, type Failure, type RawAnswer } from "./exit-codes.ts";
+import {
+  describeDoubt,
+  explainRefusal,
+  explainSilence,
+  type Failure,
+  joinSentences,
+  type RawAnswer,
+  type RequestedChange,
+} from "./exit-codes.ts";
 
 /** `text` is the answer's body, unchanged. */
 export type Answer<T> =
@@ -32,6 +40,8 @@ export interface AdminCall<T> {
   readonly path: string;
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: Readonly<Record<string, unknown>>;
+  /** Undefined if it asks for no change. A dry run doesn't. */
+  readonly change?: RequestedChange;
   readonly schema: z.ZodType<T>;
 }
 
@@ -49,6 +59,7 @@ export class AdminClient {
 
   async call<T>(call: AdminCall<T>): Promise<Answer<T>> {
     const { url, token, timeoutMs, signal, calledAs } = this.#options;
+    const { change } = call;
     try {
       const response = await fetch(addressOf(url, call), {
         method: call.body === undefined ? "GET" : "POST",
@@ -62,10 +73,10 @@ export class AdminClient {
         signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), signal]),
       });
       const text = await response.text();
-      return readAnswer({ status: response.status, text, url, calledAs }, call.schema);
+      return readAnswer({ status: response.status, text, url, calledAs, change }, call.schema);
     } catch (error) {
       return failed(
-        explainSilence(error, { url, timeoutMs, isInterrupted: signal.aborted, isChange: isChange(call) }),
+        explainSilence(error, { url, timeoutMs, isInterrupted: signal.aborted, calledAs, change }),
       );
     }
   }
@@ -105,10 +116,9 @@ function readAnswer<T>(raw: RawAnswer, schema: z.ZodType<T>): Answer<T> {
     return { kind: "ok", value: parsed.data, text: raw.text.trim() };
   }
   const where = parsed.error.issues[0]?.path.join(".") || "the whole body";
-  return failed({
-    kind: "unexpected",
-    message: `${raw.url} sent an unexpected answer (fault in: ${where}). Is it a gateway's ops listener, and does its version match this command?`,
-  });
+  const message = `${raw.url} sent an unexpected answer (fault in: ${where}). Is it a gateway's ops listener, and does its version match this command?`;
+  const doubt = raw.change === undefined ? undefined : describeDoubt(raw.change, raw.calledAs);
+  return failed({ kind: "unexpected", message: joinSentences(message, doubt) });
 }
 
 function failed(failure: Failure): { readonly kind: "failed"; readonly failure: Failure } {
@@ -121,9 +131,4 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** Whether a call asks for a change. A dry run only counts. */
-function isChange<T>({ body }: AdminCall<T>): boolean {
-  return body !== undefined && body["dry_run"] !== true;
 }

@@ -16,6 +16,8 @@ export interface BulkResource<V> {
   progressOf(view: V): BulkProgress;
   /** Whether it ended before it had changed all. */
   endedEarly(view: V): boolean;
+  /** Why it didn't help, although it did all; undefined if it did. */
+  failureOf(view: V): string | undefined;
   show(terminal: Terminal, view: V, nowMs: number): void;
 }
 
@@ -29,6 +31,8 @@ export interface BulkStart<V> {
   readonly dryRun: boolean;
   readonly wait: boolean;
   readonly yes: boolean;
+  /** What to tell before the question. */
+  warn?(matched: number): Promise<readonly string[]>;
   ask(matched: number): string;
 }
 
@@ -48,6 +52,9 @@ export async function changeInBulk<V>(session: Session, bulk: BulkStart<V>): Pro
     }
     return exit;
   }
+  for (const line of (await bulk.warn?.(matched)) ?? []) {
+    session.terminal.note(line);
+  }
   const exit = await confirm(session, bulk.yes, bulk.ask(matched));
   const bound = onlyCounted && until !== undefined ? { until } : {};
   return exit === EXIT.done ? start(session, bulk, { ...filter, ...more, ...bound }) : exit;
@@ -59,7 +66,8 @@ async function start<V>(
   body: Readonly<Record<string, unknown>>,
 ): Promise<ExitCode> {
   const { schema } = resource;
-  const started = await session.client.call({ path: pathOf(resource), body, schema });
+  const change = { look: `${resource.noun}s list` };
+  const started = await session.client.call({ path: pathOf(resource), body, change, schema });
   if (started.kind === "failed") {
     return showFailure(session, started.failure);
   }
@@ -68,7 +76,7 @@ async function start<V>(
     : showAnswer(session, started, (view) => resource.show(session.terminal, view, session.now()));
 }
 
-/** Watches a change until it ends, then shows it. The exit code is `refused` if it ended early. */
+/** Watches a change until it ends, then shows it. The exit code is `refused` if it ended early or didn't help. */
 export async function followBulk<V>(
   session: Session,
   resource: BulkResource<V>,
@@ -92,7 +100,11 @@ export async function followBulk<V>(
       `Some still wait for their delivery. See later: ${session.calledAs} ${noun}s show ${id}`,
     );
   }
-  return resource.endedEarly(answer.value) ? EXIT.refused : exit;
+  const failure = resource.failureOf(answer.value);
+  if (failure !== undefined) {
+    session.terminal.note(failure);
+  }
+  return resource.endedEarly(answer.value) || failure !== undefined ? EXIT.refused : exit;
 }
 
 /** Shows one change. */
@@ -104,7 +116,8 @@ export function showBulk<V>(session: Session, resource: BulkResource<V>, id: str
 
 /** Cancels one change, and shows it. */
 export function cancelBulk<V>(session: Session, resource: BulkResource<V>, id: string): Promise<ExitCode> {
-  const call = { path: `${pathOf(resource, id)}/cancel`, body: {}, schema: resource.schema };
+  const change = { look: `${resource.noun}s show ${id}` };
+  const call = { path: `${pathOf(resource, id)}/cancel`, body: {}, change, schema: resource.schema };
   return showCall(session, call, (view) => resource.show(session.terminal, view, session.now()));
 }
 
@@ -114,6 +127,13 @@ function pathOf<V>({ noun }: BulkResource<V>, id?: string): string {
 
 export function describeFilter(filter: FilterView): string {
   return describeMembers(filter) || "all";
+}
+
+/** Why a change that went through all didn't change some; null if there are none. */
+export function describeLeftOut(state: string, count: number): string | null {
+  return state === "completed" && count > 0
+    ? `${count} ${count === 1 ? "was" : "were"} no longer dead when it came to ${count === 1 ? "it" : "them"}`
+    : null;
 }
 
 /** What a question is about, such as `11 dead letters (reason=http_404)`, or `all 11 dead letters`. */

@@ -2,6 +2,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import cliProgress from "cli-progress";
 import type { AdminCall, Answer } from "./admin-client.ts";
+import { loadStats, WorkerWatch } from "./relay-state.ts";
 import type { Session } from "./session.ts";
 import { describeSeconds, type Streams } from "./terminal.ts";
 
@@ -10,6 +11,9 @@ const POLL_MS = 500;
 const UNAVAILABLE_MAX_MS = 30_000;
 /** After the end, watching goes on while outcomes come in. It ends if none came for this long: retries may take hours. */
 const QUIET_MAX_MS = 5000;
+/** If nothing has changed for this long, the watch looks whether a worker runs. */
+const STANDSTILL_MS = 1500;
+const WORKER_LOOK_INTERVAL_MS = 2000;
 /** Without a terminal, progress lines are written at most this often. */
 const LINE_INTERVAL_MS = 2000;
 
@@ -22,6 +26,8 @@ export interface BulkProgress {
   readonly isSettled: boolean;
   /** The progress in words, such as `2 of 4 replayed`. */
   readonly text: string;
+  /** The same numbers, short enough for a place behind a bar. */
+  readonly shortText: string;
   /** An estimate; undefined if there is none. */
   readonly leftSeconds: number | undefined;
 }
@@ -34,6 +40,7 @@ export interface BulkWatch<V> {
 /** Shows the progress until the change is settled, the operator interrupts, or the gateway is away for too long. */
 export async function watchBulk<V>(session: Session, { call, progressOf }: BulkWatch<V>): Promise<Answer<V>> {
   const display = startDisplay(session);
+  const workers = startWorkerWatch(session, (line) => display.warn(line));
   let [answeredAtMs, changedAtMs, text] = [performance.now(), performance.now(), ""];
   try {
     for (;;) {
@@ -47,6 +54,7 @@ export async function watchBulk<V>(session: Session, { call, progressOf }: BulkW
         if (!progress.isRunning && (progress.isSettled || nowMs - changedAtMs > QUIET_MAX_MS)) {
           return answer;
         }
+        await workers.look(progress.isRunning && nowMs - changedAtMs > STANDSTILL_MS);
       } else if (answer.failure.kind !== "unavailable" || nowMs - answeredAtMs > UNAVAILABLE_MAX_MS) {
         return answer;
       }
@@ -58,37 +66,71 @@ export async function watchBulk<V>(session: Session, { call, progressOf }: BulkW
   }
 }
 
+/** Warns once in each standstill without a worker: nothing but a worker advances the change. */
+function startWorkerWatch(session: Session, warn: (line: string) => void) {
+  let watch = new WorkerWatch();
+  let [isWarned, lookedAtMs] = [false, Number.NEGATIVE_INFINITY];
+  return {
+    look: async (standsStill: boolean): Promise<void> => {
+      if (!standsStill) {
+        [watch, isWarned] = [new WorkerWatch(), false];
+        return;
+      }
+      if (isWarned || performance.now() - lookedAtMs < WORKER_LOOK_INTERVAL_MS) {
+        return;
+      }
+      lookedAtMs = performance.now();
+      const stats = await loadStats(session);
+      const seconds = stats === undefined ? undefined : watch.silentSeconds(stats);
+      if (seconds !== undefined) {
+        warn(`No worker has been seen for ${seconds} s: bulk replays and discards need one.`);
+        isWarned = true;
+      }
+    },
+  };
+}
+
 interface Display {
   show(progress: BulkProgress): void;
+  /** Writes a line that stays. */
+  warn(line: string): void;
   stop(): void;
 }
 
 function startDisplay({ terminal, isJson }: Session): Display {
   if (isJson) {
-    return { show: () => {}, stop: () => {} };
+    return { show: () => {}, warn: (line) => terminal.note(line), stop: () => {} };
   }
   return terminal.canShowBar ? startBar(terminal.streams.stderr) : startLines((line) => terminal.note(line));
 }
 
 /** Columns that are kept free for the figures beside the bar. */
-const FIGURES_COLUMNS = 40;
+const FIGURES_COLUMNS = 75;
+/** Moves to the begin of the line, and clears it. */
+const CLEAR_LINE = "\r\u001b[2K";
 
 function startBar(stream: Streams["stderr"]): Display {
   const barsize = Math.min(40, Math.max(10, (stream.columns ?? 80) - FIGURES_COLUMNS));
   const bar = new cliProgress.SingleBar(
-    { stream, format: "{bar} {percentage}% | {value} of {total} | {left} left", barsize, hideCursor: true },
+    { stream, format: "{bar} {percentage}% | {figures}", barsize, hideCursor: true },
     cliProgress.Presets.shades_classic,
   );
   let isStarted = false;
   return {
-    show: ({ matched, done, leftSeconds }) => {
-      const left = describeSeconds(leftSeconds ?? null);
+    show: ({ matched, done, shortText, isRunning, leftSeconds }) => {
+      const left = isRunning ? ` | ${describeSeconds(leftSeconds ?? null)} left` : "";
+      const figures = `${shortText}${left}`;
       if (!isStarted) {
-        bar.start(matched, done, { left });
+        bar.start(matched, done, { figures });
         isStarted = true;
       }
       bar.setTotal(matched);
-      bar.update(done, { left });
+      bar.update(done, { figures });
+    },
+    warn: (line) => {
+      stream.write(`${CLEAR_LINE}${line}\n`);
+      // The bar is drawn again only if its text has changed.
+      bar.update({ figures: "waits for a worker" });
     },
     stop: () => bar.stop(),
   };
@@ -105,6 +147,7 @@ function startLines(note: (line: string) => void): Display {
         [written, writtenAtMs] = [text, performance.now()];
       }
     },
+    warn: note,
     stop: () => {},
   };
 }

@@ -4,17 +4,18 @@
  */
 import {
   acknowledgmentDetailSchema,
-  acknowledgmentStateSchema,
-  DISCARD_REASON_CHARS_MAX,
   REPLAY_RATE_DEFAULT,
+  REPLAY_SAMPLE_DEFAULT,
   statsSchema,
 } from "@adrelay/contract";
 import { acknowledgmentPath } from "./admin-client.ts";
 import { changeInBulk, describeSelection } from "./bulk-changes.ts";
 import { adResponsePositional, adResponsesPositional, defineCommand } from "./command.ts";
+import { askWhy, checkWhy } from "./discard-reason.ts";
 import { DISCARDS } from "./discards.ts";
 import { EXIT, type ExitCode, UsageError } from "./exit-codes.ts";
 import { showAcknowledgment } from "./lookup-and-audit.ts";
+import { describeOpenCircuits, loadStats } from "./relay-state.ts";
 import { REPLAYS } from "./replays.ts";
 import {
   bulkOptions,
@@ -23,7 +24,8 @@ import {
   stopAfterOption,
   stopShareOption,
 } from "./selection-options.ts";
-import { confirm, type Session, showAnswer, showCall } from "./session.ts";
+import { type Session, showAnswer } from "./session.ts";
+import { discardEach, replayEach } from "./single-changes.ts";
 
 export const addDeadShow = defineCommand({
   words: "show <id>",
@@ -57,7 +59,7 @@ export const addDeadReplay = defineCommand({
   run: async ({ ids = [], rate, dryRun, ...args }, session) => {
     const { publisher, reason, code, since, until } = args;
     if (ids.length > 0) {
-      const exit = await changeEach(session, ids, { action: "replay", body: {}, done: "queued" });
+      const exit = await replayEach(session, ids, { wait: args.wait });
       return noteGonePublishers(session, exit, undefined);
     }
     const filter = { publisher, reason, code, since, until };
@@ -69,6 +71,10 @@ export const addDeadReplay = defineCommand({
       dryRun,
       wait: args.wait,
       yes: args.yes,
+      warn: async (matched) => [
+        ...describeSample(matched, args),
+        ...(await describeWaits(session, publisher)),
+      ],
       ask: (matched) =>
         `Replay ${describeSelection(matched, filter)} at ${rate ?? REPLAY_RATE_DEFAULT} per second?`,
     });
@@ -95,6 +101,28 @@ async function noteGonePublishers(
     }
   }
   return exit;
+}
+
+/** A replay stops by itself only while others still wait for the sample. */
+function describeSample(
+  matched: number,
+  { stopAtShare, stopAfter = REPLAY_SAMPLE_DEFAULT }: StopArgs,
+): string[] {
+  return stopAtShare === null || matched > stopAfter
+    ? []
+    : [
+        `So few can't stop by themselves if they fail again: that needs more than ${stopAfter} (--stop-after).`,
+      ];
+}
+
+interface StopArgs {
+  readonly stopAtShare?: number | null | undefined;
+  readonly stopAfter?: number | undefined;
+}
+
+async function describeWaits(session: Session, publisher: string | undefined): Promise<string[]> {
+  const stats = await loadStats(session);
+  return stats === undefined ? [] : describeOpenCircuits(stats, publisher);
 }
 
 interface Selection extends DeadFilterArgs {
@@ -135,11 +163,15 @@ export const addDeadDiscard = defineCommand({
     if (ids.length > 0) {
       return discardEach(session, ids, { why: args.why ?? reason, yes: args.yes });
     }
+    const why = args.dryRun ? args.why : await askWhy(session, args.why);
+    if (typeof why === "number") {
+      return why;
+    }
     const filter = { publisher, reason, code, since, until };
     return changeInBulk(session, {
       resource: DISCARDS,
       filter,
-      more: { why: args.why?.trim() },
+      more: { why: why?.trim() },
       // A discard is final. What dies after the question was asked is not part of the answer.
       onlyCounted: true,
       dryRun: args.dryRun,
@@ -163,57 +195,8 @@ function checkDiscard({
   }
   checkSelection(hasIds ? selection : { ...selection, reason });
   const text = why ?? (hasIds ? reason : undefined);
-  if (text === undefined && selection.dryRun !== true) {
-    throw new UsageError("--why is missing: say why, for the audit");
-  }
-  if (text !== undefined && (text.trim() === "" || text.trim().length > DISCARD_REASON_CHARS_MAX)) {
-    throw new UsageError(`--why must have 1 to ${DISCARD_REASON_CHARS_MAX} characters`);
+  if (text !== undefined) {
+    checkWhy(text);
   }
   return true;
-}
-
-async function discardEach(
-  session: Session,
-  ids: readonly string[],
-  { why = "", yes }: { readonly why: string | undefined; readonly yes: boolean },
-): Promise<ExitCode> {
-  const question =
-    ids.length === 1
-      ? "Discard this acknowledgment? It will never be delivered."
-      : `Discard these ${ids.length} acknowledgments? They will never be delivered.`;
-  const exit = await confirm(session, yes, question);
-  return exit === EXIT.done
-    ? changeEach(session, ids, { action: "discard", body: { reason: why.trim() }, done: "discarded" })
-    : exit;
-}
-
-interface Change {
-  /** Last part of the call's path. */
-  readonly action: "replay" | "discard";
-  readonly body: Readonly<Record<string, unknown>>;
-  /** The result for one acknowledgment, as the command prints it. */
-  readonly done: string;
-}
-
-/**
- * Changes acknowledgments with one call each. If the gateway refuses one change, the next ones still go on, and the exit
- * code is `refused`. Any other failure ends the command.
- */
-async function changeEach(
-  session: Session,
-  ids: readonly string[],
-  { action, body, done }: Change,
-): Promise<ExitCode> {
-  let worst: ExitCode = EXIT.done;
-  for (const id of ids) {
-    const call = { path: `${acknowledgmentPath(id)}/${action}`, body, schema: acknowledgmentStateSchema };
-    const exit = await showCall(session, call, () => session.terminal.print(`${id}  ${done}`));
-    if (exit === EXIT.refused) {
-      session.terminal.note(`adrelay: ${id} was not changed.`);
-      worst = exit;
-    } else if (exit !== EXIT.done) {
-      return exit;
-    }
-  }
-  return worst;
 }

@@ -1,6 +1,13 @@
 /** Bulk discards: how they are shown, and the commands `adrelay discards …`. */
 import { type DiscardView, discardListSchema, discardViewSchema } from "@adrelay/contract";
-import { type BulkResource, cancelBulk, describeFilter, followBulk, showBulk } from "./bulk-changes.ts";
+import {
+  type BulkResource,
+  cancelBulk,
+  describeFilter,
+  describeLeftOut,
+  followBulk,
+  showBulk,
+} from "./bulk-changes.ts";
 import { defineCommand, discardPositional } from "./command.ts";
 import { showCall } from "./session.ts";
 import { describeMoment, type Terminal } from "./terminal.ts";
@@ -15,9 +22,11 @@ export const DISCARDS: BulkResource<DiscardView> = {
     isRunning: state === "running",
     isSettled: true,
     text: `${discarded} of ${matched} discarded`,
+    shortText: `${discarded} of ${matched}`,
     leftSeconds: undefined,
   }),
   endedEarly: ({ state }) => state === "cancelled",
+  failureOf: () => undefined,
   show: showDiscard,
 };
 
@@ -72,6 +81,7 @@ function showDiscard(terminal: Terminal, discard: DiscardView, nowMs: number): v
     discard: discard.discard_id,
     state: discard.state,
     discarded: `${discard.discarded} of ${discard.matched}`,
+    "left out": describeLeftOut(discard.state, discard.matched - discard.discarded),
     filter: describeFilter(discard.filter),
     by: discard.created_by,
     started: moment(discard.created_at),

@@ -16,7 +16,8 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 export const EXIT_MEANINGS = {
   [EXIT.done]: "done",
   [EXIT.refused]: "refused, or a check failed: not a dead letter, an unknown id, a fault found by doctor",
-  [EXIT.usage]: "the command line is wrong, or --yes is missing; nothing was changed",
+  [EXIT.usage]:
+    "the command line is wrong, also if the relay refuses a value, or --yes is missing; nothing was changed",
   [EXIT.unavailable]: "the relay can't be reached, is unavailable, or sent an unexpected answer",
   [EXIT.denied]: "not allowed: the token is missing or wrong",
   [EXIT.interrupted]: "interrupted (Ctrl-C)",
@@ -31,6 +32,8 @@ export class UsageError extends Error {
 export interface Failure {
   readonly kind: "refused" | "denied" | "unavailable" | "unexpected" | "interrupted";
   readonly message: string;
+  /** True if the gateway refused a value of the command line. It counts like one that the command refuses itself. */
+  readonly isWrongValue?: boolean;
   /** The body of the API's error answer. Absent if the API sent none. */
   readonly text?: string;
 }
@@ -43,8 +46,8 @@ const EXIT_OF_FAILURE = {
   interrupted: EXIT.interrupted,
 } as const satisfies Record<Failure["kind"], ExitCode>;
 
-export function exitOf({ kind }: Failure): ExitCode {
-  return EXIT_OF_FAILURE[kind];
+export function exitOf({ kind, isWrongValue }: Failure): ExitCode {
+  return isWrongValue === true ? EXIT.usage : EXIT_OF_FAILURE[kind];
 }
 
 /** An answer before it is parsed, and the address that sent it. */
@@ -54,11 +57,27 @@ export interface RawAnswer {
   readonly url: string;
   /** How to call the command, for hints. */
   readonly calledAs: string;
+  /** Undefined if the call asked for no change. */
+  readonly change: RequestedChange | undefined;
+}
+
+/** A change that a call asks for. */
+export interface RequestedChange {
+  /** The command that shows whether the change was made, such as `replays list`. */
+  readonly look: string;
+}
+
+/**
+ * What to say of a change whose result isn't known. The gateway answers 503 also if Redis gave no answer in time, and then
+ * Redis may have made the change.
+ */
+export function describeDoubt({ look }: RequestedChange, calledAs: string): string {
+  return `The gateway may have made the change: check before you repeat it, with \`${calledAs} ${look}\`.`;
 }
 
 /** Explains an answer whose status is not 2xx. `problem` is its body, if that has the form of a problem. */
 export function explainRefusal(
-  { status, text, url, calledAs }: RawAnswer,
+  { status, text, url, calledAs, change }: RawAnswer,
   problem: Problem | undefined,
 ): Failure {
   const body = problem === undefined ? {} : { text: text.trim() };
@@ -66,9 +85,10 @@ export function explainRefusal(
     const message = `${url} refused this token. Set ADRELAY_ADMIN_TOKEN to the gateway's ADMIN_TOKEN, or to your own token from its ADMIN_TOKENS.`;
     return { kind: "denied", message, ...body };
   }
+  const doubt = status >= 500 && change !== undefined ? describeDoubt(change, calledAs) : undefined;
   if (problem === undefined) {
     const message = `${url} answered ${status}, but not in the form of the admin API. Is it a gateway's ops listener?`;
-    return { kind: "unexpected", message };
+    return { kind: "unexpected", message: joinSentences(message, doubt) };
   }
   if (problem.code === "not_found") {
     const message = `${url} has no such admin call. Either it is not a gateway's ops listener, or the gateway has no ADMIN_TOKEN, or it has another version than this command.`;
@@ -79,10 +99,14 @@ export function explainRefusal(
   return status >= 500
     ? {
         kind: "unavailable",
-        message: `${message}. Try again; \`${calledAs} doctor\` looks for the cause.`,
+        message: `${message}. ${doubt ?? "Try again."} \`${calledAs} doctor\` looks for the cause.`,
         ...body,
       }
-    : { kind: "refused", message, ...body };
+    : { kind: "refused", message, isWrongValue: problem.code === "validation_failed", ...body };
+}
+
+export function joinSentences(...sentences: readonly (string | undefined)[]): string {
+  return sentences.filter((sentence) => sentence !== undefined).join(" ");
 }
 
 /** A call that got no answer. */
@@ -90,24 +114,24 @@ export interface UnansweredCall {
   readonly url: string;
   readonly timeoutMs: number;
   readonly isInterrupted: boolean;
-  /** Whether the call asks for a change. */
-  readonly isChange: boolean;
+  /** How to call the command, for hints. */
+  readonly calledAs: string;
+  /** Undefined if the call asked for no change. */
+  readonly change: RequestedChange | undefined;
 }
 
 /** Explains why there was no answer, and says if the gateway may have made the change nevertheless. */
 export function explainSilence(error: unknown, { url, timeoutMs, ...call }: UnansweredCall): Failure {
   const code = codeOf(error);
-  const isInDoubt = call.isChange && !NEVER_SENT.has(code);
-  const doubt = isInDoubt ? " The gateway may have made the change: check before you repeat it." : "";
+  const { change, calledAs } = call;
+  const doubt = change === undefined || NEVER_SENT.has(code) ? undefined : describeDoubt(change, calledAs);
   if (call.isInterrupted) {
-    return { kind: "interrupted", message: `Interrupted.${doubt}` };
+    return { kind: "interrupted", message: joinSentences("Interrupted.", doubt) };
   }
   const isLate = error instanceof Error && error.name === "TimeoutError";
   const why = isLate ? `within ${timeoutMs} ms` : `(${code})`;
-  return {
-    kind: "unavailable",
-    message: `No answer from ${url} ${why}.${doubt} Is this the gateway's ops listener? Set the address with --url or ADRELAY_URL.`,
-  };
+  const hint = "Is this the gateway's ops listener? Set the address with --url or ADRELAY_URL.";
+  return { kind: "unavailable", message: joinSentences(`No answer from ${url} ${why}.`, doubt, hint) };
 }
 
 /** The system's error code, which `fetch` puts in the cause. */

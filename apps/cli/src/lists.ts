@@ -1,8 +1,10 @@
 /** The commands that list acknowledgments: `adrelay dead list` and `adrelay queued list`. */
 import { type AcknowledgmentView, acknowledgmentPageSchema, PAGE_ROWS_MAX } from "@adrelay/contract";
 import type { Argv } from "yargs";
+import { z } from "zod";
+import type { Answer } from "./admin-client.ts";
 import { defineCommand } from "./command.ts";
-import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { EXIT, type ExitCode, UsageError } from "./exit-codes.ts";
 import {
   cursorOption,
   type DeadFilterArgs,
@@ -10,15 +12,25 @@ import {
   limitOption,
   spanOptions,
 } from "./selection-options.ts";
-import { type Session, showAnswer } from "./session.ts";
+import { type Session, showAnswer, showFailure } from "./session.ts";
 import { describeMoment } from "./terminal.ts";
 
 export const addDeadList = defineCommand({
   words: "list",
   describe: "Lists dead letters, newest first",
-  options: (yargs) => pageOptions(filterOptions(yargs)),
-  run: async ({ publisher, reason, code, since, until, ...paging }, session) => {
+  options: (yargs) =>
+    pageOptions(filterOptions(yargs))
+      .option("count", {
+        type: "boolean",
+        default: false,
+        describe: "Print how many there are, by publisher, reason and code",
+      })
+      .check(checkCount),
+  run: async ({ publisher, reason, code, since, until, count, ...paging }, session) => {
     const filter = { publisher, reason, code, since, until };
+    if (count) {
+      return countDead(session, filter);
+    }
     const { exit, shown, next } = await showPages(session, DEAD, { filter, ...paging });
     if (exit === EXIT.done && shown === 0 && next === null) {
       await noteCodes(session, filter);
@@ -44,6 +56,57 @@ function pageOptions<A>(yargs: Argv<A>) {
     .option("cursor", cursorOption)
     .option("all", { type: "boolean", default: false, describe: "Print all pages" });
 }
+
+/** The numbers are the command's own, so they are no answer of the API. */
+function checkCount({
+  count,
+  json,
+  cursor,
+}: {
+  readonly count: boolean;
+  readonly json?: unknown;
+  readonly cursor?: string | undefined;
+}): true {
+  if (count && (json === true || cursor !== undefined)) {
+    throw new UsageError("--count works neither with --json nor with --cursor");
+  }
+  return true;
+}
+
+/** Reads all pages, and prints a row for each kind, the most frequent first. */
+async function countDead(session: Session, filter: DeadFilterArgs): Promise<ExitCode> {
+  const counts = new Map<string, number>();
+  let next: string | null = null;
+  do {
+    const page: Answer<Page> = await loadPage(session, {
+      state: DEAD.state,
+      ...filter,
+      limit: String(PAGE_ROWS_MAX),
+      cursor: next ?? undefined,
+    });
+    if (page.kind === "failed") {
+      return showFailure(session, page.failure);
+    }
+    for (const one of page.value.acknowledgments) {
+      const kind = JSON.stringify([one.publisher, one.reason ?? "-", one.provider_error ?? "-"]);
+      counts.set(kind, (counts.get(kind) ?? 0) + 1);
+    }
+    next = page.value.next_cursor;
+  } while (next !== null);
+  const rows = [...counts].toSorted(([, a], [, b]) => b - a);
+  session.terminal.table(
+    ["PUBLISHER", "REASON", "CODE", "COUNT"],
+    rows.map(([kind, count]) => [...kindSchema.parse(JSON.parse(kind)), count]),
+  );
+  if (rows.length === 0) {
+    session.terminal.note("No dead letters match.");
+  }
+  return EXIT.done;
+}
+
+const kindSchema = z.tuple([z.string(), z.string(), z.string()]);
+
+type Page = z.infer<typeof acknowledgmentPageSchema>;
 
 interface Listing {
   readonly state: "dead" | "queued";

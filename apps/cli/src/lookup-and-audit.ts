@@ -79,7 +79,7 @@ export const addAudit = defineCommand({
         by,
         action,
         ad_response_id ?? replay_id ?? discard_id ?? "-",
-        describeMembers(details),
+        describeMembers(describeAudited(action, details)),
       ]);
       if (rows.length === 0) {
         session.terminal.note("The audit is empty.");
@@ -92,3 +92,9 @@ export const addAudit = defineCommand({
     });
   },
 });
+
+/** The API calls an operator's text `reason` if it was for single ids, and `why` if it was for a filter. */
+function describeAudited(action: string, details: unknown): unknown {
+  const { reason, ...others } = Object(details);
+  return action === "discard" ? { why: reason, ...others } : details;
+}

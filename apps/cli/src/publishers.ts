@@ -29,6 +29,7 @@ async function adoptAll(session: Session, gone: string, by: string): Promise<Exi
     const answer = await session.client.call({
       path: `/publishers/${encodeURIComponent(gone)}/adopt`,
       body: { to: by, cursor },
+      change: { look: "status" },
       schema: adoptionSchema,
     });
     const exit = showAnswer(session, answer, () => {});

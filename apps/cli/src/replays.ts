@@ -1,7 +1,15 @@
 /** Bulk replays: how they are shown, and the commands `adrelay replays …`. */
-import { type OutcomesView, type ReplayView, replayListSchema, replayViewSchema } from "@adrelay/contract";
-import { type BulkResource, cancelBulk, describeFilter, followBulk, showBulk } from "./bulk-changes.ts";
+import { type ReplayView, replayListSchema, replayViewSchema } from "@adrelay/contract";
+import {
+  type BulkResource,
+  cancelBulk,
+  describeFilter,
+  describeLeftOut,
+  followBulk,
+  showBulk,
+} from "./bulk-changes.ts";
 import { defineCommand, replayPositional } from "./command.ts";
+import { countDeaths, describeDeaths, describeFailure, describeOutcomes } from "./replay-outcomes.ts";
 import { showCall } from "./session.ts";
 import { describeMoment, type Terminal } from "./terminal.ts";
 
@@ -15,10 +23,12 @@ export const REPLAYS: BulkResource<ReplayView> = {
     isRunning: state === "running",
     isSettled: outcomes === null || outcomes.waiting <= 0,
     text: [`${replayed} of ${matched} replayed`, ...describeOutcomes(outcomes)].join(": "),
+    shortText: [`${replayed} of ${matched}`, ...describeOutcomes(outcomes, { isShort: true })].join(": "),
     // Estimated from the replay's rate, because a bar's own estimate is far off at the beginning.
     leftSeconds: (matched - replayed) / rate_per_second,
   }),
   endedEarly: ({ state }) => state === "cancelled" || state === "stopped",
+  failureOf: describeFailure,
   show: showReplay,
 };
 
@@ -61,7 +71,7 @@ function showReplays(terminal: Terminal, replays: readonly ReplayView[], nowMs: 
     replay.state,
     `${replay.replayed} of ${replay.matched}`,
     replay.outcomes?.delivered ?? "-",
-    replay.outcomes === null ? "-" : sum(replay.outcomes.dead),
+    replay.outcomes === null ? "-" : countDeaths(replay.outcomes),
     replay.outcomes?.waiting ?? "-",
     describeFilter(replay.filter),
     replay.created_by,
@@ -88,14 +98,14 @@ function showReplay(terminal: Terminal, replay: ReplayView, nowMs: number): void
     replay: replay.replay_id,
     state: replay.state === "stopped" ? "stopped: most failed again" : replay.state,
     replayed: `${replay.replayed} of ${replay.matched} put back on the queue`,
+    "left out": describeLeftOut(replay.state, replay.matched - replay.replayed),
     delivered: outcomes?.delivered,
     "dead again": outcomes === null ? null : describeDeaths(outcomes.dead),
     refused: outcomes?.refused || null,
     discarded: outcomes?.discarded || null,
     waiting: outcomes?.waiting,
     rate: `${replay.rate_per_second} per second`,
-    stops:
-      share === null ? "never by itself" : `if ${share} of those that end fail, after ${replay.stop_after}`,
+    stops: share === null ? "never by itself" : describeStop(share, replay.stop_after),
     filter: describeFilter(replay.filter),
     by: replay.created_by,
     started: moment(replay.created_at),
@@ -104,32 +114,11 @@ function showReplay(terminal: Terminal, replay: ReplayView, nowMs: number): void
   });
 }
 
-/** Nothing until a dead letter was put back. */
-function describeOutcomes(outcomes: OutcomesView | null): string[] {
-  if (outcomes === null) {
-    return [];
-  }
-  const { delivered, refused, discarded, dead, waiting } = outcomes;
-  const rare = [
-    ...(refused > 0 ? [`${refused} refused`] : []),
-    ...(discarded > 0 ? [`${discarded} discarded`] : []),
-  ];
-  const parts = [
-    `${delivered} delivered`,
-    `${describeDeaths(dead, " dead again")}`,
-    ...rare,
-    `${waiting} waiting`,
-  ];
-  return [parts.join(", ")];
-}
-
-/** Such as `3 (http_422 2, http_404 1)`. `word` comes after the number. */
-function describeDeaths(dead: OutcomesView["dead"], word = ""): string {
-  const most = Object.entries(dead).toSorted(([, a], [, b]) => b - a);
-  const reasons = most.map(([reason, count]) => `${reason} ${count}`);
-  return `${sum(dead)}${word}${reasons.length === 0 ? "" : ` (${reasons.join(", ")})`}`;
-}
-
-function sum(counts: Readonly<Record<string, number>>): number {
-  return Object.values(counts).reduce((total, count) => total + count, 0);
+/** Such as `once 20 have ended, if half of them or more have failed again`. */
+function describeStop(share: number, least: number | null): string {
+  const much =
+    share === 1
+      ? "all of them"
+      : `${share === 0.5 ? "half" : `${Math.round(share * 1000) / 10} %`} of them or more`;
+  return `once ${least ?? "enough"} have ended, if ${much} have failed again`;
 }

@@ -50,8 +50,12 @@ export function spanOptions<A>(
   yargs: Argv<A>,
   { things, happened }: { readonly things: string; readonly happened: string },
 ) {
-  const moment = (name: "since" | "until") => (text: string | undefined) =>
-    text === undefined ? undefined : parseMoment(name, text, Date.now());
+  const moment = (name: "since" | "until") => (text: string | undefined) => {
+    if (name === "since" && text !== undefined && parseSpanMs(text) === 0) {
+      throw new UsageError(`--since ${text} would cover nothing: it means from now on`);
+    }
+    return text === undefined ? undefined : parseMoment(name, text, Date.now());
+  };
   return yargs
     .option("publisher", { type: "string", requiresArg: true, describe: `Only ${things} of this publisher` })
     .option("since", {

@@ -108,12 +108,12 @@ export type ConnectionResult =
 
 /**
  * Decides which gateway to call and with which token. The token of a local stack is sent only to that stack: if the
- * operator gives an address, the operator must give a token too.
+ * operator gives another address, the operator must give a token too.
  */
 export function findConnection(sources: ConnectionSources): ConnectionResult {
   const { url: option, env } = sources;
   const given = option ?? filled(env["ADRELAY_URL"]);
-  const stack = given === undefined ? findStack(sources.stackHomes) : undefined;
+  const stack = findStack(sources.stackHomes, given);
   const url = given ?? stack?.run.gatewayOps ?? DEFAULT_URL;
   const sourceOfGiven = option === undefined ? "ADRELAY_URL" : "--url";
   if (!baseUrlSchema.safeParse(url).success) {
@@ -147,9 +147,13 @@ const runFileSchema = z.object({
   pids: z.looseObject({ start: z.number() }),
 });
 
-/** The stack of `npm start` that runs in one of these folders. The file of a stack that was killed is ignored. */
+/**
+ * The stack of `npm start` that runs in one of these folders, and has this address if one is given. The file of a stack that
+ * was killed is ignored.
+ */
 function findStack(
   homes: readonly string[],
+  given: string | undefined,
 ): { readonly file: string; readonly run: z.infer<typeof runFileSchema> } | undefined {
   for (const home of homes) {
     try {
@@ -157,12 +161,21 @@ function findStack(
       const run = runFileSchema.parse(JSON.parse(readFileSync(file, "utf8")));
       // Signal 0 only checks that the process exists: it throws if there is none.
       process.kill(run.pids.start, 0);
-      return { file, run };
+      if (given === undefined || isSameAddress(given, run.gatewayOps)) {
+        return { file, run };
+      }
     } catch {
       // No stack runs from this folder.
     }
   }
   return undefined;
+}
+
+/** The whole address counts: another name of the same machine may lead to something else. */
+function isSameAddress(one: string, other: string): boolean {
+  const plain = (url: string) => (URL.canParse(url) ? new URL(url).href.replace(/\/+$/, "") : undefined);
+  const address = plain(one);
+  return address !== undefined && address === plain(other);
 }
 
 function readTokenFile({

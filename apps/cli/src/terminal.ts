@@ -82,19 +82,24 @@ export class Terminal {
 
   /** Asks a question. Only `y` and `yes` mean yes; any other input, and its end, mean no. */
   async confirm(question: string, signal: AbortSignal): Promise<"yes" | "no" | "interrupted"> {
+    const answer = await this.ask(`${question} [y/N]`, signal);
+    return answer === undefined ? "interrupted" : /^y(es)?$/i.test(answer.trim()) ? "yes" : "no";
+  }
+
+  /** Asks for a line of text: empty at the end of the input, undefined after an interruption. */
+  async ask(question: string, signal: AbortSignal): Promise<string | undefined> {
     const { stdin: input, stderr: output } = this.streams;
     const prompt = createInterface({ input, output, terminal: true });
     const [interrupted, ended] = [new AbortController(), new AbortController()];
     // In raw mode Ctrl-C is a key: the process gets no signal.
     prompt.on("SIGINT", () => interrupted.abort()).on("close", () => ended.abort());
     try {
-      const answer = await prompt.question(`${question} [y/N] `, {
+      return await prompt.question(`${question} `, {
         signal: AbortSignal.any([signal, interrupted.signal, ended.signal]),
       });
-      return /^y(es)?$/i.test(answer.trim()) ? "yes" : "no";
     } catch {
       this.note("");
-      return ended.signal.aborted && !interrupted.signal.aborted ? "no" : "interrupted";
+      return ended.signal.aborted && !interrupted.signal.aborted ? "" : undefined;
     } finally {
       prompt.close();
     }

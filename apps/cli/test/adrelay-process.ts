@@ -23,22 +23,35 @@ export function runCommand(words: readonly string[], options?: ProcessOptions): 
 }
 
 export interface HereOptions extends ProcessOptions {
-  /** What an operator types at the terminal. Without it there is no terminal. */
-  readonly typed?: string;
+  /** What an operator types at the terminal, one text for each question. Without it there is no terminal. */
+  readonly typed?: string | readonly string[];
   /** Width of the terminal. */
   readonly columns?: number;
 }
+
+const QUESTION_END = /(?:\[y\/N\]|keeps it:) /;
 
 /** Runs the command in this process, which is faster. */
 export async function runHere(
   words: readonly string[],
   { typed, columns = 120, env = { ADRELAY_ADMIN_TOKEN: TOKEN } }: HereOptions = {},
 ): Promise<EndedCommand> {
+  let answered = 1;
   const makeStream = () => Object.assign(new PassThrough(), { isTTY: typed !== undefined, columns });
   const [stdin, stdout, stderr] = [makeStream(), makeStream(), makeStream()];
-  stdin.write(typed ?? "");
+  const [first = "", ...later] = typeof typed === "string" ? [typed] : (typed ?? []);
+  stdin.write(first);
+  let written = "";
+  stderr.on("data", (chunk) => {
+    written += chunk;
+    const asked = written.split(QUESTION_END).length - 1;
+    if (later.length > 0 && asked > answered) {
+      answered += 1;
+      stdin.write(later.shift() ?? "");
+    }
+  });
   const { signal } = new AbortController();
   const streams = { stdin, stdout, stderr };
   const exit = await runCli({ words, env, cwd: tmpdir(), streams, place: INSTALLED, signal });
-  return { exit, stdout: String(stdout.read() ?? ""), stderr: String(stderr.read() ?? "") };
+  return { exit, stdout: String(stdout.read() ?? ""), stderr: written };
 }

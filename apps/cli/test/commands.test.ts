@@ -156,7 +156,7 @@ test("the question of a bulk change repeats the filter", async () => {
   );
   const all = await atTerminal("n\n", "dead", "discard", "--all", "--why", "old");
   expect(all.stderr).toContain("Discard all 4 dead letters? They will never be delivered. [y/N]");
-  expect(api.calls.filter(({ body }) => Object(body).dry_run !== true)).toEqual([]);
+  expect(api.calls.filter(({ body }) => body !== undefined && Object(body).dry_run !== true)).toEqual([]);
 });
 
 test("a bulk discard covers only what was counted for its question", async () => {
@@ -181,10 +181,12 @@ test("a replay tells what became of its letters, and waits until all have ended"
     return { raw: JSON.stringify(reads < 3 ? one : later) };
   };
   const { exit, stdout, stderr } = await adrelay("replays", "show", one.replay_id, "--watch");
-  expect(exit).toBe(0);
+  // More than half of them failed again.
+  expect(exit).toBe(1);
   expect(stderr).toBe(
     "6 of 6 replayed: 1 delivered, 3 dead again (http_422 2, http_404 1), 1 refused, 1 waiting\n" +
-      "6 of 6 replayed: 2 delivered, 3 dead again (http_422 2, http_404 1), 1 refused, 0 waiting\n",
+      "6 of 6 replayed: 2 delivered, 3 dead again (http_422 2, http_404 1), 1 refused, 0 waiting\n" +
+      "3 of 6 are dead again, and 1 was refused: the cause isn't fixed.\n",
   );
   for (const line of [/^delivered +2$/m, /^dead again +3 \(http_422 2, http_404 1\)$/m, /^waiting +0$/m]) {
     expect(stdout).toMatch(line);
@@ -195,11 +197,168 @@ test("a replay that stopped by itself ends with 1 and says why", async () => {
   const outcomes = { delivered: 5, refused: 0, discarded: 0, dead: { http_422: 15 }, waiting: 0 };
   const one = replay({ matched: 60, replayed: 20, state: "stopped", outcomes });
   api.replays.set(one.replay_id, one);
-  const { exit, stdout } = await adrelay("replays", "show", one.replay_id, "--watch");
+  const { exit, stdout, stderr } = await adrelay("replays", "show", one.replay_id, "--watch");
   expect(exit).toBe(1);
   expect(stdout).toMatch(/^state +stopped: most failed again$/m);
-  expect(stdout).toMatch(/^stops +if 0.5 of those that end fail, after 20$/m);
+  expect(stdout).toMatch(/^stops +once 20 have ended, if half of them or more have failed again$/m);
+  expect(stderr).toMatch(/^15 of 20 are dead again: the cause isn't fixed\. The others stay dead\.$/m);
   expect((await adrelay("replays", "list")).stdout).toMatch(/stopped +20 of 60 +5 +15 +0 +reason=http_400/);
+});
+
+const NO_OUTCOMES = { delivered: 0, refused: 0, discarded: 0, dead: {}, waiting: 0 };
+
+test.each([
+  [{ dead: { http_422: 10 } }, 1, "All 10 are dead again: the cause isn't fixed."],
+  [{ dead: { http_422: 5 }, delivered: 5 }, 1, "5 of 10 are dead again: the cause isn't fixed."],
+  [{ refused: 10 }, 1, "All 10 were refused: the provider doesn't want them."],
+  [{ dead: { http_422: 4 }, delivered: 6 }, 0, undefined],
+  [{ delivered: 10 }, 0, undefined],
+])("a short replay with the outcomes %j ends with %i", async (some, exit, last) => {
+  const outcomes = { ...NO_OUTCOMES, ...some };
+  const one = replay({ matched: 10, replayed: 10, state: "completed", outcomes });
+  api.replays.set(one.replay_id, one);
+  const ended = await adrelay("replays", "show", one.replay_id, "--watch");
+  expect(ended.exit).toBe(exit);
+  const lines = ended.stderr.trimEnd().split("\n");
+  expect(lines[1]).toBe(last);
+});
+
+test("before a replay the command says if it is too short to stop, and which circuit breaker is open", async () => {
+  addLetters(4);
+  const notes = async (...words: string[]) => {
+    const { stderr } = await atTerminal("n\n", "dead", "replay", ...words);
+    return stripVTControlCharacters(stderr)
+      .split("\n")
+      .filter((line) => /circuit|So few/.test(line));
+  };
+  const few = "So few can't stop by themselves if they fail again: that needs more than 20 (--stop-after).";
+  const open = "The circuit breaker of https://ads.example is open (outage): these will wait.";
+  expect(await notes("--all")).toEqual([few, open]);
+  expect(await notes("--all", "--stop-after", "3")).toEqual([open]);
+  expect(await notes("--all", "--stop-at-share", "never")).toEqual([open]);
+  const before = api.stats;
+  const [provider] = before.providers;
+  const other = { provider: "https://other.example", circuit: "closed", reason: null, publishers: ["other"] };
+  api.stats = { ...before, providers: [provider, { ...provider, ...other }] } as typeof before;
+  expect(await notes("--all", "--stop-after", "3")).toEqual([
+    "The circuit breaker of https://ads.example is open (outage): those of acme, globe will wait.",
+  ]);
+  expect(await notes("--publisher", "other", "--stop-after", "3")).toEqual([]);
+  api.stats = before;
+});
+
+test("a completed change that left some out says that they were no longer dead", async () => {
+  const one = replay({ matched: 8, replayed: 4, state: "completed" });
+  api.replays.set(one.replay_id, one);
+  const shown = await adrelay("replays", "show", one.replay_id);
+  expect(shown.stdout).toMatch(/^left out +4 were no longer dead when it came to them$/m);
+  const all = replay({ matched: 8, replayed: 8, state: "completed" });
+  api.replays.set(all.replay_id, all);
+  expect((await adrelay("replays", "show", all.replay_id)).stdout).not.toContain("left out");
+});
+
+test("behind the progress bar are the outcomes", async () => {
+  const outcomes = { ...NO_OUTCOMES, delivered: 1, dead: { http_422: 3 } };
+  const one = replay({ matched: 4, replayed: 4, state: "completed", outcomes });
+  api.replays.set(one.replay_id, one);
+  const { stderr } = await atTerminal("", "replays", "show", one.replay_id, "--watch");
+  expect(stripVTControlCharacters(stderr)).toContain("100% | 4 of 4: 1 delivered, 3 dead again, 0 waiting");
+});
+
+test.each([
+  ["a worker that is silent", -9000, "No worker has been seen for 9 s: bulk replays and discards need one."],
+  ["a worker that stood still for a moment", -5000, undefined],
+])("watching a replay that stands still tells of %s", async (_what, agoMs, line) => {
+  const one = replay();
+  api.replays.set(one.replay_id, one);
+  api.replayStep = 0;
+  const before = api.stats;
+  const [worker] = before.processes;
+  const seen_at = new Date(Date.parse(before.at) + agoMs).toISOString();
+  api.stats = { ...before, processes: [{ ...worker, seen_at }] } as typeof before;
+  api.disturb = ({ path }) => {
+    const looks = api.calls.filter((call) => call.path === "/stats").length;
+    api.replayStep = path === "/stats" || looks > 0 ? 4 : 0;
+    return undefined;
+  };
+  const { exit, stderr } = await adrelay("replays", "show", one.replay_id, "--watch");
+  expect(exit).toBe(0);
+  expect(stderr.split("\n").find((text) => text.startsWith("No worker"))).toBe(line);
+  api.stats = before;
+});
+
+test("a replay of ids tells what became of each", async () => {
+  const ids = addLetters(3);
+  const outcome = (id: string) =>
+    [
+      letter({ ad_response_id: id, state: "delivered" }),
+      letter({ ad_response_id: id, reason: "http_418", last_code: "http_418", provider_error: "teapot" }),
+      letter({ ad_response_id: id, state: "refused" }),
+    ][ids.indexOf(id)];
+  for (const id of ids) {
+    api.letters.set(id, letter({ ad_response_id: id, state: "queued" }));
+  }
+  api.disturb = ({ method, path }) => {
+    const id = path.split("/")[2] ?? "";
+    const reads = api.calls.filter((call) => call.method === "GET" && call.path === path).length;
+    return method === "GET" && reads > 1 ? { raw: JSON.stringify(outcome(id)) } : undefined;
+  };
+  const { exit, stdout, stderr } = await adrelay("dead", "replay", ...ids);
+  expect([exit, stderr]).toEqual([1, ""]);
+  expect(stdout).toBe(`${ids[0]}  delivered\n${ids[1]}  dead again (http_418, teapot)\n${ids[2]}  refused\n`);
+  const unwatched = await adrelay("dead", "replay", String(ids[0]), "--no-wait");
+  expect(unwatched).toEqual({ exit: 0, stdout: `${ids[0]}  queued\n`, stderr: "" });
+});
+
+test("a replay of an id that is still queued after a few seconds says why it waits", async () => {
+  const one = letter({ state: "queued", last_code: "http_503", failed_attempts: 1 });
+  api.letters.set(one.ad_response_id, one);
+  const { exit, stdout, stderr } = await adrelay("dead", "replay", one.ad_response_id);
+  expect({ exit, stdout }).toEqual({ exit: 0, stdout: `${one.ad_response_id}  waits (http_503)\n` });
+  expect(stderr).toBe(
+    "The circuit breaker of https://ads.example is open (outage): these will wait.\n" +
+      `See later: adrelay lookup ${one.ad_response_id}\n`,
+  );
+});
+
+test("a discard without a reason asks for it at a terminal", async () => {
+  const [id = ""] = addLetters(2);
+  for (const words of [[id], ["--all"]]) {
+    api.calls.length = 0;
+    const done = await runHere(["--url", api.url, "dead", "discard", ...words], { typed: ["old\n", "y\n"] });
+    expect(done.exit).toBe(0);
+    expect(done.stderr).toContain("Why? The audit keeps it:");
+    const changes = api.calls.filter(({ body }) => body !== undefined && Object(body).dry_run !== true);
+    expect(changes.map(({ body }) => Object(body).reason ?? Object(body).why)).toEqual(["old"]);
+  }
+  api.calls.length = 0;
+  expect((await atTerminal("\n", "dead", "discard", id)).exit).toBe(2);
+  expect((await atTerminal("\u0003", "dead", "discard", id)).exit).toBe(130);
+  expect(api.calls).toEqual([]);
+});
+
+test("dead letters of all pages are counted by publisher, reason and code", async () => {
+  const page = (codes: readonly (string | null)[], next_cursor: string | null) => ({
+    raw: JSON.stringify({
+      acknowledgments: codes.map((provider_error) => letter({ provider_error })),
+      next_cursor,
+    }),
+  });
+  api.disturb = ({ query }) =>
+    query["cursor"] === undefined ? page(["late", "ended", null], "next") : page(["ended"], null);
+  const { exit, stdout } = await adrelay("dead", "list", "--count", "--reason", "http_400");
+  expect(exit).toBe(0);
+  const rows = stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.split(/ +/));
+  expect(rows).toEqual([
+    ["PUBLISHER", "REASON", "CODE", "COUNT"],
+    ["acme", "http_400", "ended", "2"],
+    ["acme", "http_400", "late", "1"],
+    ["acme", "http_400", "-", "1"],
+  ]);
+  expect(api.calls.map(({ query }) => query["reason"])).toEqual(["http_400", "http_400"]);
 });
 
 test("the share at which a replay stops is sent as it was given", async () => {

@@ -5,8 +5,10 @@ import { join } from "node:path";
 import { freeLanePort } from "@adrelay/dev-servers";
 import { eventually, unknownId } from "@adrelay/testkit";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { type AdminApi, type Disturbance, startAdminApi, TOKEN } from "./admin-api.ts";
+import { type AdminApi, type Disturbance, letter, startAdminApi, TOKEN } from "./admin-api.ts";
 import { runCommand, runHere, startCommand } from "./adrelay-process.ts";
+
+const ID = unknownId();
 
 let api: AdminApi;
 let dir: string;
@@ -18,6 +20,7 @@ afterAll(() => api.close());
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), "adrelay-cli-"));
   api.calls.length = 0;
+  api.letters.clear();
   api.disturb = () => undefined;
 });
 afterEach(() => rmSync(dir, { recursive: true }));
@@ -33,6 +36,8 @@ test.each([
   [["lookup", "12"], "UUID"],
   [["dead", "list", "--limit", "0"], "1 to 500"],
   [["dead", "list", "--since", "yesterday"], "2h"],
+  [["dead", "list", "--since", "0s"], "cover nothing"],
+  [["dead", "list", "--count", "--json"], "--count works neither"],
   [["dead", "replay"], "--all"],
   [["dead", "replay", unknownId(), "--all"], "not both"],
   [["dead", "replay", "--all", "--rate", "20000"], "10000"],
@@ -96,6 +101,37 @@ test("after a change without an answer the command warns that it may have happen
   expect(stderr).toContain("The gateway may have made the change");
 });
 
+test.each([
+  [["dead", "replay", "--all", "--yes"], "replays list"],
+  [["dead", "discard", "--all", "--why", "old", "--yes"], "discards list"],
+  [["dead", "replay", ID], `lookup ${ID}`],
+  [["dead", "discard", ID, "--why", "old", "--yes"], `lookup ${ID}`],
+  [["replays", "cancel", ID], `replays show ${ID}`],
+  [["discards", "cancel", ID], `discards show ${ID}`],
+  [["publishers", "adopt", "gone", "acme", "--yes"], "status"],
+])("after a 503 to %j the command says how to look whether it happened", async (words, look) => {
+  api.letters.set(ID, letter({ ad_response_id: ID }));
+  const doubt = `The gateway may have made the change: check before you repeat it, with \`adrelay ${look}\`.`;
+  for (const disturbance of ["unavailable", "cut", "html"] as const) {
+    api.disturb = ({ method, body }) =>
+      method === "POST" && Object(body).dry_run !== true ? disturbance : undefined;
+    const { exit, stderr } = await runHere([...words, "--url", api.url]);
+    expect(exit).toBe(3);
+    expect(stderr).toContain(doubt);
+    expect(stderr).not.toContain("Try again");
+  }
+});
+
+test("after a 503 to a question the command says to try again", async () => {
+  api.disturb = () => "unavailable";
+  for (const words of [["status"], ["dead", "list"], ["dead", "replay", "--all", "--dry-run"]]) {
+    const { exit, stderr } = await runHere([...words, "--url", api.url]);
+    expect(exit).toBe(3);
+    expect(stderr).toContain("Try again. `adrelay doctor` looks for the cause.");
+    expect(stderr).not.toContain("may have made");
+  }
+});
+
 test("there is no such warning for a change that was never sent, or for a dry run", async () => {
   const away = `http://127.0.0.1:${await freeLanePort()}`;
   const unsent = await runHere(["dead", "replay", unknownId(), "--url", away]);
@@ -146,9 +182,17 @@ test.each([
   expect(stdout).toContain(`relay    ${api.url} (${source})\n`);
 });
 
-test("the token of a local stack is not sent to another address", async () => {
+test("the token of a local stack is sent to its own address, however it is given, and to no other", async () => {
   writeRunFile(process.pid);
-  expect((await runCommand(["status", "--url", api.url], { env: {}, cwd: dir })).exit).toBe(4);
+  for (const url of [api.url, `${api.url}/`]) {
+    expect((await runCommand(["status", "--url", url], { env: {}, cwd: dir })).exit).toBe(0);
+    expect((await runCommand(["status"], { env: { ADRELAY_URL: url }, cwd: dir })).exit).toBe(0);
+  }
+  api.calls.length = 0;
+  const others = [`${api.url}/other`, api.url.replace("127.0.0.1", "localhost"), api.url.slice(0, -1)];
+  for (const url of [...others, api.url.replace("http", "https")]) {
+    expect((await runCommand(["status", "--url", url], { env: {}, cwd: dir })).exit).toBe(4);
+  }
   expect(api.calls).toEqual([]);
 });
 

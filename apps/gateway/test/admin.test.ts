@@ -229,7 +229,7 @@ test.each([
 ])("%s %s %j names the publishers that there are", async (method, path, body) => {
   expect(await refusalOf(method, path, body)).toEqual({
     status: 422,
-    errors: [{ path: "publisher", message: "there is no such publisher; there are default" }],
+    errors: [{ path: "publisher", message: "there is no such publisher; known: default" }],
   });
 });
 
@@ -238,7 +238,7 @@ test.each([
   ["POST", "/replays", { reason: "http_409" }],
   ["POST", "/discards", { reason: "http_409", why: "old" }],
 ])("%s %s %j names the reasons that there are", async (method, path, body) => {
-  const message = `there is no such reason; there are ${DEAD_REASONS.join(", ")}`;
+  const message = `there is no such reason; known: ${DEAD_REASONS.join(", ")}`;
   expect(await refusalOf(method, path, body)).toEqual({ status: 422, errors: [{ path: "reason", message }] });
 });
 
@@ -442,7 +442,13 @@ test("a cancelled bulk replay leaves the rest dead and is in the audit", async (
   await becomes(String(ids[2]), "dead");
   const { body } = await admin("GET", "/audit?limit=2");
   expect(body.entries).toMatchObject([
-    { by: "bob", action: "replays_cancel", replay_id: started.body.replay_id, ad_response_id: null },
+    {
+      by: "bob",
+      action: "replays_cancel",
+      replay_id: started.body.replay_id,
+      ad_response_id: null,
+      details: { replayed: 0 },
+    },
     {
       by: "alice",
       action: "replays_start",

@@ -151,12 +151,15 @@ test("each provider account gets one call that can't be an acknowledgment", asyn
 });
 
 test.each([
-  ["beta", /^http:\/\/127\.0\.0\.1:\d+ for beta: unreachable \(ECONNREFUSED\): nothing answers there/],
+  [
+    "beta",
+    /^http:\/\/127\.0\.0\.1:\d+ for beta: unreachable \(ECONNREFUSED\): nothing answers there.* \(HTTP_PROXY\)$/,
+  ],
   ["dns", /^http:\/\/no-such-host\.invalid\/ads for dns: dns_failed \((ENOTFOUND|EAI_AGAIN)\): its name/],
   ["tls", /for tls: certificate_invalid \(DEPTH_ZERO_SELF_SIGNED_CERT\): .*PROVIDER_CA_FILE/],
   [
     "far",
-    /^https:\/\/ads\.test through the proxy http:\/\/127\.0\.0\.1:1 for far: proxy_failed \(ECONNREFUSED\): .*HTTPS_PROXY/,
+    /^https:\/\/ads\.test through the proxy http:\/\/127\.0\.0\.1:1 for far: proxy_failed \(ECONNREFUSED\): [^:]*: check HTTPS_PROXY with/,
   ],
 ])("the doctor names why %s can't be called, and what to do", async (publisher, detail) => {
   const check = (await examine()).get(`provider:${publisher}`);
@@ -196,6 +199,23 @@ test("a provider that hangs is reported within the doctor's time limit", async (
     status: "fail",
     detail: expect.stringContaining("timeout"),
   });
+});
+
+test("a worker that is silent for more than ten seconds is warned of, and one that stands still for a moment isn't", async () => {
+  await stack.apps.get("worker")?.stop();
+  const record = { role: "worker", host: "h", pid: 1, version: "0.0.9", startedAtMs: 1, clockSkewMs: 0 };
+  const silentFor = async (agoMs: number) => {
+    const text = `1 ${Date.now() - agoMs} ${JSON.stringify(record)}`;
+    await redis.hset("{adrelay:0}:processes", "other", text);
+    return (await examine()).get("workers");
+  };
+  expect(await silentFor(7000)).toMatchObject({ status: "ok" });
+  expect(await silentFor(14_000)).toMatchObject({
+    status: "warn",
+    detail: expect.stringMatching(/^none has been seen for 1\d s: while none runs, nothing is delivered$/),
+  });
+  await redis.hdel("{adrelay:0}:processes", "other");
+  await stack.start("worker");
 });
 
 test("a worker that stopped gracefully is missing immediately", async () => {

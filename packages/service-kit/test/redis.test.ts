@@ -36,11 +36,18 @@ test("a Redis that has lost its durability is noticed after a reconnection", asy
   try {
     const guard = await guardRedis(redis, { mode: "require" }, log);
     expect(guard.isDurable).toBe(true);
+    expect(guard.warnings()).toEqual({});
     await redis.config("SET", "maxmemory-policy", "allkeys-lru");
     const isChecked = new Promise((resolve) => redis.once("ready", resolve));
     redis.disconnect(true);
     await isChecked;
     await expect.poll(() => guard.isDurable).toBe(false);
+    await expect
+      .poll(() => guard.warnings())
+      .toEqual({
+        redis_durability:
+          "maxmemory-policy is allkeys-lru: set noeviction. Until that is fixed, acknowledgments get 503",
+      });
   } finally {
     redis.disconnect();
   }

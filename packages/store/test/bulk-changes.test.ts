@@ -136,6 +136,9 @@ test("a bulk replay counts what became of each of its thirty letters", async () 
   expect(moved).toHaveLength(30);
   const counted = { delivered: 6, refused: 6, discarded: 0, dead: { http_422: 6, http_404: 6 }, waiting: 6 };
   expect(await replays.find(replay)).toMatchObject({ state: "completed", replayed: 30, outcomes: counted });
+  expect((await fixture.audit.page(1, undefined)).entries).toMatchObject([
+    { by: "alice", action: "replays_end", replayId: replay, details: { replayed: 30 } },
+  ]);
   const [waiting = newId(), lost = newId()] = moved.filter((_id, at) => at % 5 === 4);
   await fixture.deadLetters.discard(waiting, "alice", "stale");
   await redis.del(fixture.parts.queue.payloadKey(lost));

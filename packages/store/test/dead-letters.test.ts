@@ -316,7 +316,7 @@ test("the audit shows who did what, newest first, in pages", async () => {
   await fixture.replays.cancel(replayId, "bob");
   const first = await fixture.audit.page(2, undefined);
   expect(first.entries).toMatchObject([
-    { by: "bob", action: "replays_cancel", replayId },
+    { by: "bob", action: "replays_cancel", replayId, details: { replayed: 0 } },
     {
       by: "alice",
       action: "replays_start",

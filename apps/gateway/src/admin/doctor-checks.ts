@@ -109,11 +109,23 @@ const AGE_UNITS = [
   { name: "min", unitMs: 60_000 },
 ] as const;
 
+/** A worker that stands still for a moment isn't warned of. */
+const WORKER_SILENCE_WARNED_MS = 10_000;
+
 function checkWorkers(processes: readonly RelayProcess[]): DoctorCheck {
-  const count = processes.filter(({ role }) => role === "worker").length;
-  return count === 0
-    ? { name: "workers", status: "fail", detail: "none runs: nothing is delivered" }
-    : { name: "workers", status: "ok", detail: `${count} seen within a minute` };
+  const name = "workers";
+  const silences = processes.filter(({ role }) => role === "worker").map(({ silentMs }) => silentMs);
+  if (silences.length === 0) {
+    return { name, status: "fail", detail: "none runs: nothing is delivered" };
+  }
+  const silentMs = Math.min(...silences);
+  return silentMs > WORKER_SILENCE_WARNED_MS
+    ? {
+        name,
+        status: "warn",
+        detail: `none has been seen for ${describeAge(silentMs)}: while none runs, nothing is delivered`,
+      }
+    : { name, status: "ok", detail: `${silences.length} seen within a minute` };
 }
 
 function checkVersions(processes: readonly RelayProcess[]): DoctorCheck {

@@ -20,7 +20,7 @@ const timeSchema = z.iso
 
 /** One of a few names. The fault names all of them. */
 export function oneOf<const T extends readonly [string, ...string[]]>(what: string, names: T) {
-  return z.enum(names, { error: `there is no such ${what}; there are ${names.join(", ")}` });
+  return z.enum(names, { error: `there is no such ${what}; known: ${names.join(", ")}` });
 }
 
 /** Selects dead letters that died at `since` or later, and before `until`. `code` is the provider's own. */

@@ -30,7 +30,7 @@ export function makeCheckPublisher({ store, publishers }: KnownPublishersDeps): 
     }
     const known = new Set([...configured, ...snapshot.states.map((counts) => counts.publisher)]);
     if (!known.has(publisher)) {
-      const message = `there is no such publisher; there are ${listNames([...known].toSorted())}`;
+      const message = `there is no such publisher; known: ${listNames([...known].toSorted())}`;
       sendProblem(response, "validation_failed", { errors: [{ path: "publisher", message }] });
     }
     return known.has(publisher);

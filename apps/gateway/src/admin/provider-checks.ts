@@ -34,30 +34,32 @@ function describeProvider(
   reply: ProviderReply,
 ): DoctorCheck {
   const name = `provider:${shared.name}`;
-  const { origin, pathname } = new URL(shared.account.url);
+  const { origin, pathname, protocol } = new URL(shared.account.url);
   const way = proxy === undefined ? "" : ` through the proxy ${proxy}`;
   const where = `${origin}${pathname.replace(/\/$/, "")}${way} for ${shared.publishers.join(", ")}`;
   if (reply.kind === "failed") {
     const { code, cause } = reply;
     const why = cause === undefined ? code : `${code} (${cause})`;
-    return { name, status: "fail", detail: `${where}: ${why}: ${ADVICE[code]}` };
+    const advice = adviceWith(protocol === "https:" ? "HTTPS_PROXY" : "HTTP_PROXY");
+    return { name, status: "fail", detail: `${where}: ${why}: ${advice[code]}` };
   }
   return reply.status === 401 || reply.status === 403
     ? { name, status: "fail", detail: `${where}: key refused (${reply.status})` }
     : { name, status: "ok", detail: `${where}: answers, and accepts the key` };
 }
 
-/** What to do about each failure. */
-const ADVICE: Readonly<Record<CallFailure, string>> = {
-  timeout: "it gave no answer in time: see whether it is slow, or a firewall drops what we send",
-  unreachable:
-    "nothing answers there: check host and port of its URL, and whether it needs a proxy (HTTPS_PROXY)",
-  dns_failed: "its name can't be resolved: check the host of its URL, and this machine's DNS",
-  certificate_invalid:
-    "one side refuses the other's certificate: check PROVIDER_CA_FILE, PROVIDER_CLIENT_CERT_FILE, the host of its URL and the clocks",
-  proxy_failed:
-    "the proxy can't be used: check HTTP_PROXY or HTTPS_PROXY with its user and password, or name the host in NO_PROXY",
-  connection_lost:
-    "the connection ended without an answer: check whether its URL should be https:// or http://, and whether it wants a client certificate",
-  answer_too_large: "it answers with more than the relay reads: check whether its URL leads to an ad service",
-};
+/** What to do about each failure. `proxyVariable` is the one that counts for the scheme of the URL. */
+function adviceWith(proxyVariable: "HTTP_PROXY" | "HTTPS_PROXY"): Readonly<Record<CallFailure, string>> {
+  return {
+    timeout: "it gave no answer in time: see whether it is slow, or a firewall drops what we send",
+    unreachable: `nothing answers there: check host and port of its URL, and whether it needs a proxy (${proxyVariable})`,
+    dns_failed: "its name can't be resolved: check the host of its URL, and this machine's DNS",
+    certificate_invalid:
+      "one side refuses the other's certificate: check PROVIDER_CA_FILE, PROVIDER_CLIENT_CERT_FILE, the host of its URL and the clocks",
+    proxy_failed: `the proxy can't be used: check ${proxyVariable} with its user and password, or name the host in NO_PROXY`,
+    connection_lost:
+      "the connection ended without an answer: check whether its URL should be https:// or http://, and whether it wants a client certificate",
+    answer_too_large:
+      "it answers with more than the relay reads: check whether its URL leads to an ad service",
+  };
+}

@@ -6,7 +6,8 @@
 -- @include redis/ledger
 -- @include dead-letters/bulk-record
 -- @include dead-letters/audit
-local state = redis.call('HGET', bulkKey, 'state')
+local done = ARGV[4] == 'replay' and 'replayed' or 'discarded'
+local state, count = unpack(redis.call('HMGET', bulkKey, 'state', done))
 if not state then
   return 0
 elseif state ~= 'running' then
@@ -14,5 +15,6 @@ elseif state ~= 'running' then
 end
 local now = clockMs()
 endBulk(ARGV[1], 'cancelled', now, ARGV[3])
-audit(auditKey, now, {by = ARGV[2], action = ARGV[4] .. 's_cancel', [ARGV[4]] = ARGV[1], details = '{}'})
+audit(auditKey, now, {by = ARGV[2], action = ARGV[4] .. 's_cancel', [ARGV[4]] = ARGV[1],
+  details = '{"' .. done .. '":' .. (tonumber(count) or 0) .. '}'})
 return 1

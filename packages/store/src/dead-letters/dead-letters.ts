@@ -71,6 +71,7 @@ const AUDIT_ACTIONS = [
   "replays_start",
   "replays_cancel",
   "replays_stop",
+  "replays_end",
   "discards_start",
   "discards_cancel",
   "discards_end",

@@ -6,6 +6,7 @@
 --    so it is put back once.
 -- 3. It stops if most letters fail again (docs/adr/0044): `stop_share` of those that ended, once `stop_least` have ended. The
 --    first `stop_least` letters are a sample: the others wait until the sample has ended, but no longer than the limit.
+-- 4. Its end is audited, because the audit outlives the record.
 -- ARGV: 1 replay's id, 2 most letters, 3 prefix of entry keys, 4 wait in ms until other workers may lease the outbox
 --       tasks, 5 retention in ms, 6 limit of the wait for the sample in ms
 -- Clock: Redis'. TTL: the record lives for the retention once the replay has ended.
@@ -21,7 +22,7 @@
 local nowUs = clockUs()
 local now = math.floor(nowUs / 1000)
 local replay, state = readRunning(ARGV[1], {'rate', 'tokens', 'refilled', 'replayed', 'updated', 'stop_share', 'stop_least',
-  'delivered', 'refused', 'dead'})
+  'delivered', 'refused', 'dead', 'by'})
 if not replay then
   return {state, {}, nowUs}
 end
@@ -60,7 +61,7 @@ local moved = {}
 takeTurns(replay, left, ARGV[3], function(entry, id, publisher, reason, code)
   table.insert(moved, replayDead(entry, id, publisher, reason, code, now, now + ARGV[4], bulkKey))
 end)
-redis.call('HINCRBY', bulkKey, 'replayed', #moved)
+local replayed = redis.call('HINCRBY', bulkKey, 'replayed', #moved)
 redis.call('HINCRBY', bulkKey, 'waiting', #moved)
 redis.call('HSET', bulkKey, 'tokens', string.format('%.6f', tokens - #moved), 'refilled', string.format('%.0f', nowUs))
 if #moved > 0 then
@@ -70,4 +71,6 @@ if countDead(replay) > 0 then
   return {'running', moved, nowUs}
 end
 endBulk(ARGV[1], 'completed', now, ARGV[5])
+audit(auditKey, now, {by = replay.by, action = 'replays_end', replay = ARGV[1],
+  details = '{"replayed":' .. replayed .. '}'})
 return {'completed', moved, nowUs}

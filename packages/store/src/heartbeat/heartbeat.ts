@@ -73,6 +73,8 @@ const replySchema = z.tuple([
   z.string(),
 ]);
 
+const listSchema = z.tuple([z.number(), z.array(z.string())]);
+
 /** The reply to a heartbeat. */
 interface Reply {
   readonly nowMs: number;
@@ -167,14 +169,14 @@ export class Heartbeat {
   /** The processes with a heartbeat in the last minute that aren't gone, by role and start. */
   async loadProcesses(): Promise<RelayProcess[]> {
     const { run, keys } = this.#parts;
-    const stored = await run("heartbeat/list-processes", {
+    const reply = await run("heartbeat/list-processes", {
       keys: keys.forHeartbeat.slice(0, 2),
       args: [keys.lifelinePrefix, SILENCE_MAX_MS],
     });
-    return z
-      .array(z.string())
-      .parse(stored)
+    const [nowMs, stored] = listSchema.parse(reply);
+    return stored
       .flatMap((text) => parseRecord(text) ?? [])
+      .map((one) => ({ ...one, silentMs: nowMs - one.seenAtMs }))
       .sort((a, b) => a.role.localeCompare(b.role) || a.startedAtMs - b.startedAtMs);
   }
 }

@@ -1,7 +1,7 @@
 -- Lists the processes that run.
 -- KEYS: 1 heartbeat, 2 processes, as in heartbeat/heartbeat.lua
 -- ARGV: 1 before a process' id: its lifeline, 2 ms after which a silent process isn't listed
--- Clock: Redis'. Returns their values in the hash of processes.
+-- Clock: Redis'. Returns {now in ms, their values in the hash of processes}.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- @include heartbeat/gone
@@ -14,4 +14,4 @@ for at = 1, #all, 2 do
     listed[#listed + 1] = all[at + 1]
   end
 end
-return listed
+return {now, listed}

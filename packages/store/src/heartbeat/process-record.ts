@@ -20,10 +20,16 @@ const recordSchema = z.object({
   clockSkewMs: z.number().nullable(),
 });
 
-/** A running process, as the other processes see it. */
-export type RelayProcess = z.infer<typeof recordSchema> & {
+/** A process with its last heartbeat. */
+type SeenProcess = z.infer<typeof recordSchema> & {
   /** Time of its last heartbeat, by Redis' clock. */
   readonly seenAtMs: number;
+};
+
+/** A running process, as the other processes see it. */
+export type RelayProcess = SeenProcess & {
+  /** How long ago its last heartbeat was. */
+  readonly silentMs: number;
 };
 
 /** A record as JSON. heartbeat.lua adds a member if Redis sees the process' lifeline. */
@@ -34,7 +40,7 @@ export function renderRecord(identity: ProcessIdentity, clockSkewMs: number | un
 }
 
 /** Reads "beat seen_ms record", as heartbeat/heartbeat.lua writes it; undefined if it can't be read. */
-export function parseRecord(stored: string): RelayProcess | undefined {
+export function parseRecord(stored: string): SeenProcess | undefined {
   const [, seenAtMs = "", json = ""] = /^\d+ (\d+) (.*)$/s.exec(stored) ?? [];
   try {
     return { ...recordSchema.parse(JSON.parse(json)), seenAtMs: Number(seenAtMs) };
