@@ -187,7 +187,7 @@ test("only a gone publisher is adopted, and only by a configured one", async () 
     stderr: expect.stringContaining("globe is no publisher of the settings"),
   });
   const misspelt = await adrelay("publishers", "adopt", "defualt", "acme", "--yes");
-  expect(misspelt).toMatchObject({ exit: 1, stdout: "" });
+  expect(misspelt).toMatchObject({ exit: 2, stdout: "" });
   expect(misspelt.stderr).toMatch(/publisher: there has been no such publisher; none is gone\n$/);
   const unasked = await adrelay("publishers", "adopt", "default", "acme");
   expect(unasked).toMatchObject({ exit: 2, stderr: expect.stringContaining("--yes") });
