@@ -76,6 +76,7 @@ export {
   INJECTION_PATH,
   isLowerCaseUuid,
   isQuoted,
+  PERCENT_ENCODED_USER,
   type PublisherId,
   parseTraceContext,
   publisherIdSchema,
@@ -84,6 +85,7 @@ export {
   TRACESTATE_HEADER,
   type TraceContext,
   traceHeadersOf,
+  urlFault,
   uuidOfHex,
 } from "./ids-and-paths.ts";
 export {
