@@ -201,6 +201,8 @@ test("a Redis without room for connections is named by a process that starts and
       expect.objectContaining({ event, why: expect.stringContaining("maxclients") }),
     );
   }
+  expect((await examine(stack)).get("redis_connections")?.status).toBe("fail");
+  await redis.config("SET", "maxclients", String(clients + 1));
   expect((await examine(stack)).get("redis_connections")?.status).toBe("warn");
   await redis.config("SET", "maxclients", "1");
   await redis.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
