@@ -162,6 +162,28 @@ test("refused acknowledgments make one log line a second, with their number", as
   expect(lines().length).toBeLessThanOrEqual(6);
 });
 
+test("untracked injections make one log line a second, and each is named by the line of its request", async () => {
+  const { stack, caller } = await startStack(server.url);
+  await isDelivered(caller);
+  await server.crash();
+  const ids: string[] = [];
+  for (const _ of [1, 2, 3]) {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => caller.inject()));
+    ids.push(...answers.map(({ body }) => String(body["ad_response_id"])));
+  }
+  const logs = (name: string) =>
+    (stack.apps.get("gateway")?.logs ?? []).filter(({ event }) => event === name);
+  await eventually(() => {
+    const lines = logs("injection_untracked");
+    expect(lines.reduce((sum, { count }) => sum + Number(count), 0)).toBe(ids.length);
+    expect(lines.length).toBeLessThanOrEqual(6);
+    expect(lines.map(({ err }) => Object(err).message)).toContain("Redis is away");
+  });
+  const named = logs("request").filter(({ untracked }) => untracked === true);
+  expect(new Set(named.map(({ ad_response_id }) => ad_response_id))).toEqual(new Set(ids));
+  await server.restart();
+});
+
 test("after a fail-over behind one address, connections to the old primary are replaced", async () => {
   const second = await startTestRedis();
   const secondAdmin = adminOf(second);
