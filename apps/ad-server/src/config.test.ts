@@ -21,6 +21,13 @@ test("keys with a bar between them are those of one publisher", () => {
   });
 });
 
+test("faulty keys are named beside a faulty report key", () => {
+  const env = { AD_SERVER_API_KEYS: '"a,b"', AD_SERVER_REPORT_KEY: "'a'" };
+  expect(loadAdServerConfig(env)).toMatchObject({
+    faults: [{ path: expect.stringContaining("AD_SERVER_API_KEYS") }, { path: "AD_SERVER_REPORT_KEY" }],
+  });
+});
+
 test.each(["a|", "|a", "a|b,b", "a|b,c|b", "a,b|a"])("the keys %s are refused", (keys) => {
   expect(loadAdServerConfig({ AD_SERVER_API_KEYS: keys })).toMatchObject({
     kind: "faulty",

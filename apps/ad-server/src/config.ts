@@ -126,7 +126,7 @@ export const AD_SERVER_SETTINGS = {
 const adServerConfigSchema = z
   .object(AD_SERVER_SETTINGS)
   .refine(
-    (settings) => settings.AD_SERVER_API_KEYS.flat().every((key) => key !== settings.AD_SERVER_REPORT_KEY),
+    (settings) => [settings.AD_SERVER_API_KEYS].flat(2).every((key) => key !== settings.AD_SERVER_REPORT_KEY),
     {
       path: ["AD_SERVER_REPORT_KEY"],
       message: "must not be a publisher's key",
