@@ -185,7 +185,7 @@ function makeOpsApp(
   { config, log, lifecycle, registry }: Base,
   parts: Adapters & { readonly heartbeat: Heartbeat; readonly intake: Pick<DurabilityGuard, "isDurable"> },
 ): Express {
-  const { redis, intake, store, heartbeat } = parts;
+  const { redis, intake, store, heartbeat, guard } = parts;
   const routes = makeAdminRouter(config, { ...parts, log });
   const ledger = store.metrics({
     publishers: config.publishers.map(({ id }) => id),
@@ -194,7 +194,7 @@ function makeOpsApp(
   return createOpsApp({
     collect: async () => ({ registry, scraped: await ledger.collect() }),
     checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && intake.isDurable }],
-    warnings: () => heartbeat.warnings(),
+    warnings: () => ({ ...guard.warnings(), ...heartbeat.warnings() }),
     isStopping: () => lifecycle.isStopping,
     log,
     ...(routes === undefined ? {} : { routes }),

@@ -192,7 +192,7 @@ function makeOpsApp(
       },
       { name: "consuming", check: () => Promise.resolve(store.deliveries.isConsuming) },
     ],
-    warnings: () => ({ ...heartbeat.warnings(), ...breakers.warnings() }),
+    warnings: () => ({ ...guard.warnings(), ...heartbeat.warnings(), ...breakers.warnings() }),
     isStopping: () => lifecycle.isStopping,
     log,
   });

@@ -76,6 +76,7 @@ export class DurabilityGuard {
   #isStopped = false;
   #memory: RedisMemory | undefined;
   #forbidden: readonly string[] = [];
+  #faults: readonly string[] = [];
   /** Counts connections, so that an answer on an earlier connection says nothing about the current one. */
   #connection = 0;
   /** What was logged last, by its name here. */
@@ -102,6 +103,11 @@ export class DurabilityGuard {
     return this.#forbidden;
   }
 
+  /** What people should know of Redis' settings, for the readiness, as of the last check. */
+  warnings(): Readonly<Record<string, string>> {
+    return this.#faults.length === 0 ? {} : { redis_durability: this.#faults.join("; ") };
+  }
+
   /** Checks from now on, until `stop` or the end of the Redis connection. */
   start(): void {
     this.#unsubscribe();
@@ -124,6 +130,7 @@ export class DurabilityGuard {
     this.#connection += 1;
     this.#isDurable = false;
     this.#memory = undefined;
+    this.#faults = [];
   };
 
   #unsubscribe(): void {
@@ -152,6 +159,7 @@ export class DurabilityGuard {
       }
       this.#memory = info.memory;
       this.#forbidden = wanted;
+      this.#faults = needed.length === 0 ? faults : [...faults, describeForbidden(needed)];
       this.#isDurable = needed.length === 0 && (faults.length === 0 || mode === "warn");
       this.#logChanges({ faults, needed, wanted });
       if (needed.length > 0) {
