@@ -78,7 +78,7 @@ export const headerKeySchema = z
   .refine((key) => !isQuoted(key), "must not be in quotes: write it without them");
 
 /** What a URL must have whose user or password has characters that mean something else there. */
-export const PERCENT_ENCODED_USER =
+export const URL_USER_FAULT =
   "must have user and password in percent-encoding (% is %25, # is %23, / is %2F, ? is %3F, @ is %40)";
 
 /**
@@ -89,7 +89,7 @@ export function urlFault(schemes: RegExp, fault: string): (issue: { readonly inp
   return ({ input }) => {
     const text = String(input);
     const isOfScheme = schemes.test(/^([a-z]+):\/\//i.exec(text)?.[1]?.toLowerCase() ?? "");
-    return isOfScheme && text.includes("@") ? PERCENT_ENCODED_USER : fault;
+    return isOfScheme && text.includes("@") ? URL_USER_FAULT : fault;
   };
 }
 
@@ -98,9 +98,9 @@ const HTTP = /^https?$/;
 /** The base URL of a service: paths are appended to it, so it can't have a query or a fragment. */
 export const baseUrlSchema = z
   .url({ protocol: HTTP, error: urlFault(HTTP, "must be an http:// or https:// URL"), abort: true })
-  .refine((url) => !/[?#].*@/.test(url), { error: PERCENT_ENCODED_USER, abort: true })
+  .refine((url) => !/[?#].*@/.test(url), { error: URL_USER_FAULT, abort: true })
   .refine((url) => !/[?#]/.test(url), "must have neither query nor fragment")
-  .refine(hasReadableUser, PERCENT_ENCODED_USER);
+  .refine(hasReadableUser, URL_USER_FAULT);
 
 function hasReadableUser(url: string): boolean {
   try {

@@ -76,7 +76,6 @@ export {
   INJECTION_PATH,
   isLowerCaseUuid,
   isQuoted,
-  PERCENT_ENCODED_USER,
   type PublisherId,
   parseTraceContext,
   publisherIdSchema,
@@ -85,6 +84,7 @@ export {
   TRACESTATE_HEADER,
   type TraceContext,
   traceHeadersOf,
+  URL_USER_FAULT,
   urlFault,
   uuidOfHex,
 } from "./ids-and-paths.ts";

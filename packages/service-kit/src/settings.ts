@@ -10,7 +10,7 @@ import {
   headerKeySchema,
   headerNameSchema,
   isQuoted,
-  PERCENT_ENCODED_USER,
+  URL_USER_FAULT,
   urlFault,
 } from "@adrelay/contract";
 import { z } from "zod";
@@ -62,7 +62,7 @@ export const tokenType = z.string().regex(/^[\x20-\x7e]+$/, "must be printable A
 const REDIS = /^rediss?$/;
 const redisUrlType = z
   .url({ protocol: REDIS, error: urlFault(REDIS, "must be a redis:// or rediss:// URL"), abort: true })
-  .refine(isReadableRedisUrl, `${PERCENT_ENCODED_USER}, and no path but the number of a database`);
+  .refine(isReadableRedisUrl, `${URL_USER_FAULT}, and no path but the number of a database`);
 
 /** An unescaped `#`, `/` or `?` in a password moves the host's place. Then what is behind the host looks wrong. */
 function isReadableRedisUrl(text: string): boolean {
