@@ -21,6 +21,7 @@ import {
 } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { LogWatch } from "./chaos/log-watch.ts";
 
 const ASYNC = { headers: { Prefer: "respond-async" } };
 /** Every right but those that a test takes away. */
@@ -162,6 +163,32 @@ test("refused acknowledgments make one log line a second, with their number", as
   expect(lines().length).toBeLessThanOrEqual(6);
 });
 
+test("untracked injections make one log line a second, and each is named by the line of its request", async () => {
+  const { stack, caller } = await startStack(server.url);
+  await isDelivered(caller);
+  await server.crash();
+  const ids: string[] = [];
+  for (const _ of [1, 2, 3]) {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => caller.inject()));
+    ids.push(...answers.map(({ body }) => String(body["ad_response_id"])));
+  }
+  const logs = (name: string) =>
+    (stack.apps.get("gateway")?.logs ?? []).filter(({ event }) => event === name);
+  await eventually(() => {
+    const lines = logs("injection_untracked");
+    expect(lines.reduce((sum, { count }) => sum + Number(count), 0)).toBe(ids.length);
+    expect(lines.length).toBeLessThanOrEqual(6);
+    expect(lines.map(({ err }) => Object(err).message)).toContain("Redis is away");
+  });
+  // As the chaos run reads it.
+  const watch = new LogWatch(undefined);
+  for (const line of logs("request")) {
+    watch.read("gateway", JSON.stringify(line));
+  }
+  expect(watch.untracked).toEqual(new Set(ids));
+  await server.restart();
+});
+
 test("after a fail-over behind one address, connections to the old primary are replaced", async () => {
   const second = await startTestRedis();
   const secondAdmin = adminOf(second);
@@ -201,6 +228,8 @@ test("a Redis without room for connections is named by a process that starts and
       expect.objectContaining({ event, why: expect.stringContaining("maxclients") }),
     );
   }
+  expect((await examine(stack)).get("redis_connections")?.status).toBe("fail");
+  await redis.config("SET", "maxclients", String(clients + 1));
   expect((await examine(stack)).get("redis_connections")?.status).toBe("warn");
   await redis.config("SET", "maxclients", "1");
   await redis.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");

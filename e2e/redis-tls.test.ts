@@ -101,11 +101,15 @@ describe.each(ways.flatMap(({ title, redis }) => (redis === undefined ? [] : { t
       onTestFinished(async () => void (await app.stop()));
       return app;
     };
-    const awayLine = (words: RegExp) =>
-      expect.objectContaining({
-        event: "redis_away",
-        err: expect.objectContaining({ message: expect.stringMatching(words) }),
-      });
+    /** A process that starts logs both lines. */
+    const whyAway = async (env: Record<string, string>) => {
+      const { logs } = await worker(env);
+      const lines = logs.filter(({ event }) => event === "redis_away" || event === "redis_away_at_start");
+      expect(lines.map(({ event }) => event)).toEqual(
+        expect.arrayContaining(["redis_away", "redis_away_at_start"]),
+      );
+      return lines.map(({ why }) => String(why)).join("\n");
+    };
 
     test.each([
       ["its address", {}],
@@ -125,16 +129,47 @@ describe.each(ways.flatMap(({ title, redis }) => (redis === undefined ? [] : { t
       },
     );
 
-    test("without the authority, or under another name, the connection is refused by name", async () => {
-      expect((await worker(CLIENT)).logs).toContainEqual(awayLine(/certificate/));
-      const other = { ...AUTHORITY, ...CLIENT, REDIS_TLS_SERVERNAME: "other.test" };
-      expect((await worker(other)).logs).toContainEqual(awayLine(/other\.test/));
+    const ALL = { ...AUTHORITY, ...CLIENT };
+    const PLAIN = { REDIS_URL: `redis://127.0.0.1:${redis.port}` };
+    const STRANGER = {
+      REDIS_TLS_CERT_FILE: pathOf("self-signed"),
+      REDIS_TLS_KEY_FILE: pathOf("self-signed-key"),
+    };
+    test.each([
+      ["without the authority", CLIENT, "REDIS_TLS_CA_FILE"],
+      ["under another name", { ...ALL, REDIS_TLS_SERVERNAME: "other.test" }, "REDIS_TLS_SERVERNAME"],
+      ["without a client certificate", AUTHORITY, "REDIS_TLS_CERT_FILE"],
+      ["with a stranger's certificate", { ...AUTHORITY, ...STRANGER }, "REDIS_TLS_CERT_FILE"],
+      ["without TLS", PLAIN, "rediss://"],
+    ])("%s, each line says what to set", async (_name, env, setting) => {
+      const lines = (await whyAway(env)).split("\n");
+      expect(lines).toEqual(lines.map(() => expect.stringContaining(setting)));
     });
 
-    test("without a client certificate the server refuses the connection", async () => {
-      expect((await worker(AUTHORITY)).logs).toContainEqual(
-        awayLine(/certificate|alert|closed|ECONNRESET|EPIPE/),
+    test("the doctor says it, too", async () => {
+      const gateway = await startApp("gateway", {
+        REDIS_URL: url,
+        ...CLIENT,
+        API_KEYS: "k",
+        PROVIDER_API_KEY: "k",
+        ADMIN_TOKEN: "a-token",
+        GATEWAY_PORT: "0",
+        GATEWAY_OPS_PORT: "0",
+      });
+      onTestFinished(async () => void (await gateway.stop()));
+      const doctor = await fetch(
+        `http://127.0.0.1:${String(gateway.listening["ops_port"])}/admin/v1/doctor`,
+        { headers: { Authorization: "Bearer a-token" } },
       );
+      expect(await doctor.json()).toMatchObject({
+        checks: expect.arrayContaining([
+          expect.objectContaining({
+            name: "redis",
+            status: "fail",
+            detail: expect.stringContaining("REDIS_TLS_CA_FILE"),
+          }),
+        ]),
+      });
     });
   },
 );

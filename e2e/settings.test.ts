@@ -174,6 +174,13 @@ test.each(["gateway", "worker", "ad-server"] as const)(
     expect(warning.logs).toContainEqual(
       expect.objectContaining({ event: "redis_not_durable", level: "warn" }),
     );
+    const opsPort = warning.listening["ops_port"];
+    if (opsPort !== undefined) {
+      const ready = await fetch(`http://127.0.0.1:${String(opsPort)}/readyz`);
+      expect(await ready.json()).toMatchObject({
+        warnings: { redis_durability: expect.stringContaining("set appendonly yes") },
+      });
+    }
     expect(await warning.stop()).toBe(0);
     await redis.dispose();
   },

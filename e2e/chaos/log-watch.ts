@@ -8,7 +8,7 @@ export const CANARY = "canary-of-a-user";
 /** A line with one of these events is a bug, also under faults. */
 const BUG_EVENTS =
   /"event":"(uncaught_exception|unhandled_rejection|request_failed|background_work_failed|payload_gone|job_unreadable)"/;
-const UNTRACKED = /"event":"injection_untracked".*"ad_response_id":"([0-9a-f-]{36})"/;
+const UNTRACKED = /"event":"request".*"untracked":true,"ad_response_id":"([0-9a-f-]{36})"/;
 const EXAMPLES_MAX = 20;
 
 export class LogWatch {

@@ -154,10 +154,9 @@ function withoutProxyTo(url: string, env: NodeJS.ProcessEnv) {
 /** The gateway's key at the ad service, and the keys that our ad server accepts. One setting is enough for both. */
 function providerKeys(env: NodeJS.ProcessEnv, localKey: string, isElsewhere: boolean) {
   // Our ad server does not know the key of another service.
-  const firstKey = env["AD_SERVER_API_KEYS"]
-    ?.split(",")
-    .find((key) => key.trim() !== "")
-    ?.trim();
+  const keysOf = (name: string) => (env[name] ?? "").split(/[,|]/).map((key) => key.trim());
+  const revoked = new Set(["", ...keysOf("AD_SERVER_REVOKED_KEYS")]);
+  const firstKey = keysOf("AD_SERVER_API_KEYS").find((key) => !revoked.has(key));
   return {
     PROVIDER_API_KEY: env["PROVIDER_API_KEY"] || (isElsewhere ? undefined : firstKey) || localKey,
     AD_SERVER_API_KEYS:

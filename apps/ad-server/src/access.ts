@@ -4,7 +4,7 @@ import { BurstyRateLimiter, RateLimiterRedis, RateLimiterRes } from "rate-limite
 import type { FaultOperation } from "./faults/fault-rules.ts";
 import { RATE_PREFIX } from "./store/keys.ts";
 
-/** A publisher's name is this many characters of its key's digest: enough to distinguish all keys. */
+/** A publisher's name is this many characters of its first key's digest: enough to distinguish all keys. */
 const PUBLISHER_CHARS = 32;
 
 /** Whether a key may call. A revoked key was valid before, and its caller gets a separate error. */
@@ -15,27 +15,30 @@ type KeyStatus =
 
 /** The keys that may call. Only their digests are kept, and every comparison takes the same time. */
 export class ApiKeys {
-  readonly #digests: readonly Buffer[];
+  readonly #known: readonly { readonly digest: Buffer; readonly publisher: string }[];
   readonly #revoked: readonly Buffer[];
 
-  /** A key that is in both lists is revoked. */
-  constructor(keys: readonly string[], revokedKeys: readonly string[] = []) {
-    this.#digests = keys.map(digestOf);
+  /**
+   * Each publisher has one or several keys. The first one names it in all data, also if it is revoked. A key that is in both
+   * lists is revoked.
+   */
+  constructor(publishers: readonly (readonly string[])[], revokedKeys: readonly string[] = []) {
+    this.#known = publishers.flatMap((keys) =>
+      keys.map((key) => ({ digest: digestOf(key), publisher: publisherOfKey(keys[0] ?? key) })),
+    );
     this.#revoked = revokedKeys.map(digestOf);
   }
 
   statusOf(key: string | undefined): KeyStatus {
     const digest = digestOf(key ?? "");
     // All keys are compared, even after a match: the time must not show which key matched.
-    const matches = this.#digests.filter((known) => timingSafeEqual(known, digest));
+    const matches = this.#known.filter((known) => timingSafeEqual(known.digest, digest));
     const revoked = this.#revoked.filter((known) => timingSafeEqual(known, digest));
     if (revoked.length > 0) {
       return { kind: "revoked" };
     }
     const [match] = matches;
-    return match === undefined
-      ? { kind: "unknown" }
-      : { kind: "good", publisher: match.toString("hex").slice(0, PUBLISHER_CHARS) };
+    return match === undefined ? { kind: "unknown" } : { kind: "good", publisher: match.publisher };
   }
 
   /** The publisher that a key belongs to; undefined if the key is absent, unknown or revoked. */
@@ -43,6 +46,10 @@ export class ApiKeys {
     const status = this.statusOf(key);
     return status.kind === "good" ? status.publisher : undefined;
   }
+}
+
+function publisherOfKey(key: string): string {
+  return digestOf(key).toString("hex").slice(0, PUBLISHER_CHARS);
 }
 
 function digestOf(key: string): Buffer {

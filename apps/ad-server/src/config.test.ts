@@ -11,7 +11,27 @@ test("the README names every setting", () => {
 test("only the keys must be set, and all else has defaults", () => {
   expect(loadAdServerConfig({ AD_SERVER_API_KEYS: "a, b,", AD_SERVER_FAULTS: " " })).toMatchObject({
     kind: "ok",
-    config: { apiKeys: ["a", "b"], host: "127.0.0.1", port: 8090, faultRules: [], ads: { length: 64 } },
+    config: { apiKeys: [["a"], ["b"]], host: "127.0.0.1", port: 8090, faultRules: [], ads: { length: 64 } },
+  });
+});
+
+test("keys with a bar between them are those of one publisher", () => {
+  expect(loadAdServerConfig({ AD_SERVER_API_KEYS: "a | b, c, c" })).toMatchObject({
+    config: { apiKeys: [["a", "b"], ["c"], ["c"]] },
+  });
+});
+
+test("faulty keys are named beside a faulty report key", () => {
+  const env = { AD_SERVER_API_KEYS: '"a,b"', AD_SERVER_REPORT_KEY: "'a'" };
+  expect(loadAdServerConfig(env)).toMatchObject({
+    faults: [{ path: expect.stringContaining("AD_SERVER_API_KEYS") }, { path: "AD_SERVER_REPORT_KEY" }],
+  });
+});
+
+test.each(["a|", "|a", "a|b,b", "a|b,c|b", "a,b|a"])("the keys %s are refused", (keys) => {
+  expect(loadAdServerConfig({ AD_SERVER_API_KEYS: keys })).toMatchObject({
+    kind: "faulty",
+    faults: [{ path: expect.stringMatching(/^AD_SERVER_API_KEYS/) }],
   });
 });
 

@@ -28,7 +28,19 @@ import { RESPONSE_LIFETIME_MS } from "./store/response-store.ts";
 /** The catalogue that comes with the ad server. */
 export const SHIPPED_CATALOG_FILE = fileURLToPath(new URL("../catalog/catalog.yaml", import.meta.url));
 
-const keysType = listType.pipe(z.array(headerKeySchema).min(1, "must hold at least one key"));
+/** The keys of each publisher: `a,b|c` are two publishers, and the second has two keys. */
+const keysType = listType
+  .transform((publishers) => publishers.map((keys) => keys.split("|").map((key) => key.trim())))
+  .pipe(z.array(z.array(headerKeySchema)).min(1, "must hold at least one key"))
+  .refine(
+    (publishers) => publishers.every((keys) => publishers.every((others) => !isOneKeyOfTwo(keys, others))),
+    "must not have a key of two publishers",
+  );
+
+/** The same key twice is one publisher, unless one of them has another first key, which names it. */
+function isOneKeyOfTwo(keys: readonly string[], others: readonly string[]): boolean {
+  return keys[0] !== others[0] && keys.some((key) => others.includes(key));
+}
 
 const faultsType = z.string().transform((text, context) => {
   const parsed = parseFaultRules(text);
@@ -61,7 +73,7 @@ export const AD_SERVER_SETTINGS = {
     .pipe(keysType)
     .meta({
       description:
-        "Keys that may call the ad server, separated by commas. Each key is a publisher. Required.",
+        "Keys that may call the ad server, separated by commas. Each is a publisher. Several keys of one publisher: first|second; the first names it. Required.",
     }),
   AD_SERVER_REVOKED_KEYS: optionalSetting(
     listType,
@@ -113,10 +125,13 @@ export const AD_SERVER_SETTINGS = {
 
 const adServerConfigSchema = z
   .object(AD_SERVER_SETTINGS)
-  .refine((settings) => !settings.AD_SERVER_API_KEYS.includes(settings.AD_SERVER_REPORT_KEY ?? ""), {
-    path: ["AD_SERVER_REPORT_KEY"],
-    message: "must not be a publisher's key",
-  })
+  .refine(
+    (settings) => [settings.AD_SERVER_API_KEYS].flat(2).every((key) => key !== settings.AD_SERVER_REPORT_KEY),
+    {
+      path: ["AD_SERVER_REPORT_KEY"],
+      message: "must not be a publisher's key",
+    },
+  )
   .superRefine((settings, context) => {
     for (const { path, message } of redisTargetFaults(settings)) {
       context.addIssue({ code: "custom", path: [path], message });
@@ -129,7 +144,7 @@ const adServerConfigSchema = z
     revokedKeys: settings.AD_SERVER_REVOKED_KEYS ?? [],
     rateLimits: { perSecond: settings.RATE_LIMIT_PER_SECOND, burst: settings.RATE_LIMIT_BURST },
     catalogReloadIntervalMs: settings.CATALOG_RELOAD_INTERVAL,
-    reportKeys: settings.AD_SERVER_REPORT_KEY === undefined ? [] : [settings.AD_SERVER_REPORT_KEY],
+    reportKeys: settings.AD_SERVER_REPORT_KEY === undefined ? [] : [[settings.AD_SERVER_REPORT_KEY]],
     floorCpmMicros: settings.FLOOR_CPM_MICROS,
     pacing: { mode: settings.PACING, days: settings.PACING_DAYS },
     ackWindowMs: settings.ACK_WINDOW,

@@ -164,7 +164,8 @@ function reportRequest({ metrics, log }: PublicAppDeps, finished: FinishedReques
   if (typeof fields["publisher"] === "string") {
     metrics.countCall(fields["publisher"], status);
   }
-  log.info({
+  // A warning is written at once: of an untracked injection nothing else is left, should this process be killed.
+  log[fields["untracked"] === true ? "warn" : "info"]({
     event: "request",
     ...fields,
     operation,
@@ -190,5 +191,5 @@ function describeSpan(
 }
 
 function singleValue(field: RequestLogFields[string] | undefined): string | number | undefined {
-  return typeof field === "object" ? undefined : field;
+  return typeof field === "object" || typeof field === "boolean" ? undefined : field;
 }

@@ -193,6 +193,27 @@ test("the doctor warns of dead letters, another version and a wrong clock", asyn
   await redis.hdel("{adrelay:0}:processes", "other");
 });
 
+test("queued ones that the provider forbids are named, with the place to read about it", async () => {
+  provider.onAcknowledge(() => ({
+    kind: "answer",
+    status: 403,
+    body: { code: "other_publisher", message: "not yours", status: 403 },
+  }));
+  const caller = relayCaller(stack.gatewayUrl);
+  for (const _ of [1, 2, 3]) {
+    expect((await caller.acknowledge(unknownId(), "text")).status).toBe(201);
+  }
+  await eventually(async () => {
+    expect((await examine()).get("queued")).toMatchObject({
+      status: "warn",
+      detail: expect.stringMatching(/to 3 of them was 403.*docs\/secrets\.md/),
+    });
+  });
+  expect(stack.apps.get("worker")?.logs).toContainEqual(
+    expect.objectContaining({ event: "attempt", code: "http_403", provider_error: "other_publisher" }),
+  );
+});
+
 test("a provider that hangs is reported within the doctor's time limit", async () => {
   provider.onAcknowledge(() => ({ kind: "hang" }));
   expect((await examine()).get("provider:default")).toMatchObject({

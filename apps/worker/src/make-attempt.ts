@@ -150,10 +150,11 @@ async function settle(
   { reply, outcome, health, durationMs }: Call,
 ): Promise<AttemptResult> {
   const isAway = await isProviderAway(deps, due, { health, isProbe });
+  const providerError = publicErrorOf(reply);
   const settlement = decideSettlement(deps, {
     due,
     outcome,
-    providerError: publicErrorOf(reply),
+    providerError,
     durationMs,
     isProbe,
     parkAt: isAway ? account : undefined,
@@ -162,7 +163,7 @@ async function settle(
   const trace = { own: span.context?.traceId, recorded: span.recordedTraceId };
   const cause = reply.kind === "failed" ? reply.cause : undefined;
   const answerFault = outcome.kind === "retry" ? outcome.answerFault : undefined;
-  return { kind: "made", settlement, isProbe, cause, answerFault, trace };
+  return { kind: "made", settlement, isProbe, cause, providerError, answerFault, trace };
 }
 
 /** Reports what the attempt says about its provider. The attempt is booked in any case. */

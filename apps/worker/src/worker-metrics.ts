@@ -69,7 +69,7 @@ export function makeReportAttempt(deps: ReportDeps): (settled: SettledAttempt) =
 }
 
 function reportAttempt({ log, metrics }: ReportDeps, { due, made, booked }: SettledAttempt): void {
-  const { settlement, isProbe, cause, answerFault, trace } = made;
+  const { settlement, isProbe, cause, providerError, answerFault, trace } = made;
   const { event, code, durationMs } = settlement;
   const { job, entry, nowMs } = due;
   metrics.attempts.inc({ outcome: attemptLabelOf(settlement) });
@@ -85,6 +85,7 @@ function reportAttempt({ log, metrics }: ReportDeps, { due, made, booked }: Sett
     outcome: event,
     code,
     cause,
+    provider_error: providerError,
     label: labelOf(settlement),
     answer_fault: answerFault,
     booked,

@@ -77,11 +77,30 @@ export const headerKeySchema = z
   .regex(/^[\x21-\x7e]+$/, "must be printable ASCII without blanks")
   .refine((key) => !isQuoted(key), "must not be in quotes: write it without them");
 
+/** What a URL must have whose user or password has characters that mean something else there. */
+export const URL_USER_FAULT =
+  "must have user and password in percent-encoding (% is %25, # is %23, / is %2F, ? is %3F, @ is %40)";
+
+/**
+ * The fault of a text that isn't a URL of these schemes. A `/`, `#` or `?` in a password ends the host before it, so that the
+ * URL can't be parsed: what follows the colon isn't a port.
+ */
+export function urlFault(schemes: RegExp, fault: string): (issue: { readonly input?: unknown }) => string {
+  return ({ input }) => {
+    const text = String(input);
+    const isOfScheme = schemes.test(/^([a-z]+):\/\//i.exec(text)?.[1]?.toLowerCase() ?? "");
+    return isOfScheme && text.includes("@") ? URL_USER_FAULT : fault;
+  };
+}
+
+const HTTP = /^https?$/;
+
 /** The base URL of a service: paths are appended to it, so it can't have a query or a fragment. */
 export const baseUrlSchema = z
-  .url({ protocol: /^https?$/, error: "must be an http:// or https:// URL", abort: true })
+  .url({ protocol: HTTP, error: urlFault(HTTP, "must be an http:// or https:// URL"), abort: true })
+  .refine((url) => !/[?#].*@/.test(url), { error: URL_USER_FAULT, abort: true })
   .refine((url) => !/[?#]/.test(url), "must have neither query nor fragment")
-  .refine(hasReadableUser, "must have user and password in percent-encoding");
+  .refine(hasReadableUser, URL_USER_FAULT);
 
 function hasReadableUser(url: string): boolean {
   try {

@@ -84,6 +84,8 @@ export {
   TRACESTATE_HEADER,
   type TraceContext,
   traceHeadersOf,
+  URL_USER_FAULT,
+  urlFault,
   uuidOfHex,
 } from "./ids-and-paths.ts";
 export {

@@ -73,15 +73,30 @@ test("all faults of a file are reported together, by name", () => {
 test.each([
   ["", "PUBLISHERS_FILE"],
   ["publishers: []", "publishers"],
-  ["publishers: [{ id: 'a b' }]", "publishers.0.id"],
-  ["publishers: [{ id: a, name: a, key_sha256: [plain-key] }]", "publishers.0.key_sha256.0"],
-  ["publishers: [{ id: a, name: a, key_sha256: [], typo: 1 }]", "publishers.0"],
+  ["publishers: [{ id: 'a b' }]", "publishers 1, id"],
+  ["publishers: [{ id: a, name: a, key_sha256: [plain-key] }]", "publishers 1, key_sha256 1"],
+  ["publishers: [{ id: a, name: a, key_sha256: [], typo: 1 }]", "publishers 1"],
   ["a: [", "PUBLISHERS_FILE"],
 ])("the file %j is refused and the fault says where", (text, where) => {
   const loaded = load(text);
   expect(loaded.kind).toBe("faulty");
   expect(loaded.kind === "faulty" && loaded.faults.some(({ path }) => path.includes(where))).toBe(true);
   expect(JSON.stringify(loaded)).not.toContain("plain-key");
+});
+
+test.each([
+  ["publishers: [{ id: a, name: a }]", "publishers 1, key_sha256 is missing"],
+  ["publishers: [{ id: a, name: a, key_sha256: x }]", "publishers 1, key_sha256 must be a list"],
+  ["publishers: [{ id: a, name: 7, key_sha256: [x] }]", "publishers 1, name must be a text"],
+  ["publishers: [{ id: a, name: a, key_sha256: [] }]", "publishers 1, key_sha256 must not be empty"],
+  ["publishers: [{ id: a, name: a, nmae: a }]", 'publishers 1 has members that are not known: "nmae"'],
+  ["", "PUBLISHERS_FILE must be a mapping"],
+])("what is wrong with %j is said in plain words", (text, words) => {
+  const loaded = load(text);
+  const faults =
+    loaded.kind === "faulty" ? loaded.faults.map(({ path, message }) => `${path} ${message}`) : [];
+  expect(faults.join("\n")).toContain(words);
+  expect(faults.join("\n")).not.toMatch(/Invalid input|Too small|Unrecognized/);
 });
 
 test.each([

@@ -157,11 +157,11 @@ function fromFile(file: string, sources: PublisherSources): PublishersResult {
   }
   const parsed = fileSchema.safeParse(document.value);
   if (!parsed.success) {
-    const faults = faultsOf(parsed.error);
-    return {
-      kind: "faulty",
-      faults: faults.map(({ path, message }) => ({ path: `PUBLISHERS_FILE ${path}`, message })),
-    };
+    const faults = faultsOf(parsed.error).map(({ path, message }) => ({
+      path: `PUBLISHERS_FILE ${countedFromOne(path)}`.trim(),
+      message: inPlainWords(message),
+    }));
+    return { kind: "faulty", faults };
   }
   const entries = parsed.data.publishers;
   const shared = sharedAccount(sources);
@@ -178,6 +178,28 @@ function fromFile(file: string, sources: PublisherSources): PublishersResult {
     return account === undefined || isFaulty(account) ? [] : [toPublisher(entry, account)];
   });
   return faults.length > 0 ? { kind: "faulty", faults } : { kind: "ok", publishers };
+}
+
+/** `publishers.0.key_sha256.1` is `publishers 1, key_sha256 2` for people. */
+function countedFromOne(path: string): string {
+  return path.replaceAll(/\.(\d+)/g, (_, index: string) => ` ${Number(index) + 1}`).replaceAll(".", ", ");
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  array: "a list",
+  string: "a text (in quotes, if it looks like a number)",
+  object: "a mapping with members",
+};
+
+/** The parser's own words for what is missing, of another kind or unknown. All other messages are ours. */
+function inPlainWords(message: string): string {
+  const [, expected = "", received] = /^Invalid input: expected (\w+), received (\w+)$/.exec(message) ?? [];
+  if (received !== undefined) {
+    return received === "undefined" ? "is missing" : `must be ${KINDS[expected] ?? expected}`;
+  }
+  return message.startsWith("Too small")
+    ? "must not be empty"
+    : message.replace(/^Unrecognized keys?:/, "has members that are not known:");
 }
 
 function toPublisher({ id, name, key_sha256 }: FileEntry, account: ProviderAccount): Publisher {

@@ -16,7 +16,7 @@ import { normalizeTarget } from "./request-target.ts";
 import { NO_SPAN, NO_TRACING, type Span, type Tracing } from "./tracing.ts";
 
 /** Fields of a request's one log line. No user's text may be in them (invariant 6). */
-export type RequestLogFields = Readonly<Record<string, string | number | readonly string[]>>;
+export type RequestLogFields = Readonly<Record<string, string | number | boolean | readonly string[]>>;
 
 /**
  * What is kept of a request until its log line is written. It is kept on the response, because a map beside the responses

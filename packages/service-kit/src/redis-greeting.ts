@@ -1,6 +1,7 @@
-/** What Redis says to a connection that it turns away before it reads anything. */
+/** What a Redis that can't be used says or does to a connection of ours that sends nothing. */
 import { connect } from "node:net";
 import type { RedisOptions } from "ioredis";
+import { probeTls, speaksTls } from "./redis-tls-faults.ts";
 
 /** Redis accepts no more connections. The message is Redis' own. */
 class ConnectionRefusal extends Error {
@@ -9,25 +10,49 @@ class ConnectionRefusal extends Error {
 
 const GREETING_TIMEOUT_MS = 300;
 
+/** Why Redis turned a connection away: its own error, or what is known of it otherwise. */
+export type Refusal =
+  | { readonly kind: "error"; readonly error: Error }
+  | { readonly kind: "known"; readonly why: string };
+
 /**
- * The refusal of a Redis that accepts no more connections; undefined if it is silent, as one that accepts connections is,
- * or can't be reached. Over TLS it says nothing.
+ * Why Redis turns connections away; undefined if that isn't known, as when it accepts them or nothing listens. Without TLS, a
+ * Redis that accepts no more connections says so, and one that accepts them is silent.
  */
-export function loadRefusal({ host, port, path, tls }: RedisOptions): Promise<Error | undefined> {
+export async function loadRefusal({ host, port, path, tls }: RedisOptions): Promise<Refusal | undefined> {
+  const place = path ? { path } : { host: host ?? "127.0.0.1", port: port ?? 6379 };
   if (tls !== undefined) {
-    return Promise.resolve(undefined);
+    const why = await probeTls({ ...tls, ...place }, GREETING_TIMEOUT_MS);
+    return why === undefined ? undefined : { kind: "known", why };
   }
-  return new Promise((resolve) => {
-    const socket = path ? connect(path) : connect(port ?? 6379, host ?? "127.0.0.1");
-    const end = (error?: Error) => {
+  const greeting = await loadGreeting(place);
+  if (greeting.kind === "silence" && (await speaksTls(place, GREETING_TIMEOUT_MS))) {
+    return { kind: "known", why: "speaks TLS there: REDIS_URL must begin with rediss://" };
+  }
+  return greeting.kind === "error" ? greeting : undefined;
+}
+
+type Greeting =
+  | { readonly kind: "error"; readonly error: Error }
+  | { readonly kind: "silence" }
+  | { readonly kind: "away" };
+
+function loadGreeting(place: { readonly path: string } | { readonly host: string; readonly port: number }) {
+  return new Promise<Greeting>((resolve) => {
+    const socket = connect(place);
+    const end = (greeting: Greeting) => {
       socket.destroy();
-      resolve(error);
+      resolve(greeting);
     };
-    socket.setTimeout(GREETING_TIMEOUT_MS, () => end());
-    socket.on("error", () => end()).on("close", () => end());
+    socket.setTimeout(GREETING_TIMEOUT_MS, () => end({ kind: socket.connecting ? "away" : "silence" }));
+    socket.on("error", () => end({ kind: "away" })).on("close", () => end({ kind: "away" }));
     socket.once("data", (bytes) => {
       const [, message] = /^-(.*)/.exec(bytes.toString("latin1")) ?? [];
-      end(message === undefined ? undefined : new ConnectionRefusal(message));
+      end(
+        message === undefined
+          ? { kind: "away" }
+          : { kind: "error", error: new ConnectionRefusal(message.trim()) },
+      );
     });
   });
 }

@@ -5,7 +5,8 @@ import type { Logger } from "pino";
 import type { ConnectionOptions } from "./ioredis/checked-redis.ts";
 import { RequestRedis } from "./ioredis/request-redis.ts";
 import { WaitingRedis } from "./ioredis/waiting-redis.ts";
-import { loadRefusal } from "./redis-greeting.ts";
+import { loadRefusal, type Refusal } from "./redis-greeting.ts";
+import { explainTlsError } from "./redis-tls-faults.ts";
 
 /** Where Redis is, and how it is reached. */
 export interface RedisTarget {
@@ -112,24 +113,41 @@ function pingRegularly(redis: Redis): void {
   redis.once("end", () => clearInterval(timer));
 }
 
-/** Logs each change once; while Redis is away, every attempt to reconnect raises an error. */
+/** Errors of one outage that are explained: each has another code or message. */
+const EXPLAINED_MAX = 10;
+
+/**
+ * Logs each change once: that Redis is away, that it is so for another reason by now, and that it is back. While it is away,
+ * every attempt to reconnect raises an error.
+ */
 function logAvailability(redis: Redis, role: RedisRole, log: Logger): void {
-  let isAway = false;
+  const errors = new Set<string>();
+  const reasons = new Set<string>();
   // An explanation may take a moment. The lines keep their order.
   let logged = Promise.resolve();
   redis.on("error", (err) => {
-    if (!isAway) {
-      logged = logged.then(async () =>
-        log.warn({ event: "redis_away", role, why: await explainAway(redis, err), err }),
-      );
+    const error = String(Object(err).code ?? Object(err).message);
+    if (errors.has(error) || errors.size >= EXPLAINED_MAX) {
+      return;
     }
-    isAway = true;
+    errors.add(error);
+    logged = logged.then(async () => {
+      const why = await explainAway(redis, err);
+      // An error that can't be explained is no news while Redis is away.
+      if (reasons.size === 0 || (why !== undefined && !reasons.has(why))) {
+        log.warn({ event: "redis_away", role, why, err });
+      }
+      reasons.add(why ?? "");
+    });
   });
   redis.on("ready", () => {
-    if (isAway) {
-      logged = logged.then(() => log.info({ event: "redis_back", role }));
+    if (errors.size > 0) {
+      logged = logged.then(() => {
+        log.info({ event: "redis_back", role });
+        reasons.clear();
+      });
     }
-    isAway = false;
+    errors.clear();
   });
 }
 
@@ -138,8 +156,17 @@ function logAvailability(redis: Redis, role: RedisRole, log: Logger): void {
  * clients says so and closes the connection, but what we have written by then often makes an EPIPE of it. So it is asked.
  */
 export async function explainAway(redis: Redis, error: unknown): Promise<string | undefined> {
-  const why = explainRedisError(error) ?? explainRedisError(await loadRefusal(redis.options));
+  const why = explainConnection(redis, error) ?? explainRefusal(await loadRefusal(redis.options));
   return why === undefined ? undefined : `Redis ${why}`;
+}
+
+function explainConnection(redis: Redis, error: unknown): string | undefined {
+  const isTls = redis.options.tls !== undefined;
+  return explainRedisError(error) ?? (isTls ? explainTlsError(error) : undefined);
+}
+
+function explainRefusal(refusal: Refusal | undefined): string | undefined {
+  return refusal?.kind === "error" ? explainRedisError(refusal.error) : refusal?.why;
 }
 
 /** Whether Redis refused to select the database of the URL. */

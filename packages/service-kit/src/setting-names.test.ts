@@ -1,7 +1,16 @@
 import { expect, test } from "vitest";
 import { misspeltNames } from "./setting-names.ts";
 
-const SETTINGS = ["API_KEYS", "REDIS_URL", "ACK_DEADLINE_MS", "PROVIDER_API_KEY", "HTTP_PROXY", "NO_PROXY"];
+const SETTINGS = [
+  "REDIS_TLS_CA_FILE",
+  "GATEWAY_PORT",
+  "API_KEYS",
+  "REDIS_URL",
+  "ACK_DEADLINE_MS",
+  "PROVIDER_API_KEY",
+  "HTTP_PROXY",
+  "NO_PROXY",
+];
 
 test.each([
   ["API_KEY", "API_KEYS"],
@@ -12,6 +21,9 @@ test.each([
   ["ACK_DEADLINE_SECONDS", "ACK_DEADLINE_MS"],
   ["PROVIDER_APIKEY", "PROVIDER_API_KEY"],
   ["PROVIDER_API_KEYS", "PROVIDER_API_KEY"],
+  ["PROVIDER_KEY", "PROVIDER_API_KEY"],
+  ["REDIS_TLS_CA", "REDIS_TLS_CA_FILE"],
+  ["gateway_port", "GATEWAY_PORT"],
 ])("%s is told, with %s as the nearest setting", (name, nearest) => {
   expect(misspeltNames([name], SETTINGS)).toEqual([{ name, nearest }]);
 });

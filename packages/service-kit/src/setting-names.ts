@@ -19,7 +19,8 @@ export function misspeltNames(
   settings: readonly string[],
   others: readonly string[] = [],
 ): MisspeltName[] {
-  const known = new Set([...settings, ...others, ...settings.map((name) => name.toLowerCase())]);
+  const proxies = settings.filter((name) => name.endsWith("_PROXY")).map((name) => name.toLowerCase());
+  const known = new Set([...settings, ...others, ...proxies]);
   return names.flatMap((name) => {
     const nearest =
       known.has(name) || OTHERS.has(name.toUpperCase()) ? undefined : nearestName(name, settings);
@@ -32,7 +33,13 @@ function nearestName(name: string, settings: readonly string[]): string | undefi
     .map((setting) => ({ setting, slips: slipsBetween(name.toUpperCase(), setting) }))
     .filter(({ setting, slips }) => slips <= Math.max(1, Math.floor(setting.length / CHARACTERS_PER_SLIP)))
     .sort((one, other) => one.slips - other.slips);
-  return best?.setting;
+  return best?.setting ?? settings.find((setting) => lacksOneWord(name.toUpperCase(), setting));
+}
+
+/** Whether a name of several words is a setting's without one of its words: `PROVIDER_KEY` for `PROVIDER_API_KEY`. */
+function lacksOneWord(name: string, setting: string): boolean {
+  const words = setting.split("_");
+  return name.includes("_") && words.some((_, at) => words.toSpliced(at, 1).join("_") === name);
 }
 
 /** How far apart two names are. A forgotten or wrong unit of time counts as one slip. */

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { parseDurationMs } from "./durations.ts";
 import {
+  COMMON_SETTINGS,
   describeFaults,
   durationListType,
   integerType,
@@ -105,4 +106,31 @@ test.each([
   const faults = providerSettings(env);
   expect(faults).toEqual([expect.stringMatching(`^${name} must `)]);
   expect(JSON.stringify(faults)).not.toContain("sesame");
+});
+
+test.each([
+  ["REDIS_URL", "redis://user:pa/ss@redis.test:6379"],
+  ["REDIS_URL", "rediss://user:pa#ss@redis.test:6379"],
+  ["REDIS_URL", "redis://:pa?ss@redis.test"],
+  ["REDIS_URL", "redis://user:1#ss@redis.test:6379"],
+  ["REDIS_URL", "redis://user:1/ss@redis.test:6379"],
+  ["REDIS_URL", "redis://user:100%@redis.test:6379"],
+  ["PROVIDER_URL", "https://user:pa/ss@ads.test"],
+  ["PROVIDER_URL", "https://user:1#ss@ads.test"],
+  ["HTTPS_PROXY", "user:pa?ss@proxy.test:3128"],
+])("%s=%s asks for percent-encoding", (name, url) => {
+  expect(loadConfig(z.object({ ...COMMON_SETTINGS, ...PROVIDER_SETTINGS }), { [name]: url })).toEqual({
+    kind: "faulty",
+    faults: [{ path: name, message: expect.stringContaining("percent-encoding") }],
+  });
+});
+
+test.each([
+  ["REDIS_URL", "http://user@redis.test", /redis:\/\/ or rediss/],
+  ["REDIS_URL", "redis.test:6379", /redis:\/\/ or rediss/],
+  ["PROVIDER_URL", "https://ads.test/?a=1", /neither query/],
+])("%s=%s has another fault", (name, url, fault) => {
+  expect(loadConfig(z.object({ ...COMMON_SETTINGS, ...PROVIDER_SETTINGS }), { [name]: url })).toMatchObject({
+    faults: [{ path: name, message: expect.stringMatching(fault) }],
+  });
 });

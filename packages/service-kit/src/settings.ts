@@ -10,6 +10,8 @@ import {
   headerKeySchema,
   headerNameSchema,
   isQuoted,
+  URL_USER_FAULT,
+  urlFault,
 } from "@adrelay/contract";
 import { z } from "zod";
 import { durationBetween, durationType } from "./durations.ts";
@@ -57,12 +59,10 @@ export const textType = z.string().min(1);
 /** A secret that is sent in a header. */
 export const tokenType = z.string().regex(/^[\x20-\x7e]+$/, "must be printable ASCII, in one line");
 
+const REDIS = /^rediss?$/;
 const redisUrlType = z
-  .url({ protocol: /^rediss?$/, error: "must be a redis:// or rediss:// URL", abort: true })
-  .refine(
-    isReadableRedisUrl,
-    "must have user and password in percent-encoding (% is %25, # is %23, / is %2F), and no path but the number of a database",
-  );
+  .url({ protocol: REDIS, error: urlFault(REDIS, "must be a redis:// or rediss:// URL"), abort: true })
+  .refine(isReadableRedisUrl, `${URL_USER_FAULT}, and no path but the number of a database`);
 
 /** An unescaped `#`, `/` or `?` in a password moves the host's place. Then what is behind the host looks wrong. */
 function isReadableRedisUrl(text: string): boolean {
@@ -116,7 +116,7 @@ export const COMMON_SETTINGS = {
   REDIS_URL: setting(
     redisUrlType,
     "redis://127.0.0.1:6379",
-    "URL of the Redis server: redis:// or, with TLS, rediss://USER:PASSWORD@HOST:PORT/DATABASE.",
+    "URL of the Redis server: redis:// or, with TLS, rediss://USER:PASSWORD@HOST:PORT/DATABASE. User and password in percent-encoding: % is %25, # is %23, / is %2F, ? is %3F, @ is %40.",
   ),
   REDIS_TLS_CA_FILE: optionalSetting(
     certificatesFileType,

@@ -4,7 +4,14 @@ import { connect, createServer } from "node:net";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
-import { connectRedis, createRegistry, guardRedis, loadSyncPolicy, reportDurability } from "../src/index.ts";
+import {
+  connectRedis,
+  createRegistry,
+  explainAway,
+  guardRedis,
+  loadSyncPolicy,
+  reportDurability,
+} from "../src/index.ts";
 
 const log = pino({ level: "silent" });
 let server: TestRedis;
@@ -79,6 +86,39 @@ test("a request connection fails fast while Redis is away and works again within
     expect(performance.now() - startedAtMs).toBeLessThan(900);
     await server.restart();
     await expect.poll(() => redis.ping().catch(() => "away"), { timeout: 2000 }).toBe("PONG");
+  } finally {
+    redis.disconnect();
+  }
+});
+
+test("a connection that is refused for another reason by now says so, each reason once", async () => {
+  const lines: Record<string, unknown>[] = [];
+  const sink = { write: (line: string) => void lines.push(JSON.parse(line)) };
+  const redis = connectRedis(server.url, "request", pino({}, sink));
+  const admin = connectRedis(server.url, "subscriber", log);
+  try {
+    await guardRedis(redis, { mode: "require" }, log);
+    await admin.config("SET", "requirepass", "another");
+    redis.disconnect(true);
+    await expect.poll(() => lines.map(({ why }) => why)).toEqual([expect.stringContaining("password")]);
+    await admin.config("SET", "maxclients", "1");
+    await expect
+      .poll(() => lines.map(({ why }) => why))
+      .toEqual([expect.stringContaining("password"), expect.stringContaining("maxclients")]);
+    await admin.config("SET", "maxclients", "100");
+    await admin.config("SET", "requirepass", "");
+    await expect.poll(() => lines.at(-1)?.["event"]).toBe("redis_back");
+    expect(lines.map(({ event }) => event)).toEqual(["redis_away", "redis_away", "redis_back"]);
+  } finally {
+    redis.disconnect();
+    admin.disconnect();
+  }
+});
+
+test("a rediss:// URL of a port without TLS is named", async () => {
+  const redis = connectRedis(server.url.replace("redis:", "rediss:"), "request", log);
+  try {
+    expect(await explainAway(redis, undefined)).toContain("must begin with redis://");
   } finally {
     redis.disconnect();
   }

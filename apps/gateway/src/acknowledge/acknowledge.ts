@@ -24,15 +24,15 @@ import type { EntryState } from "@adrelay/core";
 import { type DurabilityGuard, OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
 import type { AcceptResult, LedgerEntry, Store } from "@adrelay/store";
 import type { Logger } from "pino";
+import { OnceASecond } from "../once-a-second.ts";
 import { textHashOf } from "./fingerprints.ts";
 import type { OutcomeWait, OutcomeWaiters } from "./outcome-waiters.ts";
-import { RefusalLog } from "./refusal-log.ts";
 
 export interface AcknowledgeDeps {
   readonly acknowledgments: Pick<Store["acknowledgments"], "accept" | "find">;
   readonly waiters: OutcomeWaiters;
   readonly log: Logger;
-  readonly refusals: RefusalLog;
+  readonly refusals: OnceASecond<Refusal>;
   readonly tracing: Tracing;
   /** Whether Redis is durable now. Otherwise no acknowledgment is accepted. */
   readonly durability: Pick<DurabilityGuard, "isDurable">;
@@ -77,8 +77,21 @@ const QUESTION_TIMEOUT_MS = 250;
 const DEAF_QUESTION_MS = 100;
 const REPEAT_QUESTION_MAX_MS = 1000;
 
+/** A refused acknowledgment. */
+interface Refusal {
+  readonly requestId: string;
+  readonly adResponseId: string;
+  readonly err: unknown;
+}
+
+function reportRefusals({ log }: Pick<AcknowledgeDeps, "log">): OnceASecond<Refusal> {
+  return new OnceASecond(({ requestId: request_id, adResponseId: ad_response_id, err }, count) => {
+    log.warn({ event: "intake_failed", count, request_id, ad_response_id, err });
+  });
+}
+
 export function makeAcknowledge(given: Omit<AcknowledgeDeps, "refusals">): Acknowledge {
-  const deps = { ...given, refusals: new RefusalLog(given.log) };
+  const deps = { ...given, refusals: reportRefusals(given) };
   return async (input) => {
     // Begins before the job is queued, so that no message is missed.
     const wait = input.waitMs > 0 ? deps.waiters.wait(input.id) : undefined;

@@ -5,6 +5,7 @@ import {
   gonePublishers,
   type Heartbeat,
   type LedgerSnapshot,
+  lastCodeOf,
   type RelayProcess,
   type Store,
 } from "@adrelay/store";
@@ -61,23 +62,51 @@ export async function checkLedger({
   store,
   publishers,
 }: {
-  readonly store: Pick<Store, "snapshot">;
+  readonly store: Pick<Store, "snapshot" | "acknowledgments">;
   readonly publishers: readonly Publisher[];
 }): Promise<DoctorCheck[]> {
-  const snapshot = await store.snapshot();
+  const [snapshot, forbidden] = await Promise.all([store.snapshot(), countForbidden(store)]);
   const [queued, dead] = [countOf(snapshot, "queued"), countOf(snapshot, "dead")];
   const age = (ageMs: number) => `the oldest for ${describeAge(ageMs)}`;
   return [
-    {
-      name: "queued",
-      status: "ok",
-      detail: queued === 0 ? "none" : `${queued}, ${age(snapshot.oldestQueuedAgeMs)}`,
-    },
+    queued === 0
+      ? { name: "queued", status: "ok", detail: "none" }
+      : describeQueued(`${queued}, ${age(snapshot.oldestQueuedAgeMs)}`, forbidden),
     dead === 0
       ? { name: "dead_letters", status: "ok", detail: "none" }
       : { name: "dead_letters", status: "warn", detail: `${dead}, ${age(snapshot.oldestDeadAgeMs)}` },
     ...checkPublishers(snapshot, publishers),
   ];
+}
+
+/** This many queued ones with a 403 are no chance. */
+const FORBIDDEN_WARNED = 3;
+const QUEUED_READ_MAX = 100;
+/** Under traffic the newest ones have no attempt yet. So some that have waited this long are read, too. */
+const QUEUED_LONG_MS = 60_000;
+
+/** How many of the queued ones that were read got a 403 of the service at their last attempt. */
+async function countForbidden({ acknowledgments }: Pick<Store, "acknowledgments">): Promise<number> {
+  const none = { publisher: undefined, reason: undefined, code: undefined, sinceMs: undefined };
+  const question = { ...none, state: "queued", limit: QUEUED_READ_MAX, after: undefined } as const;
+  const pages = await Promise.all(
+    [undefined, Date.now() - QUEUED_LONG_MS].map((untilMs) => acknowledgments.page({ ...question, untilMs })),
+  );
+  const forbidden = pages
+    .flatMap(({ entries }) => entries)
+    .filter((entry) => lastCodeOf(entry) === "http_403");
+  return new Set(forbidden.map(({ id }) => id)).size;
+}
+
+function describeQueued(detail: string, forbidden: number): DoctorCheck {
+  const name = "queued";
+  return forbidden < FORBIDDEN_WARNED
+    ? { name, status: "ok", detail }
+    : {
+        name,
+        status: "warn",
+        detail: `${detail}; the provider's last answer to ${forbidden} of them was 403: are their ads of another account than the present key? See docs/secrets.md`,
+      };
 }
 
 function checkPublishers(snapshot: LedgerSnapshot, publishers: readonly Publisher[]): DoctorCheck[] {

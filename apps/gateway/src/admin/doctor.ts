@@ -14,7 +14,7 @@ import { checkRedis } from "./redis-checks.ts";
 export interface DoctorDeps extends ProviderCheckDeps {
   readonly redis: Redis;
   readonly subscriber: Redis;
-  readonly store: Pick<Store, "snapshot" | "circuits">;
+  readonly store: Pick<Store, "snapshot" | "circuits" | "acknowledgments">;
   readonly heartbeat: Pick<Heartbeat, "loadProcesses" | "loadLoss" | "writes">;
   readonly log: Logger;
 }

@@ -134,6 +134,10 @@ function checkConnections({ clients }: RedisInfo): DoctorCheck {
     return { name, status: "ok", detail: "Redis doesn't show how many it accepts" };
   }
   const detail = `${clients.count} of ${clients.max} (maxclients)`;
+  if (clients.count >= clients.max) {
+    const why = "none is left, so processes that lose theirs can't connect: raise maxclients, or close some";
+    return { name, status: "fail", detail: `${detail}: ${why}` };
+  }
   return clients.count > clients.max * SHARE_WARNED
     ? { name, status: "warn", detail: `${detail}: when none is left, processes can't connect` }
     : { name, status: "ok", detail };

@@ -56,6 +56,9 @@ export function makeStartInjectionHandler(route: StartInjectionRoute): (call: Js
 }
 
 function sendAnswer({ fallbackAs }: StartInjectionRoute, response: Response, answer: InjectionAnswer): void {
+  if (answer.kind !== "caller_gone" && answer.untrackedId !== undefined) {
+    addToRequestLog(response, { untracked: true, ad_response_id: answer.untrackedId });
+  }
   switch (answer.kind) {
     case "pass_through":
       addToRequestLog(response, { outcome: answer.outcome });

@@ -30,6 +30,7 @@ import { OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
 import type { InjectionRecord, Store } from "@adrelay/store";
 import type { Logger } from "pino";
 import type { GatewayMetrics } from "../gateway-metrics.ts";
+import { OnceASecond } from "../once-a-second.ts";
 import { type Caller, GIVEN_UP, type PendingWork, Waits } from "./waits.ts";
 
 export interface StartInjectionDeps {
@@ -62,8 +63,14 @@ export type InjectionAnswer =
       readonly status: number;
       /** When the acknowledgment is due, in milliseconds since 1970; undefined if there is nothing to acknowledge. */
       readonly acknowledgeByMs: number | undefined;
+      readonly untrackedId: AdResponseId | undefined;
     }
-  | (FallbackCause & { readonly kind: "fallback"; readonly fallback: Fallback })
+  | (FallbackCause & {
+      readonly kind: "fallback";
+      readonly fallback: Fallback;
+      /** The id of an ad response whose record Redis didn't confirm. */
+      readonly untrackedId: AdResponseId | undefined;
+    })
   | { readonly kind: "caller_gone" };
 
 /** Why the caller gets a fallback. */
@@ -84,7 +91,27 @@ const LATE_ANSWERS_MAX = 64;
 
 export type StartInjection = (input: InjectionInput) => Promise<InjectionAnswer>;
 
-export function makeStartInjection(deps: StartInjectionDeps): StartInjection {
+/** What the parts here share. */
+interface Parts extends StartInjectionDeps {
+  readonly untracked: OnceASecond<Untracked>;
+}
+
+/** An injection whose record Redis didn't confirm. */
+interface Untracked {
+  readonly requestId: string;
+  readonly adResponseId: AdResponseId;
+  readonly outcome: InjectionRecord["outcome"];
+  readonly err: unknown;
+}
+
+function reportUntracked({ log }: StartInjectionDeps): OnceASecond<Untracked> {
+  return new OnceASecond(({ requestId: request_id, adResponseId: ad_response_id, outcome, err }, count) => {
+    log.warn({ event: "injection_untracked", count, request_id, ad_response_id, outcome, err });
+  });
+}
+
+export function makeStartInjection(given: StartInjectionDeps): StartInjection {
+  const deps: Parts = { ...given, untracked: reportUntracked(given) };
   const late = new Set<RunningCall>();
   const waits = new Waits(deps.drainSignal);
   return async (input) => {
@@ -110,7 +137,7 @@ export function makeStartInjection(deps: StartInjectionDeps): StartInjection {
  * sent yet is cancelled, so that no ad is sold without a caller.
  */
 function listenLate(
-  deps: StartInjectionDeps,
+  deps: Parts,
   input: InjectionInput,
   { call, late }: { call: RunningCall; late: Set<RunningCall> },
 ): void {
@@ -156,7 +183,7 @@ function callProvider(
 }
 
 async function passThrough(
-  deps: StartInjectionDeps,
+  deps: Parts,
   input: InjectionInput,
   answer: { raw: RawReply; classified: Exclude<InjectionClass, { kind: "fallback" }>; startedAtMs: number },
 ): Promise<InjectionAnswer> {
@@ -164,7 +191,8 @@ async function passThrough(
   const status = raw.reply.kind === "answered" ? raw.reply.status : 0;
   if (classified.kind === "callers_fault") {
     deps.metrics.countInjection(input.publisher.id, { outcome: "callers_fault" });
-    return { kind: "pass_through", outcome: "callers_fault", raw, status, acknowledgeByMs: undefined };
+    const nothing = { acknowledgeByMs: undefined, untrackedId: undefined };
+    return { kind: "pass_through", outcome: "callers_fault", raw, status, ...nothing };
   }
   if (input.caller.isGone) {
     await recordAbandoned(deps, input, raw);
@@ -173,33 +201,33 @@ async function passThrough(
   const { adResponseId, outcome } = classified;
   // A record needs an id. Nobody can ask for one that the provider didn't give, but the injection is counted.
   const id = adResponseId ?? newAdResponseId();
-  const deadlineAtMs = await record(deps, input, {
+  const recorded = await record(deps, input, {
     id,
     outcome,
     timeoutMs: recordTimeoutMs(input, answer.startedAtMs),
   });
   // A record that Redis didn't confirm may be written nevertheless. Its deadline is then about the same.
-  const acknowledgeByMs = outcome === "ok" ? (deadlineAtMs ?? Date.now() + deps.ackDeadlineMs) : undefined;
-  return { kind: "pass_through", outcome, raw, status, acknowledgeByMs };
+  const acknowledgeByMs =
+    outcome === "ok" ? (recorded?.deadlineAtMs ?? Date.now() + deps.ackDeadlineMs) : undefined;
+  const untrackedId = recorded === undefined ? id : undefined;
+  return { kind: "pass_through", outcome, raw, status, acknowledgeByMs, untrackedId };
 }
 
 async function fallBack(
-  deps: StartInjectionDeps,
+  deps: Parts,
   input: InjectionInput,
   { reason, answerFault, reply, startedAtMs }: FallbackCause & { startedAtMs: number },
 ): Promise<InjectionAnswer> {
   const fallback = makeFallback(performance.now() - startedAtMs);
   const timeoutMs = recordTimeoutMs(input, startedAtMs);
-  await record(deps, input, { id: fallback.adResponseId, outcome: "fallback", reason, timeoutMs });
-  return { kind: "fallback", reason, answerFault, reply, fallback };
+  const { adResponseId: id } = fallback;
+  const recorded = await record(deps, input, { id, outcome: "fallback", reason, timeoutMs });
+  const untrackedId = recorded === undefined ? id : undefined;
+  return { kind: "fallback", reason, answerFault, reply, fallback, untrackedId };
 }
 
 /** Records the provider's answer after its caller was given a fallback, or has hung up. */
-async function recordAbandoned(
-  deps: StartInjectionDeps,
-  input: InjectionInput,
-  raw: RawReply,
-): Promise<void> {
+async function recordAbandoned(deps: Parts, input: InjectionInput, raw: RawReply): Promise<void> {
   const classified = classifyInjection(raw.reply);
   if (classified.kind === "enhancement" && classified.outcome === "ok") {
     const { adResponseId: id } = classified;
@@ -213,14 +241,14 @@ type RecordedAnswer = Pick<InjectionRecord, "id"> & { readonly timeoutMs: number
   );
 
 /**
- * Records an answer, and returns the deadline of its acknowledgment. If the store doesn't confirm it in time, the injection is
- * counted as untracked and goes on.
+ * Records an answer, and returns the deadline of its acknowledgment. If the store doesn't confirm it in time, it returns
+ * undefined: the injection is counted as untracked and goes on.
  */
 async function record(
-  { injections, metrics, log, ackDeadlineMs }: StartInjectionDeps,
+  { injections, metrics, untracked, ackDeadlineMs }: Parts,
   { publisher, requestId }: InjectionInput,
   answer: RecordedAnswer,
-): Promise<number | undefined> {
+): Promise<{ readonly deadlineAtMs: number | undefined } | undefined> {
   const { id, outcome, timeoutMs } = answer;
   metrics.countInjection(
     publisher.id,
@@ -238,16 +266,11 @@ async function record(
   );
   if (result === OVERDUE || "err" in result) {
     metrics.untracked.inc();
-    log.warn({
-      event: "injection_untracked",
-      request_id: requestId,
-      ad_response_id: id,
-      outcome,
-      err: result === OVERDUE ? "the store was too slow" : result.err,
-    });
+    const err = result === OVERDUE ? "the store was too slow" : result.err;
+    untracked.add({ requestId, adResponseId: id, outcome, err });
     return undefined;
   }
-  return result.deadlineAtMs;
+  return result;
 }
 
 function recordTimeoutMs({ timeoutMs }: InjectionInput, startedAtMs: number): number {

@@ -8,6 +8,14 @@ class CommandTimeoutError extends Error {
   override readonly name = "CommandTimeoutError";
 }
 
+/** A command was not sent, because there is no connection to Redis. */
+class RedisAwayError extends Error {
+  override readonly name = "RedisAwayError";
+}
+
+/** ioredis says this of a command that it can neither write nor keep. */
+const NOT_WRITABLE = /^Stream isn't writeable/;
+
 /**
  * A connection for commands on whose answer a caller waits.
  *
@@ -36,6 +44,9 @@ export class RequestRedis extends CheckedRedis {
   }
 
   override sendCommand(...args: Parameters<Redis["sendCommand"]>): unknown {
+    if (this.status !== "ready" && args[0] instanceof Command) {
+      nameAbsence(args[0]);
+    }
     const unansweredBefore = this.commandQueue.length;
     const reply = super.sendCommand(...args);
     this.#sent += this.commandQueue.length - unansweredBefore;
@@ -54,4 +65,10 @@ export class RequestRedis extends CheckedRedis {
       }
     }
   }
+}
+
+function nameAbsence(command: Command): void {
+  const { reject } = command;
+  command.reject = (error) =>
+    reject(NOT_WRITABLE.test(error.message) ? new RedisAwayError("Redis is away") : error);
 }

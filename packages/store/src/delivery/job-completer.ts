@@ -73,6 +73,8 @@ interface MadeAttempt {
   readonly cause?: string | undefined;
   /** The trace of the attempt, for its report. `recorded`: the trace in which it is kept. */
   readonly trace: { readonly own: string | undefined; readonly recorded: string | undefined };
+  /** The provider's own code for what went wrong, for its report. */
+  readonly providerError?: string | undefined;
   /** What is missing or wrong in the provider's answer, without its values. */
   readonly answerFault?: string | undefined;
 }
