@@ -47,7 +47,10 @@ test("prompts are judged by the ads of another catalogue", () => {
     budget_micros: 40_000_000,
   };
   writeFileSync(join(folder, "catalog.yaml"), JSON.stringify([ad]));
-  expect(evaluate("wish.jsonl").stdout).toMatch(/expected category (?:-|0\.0 % of 1) fills/);
+  expect(evaluate("wish.jsonl")).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining("line 1: categories: car-rental is no category of the catalogue"),
+  });
   expect(evaluate("--catalog", "catalog.yaml", "wish.jsonl").stdout).toContain(
     "expected category 100.0 % of 1 fills",
   );
