@@ -1,13 +1,13 @@
 /** POST /admin/v1/publishers/{publisher}/adopt: another publisher takes over what one left that is gone from the settings. */
 import { type AdoptionView, LISTED_STATES, type PublisherId, publisherIdSchema } from "@adrelay/contract";
 import type { Publisher } from "@adrelay/provider";
-import { OVERDUE, type ReadBody, readJson, sendProblem } from "@adrelay/service-kit";
+import { OVERDUE, type ReadBody, sendProblem } from "@adrelay/service-kit";
 import { type AdoptionPlace, gonePublishers, type Store } from "@adrelay/store";
 import type { RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { askStore, sendUnavailable } from "../store-answers.ts";
-import { cursorSchema, parseForm, refuseRepeats } from "./forms.ts";
+import { cursorSchema, parseForm, readForm } from "./forms.ts";
 import { listNames } from "./known-publishers.ts";
 import { operatorOf } from "./operators.ts";
 
@@ -34,15 +34,14 @@ const formSchema = z.strictObject({
     .optional(),
 });
 
+const fromSchema = z.object({ publisher: publisherIdSchema });
+
 /** Adopts one batch, and answers with the place to go on from. */
 export function makeAdoptHandler(deps: AdoptionDeps, readBody: ReadBody): RequestHandler {
   return async (request, response) => {
-    const body = await readJson(readBody, request, response);
-    if (body === undefined || !refuseRepeats(body, response)) {
-      return;
-    }
-    const form = parseForm(formSchema, body.value, response);
-    const from = parseForm(z.object({ publisher: publisherIdSchema }), request.params, response)?.publisher;
+    const form = await readForm(formSchema, readBody, { request, response });
+    // Only one refusal can be sent.
+    const from = form && parseForm(fromSchema, request.params, response)?.publisher;
     if (form === undefined || from === undefined || refuseParties(deps, { from, to: form.to }, response)) {
       return;
     }

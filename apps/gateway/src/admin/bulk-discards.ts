@@ -1,6 +1,5 @@
 /** Bulk discards: the workers end many dead letters for good. */
 import type { DiscardView } from "@adrelay/contract";
-import { readJson } from "@adrelay/service-kit";
 import type { BulkDiscard, DiscardOrder, Store } from "@adrelay/store";
 import type { RequestHandler, Response } from "express";
 import type { Logger } from "pino";
@@ -15,8 +14,7 @@ import {
   filterOf,
   filterView,
   isSpan,
-  parseForm,
-  refuseRepeats,
+  readForm,
 } from "./forms.ts";
 import { operatorOf } from "./operators.ts";
 
@@ -58,9 +56,7 @@ export function makeStartDiscardHandler(
 ): RequestHandler {
   const resource = describeDiscards(deps);
   return async (request, response) => {
-    const body = await readJson(readBody, request, response);
-    const isClear = body !== undefined && refuseRepeats(body, response);
-    const form = isClear ? parseForm(orderSchema, body.value, response) : undefined;
+    const form = await readForm(orderSchema, readBody, { request, response });
     if (form === undefined || !(await checkPublisher(form.publisher, response))) {
       return;
     }

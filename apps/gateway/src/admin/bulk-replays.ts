@@ -7,22 +7,14 @@ import {
   REPLAY_STOP_SHARE_DEFAULT,
   type ReplayView,
 } from "@adrelay/contract";
-import { type ReadBody, readJson } from "@adrelay/service-kit";
+import type { ReadBody } from "@adrelay/service-kit";
 import type { BulkReplay, ReplayOrder, Store } from "@adrelay/store";
 import type { RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { isoTime } from "../store-answers.ts";
 import { type BulkResource, sendCount, sendStarted } from "./bulk-changes.ts";
-import {
-  EMPTY_SPAN,
-  FILTER_FIELDS,
-  filterOf,
-  filterView,
-  isSpan,
-  parseForm,
-  refuseRepeats,
-} from "./forms.ts";
+import { EMPTY_SPAN, FILTER_FIELDS, filterOf, filterView, isSpan, readForm } from "./forms.ts";
 import type { CheckPublisher } from "./known-publishers.ts";
 import { operatorOf } from "./operators.ts";
 
@@ -73,9 +65,7 @@ export function makeStartReplayHandler(
 ): RequestHandler {
   const resource = describeReplays(deps);
   return async (request, response) => {
-    const body = await readJson(readBody, request, response);
-    const isClear = body !== undefined && refuseRepeats(body, response);
-    const form = isClear ? parseForm(orderSchema, body.value, response) : undefined;
+    const form = await readForm(orderSchema, readBody, { request, response });
     if (form === undefined || !(await checkPublisher(form.publisher, response))) {
       return;
     }

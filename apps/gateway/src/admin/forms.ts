@@ -8,9 +8,9 @@ import {
   publisherIdSchema,
 } from "@adrelay/contract";
 import { DEAD_REASONS } from "@adrelay/core";
-import { type JsonBody, sendProblem } from "@adrelay/service-kit";
+import { type JsonBody, type ReadBody, readJson, sendProblem } from "@adrelay/service-kit";
 import { AUDIT_PLACE, type DeadFilter, type ListPlace } from "@adrelay/store";
-import type { Response } from "express";
+import type { Request, Response } from "express";
 import { z } from "zod";
 import { isoTime } from "../store-answers.ts";
 
@@ -105,8 +105,19 @@ export function auditCursor(place: string): string {
   return Buffer.from(place, "latin1").toString("base64url");
 }
 
+/** The body, if each member is there once and it matches the schema. Undefined if a refusal was sent. */
+export async function readForm<T>(
+  schema: z.ZodType<T>,
+  readBody: ReadBody,
+  { request, response }: { readonly request: Request; readonly response: Response },
+): Promise<T | undefined> {
+  const body = await readJson(readBody, request, response);
+  const isClear = body !== undefined && refuseRepeats(body, response);
+  return isClear ? parseForm(schema, body.value, response) : undefined;
+}
+
 /** Refuses a body with a repeated member, because nobody can say which one is meant. False if it was refused. */
-export function refuseRepeats({ text, value }: JsonBody, response: Response): boolean {
+function refuseRepeats({ text, value }: JsonBody, response: Response): boolean {
   const repeated = duplicateKeys(text, Object.keys(value));
   if (repeated.length > 0) {
     const errors = repeated.map((path) => ({ path, message: "must not be repeated" }));
