@@ -13,20 +13,17 @@ import {
   type AdResponseId,
   DELIVERY_JOB_VERSION,
   type DeliveryJob,
-  type ErrorCode,
   formatTraceparent,
-  type OutcomeNotice,
   type PublisherId,
   type TraceContext,
-  type Verdict,
 } from "@adrelay/contract";
-import type { EntryState } from "@adrelay/core";
 import { type DurabilityGuard, OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
 import type { AcceptResult, LedgerEntry, Store } from "@adrelay/store";
 import type { Logger } from "pino";
 import { OnceASecond } from "../once-a-second.ts";
 import { textHashOf } from "./fingerprints.ts";
 import type { OutcomeWait, OutcomeWaiters } from "./outcome-waiters.ts";
+import { type AcknowledgeOutcome, outcomeOfEntry, outcomeOfNotice, QUEUED } from "./outcomes.ts";
 
 export interface AcknowledgeDeps {
   readonly acknowledgments: Pick<Store["acknowledgments"], "accept" | "find">;
@@ -59,14 +56,6 @@ export interface AcknowledgeInput {
   readonly trace: TraceContext | undefined;
   readonly waitMs: number;
 }
-
-/** The answer to a caller's acknowledgment. */
-export type AcknowledgeOutcome =
-  /** Accepted, and not delivered yet. */
-  | { readonly kind: "open"; readonly state: EntryState }
-  | { readonly kind: "delivered"; readonly verdict: Verdict; readonly providerAckId: string | undefined }
-  /** `state` is that of the acknowledgment, if one was accepted before. */
-  | { readonly kind: "error"; readonly code: ErrorCode; readonly state?: EntryState };
 
 export type Acknowledge = (input: AcknowledgeInput) => Promise<AcknowledgeOutcome>;
 
@@ -286,67 +275,4 @@ async function findEntry(
     QUESTION_TIMEOUT_MS,
   );
   return entry === OVERDUE ? undefined : entry;
-}
-
-const QUEUED: AcknowledgeOutcome = { kind: "open", state: "queued" };
-const UNKNOWN: AcknowledgeOutcome = { kind: "error", code: "unknown_ad_response", state: "dead" };
-
-/** A provider's 409 may have no verdict. The acknowledgment arrived, so the caller gets ok. */
-const VERDICT_UNTOLD: Verdict = "ok";
-
-/** The answer to a repeat of a known acknowledgment. It is the same as after the notice that told the outcome. */
-function outcomeOfEntry(entry: LedgerEntry): AcknowledgeOutcome {
-  const { state } = entry;
-  switch (entry.state) {
-    case "delivered":
-      return {
-        kind: "delivered",
-        verdict: entry.verdict ?? VERDICT_UNTOLD,
-        providerAckId: entry.providerAckId,
-      };
-    case "refused":
-    case "discarded":
-    case "expired":
-    case "unacknowledgeable":
-    case "abandoned":
-      return { kind: "error", code: "not_acknowledgeable", state };
-    case "dead":
-      return entry.death.reason === "http_404" && entry.injection === undefined
-        ? UNKNOWN
-        : { kind: "open", state };
-    case "queued":
-    case "awaiting":
-    case "missed":
-      return { kind: "open", state };
-    default:
-      return entry satisfies never;
-  }
-}
-
-/**
- * The answer after a notice of a worker, or of a discard. Undefined if the caller should wait for another notice. If the
- * ledger knows the injection, the caller isn't told that it is unknown, whatever the provider says.
- */
-function outcomeOfNotice(
-  notice: OutcomeNotice,
-  { leftMs, isRecorded }: { readonly leftMs: number; readonly isRecorded: boolean },
-): AcknowledgeOutcome | undefined {
-  switch (notice.event) {
-    case "deliver":
-      return {
-        kind: "delivered",
-        verdict: notice.verdict ?? VERDICT_UNTOLD,
-        providerAckId: notice.providerAckId,
-      };
-    case "refuse":
-      return { kind: "error", code: "not_acknowledgeable", state: "refused" };
-    case "discard":
-      return { kind: "error", code: "not_acknowledgeable", state: "discarded" };
-    case "die":
-      return notice.code === "http_404" && !isRecorded ? UNKNOWN : { kind: "open", state: "dead" };
-    case "retry":
-      return notice.delayMs < leftMs ? undefined : QUEUED;
-    default:
-      return notice.event satisfies never;
-  }
 }

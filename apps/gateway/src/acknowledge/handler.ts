@@ -20,8 +20,9 @@ import type { Response } from "express";
 import { CALLER_TIMEOUT_MAX_MS } from "../config.ts";
 import type { JsonCall } from "../public-app.ts";
 import { STATE_HEADER, sendUnavailable } from "../store-answers.ts";
-import type { Acknowledge, AcknowledgeOutcome } from "./acknowledge.ts";
+import type { Acknowledge } from "./acknowledge.ts";
 import { ackIdOf } from "./fingerprints.ts";
+import type { AcknowledgeOutcome } from "./outcomes.ts";
 
 const PROVIDER_ACK_ID_HEADER = "X-Adrelay-Provider-Ack-Id";
 
