@@ -61,12 +61,15 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
   const intake = intakeOf(adapters.guard, heartbeat);
   reportDurability(base.registry, intake);
   reportMemory(base.registry, adapters.guard);
-  const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, heartbeat, intake }), {
-    name: "the gateway's ops listener",
-    host: settings.GATEWAY_OPS_HOST,
-    port: settings.GATEWAY_OPS_PORT,
-    log,
-  });
+  const opsServer = await startHttpServer(
+    makeOpsApp(base, { ...adapters, heartbeat, intake, publishersWatch }),
+    {
+      name: "the gateway's ops listener",
+      host: settings.GATEWAY_OPS_HOST,
+      port: settings.GATEWAY_OPS_PORT,
+      log,
+    },
+  );
   // It stops last, so that the stop can be watched.
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
   const server = await startHttpServer(app, {
@@ -207,9 +210,14 @@ function makePublicApp({ config, log, tracing, registry, drain }: Base, adapters
   });
 }
 
+interface AdminParts extends Adapters {
+  readonly heartbeat: Heartbeat;
+  readonly publishersWatch: PublishersWatch;
+}
+
 function makeOpsApp(
   { config, log, lifecycle, registry }: Base,
-  parts: Adapters & { readonly heartbeat: Heartbeat; readonly intake: Pick<DurabilityGuard, "isDurable"> },
+  parts: AdminParts & { readonly intake: Pick<DurabilityGuard, "isDurable"> },
 ): Express {
   const { redis, guard, intake, store, heartbeat } = parts;
   const routes = makeAdminRouter(config, { ...parts, log });
@@ -230,7 +238,7 @@ function makeOpsApp(
 /** The admin API; undefined if no operator is configured. */
 function makeAdminRouter(
   { operators, publishers }: GatewayConfig,
-  parts: Adapters & { readonly heartbeat: Heartbeat; readonly log: Logger },
+  parts: AdminParts & { readonly log: Logger },
 ): Router | undefined {
   if (operators.length === 0) {
     return undefined;

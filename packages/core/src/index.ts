@@ -1,6 +1,6 @@
 /** Pure rules: no I/O, clock or randomness. */
 
-export { type CallerKey, KEY_STATES, type KeyState, keyOfDigest, stateOfKey } from "./caller-keys.ts";
+export { type CallerKey, KEY_STATES, keyOfDigest, stateOfKey } from "./caller-keys.ts";
 export {
   CIRCUIT_EVENTS,
   CIRCUIT_PHASES,
@@ -42,7 +42,6 @@ export { HOLD_MAX_MS, judgeProvider, type ProviderHealth } from "./provider-heal
 export {
   type ProviderEntry,
   type PublisherEntry,
-  type PublishersFileResult,
   parsePublishersFile,
 } from "./publishers-file.ts";
 export { explainRedisError, redisErrorKind, redisErrorWord } from "./redis-error-kind.ts";

@@ -136,6 +136,10 @@ function viewOfProcess(one: RelayProcess): ProcessView {
     started_at: isoTime(one.startedAtMs),
     seen_at: isoTime(one.seenAtMs),
     clock_skew_ms: one.clockSkewMs,
+    publishers_file:
+      one.publishersFile === undefined
+        ? null
+        : { digest: one.publishersFile.digest, valid: one.publishersFile.isValid },
   };
 }
 
