@@ -77,7 +77,11 @@ export function parsePublishersFile(text: string): PublishersFileResult {
     });
     return { kind: "faulty", faults, entries: [] };
   }
-  const parsed = fileSchema.safeParse(documentValue(document));
+  const value = documentValue(document);
+  if (value === TOO_LARGE) {
+    return { kind: "faulty", faults: [{ path: "", message: "is too large with its aliases" }], entries: [] };
+  }
+  const parsed = fileSchema.safeParse(value);
   if (!parsed.success) {
     const faults = faultsOf(parsed.error).map(({ path, message }) => {
       return { path: countedFromOne(path), message: inPlainWords(message) };
@@ -91,12 +95,13 @@ export function parsePublishersFile(text: string): PublishersFileResult {
   return faults.length > 0 ? { kind: "faulty", faults, entries } : { kind: "ok", entries };
 }
 
-/** undefined for a document whose aliases make it too large. */
+const TOO_LARGE = Symbol("too large");
+
 function documentValue(document: ReturnType<typeof parseDocument>): unknown {
   try {
     return document.toJS();
   } catch {
-    return undefined;
+    return TOO_LARGE;
   }
 }
 
