@@ -50,7 +50,7 @@ interface Evidence {
  * processes and is in Redis.
  */
 export class FailureDetector {
-  readonly #publishers: number;
+  #publishers: number;
   readonly #now: () => number;
   /** The latest failures since the last success, at most as many as can be needed. */
   #failures: Failure[] = [];
@@ -84,6 +84,11 @@ export class FailureDetector {
     this.#failures = [...this.#failures, { publisher, id, isFirst, ...health }].slice(-FAILURES_MAX);
     const evidence = this.#findEvidence();
     return evidence === undefined ? undefined : this.#tripFor(evidence);
+  }
+
+  /** Sets how many publishers share the account from now on. */
+  set publishers(publishers: number) {
+    this.#publishers = publishers;
   }
 
   /** Forgets what it has seen. To be called when the breaker has changed its state: earlier failures no longer count. */
