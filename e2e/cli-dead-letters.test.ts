@@ -24,7 +24,7 @@ import {
 } from "@adrelay/testkit";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
-const TOKEN = "token-of-alice";
+const TOKEN = "token-of-alice-0";
 const ACK_DEADLINE_MS = 5000;
 
 let redis: TestRedis;

@@ -6,7 +6,7 @@ import { type AppProcess, startApp } from "@adrelay/testkit";
 /** A catalogue of two ads that both fit PROMPTS.ok, for tests in which no other ad may be found. */
 export const SHOES_FILE = fileURLToPath(new URL("../testdata/shoes.yaml", import.meta.url));
 export const KEY = "key-of-a-publisher";
-export const OTHER_KEY = "key-of-another";
+export const OTHER_KEY = "key-of-another-one";
 export const UNKNOWN_ID = "3f2b8c1e-9d4a-4c6b-8f10-0a1b2c3d4e5f";
 export const PROMPTS = {
   ok: "Which running shoes should I buy for my first marathon?",

@@ -54,14 +54,15 @@ function showStats(terminal: Terminal, stats: Stats, nowMs: number): void {
     terminal.print("");
   }
   showStates(terminal, stats);
-  const { waiting, active, delayed, failed } = stats.queue;
+  const { queue } = stats;
   terminal.print("");
   terminal.facts({
     "oldest queued": describeSeconds(stats.oldest_queued_age_seconds),
     "oldest dead letter": describeSeconds(stats.oldest_dead_letter_age_seconds),
     overdue: stats.overdue,
-    queue: `${waiting} waiting, ${active} active, ${delayed} delayed`,
-    "texts of dead letters": failed,
+    queue:
+      queue === null ? null : `${queue.waiting} waiting, ${queue.active} active, ${queue.delayed} delayed`,
+    "texts of dead letters": queue === null ? null : queue.failed,
     version: stats.version,
   });
   if (stats.dead_letters.length > 0) {
@@ -120,7 +121,7 @@ function showGonePublishers(terminal: Terminal, { gone_publishers: gone }: Stats
 }
 
 function showProcesses(terminal: Terminal, { processes }: Stats, nowMs: number): void {
-  const rows = processes.map((one) => [
+  const rows = (processes ?? []).map((one) => [
     one.role,
     one.host,
     one.pid,
@@ -129,7 +130,9 @@ function showProcesses(terminal: Terminal, { processes }: Stats, nowMs: number):
     describeAge(one.seen_at, nowMs),
     one.clock_skew_ms === null ? "-" : `${one.clock_skew_ms} ms`,
   ]);
-  showSection(terminal, ["PROCESS", "HOST", "PID", "VERSION", "STARTED", "SEEN", "CLOCK SKEW"], rows);
+  if (processes !== null) {
+    showSection(terminal, ["PROCESS", "HOST", "PID", "VERSION", "STARTED", "SEEN", "CLOCK SKEW"], rows);
+  }
 }
 
 function showSection(terminal: Terminal, head: readonly string[], rows: (string | number)[][]): void {

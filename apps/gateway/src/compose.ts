@@ -10,6 +10,7 @@ import {
   type Environment,
   guardRedis,
   Lifecycle,
+  LoginGuard,
   makeReadBody,
   openTracing,
   PeriodicHeartbeat,
@@ -28,7 +29,7 @@ import { makeAcknowledge } from "./acknowledge/acknowledge.ts";
 import { makeAcknowledgeHandler } from "./acknowledge/handler.ts";
 import { OutcomeWaiters } from "./acknowledge/outcome-waiters.ts";
 import { makeDoctor } from "./admin/doctor.ts";
-import { createAdminRouter } from "./admin/router.ts";
+import { adminRoutes, createAdminRouter } from "./admin/router.ts";
 import type { GatewayConfig } from "./config.ts";
 import { createGatewayMetrics } from "./gateway-metrics.ts";
 import { makeStartInjectionHandler } from "./injection/handler.ts";
@@ -186,7 +187,8 @@ function makeOpsApp(
   parts: Adapters & { readonly heartbeat: Heartbeat; readonly intake: Pick<DurabilityGuard, "isDurable"> },
 ): Express {
   const { redis, guard, intake, store, heartbeat } = parts;
-  const routes = makeAdminRouter(config, { ...parts, log });
+  const loginGuard = new LoginGuard({ registry, log });
+  const routes = makeAdminRouter(config, { ...parts, log, loginGuard });
   const ledger = store.metrics({
     publishers: config.publishers.map(({ id }) => id),
     publishersMax: config.settings.METRICS_PUBLISHERS_MAX,
@@ -197,6 +199,7 @@ function makeOpsApp(
     warnings: () => ({ ...guard.warnings(), ...heartbeat.warnings() }),
     isStopping: () => lifecycle.isStopping,
     log,
+    access: { settings: config.settings, listenHost: config.settings.GATEWAY_OPS_HOST, guard: loginGuard },
     ...(routes === undefined ? {} : { routes }),
   });
 }
@@ -204,14 +207,18 @@ function makeOpsApp(
 /** The admin API; undefined if no operator is configured. */
 function makeAdminRouter(
   { operators, publishers }: GatewayConfig,
-  parts: Adapters & { readonly heartbeat: Heartbeat; readonly log: Logger },
+  parts: Adapters & {
+    readonly heartbeat: Heartbeat;
+    readonly log: Logger;
+    readonly loginGuard: LoginGuard;
+  },
 ): Router | undefined {
   if (operators.length === 0) {
     return undefined;
   }
   const { acknowledgments, deadLetters, adoptions, replays, discards, audit } = parts.store;
   const doctor = makeDoctor({ ...parts, publishers });
-  return createAdminRouter(operators, {
+  const routes = adminRoutes({
     ...parts,
     acknowledgments,
     deadLetters,
@@ -222,4 +229,5 @@ function makeAdminRouter(
     publishers,
     doctor,
   });
+  return createAdminRouter({ operators, guard: parts.loginGuard, log: parts.log }, routes);
 }

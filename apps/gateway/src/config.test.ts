@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { loadGatewayConfig } from "./config.ts";
 
 const load = (env: Record<string, string>) =>
-  loadGatewayConfig({ API_KEYS: "k", PROVIDER_API_KEY: "k", ...env });
+  loadGatewayConfig({ API_KEYS: "key-of-the-caller", PROVIDER_API_KEY: "k", ...env });
 
 test("both settings together name the operators", () => {
   const loaded = load({ ADMIN_TOKEN: "one", ADMIN_TOKENS: "alice:two, bob:t:hree" });

@@ -76,6 +76,7 @@ export {
   INJECTION_PATH,
   isLowerCaseUuid,
   isQuoted,
+  ownKeySchema,
   type PublisherId,
   parseTraceContext,
   publisherIdSchema,
@@ -87,6 +88,7 @@ export {
   URL_USER_FAULT,
   urlFault,
   uuidOfHex,
+  weaknessOf,
 } from "./ids-and-paths.ts";
 export {
   ATTRIBUTE_NAMES,

@@ -14,3 +14,4 @@ export {
   publisherSources,
 } from "./publishers.ts";
 export type { RawReply } from "./reply-collector.ts";
+export { loadYamlFile } from "./yaml-file.ts";

@@ -1,19 +1,17 @@
 import { hash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import {
   API_KEY_HEADER,
   baseUrlSchema,
   type FieldFault,
-  faultsOf,
   headerKeySchema,
   headerNameSchema,
   type PublisherId,
   publisherIdSchema,
 } from "@adrelay/contract";
-import { LineCounter, parseDocument } from "yaml";
 import { z } from "zod";
 import { isFaulty, makeAccount, type ProviderAccount } from "./accounts.ts";
 import type { TlsFiles } from "./tls-files.ts";
+import { loadYamlFile } from "./yaml-file.ts";
 
 /** A customer of the relay, and the provider account that its ads come from. */
 export interface Publisher {
@@ -116,9 +114,9 @@ export function loadPublishers(sources: PublisherSources): PublishersResult {
 /** Names of the variables in which PUBLISHERS_FILE expects providers' keys. None if the file is faulty. */
 export function keyVariables(env: Readonly<Record<string, string | undefined>>): readonly string[] {
   const file = env["PUBLISHERS_FILE"]?.trim();
-  const document = file ? readDocument(file) : undefined;
-  const parsed = fileSchema.safeParse(document?.kind === "read" ? document.value : undefined);
-  return parsed.data?.publishers.flatMap(({ provider }) => provider?.api_key_env ?? []) ?? [];
+  const loaded = file ? loadYamlFile("PUBLISHERS_FILE", file, fileSchema) : undefined;
+  const entries = loaded?.kind === "ok" ? loaded.value.publishers : [];
+  return entries.flatMap(({ provider }) => provider?.api_key_env ?? []);
 }
 
 /** The SHA-256 digest of a key. It is made from hex, because a buffer from the hash function costs twice as much. */
@@ -151,19 +149,11 @@ function sharedAccount({ provider }: PublisherSources): ProviderAccount | readon
 }
 
 function fromFile(file: string, sources: PublisherSources): PublishersResult {
-  const document = readDocument(file);
-  if (document.kind === "unreadable") {
-    return faulty("PUBLISHERS_FILE", document.why);
+  const loaded = loadYamlFile("PUBLISHERS_FILE", file, fileSchema);
+  if (loaded.kind === "faulty") {
+    return loaded;
   }
-  const parsed = fileSchema.safeParse(document.value);
-  if (!parsed.success) {
-    const faults = faultsOf(parsed.error).map(({ path, message }) => ({
-      path: `PUBLISHERS_FILE ${countedFromOne(path)}`.trim(),
-      message: inPlainWords(message),
-    }));
-    return { kind: "faulty", faults };
-  }
-  const entries = parsed.data.publishers;
+  const entries = loaded.value.publishers;
   const shared = sharedAccount(sources);
   const accounts = entries.map(({ id, provider }) =>
     provider === undefined ? accountWithoutProvider(id, shared, sources) : ownAccount(id, provider, sources),
@@ -180,51 +170,8 @@ function fromFile(file: string, sources: PublisherSources): PublishersResult {
   return faults.length > 0 ? { kind: "faulty", faults } : { kind: "ok", publishers };
 }
 
-/** `publishers.0.key_sha256.1` is `publishers 1, key_sha256 2` for people. */
-function countedFromOne(path: string): string {
-  return path.replaceAll(/\.(\d+)/g, (_, index: string) => ` ${Number(index) + 1}`).replaceAll(".", ", ");
-}
-
-const KINDS: Readonly<Record<string, string>> = {
-  array: "a list",
-  string: "a text (in quotes, if it looks like a number)",
-  object: "a mapping with members",
-};
-
-/** The parser's own words for what is missing, of another kind or unknown. All other messages are ours. */
-function inPlainWords(message: string): string {
-  const [, expected = "", received] = /^Invalid input: expected (\w+), received (\w+)$/.exec(message) ?? [];
-  if (received !== undefined) {
-    return received === "undefined" ? "is missing" : `must be ${KINDS[expected] ?? expected}`;
-  }
-  return message.startsWith("Too small")
-    ? "must not be empty"
-    : message.replace(/^Unrecognized keys?:/, "has members that are not known:");
-}
-
 function toPublisher({ id, name, key_sha256 }: FileEntry, account: ProviderAccount): Publisher {
   return { id, name, keyDigests: key_sha256.map((hex) => Buffer.from(hex, "hex")), account };
-}
-
-function readDocument(file: string): { kind: "read"; value: unknown } | { kind: "unreadable"; why: string } {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    return { kind: "unreadable", why: error instanceof Error ? error.message : "can't be read" };
-  }
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const [fault] = document.errors;
-  if (fault !== undefined) {
-    // The parser's message may quote the file, and the file may contain a key.
-    return {
-      kind: "unreadable",
-      why: `is not valid YAML: ${fault.code} in line ${lines.linePos(fault.pos[0]).line}`,
-    };
-  }
-  const value: unknown = document.toJS();
-  return { kind: "read", value };
 }
 
 /** The shared account, for a publisher that names no provider. The shared account's own faults are reported once. */
@@ -281,8 +228,4 @@ function repeatedEntries(entries: readonly FileEntry[]): FieldFault[] {
       message: `the key ${key.slice(0, 8)}… appears more than once`,
     })),
   ];
-}
-
-function faulty(path: string, message: string): PublishersResult {
-  return { kind: "faulty", faults: [{ path, message }] };
 }
