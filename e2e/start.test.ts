@@ -47,6 +47,7 @@ beforeEach(async () => {
     GATEWAY_OPS_PORT: String(await freeLanePort()),
     WORKER_OPS_PORT: String(await freeLanePort()),
     AD_SERVER_PORT: String(await freeLanePort()),
+    AD_SERVER_OPS_PORT: String(await freeLanePort()),
   };
   started = [];
 });

@@ -24,6 +24,7 @@ export interface Answer {
 /** The ad server as a real process with its own Redis. */
 export interface TestAdServer {
   readonly url: () => string;
+  readonly opsUrl: () => string;
   readonly redis: TestRedis;
   readonly app: () => AppProcess;
   /** Kills the process with kill -9 and starts a new one with the same Redis. */
@@ -46,6 +47,7 @@ export async function startAdServer(env: Readonly<Record<string, string>> = {}):
     redis,
     app: () => app,
     url: () => `http://127.0.0.1:${String(app.listening["port"])}`,
+    opsUrl: () => `http://127.0.0.1:${String(app.listening["ops_port"])}`,
     crashAndRestart: async () => {
       app.kill("SIGKILL");
       await app.exited;

@@ -29,7 +29,7 @@ import { makeAcknowledge } from "./acknowledge/acknowledge.ts";
 import { makeAcknowledgeHandler } from "./acknowledge/handler.ts";
 import { OutcomeWaiters } from "./acknowledge/outcome-waiters.ts";
 import { makeDoctor } from "./admin/doctor.ts";
-import { adminRoutes, createAdminRouter } from "./admin/router.ts";
+import { createAdminRouter } from "./admin/router.ts";
 import type { GatewayConfig } from "./config.ts";
 import { createGatewayMetrics } from "./gateway-metrics.ts";
 import { makeStartInjectionHandler } from "./injection/handler.ts";
@@ -218,7 +218,8 @@ function makeAdminRouter(
   }
   const { acknowledgments, deadLetters, adoptions, replays, discards, audit } = parts.store;
   const doctor = makeDoctor({ ...parts, publishers });
-  const routes = adminRoutes({
+  const door = { operators, guard: parts.loginGuard, log: parts.log };
+  return createAdminRouter(door, {
     ...parts,
     acknowledgments,
     deadLetters,
@@ -229,5 +230,4 @@ function makeAdminRouter(
     publishers,
     doctor,
   });
-  return createAdminRouter({ operators, guard: parts.loginGuard, log: parts.log }, routes);
 }

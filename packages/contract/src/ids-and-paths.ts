@@ -84,7 +84,7 @@ const OWN_KEY_CHARS_MIN = 16;
 const PUBLISHED_KEYS = ["demo-key", "demo-caller-key", "demo-provider-key", "demo-admin-token"];
 
 /** Why a key or token is too weak to be checked by Adrelay; undefined if it isn't. It repeats nothing of the key. */
-export function weaknessOf(key: string): string | undefined {
+function weaknessOf(key: string): string | undefined {
   if (PUBLISHED_KEYS.includes(key)) {
     return "must not be a key of Adrelay's examples, which everybody knows";
   }
@@ -93,13 +93,16 @@ export function weaknessOf(key: string): string | undefined {
     : undefined;
 }
 
-/** A key that Adrelay itself checks. Keys at other services are chosen by those, and may be shorter. */
-export const ownKeySchema = headerKeySchema.superRefine((key, context) => {
+/** A text that isn't too weak to be a key or token. */
+export const strongTextSchema = z.string().superRefine((key, context) => {
   const message = weaknessOf(key);
   if (message !== undefined) {
     context.addIssue({ code: "custom", message });
   }
 });
+
+/** A key that Adrelay itself checks. Keys at other services are chosen by those, and may be shorter. */
+export const ownKeySchema = headerKeySchema.pipe(strongTextSchema);
 
 /** What a URL must have whose user or password has characters that mean something else there. */
 export const URL_USER_FAULT =

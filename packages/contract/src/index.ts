@@ -81,6 +81,7 @@ export {
   parseTraceContext,
   publisherIdSchema,
   REQUEST_ID_HEADER,
+  strongTextSchema,
   TRACEPARENT_HEADER,
   TRACESTATE_HEADER,
   type TraceContext,
@@ -88,7 +89,6 @@ export {
   URL_USER_FAULT,
   urlFault,
   uuidOfHex,
-  weaknessOf,
 } from "./ids-and-paths.ts";
 export {
   ATTRIBUTE_NAMES,

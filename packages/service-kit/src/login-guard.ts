@@ -22,13 +22,13 @@ const ADDRESSES_MAX = 10_000;
 
 export interface LoginGuardOptions {
   readonly registry: Registry;
-  readonly log: Logger;
+  readonly log: Pick<Logger, "warn">;
   /** Milliseconds of a clock that never goes back. */
   now?(): number;
 }
 
 export class LoginGuard {
-  readonly #log: Logger;
+  readonly #log: Pick<Logger, "warn">;
   readonly #now: () => number;
   readonly #refused: Counter<"door" | "reason">;
   /** When each address will have all its free refusals again, by its last refusal. */

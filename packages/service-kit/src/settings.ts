@@ -11,9 +11,9 @@ import {
   headerKeySchema,
   headerNameSchema,
   isQuoted,
+  strongTextSchema,
   URL_USER_FAULT,
   urlFault,
-  weaknessOf,
 } from "@adrelay/contract";
 import { z } from "zod";
 import { durationBetween, durationType } from "./durations.ts";
@@ -62,12 +62,7 @@ export const textType = z.string().min(1);
 export const tokenType = z
   .string()
   .regex(/^[\x20-\x7e]+$/, "must be printable ASCII, in one line")
-  .superRefine((token, context) => {
-    const message = weaknessOf(token);
-    if (message !== undefined) {
-      context.addIssue({ code: "custom", message });
-    }
-  });
+  .pipe(strongTextSchema);
 
 const REDIS = /^rediss?$/;
 const redisUrlType = z

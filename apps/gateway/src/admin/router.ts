@@ -27,61 +27,81 @@ export interface AdminDeps
 /** Operators send short texts and filters. */
 const BODY_LIMIT_BYTES = 16_384;
 
-/** A call of the admin API: who may make it, and who answers it. */
-export interface AdminRoute extends RouteAccess {
-  readonly method: "get" | "post";
-  /** Below `ADMIN_PATH`. */
-  readonly path: string;
-  readonly handler: RequestHandler;
-}
+const VIEW = { role: "view", publishers: "own" } as const satisfies RouteAccess;
+const OPERATE = { role: "operate", publishers: "own" } as const satisfies RouteAccess;
 
-/** All calls of the admin API. */
-export function adminRoutes(deps: AdminDeps): readonly AdminRoute[] {
+/** All calls of the admin API, below `ADMIN_PATH`, and who may make each. */
+export const ADMIN_ACCESS = {
+  "GET /stats": VIEW,
+  "GET /acknowledgments": VIEW,
+  "GET /acknowledgments/:ad_response_id": VIEW,
+  "POST /acknowledgments/:ad_response_id/replay": OPERATE,
+  "POST /acknowledgments/:ad_response_id/discard": OPERATE,
+  "GET /replays": VIEW,
+  "POST /replays": OPERATE,
+  "GET /replays/:replay_id": VIEW,
+  "POST /replays/:replay_id/cancel": OPERATE,
+  "GET /discards": VIEW,
+  "POST /discards": OPERATE,
+  "GET /discards/:discard_id": VIEW,
+  "POST /discards/:discard_id/cancel": OPERATE,
+  "POST /publishers/:publisher/adopt": { role: "operate", publishers: "all" },
+  "GET /audit": VIEW,
+  // It calls every provider, and shows their addresses.
+  "GET /doctor": { role: "view", publishers: "all" },
+} as const satisfies Readonly<Record<`${Method} /${string}`, RouteAccess>>;
+
+type Method = "GET" | "POST";
+type AdminCall = keyof typeof ADMIN_ACCESS;
+
+/** The answer to each call. */
+function handlersOf(deps: AdminDeps): Readonly<Record<AdminCall, RequestHandler>> {
   const readBody = makeReadBody(BODY_LIMIT_BYTES);
   const choosePublisher = makeChoosePublisher(deps);
-  const start = { choosePublisher, readBody };
   const [replays, discards] = [describeReplays(deps), describeDiscards(deps)];
-  const adopt = makeAdoptHandler({ ...deps, snapshot: () => deps.store.snapshot() }, readBody);
-  const read = (path: string, handler: RequestHandler) =>
-    ({ method: "get", path, role: "view", publishers: "own", handler }) as const;
-  const change = (path: string, handler: RequestHandler) =>
-    ({ method: "post", path, role: "operate", publishers: "own", handler }) as const;
-  return [
-    read("/stats", makeStatsHandler(deps)),
-    read("/acknowledgments", makeListHandler(deps, choosePublisher)),
-    read("/acknowledgments/:ad_response_id", makeShowHandler(deps)),
-    change("/acknowledgments/:ad_response_id/replay", makeReplayHandler(deps)),
-    change("/acknowledgments/:ad_response_id/discard", makeDiscardHandler(deps, readBody)),
-    read("/replays", makeListBulkHandler(replays)),
-    change("/replays", makeStartReplayHandler(deps, start)),
-    read("/replays/:replay_id", makeShowBulkHandler(replays)),
-    change("/replays/:replay_id/cancel", makeCancelBulkHandler(replays)),
-    read("/discards", makeListBulkHandler(discards)),
-    change("/discards", makeStartDiscardHandler(deps, start)),
-    read("/discards/:discard_id", makeShowBulkHandler(discards)),
-    change("/discards/:discard_id/cancel", makeCancelBulkHandler(discards)),
-    { ...change("/publishers/:publisher/adopt", adopt), publishers: "all" },
-    read("/audit", makeAuditHandler(deps.audit)),
-    // It calls every provider, and shows their addresses.
-    { ...read("/doctor", makeDoctorHandler(deps.doctor)), publishers: "all" },
-  ];
+  return {
+    "GET /stats": makeStatsHandler(deps),
+    "GET /acknowledgments": makeListHandler(deps, choosePublisher),
+    "GET /acknowledgments/:ad_response_id": makeShowHandler(deps),
+    "POST /acknowledgments/:ad_response_id/replay": makeReplayHandler(deps),
+    "POST /acknowledgments/:ad_response_id/discard": makeDiscardHandler(deps, readBody),
+    "GET /replays": makeListBulkHandler(replays),
+    "POST /replays": makeStartReplayHandler(deps, { choosePublisher, readBody }),
+    "GET /replays/:replay_id": makeShowBulkHandler(replays),
+    "POST /replays/:replay_id/cancel": makeCancelBulkHandler(replays),
+    "GET /discards": makeListBulkHandler(discards),
+    "POST /discards": makeStartDiscardHandler(deps, { choosePublisher, readBody }),
+    "GET /discards/:discard_id": makeShowBulkHandler(discards),
+    "POST /discards/:discard_id/cancel": makeCancelBulkHandler(discards),
+    "POST /publishers/:publisher/adopt": makeAdoptHandler(
+      { ...deps, snapshot: () => deps.store.snapshot() },
+      readBody,
+    ),
+    "GET /audit": makeAuditHandler(deps.audit),
+    "GET /doctor": makeDoctorHandler(deps.doctor),
+  };
 }
 
-/** The admin API, for the ops listener. Every call needs an operator's token, and the role of its route. */
-export function createAdminRouter(door: DoorDeps, routes: readonly AdminRoute[]): Router {
+/** The admin API, for the ops listener. Every call needs an operator's token, and what `ADMIN_ACCESS` says. */
+export function createAdminRouter(door: DoorDeps, deps: AdminDeps): Router {
   const router = Router();
   router.use(ADMIN_PATH, requireOperator(door));
-  for (const [path, ofPath] of Map.groupBy(routes, (route) => route.path)) {
+  const handlers = handlersOf(deps);
+  const calls = Object.entries(ADMIN_ACCESS).map(([call, access]) => {
+    const [method = "", path = ""] = call.split(" ");
+    return { method, path, access, handler: handlers[call as AdminCall] };
+  });
+  for (const [path, ofPath] of Map.groupBy(calls, (call) => call.path)) {
     const route = router.route(ADMIN_PATH + path);
-    for (const { method, handler, ...access } of ofPath) {
-      route[method](requireAccess(access, door.log), handler);
+    for (const { method, access, handler } of ofPath) {
+      route[method === "GET" ? "get" : "post"](requireAccess(access, door.log), handler);
     }
-    route.all(methodNotAllowed(...ofPath.flatMap(({ method }) => ALLOWED[method])));
+    route.all(
+      methodNotAllowed(...ofPath.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : method))),
+    );
   }
   return router;
 }
-
-const ALLOWED = { get: ["GET", "HEAD"], post: ["POST"] } as const;
 
 function makeDoctorHandler(doctor: Doctor): RequestHandler {
   return async (_request, response) => {
