@@ -89,11 +89,11 @@ test("of 2,000 guesses from one address fewer than 20 are looked at in a minute"
   const logged = () => stack.apps.get("gateway")?.logs.filter(({ address }) => address === GUESSER) ?? [];
   await eventually(() => expect(logged()).toHaveLength(tried));
   const ours = logged();
-  expect(ours[4]).toMatchObject({ level: "warn", event: "login_refused", door: "admin", slowed: true });
+  expect(ours[4]).toMatchObject({ level: "warn", event: "login_refused", endpoint: "admin", slowed: true });
   expect(JSON.stringify(ours)).not.toContain("a-guess");
   const metrics = await scrape(stack.gatewayOpsUrl);
   const counted = (reason: string) =>
-    sumOf(metrics, "adrelay_logins_refused_total", { door: "admin", reason });
+    sumOf(metrics, "adrelay_logins_refused_total", { endpoint: "admin", reason });
   expect({ unknown: counted("unknown"), slowed: counted("slowed") }).toEqual({
     unknown: tried,
     slowed: 2001 - tried,

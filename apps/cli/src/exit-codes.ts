@@ -82,9 +82,9 @@ export function explainRefusal(
   problem: Problem | undefined,
 ): Failure {
   const body = problem === undefined ? {} : { text: text.trim() };
-  const atDoor = explainDoor(status, url, problem);
-  if (atDoor !== undefined) {
-    return { ...atDoor, ...body };
+  const atAccess = explainAccess(status, url, problem);
+  if (atAccess !== undefined) {
+    return { ...atAccess, ...body };
   }
   const doubt = status >= 500 && change !== undefined ? describeDoubt(change, calledAs) : undefined;
   if (problem === undefined) {
@@ -107,7 +107,7 @@ export function explainRefusal(
 }
 
 /** The gateway refused the operator, the operator's address, or the name that it was called by. */
-function explainDoor(status: number, url: string, problem: Problem | undefined): Failure | undefined {
+function explainAccess(status: number, url: string, problem: Problem | undefined): Failure | undefined {
   const detail = problem?.detail ?? problem?.title ?? "";
   switch (problem?.code) {
     case "forbidden":

@@ -218,8 +218,8 @@ function makeAdminRouter(
   }
   const { acknowledgments, deadLetters, adoptions, replays, discards, audit } = parts.store;
   const doctor = makeDoctor({ ...parts, publishers });
-  const door = { operators, guard: parts.loginGuard, log: parts.log };
-  return createAdminRouter(door, {
+  const access = { operators, guard: parts.loginGuard, log: parts.log };
+  return createAdminRouter(access, {
     ...parts,
     acknowledgments,
     deadLetters,

@@ -79,7 +79,7 @@ test("refusals are counted by what was opened and why", async () => {
   const { values = [] } = (await registry.getMetricsAsJSON())[0] ?? {};
   const counted = values.filter(({ value }) => value > 0).map(({ labels, value }) => ({ ...labels, value }));
   expect(counted).toEqual([
-    { door: "admin", reason: "unknown", value: 2 },
-    { door: "metrics", reason: "missing", value: 1 },
+    { endpoint: "admin", reason: "unknown", value: 2 },
+    { endpoint: "metrics", reason: "missing", value: 1 },
   ]);
 });

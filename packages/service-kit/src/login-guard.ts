@@ -7,9 +7,9 @@ import type { Logger } from "pino";
 import { Counter, type Registry } from "prom-client";
 
 /** What a token opens: the admin API, or the metrics. */
-export type OpsDoor = "admin" | "metrics";
+export type OpsEndpoint = "admin" | "metrics";
 
-const DOORS = ["admin", "metrics"] as const satisfies readonly OpsDoor[];
+const ENDPOINTS = ["admin", "metrics"] as const satisfies readonly OpsEndpoint[];
 
 /** slowed: it wasn't looked at. missing: no token was sent, which is no guess. */
 const REASONS = ["unknown", "slowed", "missing"] as const;
@@ -30,7 +30,7 @@ export interface LoginGuardOptions {
 export class LoginGuard {
   readonly #log: Pick<Logger, "warn">;
   readonly #now: () => number;
-  readonly #refused: Counter<"door" | "reason">;
+  readonly #refused: Counter<"endpoint" | "reason">;
   /** When each address will have all its free refusals again, by its last refusal. */
   readonly #restoredAtMs = new Map<string, number>();
 
@@ -39,13 +39,13 @@ export class LoginGuard {
     this.#now = now;
     this.#refused = new Counter({
       name: "adrelay_logins_refused_total",
-      help: "Requests to an ops listener without a valid token. Doors: admin, metrics. Reasons: unknown, slowed (too many refusals from the address, so the token wasn't looked at), missing (no token was sent).",
-      labelNames: ["door", "reason"],
+      help: "Requests to an ops listener without a valid token. Endpoints: admin, metrics. Reasons: unknown, slowed (too many refusals from the address, so the token wasn't looked at), missing (no token was sent).",
+      labelNames: ["endpoint", "reason"],
       registers: [registry],
     });
-    for (const door of DOORS) {
+    for (const endpoint of ENDPOINTS) {
       for (const reason of REASONS) {
-        this.#refused.inc({ door, reason }, 0);
+        this.#refused.inc({ endpoint, reason }, 0);
       }
     }
   }
@@ -56,13 +56,13 @@ export class LoginGuard {
     return Math.max(Math.ceil((spentMs - (FREE_REFUSALS - 1) * REFUND_INTERVAL_MS) / 1000), 0);
   }
 
-  count(door: OpsDoor, reason: RefusalReason): void {
-    this.#refused.inc({ door, reason });
+  count(endpoint: OpsEndpoint, reason: RefusalReason): void {
+    this.#refused.inc({ endpoint, reason });
   }
 
   /** A token of this address was looked at, and is none of ours. */
-  recordRefusal(door: OpsDoor, address: string): void {
-    this.count(door, "unknown");
+  recordRefusal(endpoint: OpsEndpoint, address: string): void {
+    this.count(endpoint, "unknown");
     const network = networkOf(address);
     const nowMs = this.#now();
     const restoredAtMs = Math.max(this.#restoredAtMs.get(network) ?? 0, nowMs) + REFUND_INTERVAL_MS;
@@ -72,7 +72,7 @@ export class LoginGuard {
     if (this.#restoredAtMs.size > ADDRESSES_MAX && oldest !== undefined) {
       this.#restoredAtMs.delete(oldest);
     }
-    this.#log.warn({ event: "login_refused", door, address, slowed: this.waitSeconds(address) > 0 });
+    this.#log.warn({ event: "login_refused", endpoint, address, slowed: this.waitSeconds(address) > 0 });
   }
 }
 

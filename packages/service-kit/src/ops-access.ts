@@ -6,7 +6,7 @@ import { hash, timingSafeEqual } from "node:crypto";
 import { isIP } from "node:net";
 import type { Express, Request, RequestHandler, Response } from "express";
 import { sendProblem } from "./express/json-http.ts";
-import type { LoginGuard, OpsDoor } from "./login-guard.ts";
+import type { LoginGuard, OpsEndpoint } from "./login-guard.ts";
 
 /** The settings of an ops listener that say who may use it. */
 export interface OpsAccessSettings {
@@ -59,14 +59,14 @@ export function requireMetricsToken({
   const known = digestToken(token);
   const find = (given: Buffer) => timingSafeEqual(known, given) || undefined;
   return (request, response, next) => {
-    if (logIn({ door: "metrics", guard, find }, request, response) !== undefined) {
+    if (logIn({ endpoint: "metrics", guard, find }, request, response) !== undefined) {
       next();
     }
   };
 }
 
 export interface Login<Holder> {
-  readonly door: OpsDoor;
+  readonly endpoint: OpsEndpoint;
   readonly guard: LoginGuard;
   /** Who has a token with this digest. All tokens must be compared, each in constant time. */
   find(digest: Buffer): Holder | undefined;
@@ -74,7 +74,7 @@ export interface Login<Holder> {
 
 /** Who sent the request's bearer token; undefined if a refusal was sent. An address with many refusals has to wait. */
 export function logIn<Holder>(
-  { door, guard, find }: Login<Holder>,
+  { endpoint, guard, find }: Login<Holder>,
   request: Request,
   response: Response,
 ): Holder | undefined {
@@ -83,7 +83,7 @@ export function logIn<Holder>(
   const waitSeconds = token === undefined ? 0 : guard.waitSeconds(address);
   if (waitSeconds > 0) {
     // Right tokens wait as well: otherwise this would tell a guesser which token is right.
-    guard.count(door, "slowed");
+    guard.count(endpoint, "slowed");
     response.set("Retry-After", String(waitSeconds));
     sendProblem(response, "too_many_logins", {
       detail: `refused tokens came from ${address}; from there, none is looked at for ${waitSeconds} s`,
@@ -93,9 +93,9 @@ export function logIn<Holder>(
   const holder = token === undefined ? undefined : find(digestToken(token));
   if (holder === undefined) {
     if (token === undefined) {
-      guard.count(door, "missing");
+      guard.count(endpoint, "missing");
     } else {
-      guard.recordRefusal(door, address);
+      guard.recordRefusal(endpoint, address);
     }
     response.set("WWW-Authenticate", "Bearer");
     sendProblem(response, "unauthenticated", { detail: "send Authorization: Bearer with a valid token" });

@@ -17,7 +17,7 @@ export interface RouteAccess {
   readonly publishers: "own" | "all";
 }
 
-export interface DoorDeps {
+export interface AccessDeps {
   readonly operators: readonly Operator[];
   readonly guard: LoginGuard;
   readonly log: Logger;
@@ -29,14 +29,14 @@ interface Session {
 }
 
 /** Lets only operators pass. Each token is compared in constant time, and all of them on every request. */
-export function requireOperator({ operators, guard }: DoorDeps): RequestHandler {
+export function requireOperator({ operators, guard }: AccessDeps): RequestHandler {
   const find = (digest: Buffer) =>
     operators.filter(({ tokenDigests, expiresAtMs }) => {
       const isKnown = tokenDigests.filter((known) => timingSafeEqual(known, digest)).length > 0;
       return isKnown && (expiresAtMs === undefined || Date.now() < expiresAtMs);
     })[0];
   return (request, response, next) => {
-    const operator = logIn({ door: "admin", guard, find }, request, response);
+    const operator = logIn({ endpoint: "admin", guard, find }, request, response);
     if (operator !== undefined) {
       const actor = { name: operator.name, address: addressOf(request) };
       response.locals["session"] = { operator, actor } satisfies Session;

@@ -2,7 +2,7 @@ import { ADMIN_PATH } from "@adrelay/contract";
 import { makeReadBody, methodNotAllowed } from "@adrelay/service-kit";
 import type { Store } from "@adrelay/store";
 import { type RequestHandler, Router } from "express";
-import { type DoorDeps, type RouteAccess, requireAccess, requireOperator } from "./access.ts";
+import { type AccessDeps, type RouteAccess, requireAccess, requireOperator } from "./access.ts";
 import { type AdoptionDeps, makeAdoptHandler } from "./adoptions.ts";
 import { makeCancelBulkHandler, makeListBulkHandler, makeShowBulkHandler } from "./bulk-changes.ts";
 import { type BulkDiscardDeps, describeDiscards, makeStartDiscardHandler } from "./bulk-discards.ts";
@@ -83,18 +83,18 @@ function handlersOf(deps: AdminDeps): Readonly<Record<AdminCall, RequestHandler>
 }
 
 /** The admin API, for the ops listener. Every call needs an operator's token, and what `ADMIN_ACCESS` says. */
-export function createAdminRouter(door: DoorDeps, deps: AdminDeps): Router {
+export function createAdminRouter(access: AccessDeps, deps: AdminDeps): Router {
   const router = Router();
-  router.use(ADMIN_PATH, requireOperator(door));
+  router.use(ADMIN_PATH, requireOperator(access));
   const handlers = handlersOf(deps);
-  const calls = Object.entries(ADMIN_ACCESS).map(([call, access]) => {
+  const calls = Object.entries(ADMIN_ACCESS).map(([call, needs]) => {
     const [method = "", path = ""] = call.split(" ");
-    return { method, path, access, handler: handlers[call as AdminCall] };
+    return { method, path, needs, handler: handlers[call as AdminCall] };
   });
   for (const [path, ofPath] of Map.groupBy(calls, (call) => call.path)) {
     const route = router.route(ADMIN_PATH + path);
-    for (const { method, access, handler } of ofPath) {
-      route[method === "GET" ? "get" : "post"](requireAccess(access, door.log), handler);
+    for (const { method, needs, handler } of ofPath) {
+      route[method === "GET" ? "get" : "post"](requireAccess(needs, access.log), handler);
     }
     route.all(
       methodNotAllowed(...ofPath.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : method))),
