@@ -293,6 +293,8 @@ test("a discard ends a dead letter, and only the audit keeps its reason", async 
     {
       at: expect.any(String),
       by: "alice",
+      address: "127.0.0.1",
+      publisher: "default",
       action: "discard",
       ad_response_id: id,
       replay_id: null,

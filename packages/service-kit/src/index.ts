@@ -40,7 +40,7 @@ export { createLogger } from "./logger.ts";
 export { LoginGuard } from "./login-guard.ts";
 export { createHistogramWithExemplars, createRegistry } from "./metrics.ts";
 export { openTracing } from "./open-tracing.ts";
-export { addressOf, logIn, type OpsAccess } from "./ops-access.ts";
+export { addressOf, logIn } from "./ops-access.ts";
 export { createOpsApp } from "./ops-app.ts";
 export { ProviderDurations } from "./provider-durations.ts";
 export { connectRedis, explainAway, type RedisRole } from "./redis.ts";

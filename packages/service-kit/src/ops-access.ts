@@ -9,7 +9,7 @@ import { sendProblem } from "./express/json-http.ts";
 import type { LoginGuard, OpsEndpoint } from "./login-guard.ts";
 
 /** The settings of an ops listener that say who may use it. */
-export interface OpsAccessSettings {
+interface OpsAccessSettings {
   readonly OPS_HOSTS?: readonly string[] | undefined;
   readonly OPS_TRUSTED_PROXIES?: readonly string[] | undefined;
   readonly METRICS_TOKEN?: string | undefined;

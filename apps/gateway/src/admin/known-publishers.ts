@@ -13,7 +13,7 @@ export interface KnownPublishersDeps {
 }
 
 /** Whose entries a filter covers; undefined for all. */
-export interface ChosenPublisher {
+interface ChosenPublisher {
   readonly publisher: PublisherId | undefined;
 }
 

@@ -4,7 +4,7 @@ import { digestKey, loadYamlFile } from "@adrelay/provider";
 import { z } from "zod";
 
 /** What an operator may do: `view` reads, `operate` also changes. */
-export const ROLES = ["view", "operate"] as const;
+const ROLES = ["view", "operate"] as const;
 export type Role = (typeof ROLES)[number];
 
 /** A user of the admin API, by the name that the audit shows. */
