@@ -73,7 +73,7 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
   // It stops last, so that the stop can be watched.
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
 
-  await watchCatalog({ config, catalog, metrics, log, lifecycle });
+  const catalogWatch = await watchCatalog({ config, catalog, metrics, log, lifecycle });
   await lifecycle.start("reservations", sweepReservations(store, log));
   const server = await startHttpServer(app, {
     name: "the ad server",
@@ -92,5 +92,12 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
     faults: config.faultRules.length,
   };
   const { shutdownDelayMs, shutdownTimeoutMs } = config;
-  return { log, lifecycle, shutdownDelayMs, shutdownTimeoutMs, listening };
+  return {
+    log,
+    lifecycle,
+    shutdownDelayMs,
+    shutdownTimeoutMs,
+    listening,
+    onHangUp: () => catalogWatch.onHangUp(),
+  };
 }

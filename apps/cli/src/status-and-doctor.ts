@@ -3,6 +3,7 @@ import {
   COUNTED_STATES,
   type DoctorCheck,
   doctorReportSchema,
+  type ProcessView,
   type Readiness,
   type Stats,
   statsSchema,
@@ -129,10 +130,17 @@ function showProcesses(terminal: Terminal, { processes }: Stats, nowMs: number):
     describeAge(one.started_at, nowMs),
     describeAge(one.seen_at, nowMs),
     one.clock_skew_ms === null ? "-" : `${one.clock_skew_ms} ms`,
+    describeFile(one.publishers_file),
   ]);
   if (processes !== null) {
-    showSection(terminal, ["PROCESS", "HOST", "PID", "VERSION", "STARTED", "SEEN", "CLOCK SKEW"], rows);
+    const head = ["PROCESS", "HOST", "PID", "VERSION", "STARTED", "SEEN", "CLOCK SKEW", "PUBLISHERS FILE"];
+    showSection(terminal, head, rows);
   }
+}
+
+/** Processes with the same file have the same digest. */
+function describeFile(file: ProcessView["publishers_file"]): string {
+  return file?.valid === false ? `${file.digest ?? "-"}, refuses a newer one` : (file?.digest ?? "-");
 }
 
 function showSection(terminal: Terminal, head: readonly string[], rows: (string | number)[][]): void {

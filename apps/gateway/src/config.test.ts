@@ -21,7 +21,8 @@ function fileOf(text: string): string {
   return file;
 }
 
-const hashOf = (token: string) => digestKey(token).toString("hex");
+const hashOf = digestKey;
+const digestOf = (token: string) => Buffer.from(digestKey(token), "hex");
 
 test("the settings and the file together name the operators", () => {
   const file = fileOf(`operators:
@@ -37,9 +38,9 @@ test("the settings and the file together name the operators", () => {
     kind: "ok",
     config: {
       operators: [
-        { name: "admin", tokenDigests: [digestKey(ONE)], role: "operate", publishers: undefined },
-        { name: "alice", tokenDigests: [digestKey(`${TWO}0`)], role: "operate" },
-        { name: "bob", tokenDigests: [digestKey(TWO)], role: "operate", expiresAtMs: undefined },
+        { name: "admin", tokenDigests: [digestOf(ONE)], role: "operate", publishers: undefined },
+        { name: "alice", tokenDigests: [digestOf(`${TWO}0`)], role: "operate" },
+        { name: "bob", tokenDigests: [digestOf(TWO)], role: "operate", expiresAtMs: undefined },
         { name: "carol", role: "view", publishers: ["acme"], expiresAtMs: Date.UTC(2027, 0, 31) },
       ],
     },

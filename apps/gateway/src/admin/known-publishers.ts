@@ -1,6 +1,6 @@
 /** Whose entries a filter covers: those of a publisher that the relay knows, and that the operator may see. */
 import type { PublisherId } from "@adrelay/contract";
-import type { Publisher } from "@adrelay/provider";
+import type { PublisherDirectory } from "@adrelay/provider";
 import { OVERDUE, sendProblem } from "@adrelay/service-kit";
 import type { Store } from "@adrelay/store";
 import type { Response } from "express";
@@ -9,7 +9,7 @@ import { ownPublishers } from "./access.ts";
 
 export interface KnownPublishersDeps {
   readonly store: Pick<Store, "snapshot">;
-  readonly publishers: readonly Publisher[];
+  readonly publishers: PublisherDirectory;
 }
 
 /** Whose entries a filter covers; undefined for all. */
@@ -64,8 +64,7 @@ async function checkKnown(
   publisher: PublisherId,
   response: Response,
 ): Promise<boolean> {
-  const configured = new Set<string>(publishers.map(({ id }) => id));
-  if (configured.has(publisher)) {
+  if (publishers.find(publisher) !== undefined) {
     return true;
   }
   const snapshot = await askStore(store.snapshot());
@@ -73,7 +72,10 @@ async function checkKnown(
     sendUnavailable(response);
     return false;
   }
-  const known = new Set([...configured, ...snapshot.states.map((counts) => counts.publisher)]);
+  const known = new Set<string>([
+    ...publishers.current.map(({ id }) => id),
+    ...snapshot.states.map((counts) => counts.publisher),
+  ]);
   if (!known.has(publisher)) {
     const message = `there is no such publisher; known: ${listNames([...known].toSorted())}`;
     sendProblem(response, "validation_failed", { errors: [{ path: "publisher", message }] });

@@ -1,6 +1,8 @@
 /** The operators of the admin API: their tokens, and what each may do. From settings, and from a file. */
+import { readFileSync } from "node:fs";
 import { type FieldFault, ownKeySchema, type PublisherId, publisherIdSchema } from "@adrelay/contract";
-import { digestKey, loadYamlFile } from "@adrelay/provider";
+import { digestSchema, parseYamlText } from "@adrelay/core";
+import { digestKey } from "@adrelay/provider";
 import { z } from "zod";
 
 /** What an operator may do: `view` reads, `operate` also changes. */
@@ -39,7 +41,7 @@ export const operatorSchema = z
 function allowEverything(name: string, token: string): Operator {
   return {
     name,
-    tokenDigests: [digestKey(token)],
+    tokenDigests: [Buffer.from(digestKey(token), "hex")],
     role: "operate",
     publishers: undefined,
     expiresAtMs: undefined,
@@ -51,7 +53,7 @@ const fileSchema = z.strictObject({
     z
       .strictObject({
         name: z.string().regex(NAME, "must be 1 to 32 letters, digits, _ or -"),
-        token_sha256: z.array(z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hex digits")).min(1),
+        token_sha256: z.array(digestSchema).min(1),
         role: z.enum(ROLES, { error: `must be one of ${ROLES.join(", ")}` }),
         publishers: z.array(publisherIdSchema).min(1).optional(),
         expires: z.iso
@@ -85,14 +87,32 @@ export interface LoadedOperators {
 /** All operators that the settings and their file name. */
 export function loadOperators(settings: OperatorSettings): LoadedOperators {
   const { ADMIN_TOKEN: single, ADMIN_TOKENS: named = [], OPERATORS_FILE: file } = settings;
-  const inFile = file === undefined ? undefined : loadYamlFile("OPERATORS_FILE", file, fileSchema);
+  const inFile = file === undefined ? NOBODY : readOperators(file);
   const operators = [
     ...(single === undefined ? [] : [allowEverything(SINGLE_OPERATOR, single)]),
     ...named,
-    ...(inFile?.kind === "ok" ? inFile.value.operators : []),
+    ...inFile.operators,
   ];
-  const faults = inFile?.kind === "faulty" ? inFile.faults : [];
-  return { operators, faults: [...faults, ...repetitions(operators, file)] };
+  return { operators, faults: [...inFile.faults, ...repetitions(operators, file)] };
+}
+
+const NOBODY: LoadedOperators = { operators: [], faults: [] };
+
+function readOperators(file: string): LoadedOperators {
+  const setting = "OPERATORS_FILE";
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    const message = error instanceof Error ? error.message : "can't be read";
+    return { operators: [], faults: [{ path: setting, message }] };
+  }
+  const parsed = parseYamlText(text, fileSchema);
+  if (parsed.kind === "ok") {
+    return { operators: parsed.value.operators, faults: [] };
+  }
+  const faults = parsed.faults.map(({ path, message }) => ({ path: `${setting} ${path}`.trim(), message }));
+  return { operators: [], faults };
 }
 
 /** Names and tokens must be distinct, so that a token identifies an operator. */

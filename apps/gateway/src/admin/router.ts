@@ -11,6 +11,7 @@ import { type ChangeDeps, makeDiscardHandler, makeReplayHandler } from "./dead-l
 import type { Doctor } from "./doctor.ts";
 import { makeListHandler, makeShowHandler } from "./entries.ts";
 import { makeChoosePublisher } from "./known-publishers.ts";
+import { makePublishersHandler, type PublishersDeps } from "./publishers.ts";
 import { makeAuditHandler, makeStatsHandler, type StatsDeps } from "./stats.ts";
 
 export interface AdminDeps
@@ -18,6 +19,7 @@ export interface AdminDeps
     BulkReplayDeps,
     BulkDiscardDeps,
     StatsDeps,
+    PublishersDeps,
     Omit<AdoptionDeps, "snapshot"> {
   readonly acknowledgments: Store["acknowledgments"];
   readonly audit: Store["audit"];
@@ -46,6 +48,7 @@ export const ADMIN_ACCESS = {
   "GET /discards/:discard_id": VIEW,
   "POST /discards/:discard_id/cancel": OPERATE,
   "POST /publishers/:publisher/adopt": { role: "operate", publishers: "all" },
+  "GET /publishers": VIEW,
   "GET /audit": VIEW,
   // It calls every provider, and shows their addresses.
   "GET /doctor": { role: "view", publishers: "all" },
@@ -77,6 +80,7 @@ function handlersOf(deps: AdminDeps): Readonly<Record<AdminCall, RequestHandler>
       { ...deps, snapshot: () => deps.store.snapshot() },
       readBody,
     ),
+    "GET /publishers": makePublishersHandler(deps),
     "GET /audit": makeAuditHandler(deps.audit),
     "GET /doctor": makeDoctorHandler(deps.doctor),
   };
@@ -89,6 +93,7 @@ export function createAdminRouter(access: AccessDeps, deps: AdminDeps): Router {
   const handlers = handlersOf(deps);
   const calls = Object.entries(ADMIN_ACCESS).map(([call, needs]) => {
     const [method = "", path = ""] = call.split(" ");
+    // The type of Object.entries doesn't say that these are the table's own keys.
     return { method, path, needs, handler: handlers[call as AdminCall] };
   });
   for (const [path, ofPath] of Map.groupBy(calls, (call) => call.path)) {
