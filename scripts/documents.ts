@@ -2,7 +2,7 @@
 import { ERROR_CATALOGUE } from "@adrelay/contract";
 import { decideTransition, ENTRY_EVENTS, ENTRY_STATES } from "@adrelay/core";
 import { reportPublishers } from "@adrelay/provider";
-import { renderEnvExample, reportDurability, reportMemory } from "@adrelay/service-kit";
+import { LoginGuard, renderEnvExample, reportDurability, reportMemory } from "@adrelay/service-kit";
 import { createDataLossCounter, LedgerMetrics } from "@adrelay/store";
 import { Registry } from "prom-client";
 import { z } from "zod";
@@ -210,12 +210,15 @@ export async function metricTables(): Promise<string[]> {
   const noCounts = () => Promise.resolve({ kind: "unavailable", reason: "none" } as const);
   const ofAdServer = new AdServerMetrics({ loadCounts: noCounts });
   new CatalogMetrics(ofAdServer.registry);
+  const all = new Registry();
+  new LoginGuard({ registry: all, log: { warn: () => {} } });
   const adServer = await ofAdServer.collect();
   return [
     ...table("From the ledger: the same value on every replica, query with `max by`", ledger),
     ...table("From each gateway", gateway.getMetricsAsArray()),
     ...table("From each worker", worker.getMetricsAsArray()),
     ...table("From each gateway and worker", each.getMetricsAsArray()),
+    ...table("From each gateway, worker and ad server", all.getMetricsAsArray()),
     ...table("From the ad server", adServer.getMetricsAsArray()),
   ];
 }

@@ -10,6 +10,7 @@ import {
   type Environment,
   guardRedis,
   Lifecycle,
+  LoginGuard,
   makeReadBody,
   openTracing,
   Periodic,
@@ -220,7 +221,8 @@ function makeOpsApp(
   parts: AdminParts & { readonly intake: Pick<DurabilityGuard, "isDurable"> },
 ): Express {
   const { redis, guard, intake, store, heartbeat } = parts;
-  const routes = makeAdminRouter(config, { ...parts, log });
+  const loginGuard = new LoginGuard({ registry, log });
+  const routes = makeAdminRouter(config, { ...parts, log, loginGuard });
   const ledger = store.metrics({
     listPublishers: () => config.publishers.current.map(({ id }) => id),
     publishersMax: config.settings.METRICS_PUBLISHERS_MAX,
@@ -231,6 +233,7 @@ function makeOpsApp(
     warnings: () => ({ ...guard.warnings(), ...heartbeat.warnings() }),
     isStopping: () => lifecycle.isStopping,
     log,
+    access: { settings: config.settings, listenHost: config.settings.GATEWAY_OPS_HOST, guard: loginGuard },
     ...(routes === undefined ? {} : { routes }),
   });
 }
@@ -238,14 +241,15 @@ function makeOpsApp(
 /** The admin API; undefined if no operator is configured. */
 function makeAdminRouter(
   { operators, publishers }: GatewayConfig,
-  parts: AdminParts & { readonly log: Logger },
+  parts: AdminParts & { readonly log: Logger; readonly loginGuard: LoginGuard },
 ): Router | undefined {
   if (operators.length === 0) {
     return undefined;
   }
   const { acknowledgments, deadLetters, adoptions, replays, discards, audit } = parts.store;
   const doctor = makeDoctor({ ...parts, publishers });
-  return createAdminRouter(operators, {
+  const access = { operators, guard: parts.loginGuard, log: parts.log };
+  return createAdminRouter(access, {
     ...parts,
     acknowledgments,
     deadLetters,

@@ -9,6 +9,7 @@ import {
   type Environment,
   guardRedis,
   Lifecycle,
+  LoginGuard,
   openTracing,
   Periodic,
   PeriodicHeartbeat,
@@ -215,5 +216,10 @@ function makeOpsApp(
     warnings: () => ({ ...guard.warnings(), ...heartbeat.warnings(), ...breakers.warnings() }),
     isStopping: () => lifecycle.isStopping,
     log,
+    access: {
+      settings,
+      listenHost: settings.WORKER_OPS_HOST,
+      guard: new LoginGuard({ registry, log }),
+    },
   });
 }

@@ -8,6 +8,7 @@ import {
   type Environment,
   integerType,
   loadConfig,
+  OPS_SETTINGS,
   PROVIDER_SETTINGS,
   portType,
   redisTargetFaults,
@@ -20,6 +21,7 @@ import { z } from "zod";
 export const WORKER_SETTINGS = {
   ...COMMON_SETTINGS,
   ...PROVIDER_SETTINGS,
+  ...OPS_SETTINGS,
   WORKER_OPS_HOST: setting(textType, "127.0.0.1", "Address of the worker's ops listener: metrics, health."),
   WORKER_OPS_PORT: setting(portType, "8082", "Port of the worker's ops listener."),
   WORKER_CONCURRENCY: setting(

@@ -1,6 +1,6 @@
 /** Pure rules: no I/O, clock or randomness. */
 
-export { type CallerKey, KEY_STATES, keyOfDigest, stateOfKey } from "./caller-keys.ts";
+export { type CallerKey, digestSchema, KEY_STATES, keyOfDigest, stateOfKey } from "./caller-keys.ts";
 export {
   CIRCUIT_EVENTS,
   CIRCUIT_PHASES,
@@ -45,3 +45,4 @@ export {
   parsePublishersFile,
 } from "./publishers-file.ts";
 export { explainRedisError, redisErrorKind, redisErrorWord } from "./redis-error-kind.ts";
+export { parseYamlText } from "./yaml-text.ts";

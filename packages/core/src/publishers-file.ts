@@ -6,13 +6,12 @@ import {
   API_KEY_HEADER,
   baseUrlSchema,
   type FieldFault,
-  faultsOf,
   headerNameSchema,
   publisherIdSchema,
 } from "@adrelay/contract";
-import { LineCounter, parseDocument } from "yaml";
 import { z } from "zod";
 import { type CallerKey, callerKeySchema, digestSchema, keyOfDigest } from "./caller-keys.ts";
+import { parseYamlText } from "./yaml-text.ts";
 
 const providerSchema = z
   .strictObject({
@@ -69,62 +68,15 @@ export type PublishersFileResult =
 
 /** Parses the text of a publishers' file. No fault shows a part of the text: it may contain a key. */
 export function parsePublishersFile(text: string): PublishersFileResult {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  if (document.errors.length > 0) {
-    const faults = document.errors.map(({ code, pos: [at] }) => {
-      return { path: "", message: `is not valid YAML: ${code} in line ${lines.linePos(at).line}` };
-    });
-    return { kind: "faulty", faults, entries: [] };
+  const parsed = parseYamlText(text, fileSchema);
+  if (parsed.kind === "faulty") {
+    return { ...parsed, entries: [] };
   }
-  const value = documentValue(document);
-  if (value === TOO_LARGE) {
-    return { kind: "faulty", faults: [{ path: "", message: "is too large with its aliases" }], entries: [] };
-  }
-  const parsed = fileSchema.safeParse(value);
-  if (!parsed.success) {
-    const faults = faultsOf(parsed.error).map(({ path, message }) => {
-      return { path: countedFromOne(path), message: inPlainWords(message) };
-    });
-    return { kind: "faulty", faults, entries: [] };
-  }
-  const entries = parsed.data.publishers.map(({ key_sha256 = [], keys = [], ...entry }) => {
+  const entries = parsed.value.publishers.map(({ key_sha256 = [], keys = [], ...entry }) => {
     return { ...entry, keys: [...key_sha256.map(keyOfDigest), ...keys] };
   });
   const faults = repeatedEntries(entries);
   return faults.length > 0 ? { kind: "faulty", faults, entries } : { kind: "ok", entries };
-}
-
-const TOO_LARGE = Symbol("too large");
-
-function documentValue(document: ReturnType<typeof parseDocument>): unknown {
-  try {
-    return document.toJS();
-  } catch {
-    return TOO_LARGE;
-  }
-}
-
-/** `publishers.0.key_sha256.1` is `publishers 1, key_sha256 2` for people. */
-function countedFromOne(path: string): string {
-  return path.replaceAll(/\.(\d+)/g, (_, index: string) => ` ${Number(index) + 1}`).replaceAll(".", ", ");
-}
-
-const KINDS: Readonly<Record<string, string>> = {
-  array: "a list",
-  string: "a text (in quotes, if it looks like a number)",
-  object: "a mapping with members",
-};
-
-/** The parser's own words for what is missing, of another kind or unknown. All other messages are ours. */
-function inPlainWords(message: string): string {
-  const [, expected = "", received] = /^Invalid input: expected (\w+), received (\w+)$/.exec(message) ?? [];
-  if (received !== undefined) {
-    return received === "undefined" ? "is missing" : `must be ${KINDS[expected] ?? expected}`;
-  }
-  return message.startsWith("Too small")
-    ? "must not be empty"
-    : message.replace(/^Unrecognized keys?:/, "has members that are not known:");
 }
 
 /** Finds ids and keys that appear more than once: with them, answers would depend on the order of the file. */

@@ -7,9 +7,9 @@ import type { RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { askStore, sendUnavailable } from "../store-answers.ts";
+import { actorOf, operatorOf } from "./access.ts";
 import { cursorSchema, parseForm, readForm } from "./forms.ts";
 import { listNames } from "./known-publishers.ts";
-import { operatorOf } from "./operators.ts";
 
 export interface AdoptionDeps {
   readonly adoptions: Store["adoptions"];
@@ -49,8 +49,7 @@ export function makeAdoptHandler(deps: AdoptionDeps, readBody: ReadBody): Reques
     if (form.cursor === undefined && !(await checkLeft(deps, from, response))) {
       return;
     }
-    const by = operatorOf(response);
-    const order = { from, to: form.to, by, place: form.cursor, limit: BATCH };
+    const order = { from, to: form.to, by: actorOf(response), place: form.cursor, limit: BATCH };
     const batch = await askStore(deps.adoptions.adoptBatch(order));
     if (batch === OVERDUE) {
       sendUnavailable(response);
@@ -58,7 +57,7 @@ export function makeAdoptHandler(deps: AdoptionDeps, readBody: ReadBody): Reques
     }
     const { adopted, held, next } = batch;
     if (Object.values(adopted).some((count) => count > 0)) {
-      deps.log.info({ event: "adopted", from, to: form.to, by, ...adopted });
+      deps.log.info({ event: "adopted", from, to: form.to, by: operatorOf(response), ...adopted });
     }
     const answer: AdoptionView = {
       from,

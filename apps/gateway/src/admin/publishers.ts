@@ -6,6 +6,7 @@ import { OVERDUE } from "@adrelay/service-kit";
 import type { Store } from "@adrelay/store";
 import type { RequestHandler } from "express";
 import { askStore, isoTime, sendUnavailable } from "../store-answers.ts";
+import { maySee } from "./access.ts";
 
 export interface PublishersDeps {
   readonly publishers: PublisherDirectory;
@@ -21,18 +22,26 @@ export function makePublishersHandler(deps: PublishersDeps): RequestHandler {
     if (useOf === OVERDUE) {
       sendUnavailable(response);
     } else {
-      response.json(viewOfAll(deps, useOf));
+      response.json(viewOfAll(deps, useOf, (id) => maySee(response, id)));
     }
   };
 }
 
-function viewOfAll({ publishers, publishersWatch }: PublishersDeps, useOf: UseOf): PublishersView {
+/** An account has the name of its first publisher, which may be another operator's. */
+function viewOfAll(
+  { publishers, publishersWatch }: PublishersDeps,
+  useOf: UseOf,
+  isSeen: (publisher: string) => boolean,
+): PublishersView {
   const { digest, isValid, loadedAtMs } = publishersWatch.state;
   return {
     file: digest === undefined ? null : { digest, valid: isValid, loaded_at: isoTime(loadedAtMs) },
-    publishers: publishers.current.map((publisher) =>
-      viewOfOne(publisher, publishers.accountOf(publisher.id)?.name ?? "", useOf),
-    ),
+    publishers: publishers.current
+      .filter(({ id }) => isSeen(id))
+      .map((publisher) => {
+        const account = publishers.accountOf(publisher.id)?.name ?? "";
+        return viewOfOne(publisher, isSeen(account) ? account : publisher.id, useOf);
+      }),
   };
 }
 
