@@ -102,6 +102,9 @@ test("an account that stays keeps its slots, and shares them with a publisher th
 test("metrics show the accounts that there are now", async () => {
   const { breakers, shownProviders } = setup();
   expect(await shownProviders()).toEqual(["acme", "beta"]);
-  await breakers.replaceAccounts([sharedOf("stays", [beta]), sharedOf("more", [publisherIdSchema.parse("c")])]);
+  await breakers.replaceAccounts([
+    sharedOf("stays", [beta]),
+    sharedOf("more", [publisherIdSchema.parse("c")]),
+  ]);
   expect(await shownProviders()).toEqual(["beta", "c"]);
 });
