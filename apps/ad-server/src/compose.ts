@@ -56,6 +56,7 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
   const opsApp = createOpsApp({
     collect: async () => ({ registry: await metrics.collect() }),
     checks: [{ name: "redis", check: async () => durability.isDurable && (await redis.ping()) === "PONG" }],
+    warnings: () => durability.warnings(),
     isStopping: () => lifecycle.isStopping,
     log,
     access: {
