@@ -2,7 +2,7 @@
 import { eventually } from "@adrelay/testkit";
 import { afterEach, expect, test } from "vitest";
 import type { FetchedJob } from "../src/bullmq/worker.ts";
-import { readFetched } from "../src/delivery/payload.ts";
+import { PayloadLoader, readFetched } from "../src/delivery/payload.ts";
 import { COMPLETED, newJob, openTestQueue } from "./queue-fixture.ts";
 import { openTestRedis } from "./store-fixture.ts";
 
@@ -19,7 +19,7 @@ afterEach(async () => {
 
 const setup = () => openTestQueue(redis, (stop) => stops.push(stop));
 
-const read = ({ data, payloadKey }: FetchedJob) => readFetched(data, { redis, payloadKey });
+const read = ({ data, payloadKey }: FetchedJob) => readFetched(data, payloadKey, new PayloadLoader(redis));
 
 test("a large body stays in Redis, whatever step fetches its job", async () => {
   const { enqueue, work } = setup();

@@ -5,7 +5,7 @@ import type { Redis } from "ioredis";
 import { JOB_OPTIONS } from "../src/bullmq/queue.ts";
 import { type FetchedJob, QueueWorker } from "../src/bullmq/worker.ts";
 import type { JobEnd } from "../src/delivery/job-completer.ts";
-import { type FetchedDelivery, readFetched } from "../src/delivery/payload.ts";
+import { type FetchedDelivery, PayloadLoader, readFetched } from "../src/delivery/payload.ts";
 import { jobIdOf, QUEUE_NAME } from "../src/redis/keys.ts";
 import { jobOf, newId, openTestStore } from "./store-fixture.ts";
 
@@ -29,6 +29,7 @@ export function openTestQueue(redis: Redis, onStop: (stop: () => Promise<void>) 
   onStop(() => queue.stop());
   onStop(() => bare.close());
   const errors: unknown[] = [];
+  const loader = new PayloadLoader(redis);
   const work = (handle: Handle, concurrency = 5) => {
     const worker = new QueueWorker({
       id: randomUUID(),
@@ -38,7 +39,7 @@ export function openTestQueue(redis: Redis, onStop: (stop: () => Promise<void>) 
       attemptTimeoutMs: 1000,
       run: async (fetched) => {
         try {
-          const delivery = readFetched(fetched.data, { redis, payloadKey: fetched.payloadKey });
+          const delivery = readFetched(fetched.data, fetched.payloadKey, loader);
           return await handle(delivery === undefined ? jobOf(newId()) : await wholeJob(delivery), fetched);
         } catch (error) {
           errors.push(error);

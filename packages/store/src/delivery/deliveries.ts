@@ -24,7 +24,7 @@ import {
   type JobEnd,
   type SettledAttempt,
 } from "./job-completer.ts";
-import { type JobHead, readFetched } from "./payload.ts";
+import { type JobHead, PayloadLoader, readFetched } from "./payload.ts";
 
 export interface DeliveryOptions {
   /** How many jobs are held at the same time. */
@@ -83,6 +83,7 @@ export class Deliveries {
     }
     const { redis, scripts } = waiting;
     const starter = new AttemptStarter(scripts.run, keys);
+    const loader = new PayloadLoader(redis);
     const bookingRetry = new BookingRetry({ log, isStopping });
     const completer = new JobCompleter({ ...this.#parts, scripts, bookingRetry, onSettled });
     this.#worker = new QueueWorker({
@@ -91,7 +92,7 @@ export class Deliveries {
       queuePrefix: keys.queuePrefix,
       concurrency,
       attemptTimeoutMs,
-      run: (fetched) => this.#run(fetched, { redis, starter, completer, attempt }),
+      run: (fetched) => this.#run(fetched, { loader, starter, completer, attempt }),
       complete: async (job, finalAttempt, script) => {
         try {
           return await completer.complete(job, finalAttempt, script);
@@ -127,9 +128,9 @@ export class Deliveries {
     }
   }
 
-  async #run(fetched: FetchedJob, { redis, starter, completer, attempt }: RunParts): Promise<JobEnd> {
+  async #run(fetched: FetchedJob, { loader, starter, completer, attempt }: RunParts): Promise<JobEnd> {
     const { textHash, payloadKey, prefetched } = fetched;
-    const delivery = readFetched(fetched.data, { redis, payloadKey });
+    const delivery = readFetched(fetched.data, payloadKey, loader);
     if (delivery === undefined) {
       this.#parts.log.error({ event: "job_unreadable", job_id: fetched.id });
       return { kind: "delayed", delayMs: UNREADABLE_DELAY_MS };
@@ -173,7 +174,7 @@ export class Deliveries {
 }
 
 interface RunParts extends Pick<DeliveryOptions, "attempt"> {
-  readonly redis: Redis;
+  readonly loader: PayloadLoader;
   readonly starter: AttemptStarter;
   readonly completer: JobCompleter;
 }

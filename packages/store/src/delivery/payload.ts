@@ -23,15 +23,34 @@ export interface FetchedDelivery {
   readonly payload: Payload;
 }
 
-/** What a job must have so that its body can be loaded. */
-export interface PayloadSource {
-  /** Waits for Redis as long as it takes. */
-  readonly redis: Pick<Redis, "hgetBuffer">;
-  readonly payloadKey: string;
+/** Replies of a connection come in order, so each loaded body delays all other replies of this connection. */
+const LOADS_MAX = 4;
+
+/** Loads bodies from Redis, a few at a time, in the order in which they were asked for. */
+export class PayloadLoader {
+  readonly #redis: Pick<Redis, "hgetBuffer">;
+  /** The load that was begun last, one for each of those that may be under way. */
+  readonly #lanes: Promise<unknown>[] = Array.from({ length: LOADS_MAX }, () => Promise.resolve());
+
+  /** `redis`: waits for Redis as long as it takes. */
+  constructor(redis: Pick<Redis, "hgetBuffer">) {
+    this.#redis = redis;
+  }
+
+  /** Undefined if Redis has no such job. */
+  load(payloadKey: string): Promise<Buffer | undefined> {
+    const loaded = Promise.resolve(this.#lanes.shift()).then(() => loadBody(this.#redis, payloadKey));
+    this.#lanes.push(loaded.catch(() => {}));
+    return loaded;
+  }
 }
 
-/** Reads the data of a fetched job; undefined if this version can't read them. */
-export function readFetched(data: unknown, source: PayloadSource): FetchedDelivery | undefined {
+/** Reads the data of a fetched job; undefined if this version can't read them. `payloadKey`: of the job. */
+export function readFetched(
+  data: unknown,
+  payloadKey: string,
+  loader: PayloadLoader,
+): FetchedDelivery | undefined {
   const left = readLeft(data);
   const job = parseDeliveryJob(left === undefined ? data : left.job);
   if (job === undefined) {
@@ -42,7 +61,7 @@ export function readFetched(data: unknown, source: PayloadSource): FetchedDelive
     payload:
       left === undefined
         ? { bytesToLoad: 0, load: () => Promise.resolve(job.body) }
-        : { bytesToLoad: left.bodyBytes, load: () => loadBody(source) },
+        : { bytesToLoad: left.bodyBytes, load: () => loader.load(payloadKey) },
   };
 }
 
@@ -54,7 +73,7 @@ function readLeft(data: unknown): { readonly bodyBytes: number; readonly job: un
     : undefined;
 }
 
-async function loadBody({ redis, payloadKey }: PayloadSource): Promise<Buffer | undefined> {
+async function loadBody(redis: Pick<Redis, "hgetBuffer">, payloadKey: string): Promise<Buffer | undefined> {
   const data = await redis.hgetBuffer(payloadKey, DATA_FIELD);
   const job = data === null ? undefined : parseDeliveryJob(JSON.parse(data.toString()));
   return job === undefined ? undefined : Buffer.from(job.body);
