@@ -26,7 +26,7 @@ import {
   type Settlement,
 } from "@adrelay/store";
 import type { Logger } from "pino";
-import type { Admission, CircuitBreakers } from "./circuit-breakers.ts";
+import type { Admission, BreakerAccount, CircuitBreakers } from "./circuit-breakers.ts";
 import { decideSettlement, notificationFor, type RetryRules } from "./decide-settlement.ts";
 import type { WorkerMetrics } from "./worker-metrics.ts";
 
@@ -43,11 +43,14 @@ export interface AttemptDeps extends RetryRules {
 export function makeAttempt(deps: AttemptDeps): (due: DueAttempt) => Promise<AttemptResult> {
   return async (due) => {
     const { job, payload } = due;
-    const shared = deps.breakers.sharedAccountOf(job.publisher);
-    if (shared === undefined) {
+    const account = deps.breakers.accountOf(job.publisher);
+    if (account === undefined) {
       return park(deps, due, { account: undefined, why: "publisher_gone" });
     }
+    // Kept for the whole attempt: the publisher may get another one meanwhile.
+    const { shared } = account;
     const admission = await deps.breakers.admit(
+      account,
       { publisher: job.publisher, id: job.adResponseId },
       payload.bytesToLoad,
     );
@@ -55,7 +58,7 @@ export function makeAttempt(deps: AttemptDeps): (due: DueAttempt) => Promise<Att
       return park(deps, due, { account: shared.id, why: admission.why });
     }
     const span = startAttemptSpan(deps.tracing, job);
-    const attempt = { due, span, isProbe: admission.isProbe, account: shared.id };
+    const attempt = { due, span, isProbe: admission.isProbe, account };
     try {
       const call = await post(deps, attempt, shared);
       if (call === undefined) {
@@ -77,8 +80,7 @@ interface StartedAttempt {
   readonly due: DueAttempt;
   readonly span: Span;
   readonly isProbe: boolean;
-  /** The id of the provider account. */
-  readonly account: string;
+  readonly account: BreakerAccount;
 }
 
 interface Call {
@@ -170,7 +172,7 @@ async function settle(
   { due, span, isProbe, account }: StartedAttempt,
   { reply, outcome, health, durationMs, bodyBytes }: Call,
 ): Promise<AttemptResult> {
-  const isAway = await isProviderAway(deps, due, { health, isProbe });
+  const isAway = await isProviderAway(deps, due, { account, health, isProbe });
   const providerError = publicErrorOf(reply);
   const settlement = decideSettlement(deps, {
     due,
@@ -179,7 +181,7 @@ async function settle(
     durationMs,
     bodyBytes,
     isProbe,
-    parkAt: isAway ? account : undefined,
+    parkAt: isAway ? account.shared.id : undefined,
   });
   endAttemptSpan(span, due, { settlement, isProbe });
   const trace = { own: span.context?.traceId, recorded: span.recordedTraceId };
@@ -192,15 +194,14 @@ async function settle(
 async function isProviderAway(
   { breakers, log }: AttemptDeps,
   { job: { publisher, adResponseId: id }, entry }: DueAttempt,
-  { health, isProbe }: { readonly health: ProviderHealth; readonly isProbe: boolean },
+  { account, ...seen }: Pick<StartedAttempt, "account" | "isProbe"> & Pick<Call, "health">,
 ): Promise<boolean> {
   try {
-    return (
-      (await breakers.learn({ publisher, id, isFirst: entry.attempts === 0 }, health, isProbe)) === "open"
-    );
+    const attempted = { publisher, id, isFirst: entry.attempts === 0 };
+    return (await breakers.learn(account, attempted, seen)) === "open";
   } catch (err) {
     log.warn({ event: "circuit_not_told", publisher, err });
-    return isProbe;
+    return seen.isProbe;
   }
 }
 

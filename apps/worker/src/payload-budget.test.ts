@@ -5,7 +5,7 @@ import { PayloadBudget } from "./payload-budget.ts";
 const [ALPHA, BETA, GAMMA] = ["alpha", "beta", "gamma"].map((id) => publisherIdSchema.parse(id));
 
 function budgetOf(bytesMax: number, isForOne = false) {
-  const budget = new PayloadBudget({ bytesMax, isForOne });
+  const budget = new PayloadBudget({ bytesMax, isForOne: () => isForOne });
   const takeAll = (publisher = ALPHA, bytes = 1) => {
     const releases = [];
     for (;;) {

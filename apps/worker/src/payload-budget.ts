@@ -22,8 +22,8 @@ interface BytesUser {
 
 export interface PayloadBudgetOptions {
   readonly bytesMax: number;
-  /** Whether the worker delivers for one publisher only. Then nothing is left free for others. */
-  readonly isForOne: boolean;
+  /** Whether the worker delivers for one publisher only at present. Then nothing is left free for others. */
+  isForOne(): boolean;
 }
 
 const NOTHING: ReleaseBytes = () => {};
@@ -74,9 +74,10 @@ export class PayloadBudget {
       return Number.POSITIVE_INFINITY;
     }
     const { refusedBytes: bytes } = user;
-    const left = this.#freeBytes - (this.#options.isForOne ? 0 : user.heldBytes);
     // Each body that is let in raises what is held and lowers what is free.
-    const fitting = this.#options.isForOne ? left / bytes : (left / bytes + 1) / 2;
+    const fitting = this.#options.isForOne()
+      ? this.#freeBytes / bytes
+      : ((this.#freeBytes - user.heldBytes) / bytes + 1) / 2;
     return Math.max(Math.floor(fitting), this.#hasRoomFor(user, bytes) ? 1 : 0);
   }
 
@@ -85,7 +86,7 @@ export class PayloadBudget {
   }
 
   #hasRoomFor(user: BytesUser, bytes: number): boolean {
-    const isFirst = user.heldBytes === 0 || this.#options.isForOne;
+    const isFirst = user.heldBytes === 0 || this.#options.isForOne();
     const thresholdBytes = isFirst ? this.#freeBytes : this.#freeBytes - user.heldBytes;
     return bytes <= thresholdBytes || this.#heldBytes === 0;
   }

@@ -49,8 +49,8 @@ function setup() {
     circuits: store.circuits,
     accounts,
     attemptsMax: 10,
-    payloads: new PayloadBudget({ bytesMax: 1, isForOne: false }),
-    metrics: new CircuitMetrics(new Registry(), { providers: ["alpha"], providersMax: 1, slotsMax: 10 }),
+    payloads: new PayloadBudget({ bytesMax: 1, isForOne: () => false }),
+    metrics: new CircuitMetrics(new Registry(), { providersMax: 1, slotsMax: 10 }),
     log: pino({ level: "silent" }),
   });
   return { store, breakers };

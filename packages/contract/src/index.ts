@@ -120,3 +120,4 @@ export {
   type ProblemDetails,
   problemSchema,
 } from "./problem.ts";
+export { type PublishersView, publishersViewSchema } from "./publishers-view.ts";

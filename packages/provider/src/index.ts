@@ -1,5 +1,5 @@
 /** How ad services are called: the HTTP client, the publishers and their provider accounts. */
-export { listAccounts, type SharedAccount } from "./accounts.ts";
+export type { SharedAccount } from "./accounts.ts";
 export {
   outcomeLabelOf,
   ProviderClient,
@@ -7,10 +7,19 @@ export {
 } from "./provider-client.ts";
 export { proxiesOf } from "./proxies.ts";
 export {
+  type FoundKey,
+  openDirectory,
+  type PublisherDirectory,
+} from "./publisher-directory.ts";
+export {
   digestKey,
   keyVariables,
-  loadPublishers,
   type Publisher,
   publisherSources,
 } from "./publishers.ts";
+export { reportPublishers } from "./publishers-metrics.ts";
+export {
+  PUBLISHERS_LOOK_INTERVAL_MS,
+  PublishersWatch,
+} from "./publishers-watch.ts";
 export type { RawReply } from "./reply-collector.ts";

@@ -10,6 +10,7 @@ import type { Doctor } from "./doctor.ts";
 import { makeListHandler, makeShowHandler } from "./entries.ts";
 import { makeCheckPublisher } from "./known-publishers.ts";
 import { type Operator, requireOperator } from "./operators.ts";
+import { makePublishersHandler, type PublishersDeps } from "./publishers.ts";
 import { makeAuditHandler, makeStatsHandler, type StatsDeps } from "./stats.ts";
 
 export interface AdminDeps
@@ -17,6 +18,7 @@ export interface AdminDeps
     BulkReplayDeps,
     BulkDiscardDeps,
     StatsDeps,
+    PublishersDeps,
     Omit<AdoptionDeps, "snapshot"> {
   readonly acknowledgments: Store["acknowledgments"];
   readonly audit: Store["audit"];
@@ -37,6 +39,7 @@ export function createAdminRouter(operators: readonly Operator[], deps: AdminDep
     "/acknowledgments/:ad_response_id": makeShowHandler(deps),
     "/replays/:replay_id": makeShowBulkHandler(replays),
     "/discards/:discard_id": makeShowBulkHandler(discards),
+    "/publishers": makePublishersHandler(deps),
     "/audit": makeAuditHandler(deps.audit),
     "/doctor": makeDoctorHandler(deps.doctor),
   };
