@@ -59,10 +59,15 @@ export class PublishersFiles {
 function textOf({ providerPort }: AppFile, rotations: readonly number[]): string {
   const lines = ACCOUNTS.map((account) => {
     const keys = rotations.map((at) => `{ id: k${at}, sha256: "${digestOf(keyOf(account, at))}" }`);
-    const provider = `{ url: "http://127.0.0.1:${providerPort}/${account}", api_key_env: ${account.toUpperCase()}_KEY }`;
+    const provider = `{ url: "${urlOf(account, providerPort)}", api_key_env: ${account.toUpperCase()}_KEY }`;
     return `  - { id: ${account}, name: ${account}, keys: [${keys.join(", ")}], provider: ${provider} }\n`;
   });
   return `publishers:\n${lines.join("")}`;
+}
+
+/** The address of a publisher's account, through an app's proxy. */
+export function urlOf(account: Account, providerPort: number): string {
+  return `http://127.0.0.1:${providerPort}/${account}`;
 }
 
 function keyOf(account: Account, rotation: number): string {

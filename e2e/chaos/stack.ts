@@ -4,14 +4,16 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { API_KEY_HEADER, publisherIdSchema } from "@adrelay/contract";
 import { freeLanePort, startTestRedis, type TestRedis } from "@adrelay/dev-servers";
+import { listAccounts, type SharedAccount } from "@adrelay/provider";
 import { makeRandom, type SocketProxy, startSocketProxy } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { ChaosApp } from "./chaos-app.ts";
-import { APP_IDS, type AppId, type LinkEnd } from "./fault.ts";
+import { ACCOUNTS, APP_IDS, type AppId, type LinkEnd } from "./fault.ts";
 import { LogWatch } from "./log-watch.ts";
 import { PROVIDER_KEYS, type ProviderModel, startProviderModel } from "./provider-model.ts";
-import { PublishersFiles } from "./publishers-files.ts";
+import { PublishersFiles, urlOf } from "./publishers-files.ts";
 
 export interface ChaosStack {
   readonly redis: TestRedis;
@@ -23,6 +25,8 @@ export interface ChaosStack {
   readonly publishers: PublishersFiles;
   /** Where an app has its publishers' file. */
   publishersFileOf(app: AppId): string;
+  /** The provider accounts of each app. Each app has its own address of the provider, so the circuit breakers differ. */
+  readonly circuits: ReadonlyMap<AppId, readonly SharedAccount[]>;
   link(app: AppId, end: LinkEnd): SocketProxy;
   readonly gatewayUrls: readonly string[];
   /** By app. */
@@ -80,6 +84,7 @@ export async function startChaosStack({
   const logs = new LogWatch(logsDir);
   const processProblems: string[] = [];
   const apps = new Map<AppId, ChaosApp>();
+  const circuits = new Map<AppId, readonly SharedAccount[]>();
   const ports = new Map<AppId, { readonly port: number; readonly opsPort: number }>();
   for (const id of APP_IDS) {
     const toRedis = await startSocketProxy(redis.port);
@@ -95,6 +100,7 @@ export async function startChaosStack({
       REDIS_URL: `redis://127.0.0.1:${toRedis.port}`,
       PUBLISHERS_FILE: publishersFileOf(id),
     };
+    circuits.set(id, accountsAt(toProvider.port));
     const onLogText = (line: string) => logs.read(id, line);
     const onProblem = (what: string) => void processProblems.push(what);
     apps.set(id, new ChaosApp({ id, env, onLogText, onProblem, shutdownTimeoutMs: SHUTDOWN_TIMEOUT_MS }));
@@ -111,6 +117,7 @@ export async function startChaosStack({
     apps,
     publishers,
     publishersFileOf,
+    circuits,
     link: (app, end) => requireLink(links, `${app} ${end}`),
     gatewayUrls: (["gateway-1", "gateway-2"] as const).map((id) => url(ports.get(id)?.port)),
     opsUrls: new Map([...ports].map(([id, { opsPort }]) => [id, url(opsPort)])),
@@ -130,6 +137,20 @@ function portSettings(id: AppId, { port, opsPort }: { readonly port: number; rea
   return id.startsWith("gateway")
     ? { GATEWAY_PORT: String(port), GATEWAY_OPS_PORT: String(opsPort) }
     : { WORKER_OPS_PORT: String(opsPort) };
+}
+
+/** The accounts that an app makes from its publishers' file. */
+function accountsAt(providerPort: number): readonly SharedAccount[] {
+  return listAccounts(
+    ACCOUNTS.map((account) => ({
+      id: publisherIdSchema.parse(account),
+      account: {
+        url: urlOf(account, providerPort),
+        apiKey: PROVIDER_KEYS[account],
+        apiKeyHeader: API_KEY_HEADER,
+      },
+    })),
+  );
 }
 
 function requireLink(links: ReadonlyMap<string, SocketProxy>, name: string): SocketProxy {

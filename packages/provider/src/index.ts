@@ -1,5 +1,5 @@
 /** How ad services are called: the HTTP client, the publishers and their provider accounts. */
-export type { SharedAccount } from "./accounts.ts";
+export { listAccounts, type SharedAccount } from "./accounts.ts";
 export {
   outcomeLabelOf,
   ProviderClient,
