@@ -2,7 +2,7 @@
 import { ERROR_CATALOGUE } from "@adrelay/contract";
 import { decideTransition, ENTRY_EVENTS, ENTRY_STATES } from "@adrelay/core";
 import { renderEnvExample, reportDurability, reportMemory } from "@adrelay/service-kit";
-import { createDataLossCounter, LedgerMetrics } from "@adrelay/store";
+import { createDataLossCounter, LedgerMetrics, NO_LIMITS } from "@adrelay/store";
 import { Registry } from "prom-client";
 import { z } from "zod";
 import { catalogJsonSchema } from "../apps/ad-server/src/catalog/ad.ts";
@@ -187,7 +187,7 @@ function withoutCommonOptions(help: string): string {
 
 /** All metrics of Adrelay by their origin, from registries that the apps' own code fills. Node's metrics are left out. */
 export async function metricTables(): Promise<string[]> {
-  const ledger = new LedgerMetrics({ publishers: [], publishersMax: 1 }).show({
+  const ledger = new LedgerMetrics({ publishers: [], publishersMax: 1, limitsOf: () => NO_LIMITS }).show({
     counts: [],
     shared: { nowMs: 0, oldestQueuedAgeMs: 0, oldestDeadAgeMs: 0, overdue: 0, outboxTasks: 0 },
     depths: { waiting: 0, active: 0, delayed: 0, failed: 0 },

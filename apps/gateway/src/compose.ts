@@ -1,5 +1,5 @@
 /** Makes every part of the gateway and starts it. */
-import { ProviderClient, proxiesOf } from "@adrelay/provider";
+import { ProviderClient, type Publisher, proxiesOf } from "@adrelay/provider";
 import {
   connectRedis,
   createLogger,
@@ -12,6 +12,7 @@ import {
   Lifecycle,
   makeReadBody,
   openTracing,
+  Periodic,
   PeriodicHeartbeat,
   type RunnableService,
   redisTargetOf,
@@ -26,19 +27,23 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { makeAcknowledge } from "./acknowledge/acknowledge.ts";
 import { makeAcknowledgeHandler } from "./acknowledge/handler.ts";
+import { intakeRulesOf } from "./acknowledge/intake-rules.ts";
 import { OutcomeWaiters } from "./acknowledge/outcome-waiters.ts";
 import { makeDoctor } from "./admin/doctor.ts";
 import { createAdminRouter } from "./admin/router.ts";
 import type { GatewayConfig } from "./config.ts";
-import { createGatewayMetrics } from "./gateway-metrics.ts";
+import { createGatewayMetrics, type GatewayMetrics } from "./gateway-metrics.ts";
 import { makeStartInjectionHandler } from "./injection/handler.ts";
 import { makeStartInjection } from "./injection/start-injection.ts";
 import { PendingWork } from "./injection/waits.ts";
 import { makeLookUpHandler } from "./look-up.ts";
 import { createPublicApp, makeAuthenticate } from "./public-app.ts";
+import { defaultQuotas } from "./quota-settings.ts";
 
 /** The share of a stop's time after which injections that still run get a fallback. */
 const DRAIN_SHARE = 0.4;
+/** How often Redis is asked how full it is. */
+const ROOM_INTERVAL_MS = 1000;
 
 export async function compose(config: GatewayConfig, env: Environment): Promise<RunnableService> {
   const { settings } = config;
@@ -48,17 +53,21 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
   lifecycle.onStopLast("traces", () => tracing.stop());
   const base = { config, log, lifecycle, tracing, registry: createRegistry(), drain: new AbortController() };
   const adapters = await openAdapters(base);
-  const app = makePublicApp(base, adapters);
+  const metrics = createGatewayMetrics(base.registry, {
+    publishers: config.publishers,
+    publishersMax: settings.METRICS_PUBLISHERS_MAX,
+  });
+  const app = makePublicApp(base, { ...adapters, metrics });
   const heartbeat = adapters.store.heartbeat({
     identity: { role: "gateway", ...describeProcess() },
     registry: base.registry,
     subscriber: adapters.subscriber,
   });
   await lifecycle.start("heartbeat", new PeriodicHeartbeat(heartbeat));
-  const intake = intakeOf(adapters.guard, heartbeat);
+  const intake = intakeOf(adapters, heartbeat);
   reportDurability(base.registry, intake);
   reportMemory(base.registry, adapters.guard);
-  const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, heartbeat, intake }), {
+  const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, metrics, heartbeat, intake }), {
     name: "the gateway's ops listener",
     host: settings.GATEWAY_OPS_HOST,
     port: settings.GATEWAY_OPS_PORT,
@@ -102,7 +111,7 @@ interface Base {
 
 type Adapters = Awaited<ReturnType<typeof openAdapters>>;
 
-async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
+async function openAdapters({ config: { settings, publishers }, log, lifecycle }: Base) {
   const target = redisTargetOf(settings);
   const redis = connectRedis(target, "request", log);
   lifecycle.onStop("redis", () => redis.disconnect());
@@ -110,15 +119,25 @@ async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   const guard = await guardRedis(redis, rules, log);
   const subscriber = connectRedis(target, "subscriber", log);
   lifecycle.onStop("redis subscriber", () => subscriber.disconnect());
+  const byId = new Map<string, Publisher>(publishers.map((publisher) => [publisher.id, publisher]));
+  const intakeDefaults = { unknownAck: settings.UNKNOWN_ACK, quotas: defaultQuotas(settings) };
   const store = openStore({
     redis,
     recordRetentionMs: settings.RECORD_RETENTION,
     deliveredRetentionMs: settings.DELIVERED_RETENTION,
-    unknownIds: settings.UNKNOWN_ACK,
+    intakeRules: (id) => rulesOf(id),
     log,
     isStopping: () => lifecycle.isStopping,
   });
+  const rulesOf = (id: string) => intakeRulesOf(byId.get(id), intakeDefaults, store.room.memory);
   lifecycle.onStop("queue", () => store.stop());
+  // If Redis doesn't answer, the connection logs it.
+  const room = new Periodic(
+    () => store.room.refresh(),
+    ROOM_INTERVAL_MS,
+    () => {},
+  );
+  await lifecycle.start("room", room);
   const provider = new ProviderClient(proxiesOf(settings));
   lifecycle.onStop("provider", () => provider.stop());
   const pending = new PendingWork((err) => log.error({ event: "background_work_failed", err }));
@@ -126,26 +145,28 @@ async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   const waiters = new OutcomeWaiters(subscriber, () => !guard.forbidden.includes("publish"));
   // Redis may be away now; ioredis subscribes as soon as it is there.
   waiters.start().catch((err: unknown) => log.warn({ event: "subscribe_failed", err }));
-  return { redis, subscriber, guard, store, provider, pending, waiters };
+  return { redis, subscriber, guard, store, rulesOf, provider, pending, waiters };
 }
 
 /** Whether Redis keeps an acknowledgment now: it is durable, and has taken the latest heartbeat with room for more. */
-function intakeOf(guard: DurabilityGuard, heartbeat: Heartbeat): Pick<DurabilityGuard, "isDurable"> {
+function intakeOf(
+  { guard, store }: Pick<Adapters, "guard" | "store">,
+  heartbeat: Heartbeat,
+): Pick<DurabilityGuard, "isDurable"> {
   return {
     get isDurable() {
-      return guard.isDurable && heartbeat.writes.kind === "accepted";
+      return guard.isDurable && heartbeat.writes.kind === "accepted" && store.room.accepts !== "none";
     },
   };
 }
 
-function makePublicApp({ config, log, tracing, registry, drain }: Base, adapters: Adapters): Express {
+function makePublicApp(
+  { config, log, tracing, drain }: Base,
+  parts: Adapters & { readonly metrics: GatewayMetrics },
+): Express {
   const { settings, publishers } = config;
-  const { store, provider, pending, waiters, guard } = adapters;
+  const { store, provider, pending, waiters, guard, metrics } = parts;
   const { acknowledgments, injections } = store;
-  const metrics = createGatewayMetrics(registry, {
-    publishers,
-    publishersMax: settings.METRICS_PUBLISHERS_MAX,
-  });
   const startInjection = makeStartInjection({
     injections,
     provider,
@@ -163,6 +184,7 @@ function makePublicApp({ config, log, tracing, registry, drain }: Base, adapters
     tracing,
     durability: guard,
     onAccepted: metrics.observeAccepted,
+    onOverQuota: metrics.countOverQuota,
   });
   return createPublicApp({
     authenticate: makeAuthenticate(publishers, settings.API_KEY_HEADERS),
@@ -183,28 +205,34 @@ function makePublicApp({ config, log, tracing, registry, drain }: Base, adapters
 
 function makeOpsApp(
   { config, log, lifecycle, registry }: Base,
-  parts: Adapters & { readonly heartbeat: Heartbeat; readonly intake: Pick<DurabilityGuard, "isDurable"> },
+  parts: Adapters & AdminParts & { readonly intake: Pick<DurabilityGuard, "isDurable"> },
 ): Express {
   const { redis, guard, intake, store, heartbeat } = parts;
   const routes = makeAdminRouter(config, { ...parts, log });
   const ledger = store.metrics({
     publishers: config.publishers.map(({ id }) => id),
     publishersMax: config.settings.METRICS_PUBLISHERS_MAX,
+    limitsOf: (publisher) => parts.rulesOf(publisher).limits,
   });
   return createOpsApp({
     collect: async () => ({ registry, scraped: await ledger.collect() }),
     checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && intake.isDurable }],
-    warnings: () => ({ ...guard.warnings(), ...heartbeat.warnings() }),
+    warnings: () => ({ ...guard.warnings(), ...heartbeat.warnings(), ...store.room.warnings() }),
     isStopping: () => lifecycle.isStopping,
     log,
     ...(routes === undefined ? {} : { routes }),
   });
 }
 
+interface AdminParts {
+  readonly heartbeat: Heartbeat;
+  readonly metrics: GatewayMetrics;
+}
+
 /** The admin API; undefined if no operator is configured. */
 function makeAdminRouter(
   { operators, publishers }: GatewayConfig,
-  parts: Adapters & { readonly heartbeat: Heartbeat; readonly log: Logger },
+  parts: Adapters & AdminParts & { readonly log: Logger },
 ): Router | undefined {
   if (operators.length === 0) {
     return undefined;

@@ -55,6 +55,7 @@ export {
   replayListSchema,
   replayViewSchema,
   type StateCounts,
+  type QuotaView,
   type Stats,
   statsSchema,
 } from "./admin-api.ts";

@@ -99,6 +99,8 @@ export const ACCEPT_CODES = {
   7: "other_publisher",
   8: "payload_missing",
   9: "unknown",
+  10: "over_quota",
+  11: "no_room",
 } as const;
 export type AcceptCode = (typeof ACCEPT_CODES)[keyof typeof ACCEPT_CODES];
 
