@@ -64,7 +64,7 @@ function errors(): string {
     "`request_id`. `detail` says more where that helps. A 422 about fields has `errors`, each with `path` and `message`.",
     "(If an ad service answers an injection with 400, 409 or 422, that answer passes through unchanged.) Decide by `code`:",
     "codes are never renamed and never reused. `after` means: after the time in Retry-After. Only the ad server answers",
-    "with `key_revoked` and `rate_limited`.",
+    "with `key_revoked`. The gateway's 429 `rate_limited` also has `quota`, its `limit` and how much of it is `used`.",
     "",
     "Never send an injection again, whatever the table says: a second one may buy a second ad, and the chat goes on with the",
     "user's prompt. `provider_unavailable` and `provider_timeout` are answers to injections only, with",

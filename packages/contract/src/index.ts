@@ -43,6 +43,7 @@ export {
   PAGE_ROWS_MAX,
   type ProcessView,
   type ProviderView,
+  type QuotaView,
   READINESS_PATH,
   REPLAY_RATE_DEFAULT,
   REPLAY_RATE_MAX,
@@ -55,7 +56,6 @@ export {
   replayListSchema,
   replayViewSchema,
   type StateCounts,
-  type QuotaView,
   type Stats,
   statsSchema,
 } from "./admin-api.ts";

@@ -155,6 +155,16 @@ test("too many dead letters are kept, and refuse what is new", async () => {
   expect((await accept(await newKnown())).kind).toBe("accepted");
 });
 
+test("a large text over the quota isn't sent to Redis", async () => {
+  const { accept, newKnown } = setup({ unknown_bytes: 300_000 });
+  expect((await accept(newId(), 200_000)).kind).toBe("accepted_unknown");
+  const received = async () => Number(/^total_net_input_bytes:(\d+)/m.exec(await redis.info("stats"))?.[1]);
+  const before = await received();
+  expect((await accept(newId(), 200_000)).kind).toBe("over_quota");
+  expect((await received()) - before).toBeLessThan(20_000);
+  expect((await accept(await newKnown(), 200_000)).kind).toBe("accepted");
+});
+
 test("a repeat needs no room", async () => {
   const { accept, newKnown } = setup({ queued_bytes: 1 });
   const id = await newKnown();

@@ -140,6 +140,7 @@ function parseBegun(reply: unknown): BeginResult {
     case "unknown":
     case "over_quota":
     case "no_room":
+    case "has_room":
       // delivery/begin.lua refuses for none of these: the queue holds the acknowledgment already.
       return { kind: "not_accepted", why: "payload_missing" };
     default:

@@ -10,9 +10,11 @@
 --       known ids, 4 the same of unknown ids;
 --       then for each: id, publisher, fingerprint of the text, job's id, job's data, `1` if an unknown id is accepted,
 --       the publisher's limits of queued_bytes, dead_bytes and unknown_bytes. Limits are '' if there is none.
+--       If the job's data are a number, that is their size, and the call only asks: a large text isn't sent in vain.
 -- Clock: Redis', one reading for all. TTL: removed from a missed entry that is acknowledged after all.
 -- Returns for each one of (codes are in redis/scripts.ts):
 --   accepted: the text `code,now in ms,time of the injection or nothing`
+--   there is room, if the call only asks: the text `12`
 --   refused: the text `code`, or `code,quota,its limit,its use`
 --   a repeat: the fields and values of its entry
 --   failed: an error (3)
@@ -43,11 +45,14 @@ local function accept(at)
   elseif code == 3 and acceptsUnknown ~= '1' then
     return '9'
   end
-  local bytes = #data + OVERHEAD_BYTES
+  local asked = tonumber(data)
+  local bytes = (asked or #data) + OVERHEAD_BYTES
   local limits = {queued = queuedMax, dead = deadMax, unknown = unknownMax}
   local refusal = findRefusal(publisher, code == 3, bytes, limits, code == 3 and ARGV[4] or ARGV[3])
   if refusal then
     return refusal
+  elseif asked then
+    return '12'
   end
   local queued = queueJob(queueKeys, ARGV[2], jobId, textHash, data, nowText)
   if queued ~= textHash then

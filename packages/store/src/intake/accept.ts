@@ -3,7 +3,9 @@
  *
  * 1. All acknowledgments of one turn of the event loop go together, at most twelve in a call. If four calls are under way,
  *    further acknowledgments are held for at most 2 ms (docs/adr/0031).
- * 2. A rejected `accept` means that the fate is unknown: the acknowledgment may be queued and booked. A repeat then gets
+ * 2. A large text is sent only after a call without it has found that there is room. So a flood of refused ones costs Redis
+ *    and the other publishers nearly nothing.
+ * 3. A rejected `accept` means that the fate is unknown: the acknowledgment may be queued and booked. A repeat then gets
  *    its present state (invariant 1).
  */
 import type { AdResponseId, DeliveryJob } from "@adrelay/contract";
@@ -44,7 +46,9 @@ export type AcceptResult =
   /**
    * Nothing was accepted. `no_room`: Redis' memory is kept for others. `payload_missing`: the queue confirmed the job and doesn't hold it, which is a fault of ours.
    */
-  | { readonly kind: Exclude<AcceptCode, AcceptedKind | "repeat" | "over_quota"> };
+  | { readonly kind: Exclude<AcceptCode, AcceptedKind | "repeat" | "over_quota" | "has_room"> };
+/** `has_room`: nothing was accepted, because the call only asked. */
+type CallResult = AcceptResult | { readonly kind: "has_room" };
 type AcceptedKind = "accepted" | "accepted_late" | "accepted_unknown";
 
 export interface AcceptorParts {
@@ -61,13 +65,17 @@ export interface AcceptorParts {
 const CHARACTERS_MAX = 1_000_000;
 const CALLS_MAX = 4;
 
+/** Acknowledgments with longer bodies ask first. */
+const ASK_FIRST_CHARACTERS = 65_536;
+
 interface Prepared {
   readonly request: AcceptRequest;
+  /** The job's data; for a question only their size. */
   readonly data: string;
 }
 
 export class Acceptor {
-  readonly #batcher: Batcher<Prepared, AcceptResult>;
+  readonly #batcher: Batcher<Prepared, CallResult>;
 
   constructor({ scripts, library, keys, queueJob, queue, rulesOf, roomNow }: AcceptorParts) {
     const script = library.compose("intake/accept", { "bullmq/queue-job": queueJob.lua });
@@ -87,8 +95,20 @@ export class Acceptor {
   }
 
   /** Accepts one acknowledgment, or says why not. */
-  accept(request: AcceptRequest): Promise<AcceptResult> {
-    return this.#batcher.submit({ request, data: JSON.stringify(request.job) });
+  async accept(request: AcceptRequest): Promise<AcceptResult> {
+    const { body } = request.job;
+    if (body.length > ASK_FIRST_CHARACTERS) {
+      // Escapes make the data longer. The second call checks again, by the exact size.
+      const answer = await this.#batcher.submit({ request, data: String(Buffer.byteLength(body)) });
+      if (answer.kind !== "has_room") {
+        return answer;
+      }
+    }
+    const accepted = await this.#batcher.submit({ request, data: JSON.stringify(request.job) });
+    if (accepted.kind === "has_room") {
+      throw new StoreReplyError("intake/accept.lua answered an acknowledgment as a question");
+    }
+    return accepted;
   }
 }
 
@@ -99,7 +119,7 @@ function argsOf({ request: { job, textHash }, data }: Prepared, rulesOf: IntakeR
   return [memberOf(adResponseId), publisher, textHash, jobIdOf(adResponseId), data, ...rules];
 }
 
-function readReply(reply: unknown, id: AdResponseId | undefined): AcceptResult {
+function readReply(reply: unknown, id: AdResponseId | undefined): CallResult {
   if (Array.isArray(reply)) {
     return { kind: "repeat", entry: entryOf(id, reply) };
   }
@@ -123,6 +143,7 @@ function readReply(reply: unknown, id: AdResponseId | undefined): AcceptResult {
     case "not_acknowledgeable":
     case "other_publisher":
     case "no_room":
+    case "has_room":
     case "payload_missing":
     case "unknown":
       return { kind };

@@ -101,6 +101,7 @@ export const ACCEPT_CODES = {
   9: "unknown",
   10: "over_quota",
   11: "no_room",
+  12: "has_room",
 } as const;
 export type AcceptCode = (typeof ACCEPT_CODES)[keyof typeof ACCEPT_CODES];
 
