@@ -8,10 +8,7 @@ export interface IntakeDefaults {
 }
 
 /** The limits in bytes of a publisher's quotas of memory. A share is one of Redis' memory. */
-export function storedLimitsOf(
-  quotas: Quotas,
-  memory: Pick<MemoryView, "limitBytes"> | undefined,
-): StoredLimits {
+function storedLimitsOf(quotas: Quotas, memory: Pick<MemoryView, "limitBytes"> | undefined): StoredLimits {
   const memoryBytes = memory === undefined || memory.limitBytes === 0 ? undefined : memory.limitBytes;
   return {
     queued_bytes: limitInBytes(quotas.queuedBytes, memoryBytes),

@@ -31,8 +31,8 @@ export interface MemoryView {
 type IntakeLevel = "all" | "known" | "none";
 
 /** The shares of the memory up to which acknowledgments are accepted. */
-export const UNKNOWN_SHARE = 0.7;
-export const KNOWN_SHARE = 0.95;
+const UNKNOWN_SHARE = 0.7;
+const KNOWN_SHARE = 0.95;
 
 /** What may be stored in all, for this memory. What isn't stored by acknowledgments is taken as given. */
 export function planRoom({ usedBytes, limitBytes, storedBytes }: MemoryView): IntakeRoom {
