@@ -23,7 +23,7 @@ export { createDataLossCounter, type DataLoss, type Heartbeat } from "./heartbea
 export type { RelayProcess } from "./heartbeat/process-record.ts";
 export type { AcceptResult } from "./intake/accept.ts";
 export type { InjectionRecord } from "./intake/injections.ts";
-export type { MemoryView } from "./intake/room.ts";
+export type { RoomView } from "./intake/room.ts";
 export {
   type IntakeRules,
   NO_LIMITS,

@@ -2,8 +2,8 @@
  * Accepts an acknowledgment, then waits for its outcome as long as the caller wants.
  *
  * 1. The store queues and books it in one step (invariant 2), within a second, including the answer. Until the store has
- *    answered, nothing is promised: any failure before that is `queue_unavailable`, even if the job may be stored. A repeat
- *    meets the same job (invariant 1).
+ *    answered, nothing is promised: any failure before that is `queue_unavailable`, or `storage_full` if Redis is full, even
+ *    if the job may be stored. A repeat meets the same job (invariant 1).
  * 2. The worker sends the outcome on this process' own channel. A message can be lost, so the ledger is asked at the end,
  *    and in between if Redis doesn't permit the channel. For a repeat it is asked in between, too: the outcome goes to the
  *    process that accepted the acknowledgment, if a caller waited there.
@@ -17,6 +17,7 @@ import {
   type PublisherId,
   type TraceContext,
 } from "@adrelay/contract";
+import { redisErrorWord } from "@adrelay/core";
 import { type DurabilityGuard, OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
 import type { AcceptResult, LedgerEntry, OverQuota, Store } from "@adrelay/store";
 import type { Logger } from "pino";
@@ -126,6 +127,7 @@ type Accepted =
     };
 
 const UNAVAILABLE: Accepted = { kind: "refused", code: "queue_unavailable" };
+const FULL: Accepted = { kind: "refused", code: "storage_full" };
 
 async function traceAccept(
   deps: AcknowledgeDeps,
@@ -149,6 +151,11 @@ class NotDurableError extends Error {
   override readonly message = "Redis is away, or not known to be durable";
 }
 
+class NoRoomError extends Error {
+  override readonly name = "NoRoomError";
+  override readonly message = "Redis is nearly full, and its room is kept for others";
+}
+
 async function accept(
   { acknowledgments, durability, refusals, onAccepted, onOverQuota }: AcknowledgeDeps,
   input: AcknowledgeInput,
@@ -170,11 +177,12 @@ async function accept(
       onOverQuota(publisher, result.quota);
     } else if (result.kind === "no_room") {
       onOverQuota(publisher, "redis_memory");
+      refusals.add({ requestId, adResponseId: id, err: new NoRoomError() });
     }
     return acceptedOf(result);
   } catch (err) {
     refusals.add({ requestId, adResponseId: id, err });
-    return UNAVAILABLE;
+    return redisErrorWord(err) === "OOM" ? FULL : UNAVAILABLE;
   }
 }
 
@@ -204,7 +212,7 @@ function acceptedOf(result: AcceptResult): Accepted {
     case "over_quota":
       return result;
     case "no_room":
-      return { kind: "refused", code: "storage_full" };
+      return FULL;
     case "unknown":
       return { kind: "refused", code: "unknown_ad_response" };
     case "conflict":

@@ -1,6 +1,6 @@
 /** What intake must know of each publisher: its quotas of memory, and whether its unknown ids are accepted. */
 import { limitInBytes, type Publisher, type Quotas, quotasOf, type UnknownAck } from "@adrelay/provider";
-import { type IntakeRules, type MemoryView, NO_LIMITS, type StoredLimits } from "@adrelay/store";
+import { type IntakeRules, NO_LIMITS, type RoomView, type StoredLimits } from "@adrelay/store";
 
 export interface IntakeDefaults {
   readonly unknownAck: UnknownAck;
@@ -8,7 +8,7 @@ export interface IntakeDefaults {
 }
 
 /** The limits in bytes of a publisher's quotas of memory. A share is one of Redis' memory. */
-function storedLimitsOf(quotas: Quotas, memory: Pick<MemoryView, "limitBytes"> | undefined): StoredLimits {
+function storedLimitsOf(quotas: Quotas, memory: Pick<RoomView, "limitBytes"> | undefined): StoredLimits {
   const memoryBytes = memory === undefined || memory.limitBytes === 0 ? undefined : memory.limitBytes;
   return {
     queued_bytes: limitInBytes(quotas.queuedBytes, memoryBytes),
@@ -21,7 +21,7 @@ function storedLimitsOf(quotas: Quotas, memory: Pick<MemoryView, "limitBytes"> |
 export function intakeRulesOf(
   publisher: Publisher | undefined,
   defaults: IntakeDefaults,
-  memory: Pick<MemoryView, "limitBytes"> | undefined,
+  memory: Pick<RoomView, "limitBytes"> | undefined,
 ): IntakeRules {
   if (publisher === undefined) {
     return { acceptsUnknown: defaults.unknownAck === "accept", limits: NO_LIMITS };

@@ -18,8 +18,8 @@ export interface RoomParts {
   readonly keys: StoreKeys;
 }
 
-/** Redis' memory. */
-export interface MemoryView {
+/** How full Redis is. */
+export interface RoomView {
   readonly usedBytes: number;
   /** maxmemory, or the machine's memory if that isn't set; 0 if neither is known. */
   readonly limitBytes: number;
@@ -35,7 +35,7 @@ const UNKNOWN_SHARE = 0.7;
 const KNOWN_SHARE = 0.95;
 
 /** What may be stored in all, for this memory. What isn't stored by acknowledgments is taken as given. */
-export function planRoom({ usedBytes, limitBytes, storedBytes }: MemoryView): IntakeRoom {
+export function planRoom({ usedBytes, limitBytes, storedBytes }: RoomView): IntakeRoom {
   if (limitBytes === 0) {
     return NO_ROOM_LIMIT;
   }
@@ -48,7 +48,7 @@ export function planRoom({ usedBytes, limitBytes, storedBytes }: MemoryView): In
 
 export class RoomWatch {
   readonly #parts: RoomParts;
-  #memory: MemoryView | undefined;
+  #memory: RoomView | undefined;
   #room: IntakeRoom = NO_ROOM_LIMIT;
 
   constructor(parts: RoomParts) {
@@ -61,7 +61,7 @@ export class RoomWatch {
   }
 
   /** As of the latest answer; undefined if there was none, or our user may not ask. */
-  get memory(): MemoryView | undefined {
+  get memory(): RoomView | undefined {
     return this.#memory;
   }
 
