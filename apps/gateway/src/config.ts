@@ -1,5 +1,5 @@
 import { API_KEY_HEADER, type FieldFault, headerKeySchema, headerNameSchema } from "@adrelay/contract";
-import { loadPublishers, type Publisher, publisherSources } from "@adrelay/provider";
+import { loadPublishers, type Publisher, publisherSources, UNKNOWN_ACK } from "@adrelay/provider";
 import {
   COMMON_SETTINGS,
   durationBetween,
@@ -17,6 +17,7 @@ import {
 } from "@adrelay/service-kit";
 import { z } from "zod";
 import { type Operator, operatorFaults, operatorSchema, operatorsOf } from "./admin/operators.ts";
+import { QUOTA_SETTINGS } from "./quota-settings.ts";
 
 /** The longest wait that a caller may ask for, of an injection and of an acknowledgment. */
 export const CALLER_TIMEOUT_MAX_MS = 30_000;
@@ -79,10 +80,11 @@ export const GATEWAY_SETTINGS = {
     "An ad response that is not acknowledged within this time counts as missed.",
   ),
   UNKNOWN_ACK: setting(
-    z.enum(["accept", "reject"]),
+    z.enum(UNKNOWN_ACK),
     "accept",
-    "Acknowledgments of unknown ids: accept forwards them, so that the relay can be put before running traffic; reject answers 404.",
+    "Acknowledgments of unknown ids: accept forwards them, so that the relay can be put before running traffic; reject answers 404. PUBLISHERS_FILE may name another for a publisher.",
   ),
+  ...QUOTA_SETTINGS,
   ...PUBLIC_LISTENER_SETTINGS,
   ...ADMIN_SETTINGS,
 } as const;

@@ -12,5 +12,14 @@ export {
   loadPublishers,
   type Publisher,
   publisherSources,
+  UNKNOWN_ACK,
+  type UnknownAck,
 } from "./publishers.ts";
+export {
+  byteLimitSchema,
+  countLimitSchema,
+  limitInBytes,
+  type Quotas,
+  quotasOf,
+} from "./quotas.ts";
 export type { RawReply } from "./reply-collector.ts";

@@ -13,6 +13,7 @@ import {
 import { LineCounter, parseDocument } from "yaml";
 import { z } from "zod";
 import { isFaulty, makeAccount, type ProviderAccount } from "./accounts.ts";
+import { type GivenQuotas, quotasSchema } from "./quotas.ts";
 import type { TlsFiles } from "./tls-files.ts";
 
 /** A customer of the relay, and the provider account that its ads come from. */
@@ -22,7 +23,15 @@ export interface Publisher {
   /** SHA-256 digests of the API keys of this publisher. */
   readonly keyDigests: readonly Buffer[];
   readonly account: ProviderAccount;
+  /** What the file says; see `quotasOf`. */
+  readonly quotas?: GivenQuotas;
+  /** Whether acknowledgments of unknown ids are accepted; undefined: as UNKNOWN_ACK says. */
+  readonly unknownAck?: UnknownAck;
 }
+
+/** What becomes of acknowledgments of unknown ids. */
+export const UNKNOWN_ACK = ["accept", "reject"] as const;
+export type UnknownAck = (typeof UNKNOWN_ACK)[number];
 
 /** Where publishers are loaded from. */
 export interface PublisherSources {
@@ -102,6 +111,8 @@ const fileSchema = z.strictObject({
             client_key_file: z.string().min(1).optional(),
           })
           .optional(),
+        unknown_ack: z.enum(UNKNOWN_ACK, "must be accept or reject").optional(),
+        quotas: quotasSchema.optional(),
       }),
     )
     .min(1),
@@ -202,8 +213,16 @@ function inPlainWords(message: string): string {
     : message.replace(/^Unrecognized keys?:/, "has members that are not known:");
 }
 
-function toPublisher({ id, name, key_sha256 }: FileEntry, account: ProviderAccount): Publisher {
-  return { id, name, keyDigests: key_sha256.map((hex) => Buffer.from(hex, "hex")), account };
+function toPublisher(entry: FileEntry, account: ProviderAccount): Publisher {
+  const { id, name, key_sha256, quotas, unknown_ack } = entry;
+  return {
+    id,
+    name,
+    keyDigests: key_sha256.map((hex) => Buffer.from(hex, "hex")),
+    account,
+    ...(quotas === undefined ? {} : { quotas }),
+    ...(unknown_ack === undefined ? {} : { unknownAck: unknown_ack }),
+  };
 }
 
 function readDocument(file: string): { kind: "read"; value: unknown } | { kind: "unreadable"; why: string } {
