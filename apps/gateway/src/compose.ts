@@ -29,16 +29,22 @@ import { makeAcknowledgeHandler } from "./acknowledge/handler.ts";
 import { OutcomeWaiters } from "./acknowledge/outcome-waiters.ts";
 import { makeDoctor } from "./admin/doctor.ts";
 import { createAdminRouter } from "./admin/router.ts";
+import { Admission } from "./admission/admission.ts";
+import { createOverloadCounter, reportInFlight } from "./admission/in-flight-metrics.ts";
+import { bytesInFlightMax } from "./admission/limit-settings.ts";
 import type { GatewayConfig } from "./config.ts";
 import { createGatewayMetrics } from "./gateway-metrics.ts";
-import { makeStartInjectionHandler } from "./injection/handler.ts";
+import { makeRefuseInjection, makeStartInjectionHandler } from "./injection/handler.ts";
 import { makeStartInjection } from "./injection/start-injection.ts";
 import { PendingWork } from "./injection/waits.ts";
 import { makeLookUpHandler } from "./look-up.ts";
 import { createPublicApp, makeAuthenticate } from "./public-app.ts";
+import { defaultQuotas } from "./quota-settings.ts";
 
 /** The share of a stop's time after which injections that still run get a fallback. */
 const DRAIN_SHARE = 0.4;
+/** Scrapers, probes and operators together need a few dozen. */
+const OPS_CONNECTIONS_MAX = 256;
 
 export async function compose(config: GatewayConfig, env: Environment): Promise<RunnableService> {
   const { settings } = config;
@@ -48,7 +54,8 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
   lifecycle.onStopLast("traces", () => tracing.stop());
   const base = { config, log, lifecycle, tracing, registry: createRegistry(), drain: new AbortController() };
   const adapters = await openAdapters(base);
-  const app = makePublicApp(base, adapters);
+  const admission = makeAdmission(base, adapters);
+  const app = makePublicApp(base, { ...adapters, admission });
   const heartbeat = adapters.store.heartbeat({
     identity: { role: "gateway", ...describeProcess() },
     registry: base.registry,
@@ -63,6 +70,7 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     host: settings.GATEWAY_OPS_HOST,
     port: settings.GATEWAY_OPS_PORT,
     log,
+    limits: { connectionsMax: OPS_CONNECTIONS_MAX },
   });
   // It stops last, so that the stop can be watched.
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
@@ -71,8 +79,18 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     host: settings.GATEWAY_HOST,
     port: settings.GATEWAY_PORT,
     log,
-    limits: { keepAliveTimeoutMs: settings.KEEP_ALIVE_TIMEOUT_MS },
+    limits: {
+      keepAliveTimeoutMs: settings.KEEP_ALIVE_TIMEOUT_MS,
+      connectionsMax: settings.GATEWAY_CONNECTIONS,
+    },
+    onNoRoom: () => adapters.countOverload("connections"),
     isStopping: () => lifecycle.isStopping,
+  });
+  reportInFlight(base.registry, {
+    calls: admission.calls,
+    bytes: admission.bytes,
+    connections: () => server.connections,
+    connectionsMax: settings.GATEWAY_CONNECTIONS,
   });
   lifecycle.onStop("listener", (signal) => server.stop(signal));
   lifecycle.onStop("waiting callers", () => {
@@ -102,7 +120,12 @@ interface Base {
 
 type Adapters = Awaited<ReturnType<typeof openAdapters>>;
 
-async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
+async function openAdapters({ config: { settings, publishers }, log, lifecycle, registry }: Base) {
+  const metrics = createGatewayMetrics(registry, {
+    publishers,
+    publishersMax: settings.METRICS_PUBLISHERS_MAX,
+  });
+  const countOverload = createOverloadCounter(registry);
   const target = redisTargetOf(settings);
   const redis = connectRedis(target, "request", log);
   lifecycle.onStop("redis", () => redis.disconnect());
@@ -126,7 +149,7 @@ async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   const waiters = new OutcomeWaiters(subscriber, () => !guard.forbidden.includes("publish"));
   // Redis may be away now; ioredis subscribes as soon as it is there.
   waiters.start().catch((err: unknown) => log.warn({ event: "subscribe_failed", err }));
-  return { redis, subscriber, guard, store, provider, pending, waiters };
+  return { metrics, countOverload, redis, subscriber, guard, store, provider, pending, waiters };
 }
 
 /** Whether Redis keeps an acknowledgment now: it is durable, and has taken the latest heartbeat with room for more. */
@@ -138,14 +161,25 @@ function intakeOf(guard: DurabilityGuard, heartbeat: Heartbeat): Pick<Durability
   };
 }
 
-function makePublicApp({ config, log, tracing, registry, drain }: Base, adapters: Adapters): Express {
-  const { settings, publishers } = config;
-  const { store, provider, pending, waiters, guard } = adapters;
-  const { acknowledgments, injections } = store;
-  const metrics = createGatewayMetrics(registry, {
-    publishers,
-    publishersMax: settings.METRICS_PUBLISHERS_MAX,
+function makeAdmission({ config: { settings } }: Base, { metrics, countOverload }: Adapters): Admission {
+  return new Admission({
+    quotas: defaultQuotas(settings),
+    callsMax: settings.GATEWAY_CALLS_IN_FLIGHT,
+    bytesMax: bytesInFlightMax(settings),
+    onRefused: ({ id }, refusal) =>
+      refusal.kind === "over_quota"
+        ? metrics.countOverQuota(id, refusal.quota)
+        : countOverload(refusal.limit),
   });
+}
+
+function makePublicApp(
+  { config, log, tracing, drain }: Base,
+  adapters: Adapters & { readonly admission: Admission },
+): Express {
+  const { settings, publishers } = config;
+  const { store, provider, pending, waiters, guard, metrics, admission } = adapters;
+  const { acknowledgments, injections } = store;
   const startInjection = makeStartInjection({
     injections,
     provider,
@@ -168,6 +202,9 @@ function makePublicApp({ config, log, tracing, registry, drain }: Base, adapters
     authenticate: makeAuthenticate(publishers, settings.API_KEY_HEADERS),
     keyHeaders: settings.API_KEY_HEADERS,
     readBody: makeReadBody(settings.BODY_LIMIT_BYTES),
+    admission,
+    countOverload: adapters.countOverload,
+    refuseInjection: makeRefuseInjection(settings.INJECTION_FALLBACK, metrics),
     startInjection: makeStartInjectionHandler({
       startInjection,
       defaultTimeoutMs: settings.INJECTION_TIMEOUT_MS,

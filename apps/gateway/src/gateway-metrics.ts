@@ -3,6 +3,7 @@ import { createHistogramWithExemplars, ProviderDurations } from "@adrelay/servic
 import { Counter, type Histogram, type Registry } from "prom-client";
 import type { Acceptance } from "./acknowledge/acknowledge.ts";
 import { type AnsweredInjection, PublisherMetrics } from "./publisher-metrics.ts";
+import type { QuotaName } from "./quota-answers.ts";
 
 /** This process' own metrics. The ledger's metrics are the same on every replica (packages/store/src/metrics). */
 export interface GatewayMetrics {
@@ -13,6 +14,8 @@ export interface GatewayMetrics {
   countInjection(publisher: string, injection: AnsweredInjection): void;
   /** Observes a call to the provider. outcome: the provider's status class, or why there was no answer. */
   observeProvider(publisher: string, outcome: string, durationMs: number): void;
+  /** Counts a refusal because of a quota. */
+  countOverQuota(publisher: string, quota: QuotaName): void;
   /** Observes how long after its injection an acknowledgment was accepted, if its injection is known. */
   observeAccepted(acceptance: Acceptance): void;
 }
@@ -55,6 +58,7 @@ export function createGatewayMetrics(
       const provider = providers.get(publisher) ?? "";
       durations.observe({ operation: "start_injection", provider, outcome }, durationMs);
     },
+    countOverQuota: (publisher, quota) => ofPublishers.countOverQuota(publisher, quota),
     observeAccepted: ({ publisher, recordedAtMs, acceptedAtMs }) => {
       if (recordedAtMs !== undefined) {
         ofPublishers.observeDelay(publisher, acceptedAtMs - recordedAtMs);

@@ -4,6 +4,7 @@
  */
 import { FALLBACK_REASONS, type FallbackReason, OTHER_LABEL, OwnSeries } from "@adrelay/core";
 import { Counter, Histogram, type Registry } from "prom-client";
+import { QUOTA_NAMES, type QuotaName } from "./quota-answers.ts";
 
 /** Every outcome of adrelay_injections_total but the fallback, which has a reason, too. */
 const INJECTION_OUTCOMES = ["ok", "rejected", "no_fill", "callers_fault", "abandoned"] as const;
@@ -33,6 +34,7 @@ export class PublisherMetrics {
   readonly #own: OwnSeries;
   readonly #calls: Counter<"publisher" | "status">;
   readonly #injections: Counter<"publisher" | "outcome" | "reason">;
+  readonly #overQuota: Counter<"publisher" | "quota">;
   readonly #delay: Histogram<"publisher">;
 
   constructor(registry: Registry, options: PublisherMetricsOptions) {
@@ -51,6 +53,12 @@ export class PublisherMetrics {
       name: "adrelay_injections_total",
       help: "Injections answered by this process, by outcome: ok, rejected, no_fill, callers_fault, fallback (with its reason, as in X-Adrelay-Fallback), abandoned.",
       labelNames: ["publisher", "outcome", "reason"],
+      registers: [registry],
+    });
+    this.#overQuota = new Counter({
+      name: "adrelay_quota_refused_total",
+      help: "Requests that this process refused because of a quota of the publisher, or because Redis is nearly full (redis_memory).",
+      labelNames: ["publisher", "quota"],
       registers: [registry],
     });
     this.#delay = new Histogram({
@@ -73,6 +81,10 @@ export class PublisherMetrics {
 
   countInjection(publisher: string, injection: AnsweredInjection): void {
     this.#injections.inc({ publisher: this.#labelOf(publisher), ...injection });
+  }
+
+  countOverQuota(publisher: string, quota: QuotaName): void {
+    this.#overQuota.inc({ publisher: this.#labelOf(publisher), quota });
   }
 
   observeDelay(publisher: string, delayMs: number): void {
@@ -101,6 +113,9 @@ export class PublisherMetrics {
     for (const labels of INJECTION_LABELS) {
       this.#injections.inc({ publisher, ...labels }, 0);
     }
+    for (const quota of QUOTA_NAMES) {
+      this.#overQuota.inc({ publisher, quota }, 0);
+    }
   }
 
   #useConfigured(): void {
@@ -118,6 +133,9 @@ export class PublisherMetrics {
       }
       for (const labels of INJECTION_LABELS) {
         this.#injections.remove({ publisher, ...labels });
+      }
+      for (const quota of QUOTA_NAMES) {
+        this.#overQuota.remove({ publisher, quota });
       }
     }
   }

@@ -62,6 +62,11 @@ export const ERROR_CATALOGUE = {
     title: "The relay can't reach its storage right now",
   },
   overloaded: { status: 503, retryable: "after", title: "The relay has no room for this request right now" },
+  storage_full: {
+    status: 503,
+    retryable: "after",
+    title: "The relay's storage has no room for this right now",
+  },
   storage_unavailable: {
     status: 503,
     retryable: "after",

@@ -6,17 +6,10 @@
 
 const PARTS_OF_FREE = 2;
 
-/** What one owner holds. */
+/** What one owner holds. Only a FairShare changes it. */
 export interface ShareAccount {
-  readonly used: number;
-}
-
-interface MutableAccount extends ShareAccount {
   used: number;
 }
-
-/** Why nothing was taken: the owner holds its share already, or the others hold too much. */
-export type ShareRefusal = "own_share" | "others";
 
 export class FairShare {
   readonly max: number;
@@ -32,33 +25,28 @@ export class FairShare {
     return this.#used;
   }
 
-  /** Makes an account for one owner. Only the share that made it may change it. */
-  open(): MutableAccount {
-    return { used: 0 };
+  /** Whether the owner may hold this much more now. */
+  fits(account: Readonly<ShareAccount>, amount: number): boolean {
+    return account.used + amount <= PARTS_OF_FREE * (this.max - this.#used - amount);
   }
 
-  /** Says why an amount can't be taken now; undefined if it can. */
-  refusalOf(account: ShareAccount, amount: number): ShareRefusal | undefined {
-    const wanted = account.used + amount;
-    if (wanted <= PARTS_OF_FREE * (this.max - this.#used - amount)) {
-      return undefined;
-    }
-    // Would it fit if the others held nothing?
-    return wanted <= PARTS_OF_FREE * (this.max - wanted) ? "others" : "own_share";
-  }
-
-  /** Takes an amount, or says why not. */
-  take(account: MutableAccount, amount: number): ShareRefusal | undefined {
-    const refusal = this.refusalOf(account, amount);
-    if (refusal === undefined) {
+  /**
+   * Takes an amount if it fits.
+   *
+   * @param held what the same thing holds already. While nothing else holds any, a thing may grow to any size, so that the
+   * largest one gets through at some time
+   */
+  take(account: ShareAccount, amount: number, held = 0): boolean {
+    const isTaken = this.#used === held || this.fits(account, amount);
+    if (isTaken) {
       account.used += amount;
       this.#used += amount;
     }
-    return refusal;
+    return isTaken;
   }
 
   /** Gives back what was taken before. */
-  giveBack(account: MutableAccount, amount: number): void {
+  giveBack(account: ShareAccount, amount: number): void {
     account.used -= amount;
     this.#used -= amount;
   }

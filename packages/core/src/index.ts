@@ -29,7 +29,7 @@ export {
   type EntryState,
   type IntakeDecision,
 } from "./entry-states.ts";
-export { FairShare, type ShareAccount, type ShareRefusal } from "./fair-share.ts";
+export { FairShare, type ShareAccount } from "./fair-share.ts";
 export {
   classifyInjection,
   FALLBACK_REASONS,

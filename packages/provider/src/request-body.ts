@@ -8,7 +8,7 @@ const WHOLE_BYTES_MAX = 64 * 1024;
 const PIECE_BYTES = 64 * 1024;
 
 interface PreparedBody {
-  readonly body: string | Buffer | Iterable<Buffer>;
+  readonly body: string | Buffer;
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -20,7 +20,9 @@ export function prepareBody(body: string | Buffer): PreparedBody {
   }
   const bytes = typeof body === "string" ? Buffer.from(body) : body;
   // Without this header undici would send chunks, of which some services don't know the length.
-  return { body: new BodyPieces(bytes), headers: { "content-length": String(bytes.length) } };
+  const pieces: unknown = new BodyPieces(bytes);
+  // undici takes iterables by its documentation, but not by its types.
+  return { body: pieces as Buffer, headers: { "content-length": String(bytes.length) } };
 }
 
 /** Can be read once. */
