@@ -2,7 +2,7 @@
 import { ERROR_CATALOGUE } from "@adrelay/contract";
 import { decideTransition, ENTRY_EVENTS, ENTRY_STATES } from "@adrelay/core";
 import { renderEnvExample, reportDurability, reportMemory } from "@adrelay/service-kit";
-import { createDataLossCounter, LedgerMetrics } from "@adrelay/store";
+import { createDataLossCounter, LedgerMetrics, NO_LIMITS } from "@adrelay/store";
 import { Registry } from "prom-client";
 import { z } from "zod";
 import { catalogJsonSchema } from "../apps/ad-server/src/catalog/ad.ts";
@@ -64,7 +64,7 @@ function errors(): string {
     "`request_id`. `detail` says more where that helps. A 422 about fields has `errors`, each with `path` and `message`.",
     "(If an ad service answers an injection with 400, 409 or 422, that answer passes through unchanged.) Decide by `code`:",
     "codes are never renamed and never reused. `after` means: after the time in Retry-After. Only the ad server answers",
-    "with `key_revoked` and `rate_limited`.",
+    "with `key_revoked`. The gateway's 429 `rate_limited` also has `quota`, its `limit` and how much of it is `used`.",
     "",
     "Never send an injection again, whatever the table says: a second one may buy a second ad, and the chat goes on with the",
     "user's prompt. `provider_unavailable` and `provider_timeout` are answers to injections only, with",
@@ -187,7 +187,7 @@ function withoutCommonOptions(help: string): string {
 
 /** All metrics of Adrelay by their origin, from registries that the apps' own code fills. Node's metrics are left out. */
 export async function metricTables(): Promise<string[]> {
-  const ledger = new LedgerMetrics({ publishers: [], publishersMax: 1 }).show({
+  const ledger = new LedgerMetrics({ publishers: [], publishersMax: 1, limitsOf: () => NO_LIMITS }).show({
     counts: [],
     shared: { nowMs: 0, oldestQueuedAgeMs: 0, oldestDeadAgeMs: 0, overdue: 0, outboxTasks: 0 },
     depths: { waiting: 0, active: 0, delayed: 0, failed: 0 },

@@ -10,6 +10,7 @@ import {
 import { defineCommand } from "./command.ts";
 import { EXIT } from "./exit-codes.ts";
 import { type Session, showAnswer } from "./session.ts";
+import { quotaRows, storageFacts } from "./storage-status.ts";
 import { describeAge, describeMoment, describeSeconds, printable, type Terminal } from "./terminal.ts";
 
 export const addStatus = defineCommand({
@@ -62,11 +63,16 @@ function showStats(terminal: Terminal, stats: Stats, nowMs: number): void {
     overdue: stats.overdue,
     queue: `${waiting} waiting, ${active} active, ${delayed} delayed`,
     "texts of dead letters": failed,
+    ...storageFacts(stats),
     version: stats.version,
   });
   if (stats.dead_letters.length > 0) {
     const rows = stats.dead_letters.map(({ publisher, reason, count }) => [publisher, reason, count]);
     showSection(terminal, ["DEAD LETTERS OF", "REASON", "COUNT"], rows);
+  }
+  const quotas = quotaRows(stats);
+  if (quotas.length > 0) {
+    showSection(terminal, ["QUOTA OF", "QUOTA", "USED", "REFUSED HERE"], quotas);
   }
   showProviders(terminal, stats, nowMs);
   showForeignCircuits(terminal, stats, nowMs);

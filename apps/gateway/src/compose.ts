@@ -1,5 +1,5 @@
 /** Makes every part of the gateway and starts it. */
-import { ProviderClient, proxiesOf } from "@adrelay/provider";
+import { ProviderClient, type Publisher, proxiesOf } from "@adrelay/provider";
 import {
   connectRedis,
   createLogger,
@@ -12,6 +12,7 @@ import {
   Lifecycle,
   makeReadBody,
   openTracing,
+  Periodic,
   PeriodicHeartbeat,
   type RunnableService,
   redisTargetOf,
@@ -26,14 +27,15 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { makeAcknowledge } from "./acknowledge/acknowledge.ts";
 import { makeAcknowledgeHandler } from "./acknowledge/handler.ts";
+import { intakeRulesOf } from "./acknowledge/intake-rules.ts";
 import { OutcomeWaiters } from "./acknowledge/outcome-waiters.ts";
 import { makeDoctor } from "./admin/doctor.ts";
 import { createAdminRouter } from "./admin/router.ts";
 import { Admission } from "./admission/admission.ts";
-import { createOverloadCounter, reportInFlight } from "./admission/in-flight-metrics.ts";
+import { type CountOverload, createOverloadCounter, reportInFlight } from "./admission/in-flight-metrics.ts";
 import { bytesInFlightMax } from "./admission/limit-settings.ts";
 import type { GatewayConfig } from "./config.ts";
-import { createGatewayMetrics } from "./gateway-metrics.ts";
+import { createGatewayMetrics, type GatewayMetrics } from "./gateway-metrics.ts";
 import { makeRefuseInjection, makeStartInjectionHandler } from "./injection/handler.ts";
 import { makeStartInjection } from "./injection/start-injection.ts";
 import { PendingWork } from "./injection/waits.ts";
@@ -45,6 +47,8 @@ import { defaultQuotas } from "./quota-settings.ts";
 const DRAIN_SHARE = 0.4;
 /** Scrapers, probes and operators together need a few dozen. */
 const OPS_CONNECTIONS_MAX = 256;
+/** How often Redis is asked how full it is. */
+const ROOM_INTERVAL_MS = 1000;
 
 export async function compose(config: GatewayConfig, env: Environment): Promise<RunnableService> {
   const { settings } = config;
@@ -54,18 +58,23 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
   lifecycle.onStopLast("traces", () => tracing.stop());
   const base = { config, log, lifecycle, tracing, registry: createRegistry(), drain: new AbortController() };
   const adapters = await openAdapters(base);
-  const admission = makeAdmission(base, adapters);
-  const app = makePublicApp(base, { ...adapters, admission });
+  const metrics = createGatewayMetrics(base.registry, {
+    publishers: config.publishers,
+    publishersMax: settings.METRICS_PUBLISHERS_MAX,
+  });
+  const countOverload = createOverloadCounter(base.registry);
+  const admission = makeAdmission(settings, { metrics, countOverload });
+  const app = makePublicApp(base, { ...adapters, metrics, countOverload, admission });
   const heartbeat = adapters.store.heartbeat({
     identity: { role: "gateway", ...describeProcess() },
     registry: base.registry,
     subscriber: adapters.subscriber,
   });
   await lifecycle.start("heartbeat", new PeriodicHeartbeat(heartbeat));
-  const intake = intakeOf(adapters.guard, heartbeat);
+  const intake = intakeOf(adapters, heartbeat);
   reportDurability(base.registry, intake);
   reportMemory(base.registry, adapters.guard);
-  const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, heartbeat, intake }), {
+  const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, metrics, heartbeat, intake }), {
     name: "the gateway's ops listener",
     host: settings.GATEWAY_OPS_HOST,
     port: settings.GATEWAY_OPS_PORT,
@@ -83,7 +92,7 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
       keepAliveTimeoutMs: settings.KEEP_ALIVE_TIMEOUT_MS,
       connectionsMax: settings.GATEWAY_CONNECTIONS,
     },
-    onNoRoom: () => adapters.countOverload("connections"),
+    onNoRoom: () => countOverload("connections"),
     isStopping: () => lifecycle.isStopping,
   });
   reportInFlight(base.registry, {
@@ -120,12 +129,7 @@ interface Base {
 
 type Adapters = Awaited<ReturnType<typeof openAdapters>>;
 
-async function openAdapters({ config: { settings, publishers }, log, lifecycle, registry }: Base) {
-  const metrics = createGatewayMetrics(registry, {
-    publishers,
-    publishersMax: settings.METRICS_PUBLISHERS_MAX,
-  });
-  const countOverload = createOverloadCounter(registry);
+async function openAdapters({ config: { settings, publishers }, log, lifecycle }: Base) {
   const target = redisTargetOf(settings);
   const redis = connectRedis(target, "request", log);
   lifecycle.onStop("redis", () => redis.disconnect());
@@ -133,15 +137,25 @@ async function openAdapters({ config: { settings, publishers }, log, lifecycle, 
   const guard = await guardRedis(redis, rules, log);
   const subscriber = connectRedis(target, "subscriber", log);
   lifecycle.onStop("redis subscriber", () => subscriber.disconnect());
+  const byId = new Map<string, Publisher>(publishers.map((publisher) => [publisher.id, publisher]));
+  const intakeDefaults = { unknownAck: settings.UNKNOWN_ACK, quotas: defaultQuotas(settings) };
   const store = openStore({
     redis,
     recordRetentionMs: settings.RECORD_RETENTION,
     deliveredRetentionMs: settings.DELIVERED_RETENTION,
-    unknownIds: settings.UNKNOWN_ACK,
+    intakeRules: (id) => rulesOf(id),
     log,
     isStopping: () => lifecycle.isStopping,
   });
+  const rulesOf = (id: string) => intakeRulesOf(byId.get(id), intakeDefaults, store.room.memory);
   lifecycle.onStop("queue", () => store.stop());
+  // If Redis doesn't answer, the connection logs it.
+  const room = new Periodic(
+    () => store.room.refresh(),
+    ROOM_INTERVAL_MS,
+    () => {},
+  );
+  await lifecycle.start("room", room);
   const provider = new ProviderClient(proxiesOf(settings));
   lifecycle.onStop("provider", () => provider.stop());
   const pending = new PendingWork((err) => log.error({ event: "background_work_failed", err }));
@@ -149,36 +163,44 @@ async function openAdapters({ config: { settings, publishers }, log, lifecycle, 
   const waiters = new OutcomeWaiters(subscriber, () => !guard.forbidden.includes("publish"));
   // Redis may be away now; ioredis subscribes as soon as it is there.
   waiters.start().catch((err: unknown) => log.warn({ event: "subscribe_failed", err }));
-  return { metrics, countOverload, redis, subscriber, guard, store, provider, pending, waiters };
+  return { redis, subscriber, guard, store, rulesOf, provider, pending, waiters };
 }
 
 /** Whether Redis keeps an acknowledgment now: it is durable, and has taken the latest heartbeat with room for more. */
-function intakeOf(guard: DurabilityGuard, heartbeat: Heartbeat): Pick<DurabilityGuard, "isDurable"> {
+function intakeOf(
+  { guard, store }: Pick<Adapters, "guard" | "store">,
+  heartbeat: Heartbeat,
+): Pick<DurabilityGuard, "isDurable"> {
   return {
     get isDurable() {
-      return guard.isDurable && heartbeat.writes.kind === "accepted";
+      return guard.isDurable && heartbeat.writes.kind === "accepted" && store.room.accepts !== "none";
     },
   };
 }
 
-function makeAdmission({ config: { settings } }: Base, { metrics, countOverload }: Adapters): Admission {
+function makeAdmission(
+  settings: GatewayConfig["settings"],
+  { metrics, countOverload }: Pick<PublicParts, "metrics" | "countOverload">,
+): Admission {
   return new Admission({
     quotas: defaultQuotas(settings),
     callsMax: settings.GATEWAY_CALLS_IN_FLIGHT,
     bytesMax: bytesInFlightMax(settings),
     onRefused: ({ id }, refusal) =>
-      refusal.kind === "over_quota"
-        ? metrics.countOverQuota(id, refusal.quota)
-        : countOverload(refusal.limit),
+      refusal.kind === "over_quota" ? metrics.countOverQuota(id, refusal.quota) : countOverload(refusal.limit),
   });
 }
 
-function makePublicApp(
-  { config, log, tracing, drain }: Base,
-  adapters: Adapters & { readonly admission: Admission },
-): Express {
+/** What the public listener needs besides the adapters. */
+interface PublicParts {
+  readonly metrics: GatewayMetrics;
+  readonly countOverload: CountOverload;
+  readonly admission: Admission;
+}
+
+function makePublicApp({ config, log, tracing, drain }: Base, parts: Adapters & PublicParts): Express {
   const { settings, publishers } = config;
-  const { store, provider, pending, waiters, guard, metrics, admission } = adapters;
+  const { store, provider, pending, waiters, guard, metrics, admission, countOverload } = parts;
   const { acknowledgments, injections } = store;
   const startInjection = makeStartInjection({
     injections,
@@ -197,13 +219,14 @@ function makePublicApp(
     tracing,
     durability: guard,
     onAccepted: metrics.observeAccepted,
+    onOverQuota: metrics.countOverQuota,
   });
   return createPublicApp({
     authenticate: makeAuthenticate(publishers, settings.API_KEY_HEADERS),
     keyHeaders: settings.API_KEY_HEADERS,
     readBody: makeReadBody(settings.BODY_LIMIT_BYTES),
     admission,
-    countOverload: adapters.countOverload,
+    countOverload,
     refuseInjection: makeRefuseInjection(settings.INJECTION_FALLBACK, metrics),
     startInjection: makeStartInjectionHandler({
       startInjection,
@@ -220,28 +243,34 @@ function makePublicApp(
 
 function makeOpsApp(
   { config, log, lifecycle, registry }: Base,
-  parts: Adapters & { readonly heartbeat: Heartbeat; readonly intake: Pick<DurabilityGuard, "isDurable"> },
+  parts: Adapters & AdminParts & { readonly intake: Pick<DurabilityGuard, "isDurable"> },
 ): Express {
   const { redis, guard, intake, store, heartbeat } = parts;
   const routes = makeAdminRouter(config, { ...parts, log });
   const ledger = store.metrics({
     publishers: config.publishers.map(({ id }) => id),
     publishersMax: config.settings.METRICS_PUBLISHERS_MAX,
+    limitsOf: (publisher) => parts.rulesOf(publisher).limits,
   });
   return createOpsApp({
     collect: async () => ({ registry, scraped: await ledger.collect() }),
     checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && intake.isDurable }],
-    warnings: () => ({ ...guard.warnings(), ...heartbeat.warnings() }),
+    warnings: () => ({ ...guard.warnings(), ...heartbeat.warnings(), ...store.room.warnings() }),
     isStopping: () => lifecycle.isStopping,
     log,
     ...(routes === undefined ? {} : { routes }),
   });
 }
 
+interface AdminParts {
+  readonly heartbeat: Heartbeat;
+  readonly metrics: GatewayMetrics;
+}
+
 /** The admin API; undefined if no operator is configured. */
 function makeAdminRouter(
   { operators, publishers }: GatewayConfig,
-  parts: Adapters & { readonly heartbeat: Heartbeat; readonly log: Logger },
+  parts: Adapters & AdminParts & { readonly log: Logger },
 ): Router | undefined {
   if (operators.length === 0) {
     return undefined;

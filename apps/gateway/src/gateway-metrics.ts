@@ -2,7 +2,7 @@ import { listAccounts, type Publisher } from "@adrelay/provider";
 import { createHistogramWithExemplars, ProviderDurations } from "@adrelay/service-kit";
 import { Counter, type Histogram, type Registry } from "prom-client";
 import type { Acceptance } from "./acknowledge/acknowledge.ts";
-import { type AnsweredInjection, PublisherMetrics } from "./publisher-metrics.ts";
+import { type AnsweredInjection, PublisherMetrics, type QuotaRefusals } from "./publisher-metrics.ts";
 import type { QuotaName } from "./quota-answers.ts";
 
 /** This process' own metrics. The ledger's metrics are the same on every replica (packages/store/src/metrics). */
@@ -16,6 +16,7 @@ export interface GatewayMetrics {
   observeProvider(publisher: string, outcome: string, durationMs: number): void;
   /** Counts a refusal because of a quota. */
   countOverQuota(publisher: string, quota: QuotaName): void;
+  loadRefusals(): Promise<QuotaRefusals[]>;
   /** Observes how long after its injection an acknowledgment was accepted, if its injection is known. */
   observeAccepted(acceptance: Acceptance): void;
 }
@@ -59,6 +60,7 @@ export function createGatewayMetrics(
       durations.observe({ operation: "start_injection", provider, outcome }, durationMs);
     },
     countOverQuota: (publisher, quota) => ofPublishers.countOverQuota(publisher, quota),
+    loadRefusals: () => ofPublishers.loadRefusals(),
     observeAccepted: ({ publisher, recordedAtMs, acceptedAtMs }) => {
       if (recordedAtMs !== undefined) {
         ofPublishers.observeDelay(publisher, acceptedAtMs - recordedAtMs);

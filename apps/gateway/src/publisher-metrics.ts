@@ -24,6 +24,13 @@ const CALL_STATUSES = ["2xx", "4xx", "499", "5xx"] as const;
 /** From a quick answer up to one that comes a day later. */
 const DELAY_BUCKETS_SECONDS = [0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 900, 1800, 3600, 21_600, 86_400];
 
+/** How many requests of a publisher were refused because of a quota. */
+export interface QuotaRefusals {
+  readonly publisher: string;
+  readonly quota: string;
+  readonly count: number;
+}
+
 export interface PublisherMetricsOptions {
   readonly publishers: readonly string[];
   readonly publishersMax: number;
@@ -85,6 +92,14 @@ export class PublisherMetrics {
 
   countOverQuota(publisher: string, quota: QuotaName): void {
     this.#overQuota.inc({ publisher: this.#labelOf(publisher), quota });
+  }
+
+  /** The refusals that were counted since the start. */
+  async loadRefusals(): Promise<QuotaRefusals[]> {
+    const { values } = await this.#overQuota.get();
+    return values.map(({ labels: { publisher = "", quota = "" }, value: count }) => {
+      return { publisher: String(publisher), quota: String(quota), count };
+    });
   }
 
   observeDelay(publisher: string, delayMs: number): void {

@@ -59,6 +59,7 @@ function acknowledgeWith(acknowledgments: AcknowledgeDeps["acknowledgments"], on
     tracing: NO_TRACING,
     durability: { isDurable: true },
     onAccepted,
+    onOverQuota: () => {},
   });
 }
 

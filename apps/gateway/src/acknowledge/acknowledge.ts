@@ -19,9 +19,10 @@ import {
   type TraceContext,
 } from "@adrelay/contract";
 import { type DurabilityGuard, OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
-import type { AcceptResult, LedgerEntry, Store } from "@adrelay/store";
+import type { AcceptResult, LedgerEntry, OverQuota, Store } from "@adrelay/store";
 import type { Logger } from "pino";
 import { OnceASecond } from "../once-a-second.ts";
+import type { QuotaName } from "../quota-answers.ts";
 import { textHashOf } from "./fingerprints.ts";
 import type { OutcomeWait, OutcomeWaiters } from "./outcome-waiters.ts";
 import { type AcknowledgeOutcome, outcomeOfEntry, outcomeOfNotice, QUEUED } from "./outcomes.ts";
@@ -36,6 +37,8 @@ export interface AcknowledgeDeps {
   readonly durability: Pick<DurabilityGuard, "isDurable">;
   /** Called for each one that was not accepted before. */
   onAccepted(acceptance: Acceptance): void;
+  /** Called for each one that a quota refuses. */
+  onOverQuota(publisher: PublisherId, quota: QuotaName): void;
 }
 
 export interface Acceptance {
@@ -111,6 +114,8 @@ async function conclude(
     switch (accepted.kind) {
       case "refused":
         return { kind: "error", code: accepted.code };
+      case "over_quota":
+        return accepted;
       case "repeat":
         return outcomeOfEntry(
           wait === undefined ? accepted.entry : await awaitEnd(deps, input, accepted, wait),
@@ -129,6 +134,7 @@ type Accepted =
   /** `isRecorded`: the ledger knows its injection. */
   | { readonly kind: "accepted"; readonly isRecorded: boolean }
   | { readonly kind: "repeat"; readonly entry: LedgerEntry }
+  | OverQuota
   | {
       readonly kind: "refused";
       readonly code:
@@ -136,6 +142,7 @@ type Accepted =
         | "other_publisher"
         | "not_acknowledgeable"
         | "acknowledgment_conflict"
+        | "storage_full"
         | "queue_unavailable";
     };
 
@@ -164,7 +171,7 @@ class NotDurableError extends Error {
 }
 
 async function accept(
-  { acknowledgments, durability, refusals, onAccepted }: AcknowledgeDeps,
+  { acknowledgments, durability, refusals, onAccepted, onOverQuota }: AcknowledgeDeps,
   input: AcknowledgeInput,
   replyTo: string | undefined,
 ): Promise<Accepted> {
@@ -186,6 +193,10 @@ async function accept(
     }
     if ("acceptedAtMs" in result) {
       onAccepted({ publisher, acceptedAtMs: result.acceptedAtMs, recordedAtMs: result.recordedAtMs });
+    } else if (result.kind === "over_quota") {
+      onOverQuota(publisher, result.quota);
+    } else if (result.kind === "no_room") {
+      onOverQuota(publisher, "redis_memory");
     }
     return acceptedOf(result);
   } catch (err) {
@@ -217,7 +228,10 @@ function acceptedOf(result: AcceptResult): Accepted {
     case "accepted_unknown":
       return { kind: "accepted", isRecorded: result.kind !== "accepted_unknown" };
     case "repeat":
+    case "over_quota":
       return result;
+    case "no_room":
+      return { kind: "refused", code: "storage_full" };
     case "unknown":
       return { kind: "refused", code: "unknown_ad_response" };
     case "conflict":

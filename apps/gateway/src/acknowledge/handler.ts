@@ -19,6 +19,7 @@ import {
 import type { Response } from "express";
 import { CALLER_TIMEOUT_MAX_MS } from "../config.ts";
 import type { JsonCall } from "../public-app.ts";
+import { sendOverQuota, sendStorageFull } from "../quota-answers.ts";
 import { STATE_HEADER, sendUnavailable } from "../store-answers.ts";
 import type { Acknowledge } from "./acknowledge.ts";
 import { ackIdOf } from "./fingerprints.ts";
@@ -83,7 +84,7 @@ function parseAcknowledgment(text: string, value: JsonObject): Parsed {
 }
 
 function sendOutcome(response: Response, ackId: AdAckId, outcome: AcknowledgeOutcome): void {
-  const state = outcome.kind === "delivered" ? outcome.kind : outcome.state;
+  const state = outcome.kind === "delivered" ? outcome.kind : "state" in outcome ? outcome.state : undefined;
   if (state !== undefined) {
     response.setHeader(STATE_HEADER, state);
   }
@@ -99,10 +100,16 @@ function sendOutcome(response: Response, ackId: AdAckId, outcome: AcknowledgeOut
       addToRequestLog(response, { outcome: "recoverable_error" });
       sendJson(response, 201, JSON.stringify(answerOf(ackId, "recoverable_error")));
       return;
+    case "over_quota":
+      addToRequestLog(response, { outcome: outcome.quota });
+      sendOverQuota(response, { ...outcome, limit: outcome.limitBytes, used: outcome.usedBytes });
+      return;
     case "error":
       addToRequestLog(response, { outcome: outcome.code });
       if (outcome.code === "queue_unavailable") {
         sendUnavailable(response);
+      } else if (outcome.code === "storage_full") {
+        sendStorageFull(response);
       } else {
         sendProblem(response, outcome.code);
       }

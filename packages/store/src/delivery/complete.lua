@@ -16,6 +16,7 @@
 -- @include bullmq/complete-job
 -- @include redis/ledger
 -- @include redis/batch
+-- @include redis/stored-bytes
 -- @include dead-letters/dead-index
 -- @include delivery/settlement
 local MEMBERS = 11
