@@ -25,7 +25,7 @@ import type { Express, Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import type { Admission } from "./admission/admission.ts";
 import type { CountOverload } from "./admission/in-flight-metrics.ts";
-import type { Lease, Refusal } from "./admission/lease.ts";
+import type { Holding, Refusal } from "./admission/holding.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
 import { nameOfRefusal, sendRefusal } from "./quota-answers.ts";
 
@@ -37,7 +37,7 @@ export interface Call {
   readonly publisher: Publisher;
   readonly request: Request;
   readonly response: Response;
-  readonly lease: Lease;
+  readonly holding: Holding;
 }
 
 /**
@@ -128,12 +128,12 @@ function makeEndpoint(
       refuse(deps, name, { publisher, response, refusal: admitted });
       return undefined;
     }
-    const { lease } = admitted;
+    const { holding } = admitted;
     response.on("close", () => {
       // If the caller has hung up, what goes on without it takes over first.
-      response.writableFinished ? lease.end() : setImmediate(() => lease.end());
+      response.writableFinished ? holding.end() : setImmediate(() => holding.end());
     });
-    return handle({ publisher, request, response, lease });
+    return handle({ publisher, request, response, holding });
   };
 }
 
@@ -144,14 +144,14 @@ function makeJsonEndpoint(
   handle: (call: JsonCall) => Promise<void>,
 ): RequestHandler {
   const { name, copies } = operation;
-  return makeEndpoint(deps, operation, ({ publisher, request, response, lease }) =>
-    readJson(deps.readBody, request, response, (bytes) => lease.holdBody(bytes)).then((body) => {
-      const hasRoom = body !== undefined && lease.holdBody((copies - 1) * body.bytes.length);
+  return makeEndpoint(deps, operation, ({ publisher, request, response, holding }) =>
+    readJson(deps.readBody, request, response, (bytes) => holding.holdBody(bytes)).then((body) => {
+      const hasRoom = body !== undefined && holding.holdBody((copies - 1) * body.bytes.length);
       if (hasRoom) {
-        return handle({ publisher, request, response, lease, ...body });
+        return handle({ publisher, request, response, holding, ...body });
       }
-      if (lease.refusal !== undefined) {
-        refuse(deps, name, { publisher, response, refusal: lease.refusal });
+      if (holding.refusal !== undefined) {
+        refuse(deps, name, { publisher, response, refusal: holding.refusal });
       }
       return undefined;
     }),

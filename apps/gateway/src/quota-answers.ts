@@ -1,7 +1,7 @@
 /** Answers to requests that a quota refuses, or for which Redis or this process has no room. */
 import { sendProblem } from "@adrelay/service-kit";
 import type { Response } from "express";
-import { RETRY_AFTER_SECONDS as OVERLOADED_RETRY_AFTER_SECONDS, type Refusal } from "./admission/lease.ts";
+import { RETRY_AFTER_SECONDS as OVERLOADED_RETRY_AFTER_SECONDS, type Refusal } from "./admission/holding.ts";
 
 /** Why a request was refused, in answers and metrics. */
 export const QUOTA_NAMES = [

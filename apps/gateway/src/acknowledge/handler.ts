@@ -35,7 +35,7 @@ export interface AcknowledgeRoute {
 /** POST /api/ad-injection/acknowledge/ */
 export function makeAcknowledgeHandler(route: AcknowledgeRoute): (call: JsonCall) => Promise<void> {
   // Not async, and what it captures has no body: the text must not stay in memory during the wait.
-  return ({ publisher, request, response, lease, text, value }) => {
+  return ({ publisher, request, response, holding, text, value }) => {
     const parsed = parseAcknowledgment(text, value);
     if (parsed.kind === "faulty") {
       sendProblem(response, "validation_failed", { errors: parsed.faults });
@@ -49,7 +49,7 @@ export function makeAcknowledgeHandler(route: AcknowledgeRoute): (call: JsonCall
     }
     const requestId = requestIdOf(response);
     const ackId = ackIdOf(id);
-    const body = lease.takeBody();
+    const body = holding.takeBody();
     const outcome = route.acknowledge({
       publisher: publisher.id,
       id,

@@ -6,7 +6,7 @@
  */
 import { FairShare, type ShareAccount, TokenBucket } from "@adrelay/core";
 import { limitInBytes, type Publisher, type Quotas, quotasOf } from "@adrelay/provider";
-import { type BytesAccount, Lease, RETRY_AFTER_SECONDS, type Refusal } from "./lease.ts";
+import { type BytesAccount, Holding, RETRY_AFTER_SECONDS, type Refusal } from "./holding.ts";
 
 export interface AdmissionOptions {
   /** The quotas of publishers that have no others. */
@@ -25,7 +25,7 @@ export interface WantedCall {
   readonly announcedBytes: number;
 }
 
-export type AdmissionResult = { readonly kind: "admitted"; readonly lease: Lease } | Refusal;
+export type AdmissionResult = { readonly kind: "admitted"; readonly holding: Holding } | Refusal;
 
 /** What a publisher uses of this process. */
 interface PublisherUse {
@@ -50,7 +50,7 @@ export class Admission {
     this.bytes = new FairShare(options.bytesMax);
   }
 
-  /** Admits a request, or says why not. The lease must be ended. */
+  /** Admits a request, or says why not. The holding must be ended. */
   admit(publisher: Publisher, call: WantedCall, nowMs: number = performance.now()): AdmissionResult {
     const use = this.#useOf(publisher);
     const refusal = this.#refusalOf(use, call, nowMs);
@@ -65,7 +65,7 @@ export class Admission {
       use.injections.used -= injections;
       this.calls.giveBack(use.calls, 1);
     };
-    return { kind: "admitted", lease: new Lease(use.bytes, endCall, onRefused) };
+    return { kind: "admitted", holding: new Holding(use.bytes, endCall, onRefused) };
   }
 
   /** Takes one of the calls if it returns undefined. */

@@ -1,7 +1,7 @@
 /** How much this process holds, how much it may hold, and what it refused. */
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { Admission } from "./admission.ts";
-import { PROCESS_LIMITS, type ProcessLimit } from "./lease.ts";
+import { PROCESS_LIMITS, type ProcessLimit } from "./holding.ts";
 
 /** Counts refusals because of a limit of the process. */
 export type CountOverload = (limit: ProcessLimit) => void;

@@ -10,7 +10,7 @@ import {
   sendProblem,
 } from "@adrelay/service-kit";
 import type { Response } from "express";
-import type { Refusal } from "../admission/lease.ts";
+import type { Refusal } from "../admission/holding.ts";
 import { CALLER_TIMEOUT_MAX_MS } from "../config.ts";
 import type { GatewayMetrics } from "../gateway-metrics.ts";
 import type { JsonCall } from "../public-app.ts";
@@ -36,7 +36,7 @@ export interface StartInjectionRoute {
 /** POST /api/ad-injection/start/ */
 export function makeStartInjectionHandler(route: StartInjectionRoute): (call: JsonCall) => Promise<void> {
   // Not async, and what it captures has no body: it must not stay in memory while the provider works.
-  return ({ publisher, request, response, lease, bytes }) => {
+  return ({ publisher, request, response, holding, bytes }) => {
     const timeoutMs = parseTimeoutHeader(
       headerOf(request, LOWER_CASE_TIMEOUT_HEADER),
       route.defaultTimeoutMs,
@@ -50,7 +50,7 @@ export function makeStartInjectionHandler(route: StartInjectionRoute): (call: Js
     }
     const input = {
       publisher,
-      lease,
+      holding,
       requestId: requestIdOf(response),
       trace: requestSpanOf(response).context,
       timeoutMs,

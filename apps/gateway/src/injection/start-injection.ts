@@ -29,7 +29,7 @@ import {
 import { OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
 import type { InjectionRecord, Store } from "@adrelay/store";
 import type { Logger } from "pino";
-import type { Lease } from "../admission/lease.ts";
+import type { Holding } from "../admission/holding.ts";
 import type { GatewayMetrics } from "../gateway-metrics.ts";
 import { OnceASecond } from "../once-a-second.ts";
 import { type Caller, GIVEN_UP, type PendingWork, Waits } from "./waits.ts";
@@ -54,7 +54,7 @@ interface InjectionInput {
   readonly timeoutMs: number;
   readonly caller: Caller;
   /** Counts what the call to the provider holds. */
-  readonly lease: Lease;
+  readonly holding: Holding;
 }
 
 export type InjectionAnswer =
@@ -154,8 +154,8 @@ function listenLate(
     late.delete(oldest);
   }
   late.add(call);
-  input.lease.takeBody().release();
-  const answer = input.lease.takeAnswer();
+  input.holding.takeBody().release();
+  const answer = input.holding.takeAnswer();
   deps.pending.add(
     call.reply
       .then((raw) => {
@@ -179,9 +179,9 @@ function callProvider(
     requestId: input.requestId,
     traceHeaders: traceHeadersOf(span.context),
     timeoutMs: input.timeoutMs + LATE_ANSWER_MS,
-    holdAnswer: (bytes) => input.lease.holdAnswer(bytes),
+    holdAnswer: (bytes) => input.holding.holdAnswer(bytes),
   });
-  const held = input.lease.takeBody();
+  const held = input.holding.takeBody();
   const reply = call.reply.then((raw) => {
     held.release();
     const outcome = outcomeLabelOf(raw.reply);

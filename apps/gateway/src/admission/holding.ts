@@ -72,7 +72,7 @@ export class HeldBytes {
 }
 
 /** What an admitted request holds. It ends with the request's answer, except for what something else has taken over. */
-export class Lease {
+export class Holding {
   readonly #body: HeldBytes;
   readonly #answer: HeldBytes;
   readonly #endCall: () => void;
