@@ -1,6 +1,6 @@
 /** Documents that are generated from the code. A test compares the committed files with them. */
 import { ERROR_CATALOGUE } from "@adrelay/contract";
-import { decideTransition, ENTRY_EVENTS, ENTRY_STATES } from "@adrelay/core";
+import { decideTransition, ENTRY_EVENTS, ENTRY_STATES, FairShare } from "@adrelay/core";
 import { renderEnvExample, reportDurability, reportMemory } from "@adrelay/service-kit";
 import { createDataLossCounter, LedgerMetrics, NO_LIMITS } from "@adrelay/store";
 import { Registry } from "prom-client";
@@ -10,6 +10,7 @@ import { CatalogMetrics } from "../apps/ad-server/src/catalog/current-catalog.ts
 import { AD_SERVER_SETTINGS } from "../apps/ad-server/src/config.ts";
 import { AdServerMetrics } from "../apps/ad-server/src/metrics.ts";
 import { COMMAND_PATHS, renderHelp } from "../apps/cli/src/command-line.ts";
+import { createOverloadCounter, reportInFlight } from "../apps/gateway/src/admission/in-flight-metrics.ts";
 import { GATEWAY_SETTINGS } from "../apps/gateway/src/config.ts";
 import { createGatewayMetrics } from "../apps/gateway/src/gateway-metrics.ts";
 import { CircuitMetrics } from "../apps/worker/src/circuit-metrics.ts";
@@ -194,6 +195,9 @@ export async function metricTables(): Promise<string[]> {
   });
   const gateway = new Registry();
   createGatewayMetrics(gateway, { publishers: [], publishersMax: 1 });
+  createOverloadCounter(gateway);
+  const nothing = new FairShare(0);
+  reportInFlight(gateway, { calls: nothing, bytes: nothing, connections: () => 0, connectionsMax: 0 });
   const worker = new Registry();
   createWorkerMetrics(worker, { providersMax: 1, deadLetterRetentionMs: 0 });
   new CircuitMetrics(worker, { providers: [], providersMax: 1, slotsMax: 1 });

@@ -31,9 +31,12 @@ import { intakeRulesOf } from "./acknowledge/intake-rules.ts";
 import { OutcomeWaiters } from "./acknowledge/outcome-waiters.ts";
 import { makeDoctor } from "./admin/doctor.ts";
 import { createAdminRouter } from "./admin/router.ts";
+import { Admission } from "./admission/admission.ts";
+import { type CountOverload, createOverloadCounter, reportInFlight } from "./admission/in-flight-metrics.ts";
+import { bytesInFlightMax } from "./admission/limit-settings.ts";
 import type { GatewayConfig } from "./config.ts";
 import { createGatewayMetrics, type GatewayMetrics } from "./gateway-metrics.ts";
-import { makeStartInjectionHandler } from "./injection/handler.ts";
+import { makeRefuseInjection, makeStartInjectionHandler } from "./injection/handler.ts";
 import { makeStartInjection } from "./injection/start-injection.ts";
 import { PendingWork } from "./injection/waits.ts";
 import { makeLookUpHandler } from "./look-up.ts";
@@ -42,6 +45,8 @@ import { defaultQuotas } from "./quota-settings.ts";
 
 /** The share of a stop's time after which injections that still run get a fallback. */
 const DRAIN_SHARE = 0.4;
+/** Scrapers, probes and operators together need a few dozen. */
+const OPS_CONNECTIONS_MAX = 256;
 /** How often Redis is asked how full it is. */
 const ROOM_INTERVAL_MS = 1000;
 
@@ -57,7 +62,9 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     publishers: config.publishers,
     publishersMax: settings.METRICS_PUBLISHERS_MAX,
   });
-  const app = makePublicApp(base, { ...adapters, metrics });
+  const countOverload = createOverloadCounter(base.registry);
+  const admission = makeAdmission(settings, { metrics, countOverload });
+  const app = makePublicApp(base, { ...adapters, metrics, countOverload, admission });
   const heartbeat = adapters.store.heartbeat({
     identity: { role: "gateway", ...describeProcess() },
     registry: base.registry,
@@ -72,6 +79,7 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     host: settings.GATEWAY_OPS_HOST,
     port: settings.GATEWAY_OPS_PORT,
     log,
+    limits: { connectionsMax: OPS_CONNECTIONS_MAX },
   });
   // It stops last, so that the stop can be watched.
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
@@ -80,8 +88,18 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     host: settings.GATEWAY_HOST,
     port: settings.GATEWAY_PORT,
     log,
-    limits: { keepAliveTimeoutMs: settings.KEEP_ALIVE_TIMEOUT_MS },
+    limits: {
+      keepAliveTimeoutMs: settings.KEEP_ALIVE_TIMEOUT_MS,
+      connectionsMax: settings.GATEWAY_CONNECTIONS,
+    },
+    onNoRoom: () => countOverload("connections"),
     isStopping: () => lifecycle.isStopping,
+  });
+  reportInFlight(base.registry, {
+    calls: admission.calls,
+    bytes: admission.bytes,
+    connections: () => server.connections,
+    connectionsMax: settings.GATEWAY_CONNECTIONS,
   });
   lifecycle.onStop("listener", (signal) => server.stop(signal));
   lifecycle.onStop("waiting callers", () => {
@@ -160,12 +178,29 @@ function intakeOf(
   };
 }
 
-function makePublicApp(
-  { config, log, tracing, drain }: Base,
-  parts: Adapters & { readonly metrics: GatewayMetrics },
-): Express {
+function makeAdmission(
+  settings: GatewayConfig["settings"],
+  { metrics, countOverload }: Pick<PublicParts, "metrics" | "countOverload">,
+): Admission {
+  return new Admission({
+    quotas: defaultQuotas(settings),
+    callsMax: settings.GATEWAY_CALLS_IN_FLIGHT,
+    bytesMax: bytesInFlightMax(settings),
+    onRefused: ({ id }, refusal) =>
+      refusal.kind === "over_quota" ? metrics.countOverQuota(id, refusal.quota) : countOverload(refusal.limit),
+  });
+}
+
+/** What the public listener needs besides the adapters. */
+interface PublicParts {
+  readonly metrics: GatewayMetrics;
+  readonly countOverload: CountOverload;
+  readonly admission: Admission;
+}
+
+function makePublicApp({ config, log, tracing, drain }: Base, parts: Adapters & PublicParts): Express {
   const { settings, publishers } = config;
-  const { store, provider, pending, waiters, guard, metrics } = parts;
+  const { store, provider, pending, waiters, guard, metrics, admission, countOverload } = parts;
   const { acknowledgments, injections } = store;
   const startInjection = makeStartInjection({
     injections,
@@ -190,6 +225,9 @@ function makePublicApp(
     authenticate: makeAuthenticate(publishers, settings.API_KEY_HEADERS),
     keyHeaders: settings.API_KEY_HEADERS,
     readBody: makeReadBody(settings.BODY_LIMIT_BYTES),
+    admission,
+    countOverload,
+    refuseInjection: makeRefuseInjection(settings.INJECTION_FALLBACK, metrics),
     startInjection: makeStartInjectionHandler({
       startInjection,
       defaultTimeoutMs: settings.INJECTION_TIMEOUT_MS,

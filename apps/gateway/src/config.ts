@@ -17,6 +17,7 @@ import {
 } from "@adrelay/service-kit";
 import { z } from "zod";
 import { type Operator, operatorFaults, operatorSchema, operatorsOf } from "./admin/operators.ts";
+import { LIMIT_SETTINGS } from "./admission/limit-settings.ts";
 import { QUOTA_SETTINGS } from "./quota-settings.ts";
 
 /** The longest wait that a caller may ask for, of an injection and of an acknowledgment. */
@@ -85,6 +86,7 @@ export const GATEWAY_SETTINGS = {
     "Acknowledgments of unknown ids: accept forwards them, so that the relay can be put before running traffic; reject answers 404. PUBLISHERS_FILE may name another for a publisher.",
   ),
   ...QUOTA_SETTINGS,
+  ...LIMIT_SETTINGS,
   ...PUBLIC_LISTENER_SETTINGS,
   ...ADMIN_SETTINGS,
 } as const;

@@ -42,6 +42,7 @@ function newInput(): AcknowledgeInput {
     body: "{}",
     requestId: "r",
     trace: undefined,
+    onLetGo: () => {},
     waitMs: 0,
   };
 }

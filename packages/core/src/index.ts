@@ -29,6 +29,7 @@ export {
   type EntryState,
   type IntakeDecision,
 } from "./entry-states.ts";
+export { FairShare, type ShareAccount } from "./fair-share.ts";
 export {
   classifyInjection,
   FALLBACK_REASONS,
@@ -39,3 +40,4 @@ export { OTHER_LABEL, OwnSeries } from "./own-series.ts";
 export { planRetry } from "./plan-retry.ts";
 export { HOLD_MAX_MS, judgeProvider, type ProviderHealth } from "./provider-health.ts";
 export { explainRedisError, redisErrorKind, redisErrorWord } from "./redis-error-kind.ts";
+export { TokenBucket } from "./token-bucket.ts";

@@ -1,5 +1,6 @@
 /**
  * Accepts an acknowledgment, then waits for its outcome as long as the caller wants.
+ * Nothing of its text is held while a caller waits.
  *
  * 1. The store queues and books it in one step (invariant 2), within a second, including the answer. Until the store has
  *    answered, nothing is promised: any failure before that is `queue_unavailable`, or `storage_full` if Redis is full, even
@@ -59,6 +60,8 @@ export interface AcknowledgeInput {
   /** The trace of the request; attempts link to it. */
   readonly trace: TraceContext | undefined;
   readonly waitMs: number;
+  /** Called once nothing of the text is held any more. */
+  onLetGo(): void;
 }
 
 export type Acknowledge = (input: AcknowledgeInput) => Promise<AcknowledgeOutcome>;
@@ -85,29 +88,47 @@ function reportRefusals({ log }: Pick<AcknowledgeDeps, "log">): OnceASecond<Refu
 
 export function makeAcknowledge(given: Omit<AcknowledgeDeps, "refusals">): Acknowledge {
   const deps = { ...given, refusals: reportRefusals(given) };
-  return async (input) => {
+  // Not async, because the input has the text: see `conclude`.
+  return (input) => {
+    const { id, waitMs } = input;
     // Begins before the job is queued, so that no message is missed.
-    const wait = input.waitMs > 0 ? deps.waiters.wait(input.id) : undefined;
-    try {
-      const accepted = await traceAccept(deps, input, wait?.channel);
-      switch (accepted.kind) {
-        case "refused":
-          return { kind: "error", code: accepted.code };
-        case "over_quota":
-          return accepted;
-        case "repeat":
-          return outcomeOfEntry(
-            wait === undefined ? accepted.entry : await awaitEnd(deps, input, accepted, wait),
-          );
-        case "accepted":
-          return wait === undefined ? QUEUED : await awaitOutcome(deps, { ...input, ...accepted }, wait);
-        default:
-          return accepted satisfies never;
-      }
-    } finally {
-      wait?.end();
-    }
+    const wait = waitMs > 0 ? deps.waiters.wait(id) : undefined;
+    return conclude(deps, { id, waitMs, wait }, traceAccept(deps, input, wait?.channel));
   };
+}
+
+/** What is needed of an acknowledgment after it was accepted. */
+interface AcceptedInput {
+  readonly id: AdResponseId;
+  readonly waitMs: number;
+  readonly wait: OutcomeWait | undefined;
+}
+
+async function conclude(
+  deps: AcknowledgeDeps,
+  input: AcceptedInput,
+  accepting: Promise<Accepted>,
+): Promise<AcknowledgeOutcome> {
+  const { wait } = input;
+  try {
+    const accepted = await accepting;
+    switch (accepted.kind) {
+      case "refused":
+        return { kind: "error", code: accepted.code };
+      case "over_quota":
+        return accepted;
+      case "repeat":
+        return outcomeOfEntry(
+          wait === undefined ? accepted.entry : await awaitEnd(deps, input, accepted, wait),
+        );
+      case "accepted":
+        return wait === undefined ? QUEUED : await awaitOutcome(deps, { ...input, ...accepted }, wait);
+      default:
+        return accepted satisfies never;
+    }
+  } finally {
+    wait?.end();
+  }
 }
 
 type Accepted =
@@ -164,10 +185,16 @@ async function accept(
   const { id, publisher, text, requestId } = input;
   try {
     if (!durability.isDurable) {
+      input.onLetGo();
       throw new NotDurableError();
     }
-    const request = { job: jobOf(input, replyTo), textHash: textHashOf(publisher, text) };
-    const result = await withDeadline(acknowledgments.accept(request), ACCEPT_TIMEOUT_MS);
+    const accepting = acknowledgments.accept({
+      job: jobOf(input, replyTo),
+      textHash: textHashOf(publisher, text),
+    });
+    // Also after the deadline: until Redis has answered, the text waits in our queue to it.
+    void accepting.then(input.onLetGo, input.onLetGo);
+    const result = await withDeadline(accepting, ACCEPT_TIMEOUT_MS);
     if (result === OVERDUE) {
       throw new AcceptOverdueError();
     }
@@ -230,7 +257,7 @@ function acceptedOf(result: AcceptResult): Accepted {
 
 async function awaitOutcome(
   { acknowledgments, waiters }: AcknowledgeDeps,
-  { id, waitMs, isRecorded }: AcknowledgeInput & { readonly isRecorded: boolean },
+  { id, waitMs, isRecorded }: AcceptedInput & { readonly isRecorded: boolean },
   wait: OutcomeWait,
 ): Promise<AcknowledgeOutcome> {
   const untilMs = performance.now() + waitMs;
@@ -257,7 +284,7 @@ async function awaitOutcome(
  */
 async function awaitEnd(
   { acknowledgments, waiters }: AcknowledgeDeps,
-  { id, waitMs }: AcknowledgeInput,
+  { id, waitMs }: AcceptedInput,
   repeat: { readonly entry: LedgerEntry },
   wait: OutcomeWait,
 ): Promise<LedgerEntry> {

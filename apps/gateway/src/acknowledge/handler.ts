@@ -34,11 +34,12 @@ export interface AcknowledgeRoute {
 
 /** POST /api/ad-injection/acknowledge/ */
 export function makeAcknowledgeHandler(route: AcknowledgeRoute): (call: JsonCall) => Promise<void> {
-  return async ({ publisher, request, response, text, value }) => {
+  // Not async, and what it captures has no body: the text must not stay in memory during the wait.
+  return ({ publisher, request, response, holding, text, value }) => {
     const parsed = parseAcknowledgment(text, value);
     if (parsed.kind === "faulty") {
       sendProblem(response, "validation_failed", { errors: parsed.faults });
-      return;
+      return Promise.resolve();
     }
     const { ad_response_id: id, llm_response } = parsed.body;
     addToRequestLog(response, { ad_response_id: id });
@@ -48,7 +49,8 @@ export function makeAcknowledgeHandler(route: AcknowledgeRoute): (call: JsonCall
     }
     const requestId = requestIdOf(response);
     const ackId = ackIdOf(id);
-    const outcome = await route.acknowledge({
+    const body = holding.takeBody();
+    const outcome = route.acknowledge({
       publisher: publisher.id,
       id,
       ackId,
@@ -57,8 +59,9 @@ export function makeAcknowledgeHandler(route: AcknowledgeRoute): (call: JsonCall
       requestId,
       trace: requestSpanOf(response).context,
       waitMs,
+      onLetGo: () => body.release(),
     });
-    sendOutcome(response, ackId, outcome);
+    return outcome.then((known) => sendOutcome(response, ackId, known));
   };
 }
 
