@@ -21,7 +21,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 const ASYNC = { headers: { Prefer: "respond-async" } };
 const TEXT = "a text of a model ".repeat(300);
-const QUEUED = 600;
+const QUEUED = 300;
 
 const servers = await Promise.all(
   PINNED_SERVERS.map(async ({ way, title }) => ({ title, ...(await pinnedTestEnv(way, () => {})) })),

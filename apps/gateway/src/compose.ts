@@ -187,7 +187,9 @@ function makeAdmission(
     callsMax: settings.GATEWAY_CALLS_IN_FLIGHT,
     bytesMax: bytesInFlightMax(settings),
     onRefused: ({ id }, refusal) =>
-      refusal.kind === "over_quota" ? metrics.countOverQuota(id, refusal.quota) : countOverload(refusal.limit),
+      refusal.kind === "over_quota"
+        ? metrics.countOverQuota(id, refusal.quota)
+        : countOverload(refusal.limit),
   });
 }
 

@@ -24,8 +24,8 @@ import {
 import type { Express, Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import type { Admission } from "./admission/admission.ts";
-import type { CountOverload } from "./admission/in-flight-metrics.ts";
 import type { Holding, Refusal } from "./admission/holding.ts";
+import type { CountOverload } from "./admission/in-flight-metrics.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
 import { nameOfRefusal, sendRefusal } from "./quota-answers.ts";
 
