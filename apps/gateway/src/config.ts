@@ -1,4 +1,5 @@
 import { API_KEY_HEADER, type FieldFault, headerNameSchema, ownKeySchema } from "@adrelay/contract";
+import { UNKNOWN_ACK } from "@adrelay/core";
 import { openDirectory, type PublisherDirectory, publisherSources } from "@adrelay/provider";
 import {
   COMMON_SETTINGS,
@@ -18,6 +19,8 @@ import {
 } from "@adrelay/service-kit";
 import { z } from "zod";
 import { loadOperators, type Operator, operatorSchema } from "./admin/operators.ts";
+import { LIMIT_SETTINGS } from "./admission/limit-settings.ts";
+import { QUOTA_SETTINGS } from "./quota-settings.ts";
 
 /** The longest wait that a caller may ask for, of an injection and of an acknowledgment. */
 export const CALLER_TIMEOUT_MAX_MS = 30_000;
@@ -84,10 +87,12 @@ export const GATEWAY_SETTINGS = {
     "An ad response that is not acknowledged within this time counts as missed.",
   ),
   UNKNOWN_ACK: setting(
-    z.enum(["accept", "reject"]),
+    z.enum(UNKNOWN_ACK),
     "accept",
-    "Acknowledgments of unknown ids: accept forwards them, so that the relay can be put before running traffic; reject answers 404.",
+    "Acknowledgments of unknown ids: accept forwards them, so that the relay can be put before running traffic; reject answers 404. PUBLISHERS_FILE may name another for a publisher.",
   ),
+  ...QUOTA_SETTINGS,
+  ...LIMIT_SETTINGS,
   ...PUBLIC_LISTENER_SETTINGS,
   ...OPS_SETTINGS,
   ...ADMIN_SETTINGS,

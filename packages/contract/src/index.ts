@@ -43,6 +43,7 @@ export {
   PAGE_ROWS_MAX,
   type ProcessView,
   type ProviderView,
+  type QuotaView,
   READINESS_PATH,
   REPLAY_RATE_DEFAULT,
   REPLAY_RATE_MAX,

@@ -26,6 +26,15 @@ export { createDataLossCounter, type DataLoss, type Heartbeat } from "./heartbea
 export type { RelayProcess } from "./heartbeat/process-record.ts";
 export type { AcceptResult } from "./intake/accept.ts";
 export type { InjectionRecord } from "./intake/injections.ts";
+export type { RoomView } from "./intake/room.ts";
+export {
+  type IntakeRules,
+  NO_LIMITS,
+  type OverQuota,
+  STORED_QUOTAS,
+  type StoredLimits,
+  type StoredQuota,
+} from "./intake/rules.ts";
 export { LedgerMetrics } from "./metrics/ledger-metrics.ts";
 export type { LabelledCount, LedgerSnapshot } from "./metrics/snapshot.ts";
 export { openStore, type Store } from "./open-store.ts";

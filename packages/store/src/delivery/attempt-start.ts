@@ -139,7 +139,10 @@ function parseBegun(reply: unknown): BeginResult {
     case "payload_missing":
       return { kind: "not_accepted", why: kind };
     case "unknown":
-      // delivery/begin.lua accepts unknown ids: the queue holds the acknowledgment already.
+    case "over_quota":
+    case "no_room":
+    case "has_room":
+      // delivery/begin.lua refuses for none of these: the queue holds the acknowledgment already.
       return { kind: "not_accepted", why: "payload_missing" };
     default:
       return kind satisfies never;

@@ -18,6 +18,7 @@
 -- @include bullmq/leave-payload
 -- @include redis/ledger
 -- @include redis/batch
+-- @include redis/stored-bytes
 -- @include dead-letters/dead-index
 -- @include delivery/settlement
 local MEMBERS = 11

@@ -1,5 +1,6 @@
 -- Books the outcome of an attempt (invariant 3: the ledger first, then the queue). A script that includes this calls
--- `leaveQueued` at its end. Needs redis/batch.lua and dead-letters/dead-index.lua.
+-- `leaveQueued` at its end. Needs redis/batch.lua, redis/stored-bytes.lua and
+-- dead-letters/dead-index.lua.
 -- ARGV: 1 retention of delivered entries in ms, 2 of refused ones, 3 how many attempts are kept
 -- TTL: an entry that ends here lives for the retention.
 -- The reply to a write may be lost and the write sent again. So a retry or a death is booked only if no other attempt
@@ -17,8 +18,8 @@ local nowText = string.format('%.0f', now)
 local function settle(key, id, event, label, code, ackId, durationMs, channel, message, attemptsBefore, waitMs,
     failures, size, providerError)
   local to, isFinal = ENDS[event], event == 'deliver' or event == 'refuse'
-  local state, publisher, log, attempts, reason, wait, providerCode, replay =
-    unpack(redis.call('HMGET', key, 's', 'p', 'l', 'n', 'x', 'w', 'y', 'R'))
+  local state, publisher, log, attempts, reason, wait, providerCode, replay, stored =
+    unpack(redis.call('HMGET', key, 's', 'p', 'l', 'n', 'x', 'w', 'y', 'R', 'b'))
   if state ~= 'queued' and state == to then
     return 0
   elseif state ~= 'queued' and not (state == 'dead' and isFinal) then
@@ -36,8 +37,10 @@ local function settle(key, id, event, label, code, ackId, durationMs, channel, m
     writeRetry(key, id, log, attempts + 1, now, waitMs, failures)
   elseif event == 'die' then
     redis.call('HSET', key, 'l', log, 'n', attempts + 1, 's', to, 'x', label, 'z', size, 'y', providerError)
+    moveBytes(key, stored, publisher, 'queued', publisher, 'dead')
     addDead(id, publisher, label, providerError, now)
   else
+    releaseBytes(stored, publisher, state)
     writeFinal(key, log, attempts + 1, to, label, ackId, retentionMs[event])
     if state == 'dead' then
       leaveDeath(key, id, publisher, reason, providerCode, now)

@@ -99,6 +99,9 @@ export const ACCEPT_CODES = {
   7: "other_publisher",
   8: "payload_missing",
   9: "unknown",
+  10: "over_quota",
+  11: "no_room",
+  12: "has_room",
 } as const;
 export type AcceptCode = (typeof ACCEPT_CODES)[keyof typeof ACCEPT_CODES];
 
