@@ -30,7 +30,7 @@ const PEERS = 600;
 const WAITING = 200;
 /** QUOTA_BYTES_IN_FLIGHT of GATEWAY_BYTES_IN_FLIGHT, by default. */
 const SHARE_BYTES = 16 * 1024 * 1024;
-const FEW_REQUESTS = { requests_per_second: "5", burst: "50" };
+const FEW_REQUESTS = "quotas: { requests_per_second: 5, burst: 50 }";
 /** What deploy/Dockerfile sets, and the limit of the heap that Node chooses in a container of 256 MB. */
 const CONTAINER_ENV = {
   NODE_OPTIONS: "--max-semi-space-size=4 --max-old-space-size=96",
@@ -57,7 +57,7 @@ beforeAll(async () => {
   const deafUrl = `http://127.0.0.1:${Object(deafProvider.address()).port}`;
   file = writePublishersFile([
     { id: "greedy", providerUrl: deafUrl, keyEnv: "PROVIDER_KEY" },
-    { id: "hasty", providerUrl: deafUrl, keyEnv: "PROVIDER_KEY", quotas: FEW_REQUESTS },
+    { id: "hasty", providerUrl: deafUrl, keyEnv: "PROVIDER_KEY", more: FEW_REQUESTS },
     { id: "calm", providerUrl: calmProvider.url, keyEnv: "PROVIDER_KEY" },
   ]);
   stack = await startRelayStack({
