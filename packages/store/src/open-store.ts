@@ -23,6 +23,7 @@ import { type ListPage, type ListQuestion, loadEntry, loadPage } from "./dead-le
 import { Outbox } from "./dead-letters/outbox.ts";
 import { Deliveries } from "./delivery/deliveries.ts";
 import type { LedgerEntry } from "./entry.ts";
+import { Erasures } from "./erasure/erasures.ts";
 import { GoneProcesses } from "./heartbeat/gone-processes.ts";
 import { Heartbeat, type HeartbeatOptions } from "./heartbeat/heartbeat.ts";
 import { Acceptor, type AcceptRequest, type AcceptResult } from "./intake/accept.ts";
@@ -71,6 +72,7 @@ export interface Store {
   readonly injections: Pick<InjectionRecorder, "record">;
   readonly deliveries: Pick<Deliveries, "start" | "stop" | "isConsuming">;
   readonly deadLetters: Pick<DeadLetters, "replay" | "discard">;
+  readonly erasures: Pick<Erasures, "erase" | "eraseSession">;
   readonly adoptions: Pick<Adoptions, "adoptBatch">;
   readonly replays: Pick<BulkReplays, "start" | "count" | "cancel" | "find" | "latest">;
   readonly discards: Pick<BulkDiscards, "start" | "count" | "cancel" | "find" | "latest">;
@@ -126,6 +128,7 @@ export function assembleStore(parts: StoreParts): Store {
     injections: new InjectionRecorder(parts),
     deliveries: new Deliveries(parts),
     deadLetters: new DeadLetters(parts),
+    erasures: new Erasures(parts),
     adoptions: new Adoptions(parts),
     replays,
     discards,
