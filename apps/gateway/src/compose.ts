@@ -36,6 +36,7 @@ import { makeStartInjection } from "./injection/start-injection.ts";
 import { PendingWork } from "./injection/waits.ts";
 import { makeLookUpHandler } from "./look-up.ts";
 import { createPublicApp, makeAuthenticate } from "./public-app.ts";
+import { SessionHashes } from "./session-hashes.ts";
 
 /** The share of a stop's time after which injections that still run get a fallback. */
 const DRAIN_SHARE = 0.4;
@@ -172,6 +173,7 @@ function makePublicApp({ config, log, tracing, registry, drain }: Base, adapters
       startInjection,
       defaultTimeoutMs: settings.INJECTION_TIMEOUT_MS,
       fallbackAs: settings.INJECTION_FALLBACK,
+      sessionHashes: new SessionHashes(settings.SESSION_HASH_KEYS ?? []),
     }),
     acknowledge: makeAcknowledgeHandler({ acknowledge, defaultWaitMs: settings.ACK_WAIT_MS }),
     lookUp: makeLookUpHandler(acknowledgments),
@@ -203,19 +205,23 @@ function makeOpsApp(
 
 /** The admin API; undefined if no operator is configured. */
 function makeAdminRouter(
-  { operators, publishers }: GatewayConfig,
+  { operators, publishers, settings }: GatewayConfig,
   parts: Adapters & { readonly heartbeat: Heartbeat; readonly log: Logger },
 ): Router | undefined {
   if (operators.length === 0) {
     return undefined;
   }
-  const { acknowledgments, deadLetters, adoptions, replays, discards, audit } = parts.store;
+  const { acknowledgments, deadLetters, adoptions, erasures, rewrites, replays, discards, audit } =
+    parts.store;
   const doctor = makeDoctor({ ...parts, publishers });
   return createAdminRouter(operators, {
     ...parts,
     acknowledgments,
     deadLetters,
     adoptions,
+    erasures,
+    rewrites,
+    sessionHashes: new SessionHashes(settings.SESSION_HASH_KEYS ?? []),
     replays,
     discards,
     audit,

@@ -19,11 +19,12 @@ export {
 } from "./delivery/job-completer.ts";
 export type { ChannelNotice, Settlement } from "./delivery/settlement.ts";
 export { acknowledgedOf, type LedgerEntry, lastCodeOf } from "./entry.ts";
-export { type ErasedResult, ERASURE_PLACE } from "./erasure/erasures.ts";
+export { ERASURE_PLACE, type ErasedResult } from "./erasure/erasures.ts";
 export { createDataLossCounter, type DataLoss, type Heartbeat } from "./heartbeat/heartbeat.ts";
 export type { RelayProcess } from "./heartbeat/process-record.ts";
 export type { AcceptResult } from "./intake/accept.ts";
 export type { InjectionRecord } from "./intake/injections.ts";
+export type { RewriteRecord } from "./maintenance/rewrites.ts";
 export { LedgerMetrics } from "./metrics/ledger-metrics.ts";
 export type { LabelledCount, LedgerSnapshot } from "./metrics/snapshot.ts";
 export { openStore, type Store } from "./open-store.ts";

@@ -29,6 +29,7 @@ import { Heartbeat, type HeartbeatOptions } from "./heartbeat/heartbeat.ts";
 import { Acceptor, type AcceptRequest, type AcceptResult } from "./intake/accept.ts";
 import { InjectionRecorder } from "./intake/injections.ts";
 import { Reconciliation } from "./maintenance/reconcile.ts";
+import { Rewrites } from "./maintenance/rewrites.ts";
 import { Sweep } from "./maintenance/sweep.ts";
 import { LedgerCollector } from "./metrics/ledger-collector.ts";
 import type { LedgerMetricsOptions } from "./metrics/ledger-metrics.ts";
@@ -94,6 +95,8 @@ export interface Store {
     /** Advances all running bulk replays and bulk discards. True if there were any. */
     runBulkChanges(): Promise<boolean>;
   };
+  /** Rewrites of Redis' files, so that what has left its memory leaves its disk. */
+  readonly rewrites: Pick<Rewrites, "runRound" | "request" | "load">;
   /** The process' heartbeat. One for each process. */
   heartbeat(options: HeartbeatOptions): Heartbeat;
   /** All counts of the ledger. Those of one publisher are from one moment. */
@@ -144,6 +147,7 @@ export function assembleStore(parts: StoreParts): Store {
         return ran.includes(true);
       },
     },
+    rewrites: new Rewrites(parts),
     heartbeat: (heartbeatOptions) => new Heartbeat({ ...parts, ...heartbeatOptions }),
     snapshot: () => loadSnapshot(parts),
     queueDepths: () => queue.depths(),

@@ -171,7 +171,10 @@ test("after an erasure a repeat with any text meets the same end", async () => {
   const id = await fixture.accepted();
   await fixture.erase(id);
   for (const textHash of [HASH, "another"]) {
-    expect(await fixture.accept(id, textHash)).toMatchObject({ kind: "repeat", entry: { state: "discarded" } });
+    expect(await fixture.accept(id, textHash)).toMatchObject({
+      kind: "repeat",
+      entry: { state: "discarded" },
+    });
   }
   expect(await fixture.queue.depths()).toEqual(NO_JOBS);
 });

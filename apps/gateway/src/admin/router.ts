@@ -8,6 +8,7 @@ import { type BulkReplayDeps, describeReplays, makeStartReplayHandler } from "./
 import { type ChangeDeps, makeDiscardHandler, makeReplayHandler } from "./dead-letters.ts";
 import type { Doctor } from "./doctor.ts";
 import { makeListHandler, makeShowHandler } from "./entries.ts";
+import { type ErasureDeps, makeEraseHandler } from "./erasures.ts";
 import { makeCheckPublisher } from "./known-publishers.ts";
 import { type Operator, requireOperator } from "./operators.ts";
 import { makeAuditHandler, makeStatsHandler, type StatsDeps } from "./stats.ts";
@@ -17,6 +18,7 @@ export interface AdminDeps
     BulkReplayDeps,
     BulkDiscardDeps,
     StatsDeps,
+    ErasureDeps,
     Omit<AdoptionDeps, "snapshot"> {
   readonly acknowledgments: Store["acknowledgments"];
   readonly audit: Store["audit"];
@@ -45,6 +47,7 @@ export function createAdminRouter(operators: readonly Operator[], deps: AdminDep
     "/acknowledgments/:ad_response_id/discard": makeDiscardHandler(deps, readBody),
     "/replays/:replay_id/cancel": makeCancelBulkHandler(replays),
     "/discards/:discard_id/cancel": makeCancelBulkHandler(discards),
+    "/erasures": makeEraseHandler(deps, { checkPublisher, readBody }),
     "/publishers/:publisher/adopt": makeAdoptHandler(
       { ...deps, snapshot: () => deps.store.snapshot() },
       readBody,

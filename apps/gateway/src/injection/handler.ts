@@ -1,4 +1,4 @@
-import type { ErrorCode } from "@adrelay/contract";
+import { type ErrorCode, sessionIdOf } from "@adrelay/contract";
 import type { FallbackReason, ProviderReply } from "@adrelay/core";
 import {
   addToRequestLog,
@@ -11,6 +11,7 @@ import {
 import type { Response } from "express";
 import { CALLER_TIMEOUT_MAX_MS } from "../config.ts";
 import type { JsonCall } from "../public-app.ts";
+import type { SessionHashes } from "../session-hashes.ts";
 import { isoTime } from "../store-answers.ts";
 import type { InjectionAnswer, StartInjection } from "./start-injection.ts";
 import type { Caller } from "./waits.ts";
@@ -27,11 +28,12 @@ export interface StartInjectionRoute {
   readonly startInjection: StartInjection;
   readonly defaultTimeoutMs: number;
   readonly fallbackAs: "no_fill" | "error";
+  readonly sessionHashes: SessionHashes;
 }
 
 /** POST /api/ad-injection/start/ */
 export function makeStartInjectionHandler(route: StartInjectionRoute): (call: JsonCall) => Promise<void> {
-  return async ({ publisher, request, response, bytes }) => {
+  return async ({ publisher, request, response, bytes, value }) => {
     const timeoutMs = parseTimeoutHeader(
       headerOf(request, LOWER_CASE_TIMEOUT_HEADER),
       route.defaultTimeoutMs,
@@ -46,6 +48,7 @@ export function makeStartInjectionHandler(route: StartInjectionRoute): (call: Js
     const answer = await route.startInjection({
       publisher,
       body: bytes,
+      session: route.sessionHashes.hash(sessionIdOf(value)),
       requestId: requestIdOf(response),
       trace: requestSpanOf(response).context,
       timeoutMs,

@@ -9,7 +9,14 @@ import { z } from "zod";
 import type { DeliveryQueue } from "../bullmq/queue.ts";
 import { type Outbox, outboxTaskSchema } from "../dead-letters/outbox.ts";
 import { idOf, jobIdOf, memberOf, type StoreKeys } from "../redis/keys.ts";
-import { decodeReply, ERASE_CODES, type EraseCode, type RunScript, readEach, stateOf } from "../redis/scripts.ts";
+import {
+  decodeReply,
+  ERASE_CODES,
+  type EraseCode,
+  type RunScript,
+  readEach,
+  stateOf,
+} from "../redis/scripts.ts";
 
 export interface ErasureOrder {
   /** The operator, and the reason in the operator's words, for the audit. */

@@ -44,6 +44,8 @@ export interface StoreKeys {
   /** Hash: a running process' id to its record. */
   readonly processes: string;
   readonly dataLoss: string;
+  /** Hash: what is known of the rewrites of Redis' files; see maintenance/plan-rewrite.lua. */
+  readonly rewrites: string;
   /** Before a process' id: channel, its lifeline. */
   readonly lifelinePrefix: string;
   /** BullMQ's own prefix. */
@@ -90,6 +92,7 @@ export function storeKeys(partition: string): StoreKeys {
     due: named("queued:due"),
     processes: named("processes"),
     dataLoss: named("data-loss"),
+    rewrites: named("rewrites"),
     lifelinePrefix: named("lifeline:"),
     queuePrefix,
   };
