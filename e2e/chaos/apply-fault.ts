@@ -2,6 +2,7 @@
 import { pause } from "@adrelay/testkit";
 import type { Redis } from "ioredis";
 import type { ChaosApp } from "./chaos-app.ts";
+import { eraseInTurn } from "./erase-in-turn.ts";
 import { APP_IDS, type AppId, type Fault, type RedisFault } from "./fault.ts";
 import type { ChaosStack } from "./stack.ts";
 
@@ -35,6 +36,8 @@ export async function applyFault(stack: ChaosStack, fault: Fault, durationMs: nu
       await pause(durationMs);
       return whileDown(app, (one) => one.stop(), 0);
     }
+    case "erase":
+      return eraseInTurn(stack, fault.pauseMs, durationMs);
     case "redis":
       return applyToRedis(stack, fault.how, durationMs);
     case "link_cut":

@@ -15,6 +15,8 @@ export type Fault =
   | { readonly kind: "clock_skew"; readonly app: AppId; readonly skewMs: number }
   /** The worker is restarted with keys that the provider refuses, and in the end with the right ones. */
   | { readonly kind: "stale_key"; readonly app: AppId }
+  /** An operator erases acknowledgments that are queued or dead, one after the other. */
+  | { readonly kind: "erase"; readonly pauseMs: number }
   | { readonly kind: "redis"; readonly how: RedisFault }
   | { readonly kind: "link_cut" | "link_swallow"; readonly app: AppId; readonly end: LinkEnd }
   | {
@@ -30,6 +32,8 @@ export type Fault =
       /** The share of calls that it hits, from 0 to 1. */
       readonly share: number;
     };
+/** An erasure of an acknowledgment. `asked`: the operator got no answer, so nobody knows. */
+export type Erasure = "asked" | "confirmed";
 export type RedisFault = "kill" | "restart" | "freeze" | "readonly" | "oom" | "maxclients";
 export type ProviderFault =
   | "hang"
@@ -73,6 +77,8 @@ export function resourcesOf(fault: Fault): readonly string[] {
       return APP_IDS.map((app) => `app:${app}`);
     case "stale_key":
       return DELIVERY;
+    case "erase":
+      return ["erase"];
     case "redis":
       return ["redis"];
     case "link_cut":
@@ -117,6 +123,8 @@ function detailOf(fault: Fault): string {
       return `every ${fault.everyMs / 1000} s`;
     case "redis":
       return "";
+    case "erase":
+      return `one every ${fault.pauseMs} ms`;
     case "link_cut":
     case "link_swallow":
       return `${fault.app} to ${fault.end}`;

@@ -629,6 +629,7 @@ test("every call answers in the contract's form, in each state", async () => {
   await admin("POST", `${discardPath}/cancel`);
   await stack.start("worker");
   await admin("POST", `/acknowledgments/${dead}/replay`);
+  await admin("POST", "/erasures", { ad_response_id: discarded, reason: "the user asked" });
   const cursor = Buffer.from("queued").toString("base64url");
   expect((await admin("POST", "/publishers/nobody/adopt", { to: "default", cursor })).body).toMatchObject({
     adopted: { awaiting: 0, queued: 0, dead: 0 },

@@ -12,7 +12,9 @@ const endedAtMsOf = ({ entry }: AdEvidence) =>
 const isPosted = ({ posts }: AdEvidence) => posts.length > 0;
 
 export function checkPosts({ ads }: Evidence, timeline: Timeline): readonly Check[] {
-  const isEnded = (ad: AdEvidence) => endedAtMsOf(ad) !== undefined && ad.posts.length > 0;
+  // An erasure doesn't wait for an attempt that is under way.
+  const isEnded = (ad: AdEvidence) =>
+    endedAtMsOf(ad) !== undefined && ad.posts.length > 0 && ad.erasure === undefined;
   return [
     checkAds("the provider counted each at most once", ads, isPosted, ({ posts }) => {
       const times = posts.filter(({ decision }) => decision === "counted").length;
