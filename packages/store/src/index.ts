@@ -19,7 +19,7 @@ export {
 } from "./delivery/job-completer.ts";
 export type { ChannelNotice, Settlement } from "./delivery/settlement.ts";
 export { acknowledgedOf, type LedgerEntry, lastCodeOf } from "./entry.ts";
-export { ERASURE_PLACE, type ErasedResult } from "./erasure/erasures.ts";
+export { ERASURE_PLACE } from "./erasure/erasures.ts";
 export { createDataLossCounter, type DataLoss, type Heartbeat } from "./heartbeat/heartbeat.ts";
 export type { RelayProcess } from "./heartbeat/process-record.ts";
 export type { AcceptResult } from "./intake/accept.ts";

@@ -63,8 +63,9 @@ export interface ErasuresParts {
 /** A place in the search is a cursor of SCAN. `0` is the end. */
 export const ERASURE_PLACE = /^[1-9]\d{0,19}$/;
 
-/** How many keys a step of the search looks at: a millisecond or two. */
-const KEYS_PER_STEP = 1000;
+/** How many keys a script of the search looks at: about 1.5 ms of Redis. */
+const KEYS_PER_SCRIPT = 300;
+const SCRIPTS_PER_STEP = 10;
 /** Texts in a script. A text may have a megabyte. */
 const TEXTS_PER_SCRIPT = 20;
 
@@ -85,26 +86,34 @@ export class Erasures {
 
   /** Takes one step of the search for a session, and erases what it finds. Safe to repeat. */
   async eraseSession(order: SessionErasureOrder): Promise<ErasedBatch> {
-    const { run, keys } = this.#parts;
-    const { hashes, publisher, place = "0" } = order;
-    const prefix = keys.entryPrefix;
-    const reply = await run("erasure/find-session", {
-      keys: [prefix],
-      args: [place, KEYS_PER_STEP, `${prefix}*`, prefix.length, publisher, ...hashes],
-    });
-    const [next, members] = foundSchema.parse(reply);
-    const ids = [...new Set(members)].map(idOf);
     const results: ErasedResult[] = [];
-    for (let at = 0; at < ids.length; at += TEXTS_PER_SCRIPT) {
-      const some = ids.slice(at, at + TEXTS_PER_SCRIPT);
-      results.push(...(await this.#eraseAll(some, order, { session: hashes[0] ?? "" })));
+    let place = order.place ?? "0";
+    for (let script = 0; script < SCRIPTS_PER_STEP && (script === 0 || place !== "0"); script += 1) {
+      const [next, ids] = await this.#find(order, place);
+      place = next;
+      for (let at = 0; at < ids.length; at += TEXTS_PER_SCRIPT) {
+        const some = ids.slice(at, at + TEXTS_PER_SCRIPT);
+        results.push(...(await this.#eraseAll(some, order, { session: order.hashes[0] ?? "" })));
+      }
     }
     return {
       erased: results.filter(({ kind }) => kind === "erased").length,
       withoutText: results.filter(({ kind }) => kind === "no_text").length,
       underWay: results.filter((one) => "isUnderWay" in one && one.isUnderWay).length,
-      next: next === "0" ? undefined : next,
+      next: place === "0" ? undefined : place,
     };
+  }
+
+  /** The next place, and the session's ad responses among the keys that the script looked at. */
+  async #find({ hashes, publisher }: SessionErasureOrder, place: string): Promise<[string, AdResponseId[]]> {
+    const { run, keys } = this.#parts;
+    const prefix = keys.entryPrefix;
+    const reply = await run("erasure/find-session", {
+      keys: [prefix],
+      args: [place, KEYS_PER_SCRIPT, `${prefix}*`, prefix.length, publisher, ...hashes],
+    });
+    const [next, members] = foundSchema.parse(reply);
+    return [next, [...new Set(members)].map(idOf)];
   }
 
   async #eraseAll(
