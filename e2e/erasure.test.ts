@@ -26,6 +26,8 @@ import {
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+/** The test reads Redis' files. */
+const ON_THIS_MACHINE = { ...process.env, ADRELAY_TEST_REDIS: "local" };
 const TEXT = "canary of a user who has diabetes";
 const SESSION = "canary-session-4711";
 const [KEY, OLD_KEY] = ["k".repeat(32), "o".repeat(32)];
@@ -38,7 +40,7 @@ let stack: RelayStack;
 let caller: RelayCaller;
 
 beforeAll(async () => {
-  [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
+  [redis, provider] = await Promise.all([startTestRedis([], ON_THIS_MACHINE), startScriptedProvider()]);
   connection = new Redis(redis.url);
   const env = { SESSION_HASH_KEYS: KEY, DELIVERY_TIMEOUT_MS: "5000", RETRY_SCHEDULE: "1h" };
   stack = await startRelayStack({ redis, providerUrl: provider.url, env });

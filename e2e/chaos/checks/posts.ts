@@ -158,8 +158,8 @@ function unexplained(
     : `posted ${lateMs} ms after its end was booked (${post.decision})`;
 }
 
-/** A fault of the provider delays no attempt beyond the attempt's time limit. */
-const canDelay = ({ fault }: FaultSpan) => fault.kind !== "provider";
+/** A fault of the provider delays no attempt beyond the attempt's time limit, and an erasure delays none. */
+const canDelay = ({ fault }: FaultSpan) => fault.kind !== "provider" && fault.kind !== "erase";
 
 function overlapMs({ fault, fromMs, untilMs }: FaultSpan, startMs: number, endMs: number): number {
   const silentMs = fault.kind === "link_swallow" ? SWALLOWED_MAX_MS : 0;

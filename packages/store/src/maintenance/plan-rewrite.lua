@@ -1,7 +1,8 @@
 -- Says whether a worker is to have Redis rewrite its files now: because it is time, or because an operator asked. Only one
 -- worker is told so.
 -- KEYS: 1 the record of rewrites: a hash. `since`: when workers began to look. `started`: the latest start. `finished`: the
---       start of the latest one that succeeded. `wanted`: an operator asked. `interval`: as the workers are set. `denied`: Redis
+--       start of the latest one that succeeded. `saved`: the start of the one after which
+--       a snapshot was begun. `wanted`: an operator asked. `interval`: as the workers are set. `denied`: Redis
 --       doesn't permit it.
 -- ARGV: 1 time between two rewrites in ms, `0` for none, 2 the least time between two starts in ms
 -- Clock: Redis'. TTL: none.

@@ -34,6 +34,10 @@ export interface RewriteRecord {
 /** A failed rewrite is started again after this. */
 const START_AGAIN_MS = 5000;
 
+/** Fields of INFO. */
+const RUNNING = ["aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress"];
+const LATEST = ["aof_last_bgrewrite_status", "rdb_last_bgsave_status"];
+
 const planSchema = z.tuple([z.number(), z.number()]);
 
 export class Rewrites {
@@ -79,45 +83,64 @@ export class Rewrites {
     const { redis, keys, log } = this.#parts;
     try {
       await redis.call("BGREWRITEAOF");
-      if (await this.#savesSnapshots()) {
-        await redis.call("BGSAVE", "SCHEDULE");
-      }
       log.info({ event: "rewrite_started" });
       this.#wasDenied = false;
     } catch (err) {
-      const kind = redisErrorKind(err);
-      if (kind !== "no_permission" && kind !== "unknown_command") {
-        // Usually one is running already. It may have begun before what is to leave the disk has left Redis.
-        await redis.hset(keys.rewrites, "wanted", 1);
-        throw err;
+      if (await this.#isDenied(err)) {
+        return;
       }
-      await redis.hset(keys.rewrites, "denied", 1);
-      if (!this.#wasDenied) {
-        log.warn({ event: "rewrite_denied", err });
-      }
-      this.#wasDenied = true;
+      // Usually one is running already. It may have begun before what is to leave the disk has left Redis.
+      await redis.hset(keys.rewrites, "wanted", 1);
+      throw err;
     }
   }
 
   async #bookEnd(): Promise<void> {
     const { redis, keys, log } = this.#parts;
-    const [started, denied] = await redis.hmget(keys.rewrites, "started", "denied");
+    const [started, saved, denied] = await redis.hmget(keys.rewrites, "started", "saved", "denied");
     const info = String(await redis.call("INFO", "persistence"));
     const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(info)?.[1];
-    const RUNNING = ["aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress"];
     if (!started || denied || RUNNING.some((name) => field(name) !== "0")) {
       return;
     }
-    const failed = ["aof_last_bgrewrite_status", "rdb_last_bgsave_status"].find(
-      (name) => field(name) !== "ok",
-    );
-    if (failed === undefined) {
-      await redis.hset(keys.rewrites, "finished", started);
-      log.info({ event: "rewrite_finished" });
-    } else {
+    const failed = LATEST.find((name) => field(name) !== "ok");
+    if (failed !== undefined) {
       await redis.hset(keys.rewrites, "wanted", 1);
       log.warn({ event: "rewrite_failed", why: failed });
+    } else if (saved !== started && (await this.#savesSnapshots())) {
+      await this.#saveSnapshot(started);
+    } else {
+      await redis.hset(keys.rewrites, "finished", started);
+      log.info({ event: "rewrite_finished" });
     }
+  }
+
+  /** Redis can't save a snapshot while it rewrites its append-only file, so this comes after it. */
+  async #saveSnapshot(started: string): Promise<void> {
+    const { redis, keys } = this.#parts;
+    try {
+      await redis.call("BGSAVE");
+      await redis.hset(keys.rewrites, "saved", started);
+    } catch (err) {
+      if (!(await this.#isDenied(err))) {
+        throw err;
+      }
+    }
+  }
+
+  /** Whether Redis doesn't permit a command, or doesn't know it. Then it is recorded, and told once. */
+  async #isDenied(err: unknown): Promise<boolean> {
+    const { redis, keys, log } = this.#parts;
+    const kind = redisErrorKind(err);
+    if (kind !== "no_permission" && kind !== "unknown_command") {
+      return false;
+    }
+    await redis.hset(keys.rewrites, "denied", 1);
+    if (!this.#wasDenied) {
+      log.warn({ event: "rewrite_denied", err });
+    }
+    this.#wasDenied = true;
+    return true;
   }
 
   /** Whether Redis saves snapshots by itself. If our user may not ask, nobody knows, and none is saved. */
