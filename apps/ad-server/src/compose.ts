@@ -53,7 +53,7 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
     checkRedis: async () => durability.isDurable && (await redis.ping()) === "PONG",
   });
 
-  await watchCatalog({ config, catalog, metrics, log, lifecycle });
+  const catalogWatch = await watchCatalog({ config, catalog, metrics, log, lifecycle });
   await lifecycle.start("reservations", sweepReservations(store, log));
   const server = await startHttpServer(app, {
     name: "the ad server",
@@ -67,5 +67,12 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
   lifecycle.onStop("faults", () => faults.stop());
   const listening = { port: server.port, ads: config.ads.length, faults: config.faultRules.length };
   const { shutdownDelayMs, shutdownTimeoutMs } = config;
-  return { log, lifecycle, shutdownDelayMs, shutdownTimeoutMs, listening };
+  return {
+    log,
+    lifecycle,
+    shutdownDelayMs,
+    shutdownTimeoutMs,
+    listening,
+    onHangUp: () => catalogWatch.onHangUp(),
+  };
 }

@@ -138,7 +138,6 @@ async function watched(...results: readonly CatalogResult[]) {
     intervalMs: 5,
     current,
     log: pino({ base: null }, { write: (line) => logged.push(line) }),
-    reloadsOnHangUp: false,
     read: async () => {
       reads += 1;
       return results[reads - 1] ?? results.at(-1) ?? failed("has no result", false);

@@ -128,8 +128,18 @@ function showProcesses(terminal: Terminal, { processes }: Stats, nowMs: number):
     describeAge(one.started_at, nowMs),
     describeAge(one.seen_at, nowMs),
     one.clock_skew_ms === null ? "-" : `${one.clock_skew_ms} ms`,
+    describeFile(one.publishers_file),
   ]);
-  showSection(terminal, ["PROCESS", "HOST", "PID", "VERSION", "STARTED", "SEEN", "CLOCK SKEW"], rows);
+  showSection(
+    terminal,
+    ["PROCESS", "HOST", "PID", "VERSION", "STARTED", "SEEN", "CLOCK SKEW", "PUBLISHERS FILE"],
+    rows,
+  );
+}
+
+/** Processes with the same file have the same digest. */
+function describeFile(file: Stats["processes"][number]["publishers_file"]): string {
+  return file?.valid === false ? `${file.digest ?? "-"}, refuses a newer one` : (file?.digest ?? "-");
 }
 
 function showSection(terminal: Terminal, head: readonly string[], rows: (string | number)[][]): void {

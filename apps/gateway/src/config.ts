@@ -1,5 +1,5 @@
 import { API_KEY_HEADER, type FieldFault, headerKeySchema, headerNameSchema } from "@adrelay/contract";
-import { loadPublishers, type Publisher, publisherSources } from "@adrelay/provider";
+import { openDirectory, type PublisherDirectory, publisherSources } from "@adrelay/provider";
 import {
   COMMON_SETTINGS,
   durationBetween,
@@ -105,7 +105,7 @@ type GatewaySettings = z.infer<z.ZodObject<typeof GATEWAY_SETTINGS>>;
 
 export interface GatewayConfig {
   readonly settings: Readonly<GatewaySettings>;
-  readonly publishers: readonly Publisher[];
+  readonly publishers: PublisherDirectory;
   /** Who may use the admin API. It is off if this is empty. */
   readonly operators: readonly Operator[];
 }
@@ -121,7 +121,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfigResult {
   // `loaded` reports the faults of these settings too.
   const publishers =
     callers.kind === "ok"
-      ? loadPublishers(publisherSources(callers.config, callers.config.API_KEYS ?? [], env))
+      ? openDirectory(publisherSources(callers.config, callers.config.API_KEYS ?? [], env))
       : ({ kind: "faulty", faults: [] } as const);
   const admins = loadConfig(z.object(ADMIN_SETTINGS), env);
   const operators =
@@ -132,7 +132,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfigResult {
     ...operatorFaults(operators),
   ];
   if (loaded.kind === "ok" && publishers.kind === "ok" && choices.length === 0) {
-    return { kind: "ok", config: { settings: loaded.config, publishers: publishers.publishers, operators } };
+    return { kind: "ok", config: { settings: loaded.config, publishers: publishers.directory, operators } };
   }
   return {
     kind: "faulty",

@@ -1,5 +1,5 @@
 import type { FieldFault } from "@adrelay/contract";
-import { loadPublishers, type Publisher, publisherSources } from "@adrelay/provider";
+import { openDirectory, type PublisherDirectory, publisherSources } from "@adrelay/provider";
 import {
   COMMON_SETTINGS,
   durationBetween,
@@ -68,7 +68,7 @@ export type WorkerSettings = z.infer<z.ZodObject<typeof WORKER_SETTINGS>>;
 
 export interface WorkerConfig {
   readonly settings: Readonly<WorkerSettings>;
-  readonly publishers: readonly Publisher[];
+  readonly publishers: PublisherDirectory;
 }
 
 export type WorkerConfigResult =
@@ -82,11 +82,11 @@ export function loadWorkerConfig(env: Environment): WorkerConfigResult {
   // `loaded` reports the faults of these settings too.
   const publishers =
     providers.kind === "ok"
-      ? loadPublishers(publisherSources(providers.config, [], env))
+      ? openDirectory(publisherSources(providers.config, [], env))
       : ({ kind: "faulty", faults: [] } as const);
   const targetFaults = loaded.kind === "ok" ? redisTargetFaults(loaded.config) : [];
   if (loaded.kind === "ok" && publishers.kind === "ok" && targetFaults.length === 0) {
-    return { kind: "ok", config: { settings: loaded.config, publishers: publishers.publishers } };
+    return { kind: "ok", config: { settings: loaded.config, publishers: publishers.directory } };
   }
   return {
     kind: "faulty",

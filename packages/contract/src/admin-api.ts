@@ -68,6 +68,8 @@ const processViewSchema = z.object({
   seen_at: time,
   /** The machine's clock minus Redis' clock. Null until the process has measured it. */
   clock_skew_ms: z.number().nullable(),
+  /** Digest of the publishers' file that is in force there; null without one. An older process doesn't say. */
+  publishers_file: z.object({ digest: textOrNull, valid: z.boolean() }).nullable().default(null),
 });
 /** A gateway or worker that sent a heartbeat within the last minute and isn't gone. */
 export type ProcessView = z.infer<typeof processViewSchema>;

@@ -123,3 +123,4 @@ export {
   type ProblemDetails,
   problemSchema,
 } from "./problem.ts";
+export { type PublishersView, publishersViewSchema } from "./publishers-view.ts";

@@ -177,6 +177,10 @@ export const PROVIDER_SETTINGS = {
     headerKeySchema,
     "Our API key at the ad service. Required unless every publisher names its own.",
   ),
+  PROVIDER_API_KEY_FILE: optionalSetting(
+    textType,
+    "File with that key, in place of PROVIDER_API_KEY. The file is watched: a new key is used at once.",
+  ),
   PROVIDER_API_KEY_HEADER: setting(
     headerNameSchema,
     "X-Service-API-Key",
@@ -184,7 +188,7 @@ export const PROVIDER_SETTINGS = {
   ),
   PUBLISHERS_FILE: optionalSetting(
     textType,
-    "YAML file that lists the publishers: id, name, key_sha256, and optionally a provider. See docs/publishers.example.yaml.",
+    "YAML file that lists the publishers with their keys and, optionally, a provider each. The file is watched. See docs/publishers.example.yaml.",
   ),
   PROVIDER_CA_FILE: optionalSetting(
     textType,

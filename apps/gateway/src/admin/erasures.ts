@@ -10,7 +10,7 @@ import {
   type PublisherId,
   publisherIdSchema,
 } from "@adrelay/contract";
-import type { Publisher } from "@adrelay/provider";
+import type { PublisherDirectory } from "@adrelay/provider";
 import { OVERDUE, type ReadBody, sendProblem } from "@adrelay/service-kit";
 import { ERASURE_PLACE, type Store } from "@adrelay/store";
 import type { RequestHandler, Response } from "express";
@@ -26,7 +26,7 @@ export interface ErasureDeps {
   readonly erasures: Store["erasures"];
   readonly rewrites: Pick<Store["rewrites"], "request">;
   readonly sessionHashes: SessionHashes;
-  readonly publishers: readonly Publisher[];
+  readonly publishers: PublisherDirectory;
   readonly log: Logger;
 }
 
@@ -139,5 +139,6 @@ async function eraseSession(
 }
 
 function onlyPublisher({ publishers }: ErasureDeps): PublisherId | undefined {
-  return publishers.length === 1 ? publishers[0]?.id : undefined;
+  const [first, ...others] = publishers.current;
+  return others.length === 0 ? first?.id : undefined;
 }

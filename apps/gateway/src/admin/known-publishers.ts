@@ -1,6 +1,6 @@
 /** Whether a filter names a publisher that the relay knows: a configured one, or one that the ledger has counts of. */
 import type { PublisherId } from "@adrelay/contract";
-import type { Publisher } from "@adrelay/provider";
+import type { PublisherDirectory } from "@adrelay/provider";
 import { OVERDUE, sendProblem } from "@adrelay/service-kit";
 import type { Store } from "@adrelay/store";
 import type { Response } from "express";
@@ -8,7 +8,7 @@ import { askStore, sendUnavailable } from "../store-answers.ts";
 
 export interface KnownPublishersDeps {
   readonly store: Pick<Store, "snapshot">;
-  readonly publishers: readonly Publisher[];
+  readonly publishers: PublisherDirectory;
 }
 
 /** False if a refusal was sent. A filter that names no publisher is always accepted. */
@@ -18,9 +18,8 @@ export type CheckPublisher = (publisher: PublisherId | undefined, response: Resp
 const NAMED_MAX = 50;
 
 export function makeCheckPublisher({ store, publishers }: KnownPublishersDeps): CheckPublisher {
-  const configured = new Set<string>(publishers.map(({ id }) => id));
   return async (publisher, response) => {
-    if (publisher === undefined || configured.has(publisher)) {
+    if (publisher === undefined || publishers.find(publisher) !== undefined) {
       return true;
     }
     const snapshot = await askStore(store.snapshot());
@@ -28,7 +27,10 @@ export function makeCheckPublisher({ store, publishers }: KnownPublishersDeps): 
       sendUnavailable(response);
       return false;
     }
-    const known = new Set([...configured, ...snapshot.states.map((counts) => counts.publisher)]);
+    const known = new Set<string>([
+      ...publishers.current.map(({ id }) => id),
+      ...snapshot.states.map((counts) => counts.publisher),
+    ]);
     if (!known.has(publisher)) {
       const message = `there is no such publisher; known: ${listNames([...known].toSorted())}`;
       sendProblem(response, "validation_failed", { errors: [{ path: "publisher", message }] });

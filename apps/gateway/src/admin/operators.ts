@@ -48,9 +48,10 @@ export function operatorFaults(operators: readonly Operator[]): FieldFault[] {
 
 /** Lets only operators pass. Each token is compared in constant time, and all of them on every request. */
 export function requireOperator(operators: readonly Operator[]): RequestHandler {
-  const known = operators.map(({ name, token }) => ({ name, digest: digestKey(token) }));
+  const known = operators.map(({ name, token }) => ({ name, digest: Buffer.from(digestKey(token)) }));
   return (request, response, next) => {
-    const given = digestKey(/^Bearer (.+)$/i.exec(request.get("Authorization") ?? "")?.[1] ?? "");
+    const token = /^Bearer (.+)$/i.exec(request.get("Authorization") ?? "")?.[1] ?? "";
+    const given = Buffer.from(digestKey(token));
     const operator = known.filter(({ digest }) => timingSafeEqual(digest, given))[0];
     if (operator === undefined) {
       response.set("WWW-Authenticate", "Bearer");

@@ -11,6 +11,7 @@ import { makeListHandler, makeShowHandler } from "./entries.ts";
 import { type ErasureDeps, makeEraseHandler } from "./erasures.ts";
 import { makeCheckPublisher } from "./known-publishers.ts";
 import { type Operator, requireOperator } from "./operators.ts";
+import { makePublishersHandler, type PublishersDeps } from "./publishers.ts";
 import { makeAuditHandler, makeStatsHandler, type StatsDeps } from "./stats.ts";
 
 export interface AdminDeps
@@ -19,6 +20,7 @@ export interface AdminDeps
     BulkDiscardDeps,
     StatsDeps,
     ErasureDeps,
+    PublishersDeps,
     Omit<AdoptionDeps, "snapshot"> {
   readonly acknowledgments: Store["acknowledgments"];
   readonly audit: Store["audit"];
@@ -39,6 +41,7 @@ export function createAdminRouter(operators: readonly Operator[], deps: AdminDep
     "/acknowledgments/:ad_response_id": makeShowHandler(deps),
     "/replays/:replay_id": makeShowBulkHandler(replays),
     "/discards/:discard_id": makeShowBulkHandler(discards),
+    "/publishers": makePublishersHandler(deps),
     "/audit": makeAuditHandler(deps.audit),
     "/doctor": makeDoctorHandler(deps.doctor),
   };

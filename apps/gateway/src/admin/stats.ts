@@ -8,7 +8,7 @@ import type {
   StateCounts,
   Stats,
 } from "@adrelay/contract";
-import { listAccounts, type Publisher, type SharedAccount } from "@adrelay/provider";
+import type { PublisherDirectory, SharedAccount } from "@adrelay/provider";
 import { ADRELAY_VERSION, OVERDUE } from "@adrelay/service-kit";
 import {
   type AuditEntry,
@@ -29,7 +29,7 @@ import { auditCursor, auditCursorSchema, limitSchema, parseForm } from "./forms.
 export interface StatsDeps {
   readonly store: Pick<Store, "snapshot" | "queueDepths" | "circuits">;
   readonly heartbeat: Pick<Heartbeat, "loadProcesses" | "loadLoss">;
-  readonly publishers: readonly Publisher[];
+  readonly publishers: PublisherDirectory;
 }
 
 /** GET /admin/v1/stats */
@@ -45,7 +45,7 @@ export function makeStatsHandler(deps: StatsDeps): RequestHandler {
 }
 
 async function gatherStats({ store, heartbeat, publishers }: StatsDeps): Promise<Stats> {
-  const accounts = listAccounts(publishers);
+  const { accounts, current } = publishers;
   const ids = new Set(accounts.map(({ id }) => id));
   const [snapshot, depths, circuits, foreign, processes, loss] = await Promise.all([
     store.snapshot(),
@@ -55,7 +55,7 @@ async function gatherStats({ store, heartbeat, publishers }: StatsDeps): Promise
     heartbeat.loadProcesses(),
     heartbeat.loadLoss(),
   ]);
-  const configured = publishers.map(({ id }) => id);
+  const configured = current.map(({ id }) => id);
   const states = sumByState(snapshot.states);
   const secondsIf = (some: number, ageMs: number) => (some > 0 ? ageMs / 1000 : null);
   return {
@@ -136,6 +136,10 @@ function viewOfProcess(one: RelayProcess): ProcessView {
     started_at: isoTime(one.startedAtMs),
     seen_at: isoTime(one.seenAtMs),
     clock_skew_ms: one.clockSkewMs,
+    publishers_file:
+      one.publishersFile === undefined
+        ? null
+        : { digest: one.publishersFile.digest, valid: one.publishersFile.isValid },
   };
 }
 

@@ -46,6 +46,8 @@ export interface StoreKeys {
   readonly dataLoss: string;
   /** Hash: what is known of the rewrites of Redis' files; see maintenance/plan-rewrite.lua. */
   readonly rewrites: string;
+  /** Sorted set: callers' keys by the time of their latest use. */
+  readonly keyUses: string;
   /** Before a process' id: channel, its lifeline. */
   readonly lifelinePrefix: string;
   /** BullMQ's own prefix. */
@@ -93,6 +95,7 @@ export function storeKeys(partition: string): StoreKeys {
     processes: named("processes"),
     dataLoss: named("data-loss"),
     rewrites: named("rewrites"),
+    keyUses: named("key-uses"),
     lifelinePrefix: named("lifeline:"),
     queuePrefix,
   };
