@@ -43,6 +43,7 @@ import { PendingWork } from "./injection/waits.ts";
 import { makeLookUpHandler } from "./look-up.ts";
 import { createPublicApp, makeAuthenticate } from "./public-app.ts";
 import { defaultQuotas } from "./quota-settings.ts";
+import { SessionHashes } from "./session-hashes.ts";
 
 /** The share of a stop's time after which injections that still run get a fallback. */
 const DRAIN_SHARE = 0.4;
@@ -260,6 +261,7 @@ function makePublicApp({ config, log, tracing, drain }: Base, parts: Adapters & 
       startInjection,
       defaultTimeoutMs: settings.INJECTION_TIMEOUT_MS,
       fallbackAs: settings.INJECTION_FALLBACK,
+      sessionHashes: new SessionHashes(settings.SESSION_HASH_KEYS ?? []),
     }),
     acknowledge: makeAcknowledgeHandler({ acknowledge, defaultWaitMs: settings.ACK_WAIT_MS }),
     lookUp: makeLookUpHandler(acknowledgments),
@@ -304,13 +306,14 @@ interface AdminParts {
 
 /** The admin API; undefined if no operator is configured. */
 function makeAdminRouter(
-  { operators, publishers }: GatewayConfig,
+  { operators, publishers, settings }: GatewayConfig,
   parts: Adapters & AdminParts & { readonly log: Logger; readonly loginGuard: LoginGuard },
 ): Router | undefined {
   if (operators.length === 0) {
     return undefined;
   }
-  const { acknowledgments, deadLetters, adoptions, replays, discards, audit } = parts.store;
+  const { acknowledgments, deadLetters, adoptions, erasures, rewrites, replays, discards, audit } =
+    parts.store;
   const doctor = makeDoctor({ ...parts, publishers });
   const access = { operators, guard: parts.loginGuard, log: parts.log };
   return createAdminRouter(access, {
@@ -318,6 +321,9 @@ function makeAdminRouter(
     acknowledgments,
     deadLetters,
     adoptions,
+    erasures,
+    rewrites,
+    sessionHashes: new SessionHashes(settings.SESSION_HASH_KEYS ?? []),
     replays,
     discards,
     audit,

@@ -34,6 +34,13 @@ const CALLER_SETTINGS = {
   ),
 } as const;
 
+/** A session's id may be short. So its hash tells something to whoever can guess the key. */
+const SESSION_HASH_KEY_CHARS_MIN = 32;
+const sessionHashKeyType = tokenType.refine(
+  (key) => key.length >= SESSION_HASH_KEY_CHARS_MIN,
+  `must have keys of at least ${SESSION_HASH_KEY_CHARS_MIN} characters`,
+);
+
 /** Who may use the admin API. */
 const ADMIN_SETTINGS = {
   ADMIN_TOKEN: optionalSetting(
@@ -93,6 +100,10 @@ export const GATEWAY_SETTINGS = {
   ),
   ...QUOTA_SETTINGS,
   ...LIMIT_SETTINGS,
+  SESSION_HASH_KEYS: optionalSetting(
+    listType.pipe(z.array(sessionHashKeyType).min(1, "must have at least one key")),
+    "Secrets of this installation, separated by commas, under which entries keep a hash of their session, so that all of a session can be erased. The first one is used for new entries; older ones only find. Without this, erasures need ad_response_ids.",
+  ),
   ...PUBLIC_LISTENER_SETTINGS,
   ...OPS_SETTINGS,
   ...ADMIN_SETTINGS,

@@ -81,7 +81,8 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
   await learnFirst(breakers, log);
   startDeliveries(base, { ...adapters, breakers, metrics });
-  await startBackgroundJobs({ settings, log, lifecycle, maintenance: adapters.store.maintenance, breakers });
+  const { maintenance, rewrites } = adapters.store;
+  await startBackgroundJobs({ settings, log, lifecycle, maintenance, rewrites, metrics, breakers });
   const listening = { ops_port: opsServer.port };
   return {
     log,

@@ -4,7 +4,7 @@
  */
 import { parseTraceContext } from "@adrelay/contract";
 import { createHistogramWithExemplars, ProviderDurations } from "@adrelay/service-kit";
-import type { SettledAttempt, Settlement } from "@adrelay/store";
+import type { RewriteRecord, SettledAttempt, Settlement } from "@adrelay/store";
 import type { Logger } from "pino";
 import { Counter, Gauge, type Histogram, type Registry } from "prom-client";
 
@@ -14,6 +14,8 @@ export interface WorkerMetrics {
   readonly providerDurations: ProviderDurations;
   /** From acceptance, or replay, to delivery. */
   readonly lag: Histogram;
+  /** Called with what is known of the rewrites of Redis' files. */
+  reportRewrites(record: RewriteRecord): void;
 }
 
 /** The label of an outcome in `adrelay_delivery_attempts_total`. An ambiguous attempt is repeated, so it counts as a retry. */
@@ -49,6 +51,7 @@ export function createWorkerMetrics(
   retention.set(deadLetterRetentionMs / 1000);
   return {
     attempts,
+    reportRewrites: makeReportRewrites(registry),
     providerDurations: new ProviderDurations(registry, providersMax),
     lag: createHistogramWithExemplars(registry, {
       name: "adrelay_acknowledgment_delivery_lag_seconds",
@@ -80,6 +83,24 @@ export function reportPayloads(registry: Registry, { heldBytes, bytesMax }: Payl
     registers,
   });
   max.set(bytesMax);
+}
+
+function makeReportRewrites(registry: Registry): (record: RewriteRecord) => void {
+  const registers = [registry];
+  const last = new Gauge({
+    name: "adrelay_redis_last_rewrite_timestamp_seconds",
+    help: "Start of the latest rewrite of Redis' files that succeeded, or when workers began to look after it; 0 if unknown.",
+    registers,
+  });
+  const interval = new Gauge({
+    name: "adrelay_redis_rewrite_interval_seconds",
+    help: "How often workers have Redis rewrite its files: AOF_REWRITE_INTERVAL. 0: only when an operator asks.",
+    registers,
+  });
+  return ({ sinceMs = 0, finishedMs = sinceMs, intervalMs }) => {
+    last.set(finishedMs / 1000);
+    interval.set(intervalMs / 1000);
+  };
 }
 
 export interface ReportDeps {

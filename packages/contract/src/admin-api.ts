@@ -222,6 +222,21 @@ export const adoptionSchema = z.object({
 /** A checked answer to a batch of an adoption. */
 export type AdoptionView = z.infer<typeof adoptionSchema>;
 
+/**
+ * Answer to an erasure: how many had a text or a trace of one, how many have none because nothing was accepted, and of how
+ * many an attempt is under way. `state` is the state of a single one afterwards, and null for a session. `next_cursor` is null
+ * after the last step of a session's search.
+ */
+export const erasureSchema = z.object({
+  erased: count,
+  without_text: count,
+  under_way: count,
+  state: textOrNull,
+  next_cursor: textOrNull,
+});
+/** A checked answer to an erasure. */
+export type ErasureView = z.infer<typeof erasureSchema>;
+
 /** Answer to the replay or the discard of one acknowledgment: the state that its entry has afterwards. */
 export const acknowledgmentStateSchema = z.object({ ad_response_id: z.string(), state: z.string() });
 

@@ -23,6 +23,7 @@ import { type ListPage, type ListQuestion, loadEntry, loadPage } from "./dead-le
 import { Outbox } from "./dead-letters/outbox.ts";
 import { Deliveries } from "./delivery/deliveries.ts";
 import type { LedgerEntry } from "./entry.ts";
+import { Erasures } from "./erasure/erasures.ts";
 import { GoneProcesses } from "./heartbeat/gone-processes.ts";
 import { Heartbeat, type HeartbeatOptions } from "./heartbeat/heartbeat.ts";
 import { Acceptor, type AcceptRequest, type AcceptResult } from "./intake/accept.ts";
@@ -31,6 +32,7 @@ import { RoomWatch } from "./intake/room.ts";
 import { type IntakeRules, type IntakeRulesOf, NO_LIMITS } from "./intake/rules.ts";
 import { Reconciliation } from "./maintenance/reconcile.ts";
 import { Recount } from "./maintenance/recount.ts";
+import { Rewrites } from "./maintenance/rewrites.ts";
 import { Sweep } from "./maintenance/sweep.ts";
 import { LedgerCollector } from "./metrics/ledger-collector.ts";
 import type { LedgerMetricsOptions } from "./metrics/ledger-metrics.ts";
@@ -77,6 +79,7 @@ export interface Store {
   readonly room: Pick<RoomWatch, "refresh" | "memory" | "accepts" | "warnings">;
   readonly deliveries: Pick<Deliveries, "start" | "stop" | "setConcurrency" | "isConsuming">;
   readonly deadLetters: Pick<DeadLetters, "replay" | "discard">;
+  readonly erasures: Pick<Erasures, "erase" | "eraseSession">;
   readonly adoptions: Pick<Adoptions, "adoptBatch">;
   /** When callers' keys were used last. */
   readonly keyUses: Pick<KeyUses, "note" | "save" | "load">;
@@ -100,6 +103,8 @@ export interface Store {
     /** Advances all running bulk replays and bulk discards. True if there were any. */
     runBulkChanges(): Promise<boolean>;
   };
+  /** Rewrites of Redis' files, so that what has left its memory leaves its disk. */
+  readonly rewrites: Pick<Rewrites, "runRound" | "request" | "load">;
   /** The process' heartbeat. One for each process. */
   heartbeat(options: HeartbeatOptions): Heartbeat;
   /** All counts of the ledger. Those of one publisher are from one moment. */
@@ -137,6 +142,7 @@ export function assembleStore(parts: StoreParts): Store {
     room: parts.room,
     deliveries: new Deliveries(parts),
     deadLetters: new DeadLetters(parts),
+    erasures: new Erasures(parts),
     adoptions: new Adoptions(parts),
     keyUses: new KeyUses(parts),
     replays,
@@ -156,6 +162,7 @@ export function assembleStore(parts: StoreParts): Store {
         return ran.includes(true);
       },
     },
+    rewrites: new Rewrites(parts),
     heartbeat: (heartbeatOptions) => new Heartbeat({ ...parts, ...heartbeatOptions }),
     snapshot: () => loadSnapshot(parts),
     queueDepths: () => queue.depths(),

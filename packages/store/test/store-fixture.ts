@@ -150,6 +150,9 @@ export async function fire(fixture: StoreFixture, id: AdResponseId, event: Entry
       await ("followed" in discarded ? discarded.followed : undefined);
       return;
     }
+    case "erase":
+      await fixture.store.erasures.erase(id, { by: "alice", reason: "the user asked" });
+      return;
     case "expire":
       await fixture.sweepExpired(1000, 0);
       return;

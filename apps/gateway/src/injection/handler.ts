@@ -1,4 +1,4 @@
-import type { ErrorCode } from "@adrelay/contract";
+import { type ErrorCode, sessionIdOf } from "@adrelay/contract";
 import type { FallbackReason, ProviderReply } from "@adrelay/core";
 import type { Publisher } from "@adrelay/provider";
 import {
@@ -15,6 +15,7 @@ import { CALLER_TIMEOUT_MAX_MS } from "../config.ts";
 import type { GatewayMetrics } from "../gateway-metrics.ts";
 import type { JsonCall } from "../public-app.ts";
 import { nameOfRefusal, sendRefusal } from "../quota-answers.ts";
+import type { SessionHashes } from "../session-hashes.ts";
 import { isoTime } from "../store-answers.ts";
 import { type InjectionAnswer, makeFallback, type StartInjection } from "./start-injection.ts";
 import type { Caller } from "./waits.ts";
@@ -31,12 +32,13 @@ export interface StartInjectionRoute {
   readonly startInjection: StartInjection;
   readonly defaultTimeoutMs: number;
   readonly fallbackAs: "no_fill" | "error";
+  readonly sessionHashes: SessionHashes;
 }
 
 /** POST /api/ad-injection/start/ */
 export function makeStartInjectionHandler(route: StartInjectionRoute): (call: JsonCall) => Promise<void> {
   // Not async, and what it captures has no body: it must not stay in memory while the provider works.
-  return ({ publisher, request, response, holding, bytes }) => {
+  return ({ publisher, request, response, holding, bytes, value }) => {
     const timeoutMs = parseTimeoutHeader(
       headerOf(request, LOWER_CASE_TIMEOUT_HEADER),
       route.defaultTimeoutMs,
@@ -51,6 +53,7 @@ export function makeStartInjectionHandler(route: StartInjectionRoute): (call: Js
     const input = {
       publisher,
       holding,
+      session: route.sessionHashes.hash(sessionIdOf(value)),
       requestId: requestIdOf(response),
       trace: requestSpanOf(response).context,
       timeoutMs,

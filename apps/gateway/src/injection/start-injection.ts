@@ -48,6 +48,8 @@ export interface StartInjectionDeps {
 
 interface InjectionInput {
   readonly publisher: Publisher;
+  /** The session's hash; undefined if none is kept. */
+  readonly session: string | undefined;
   readonly requestId: string;
   /** The trace of its request. */
   readonly trace: TraceContext | undefined;
@@ -257,7 +259,7 @@ type RecordedAnswer = Pick<InjectionRecord, "id"> & { readonly timeoutMs: number
  */
 async function record(
   { injections, metrics, untracked, ackDeadlineMs }: Parts,
-  { publisher, requestId }: InjectionInput,
+  { publisher, session, requestId }: InjectionInput,
   answer: RecordedAnswer,
 ): Promise<{ readonly deadlineAtMs: number | undefined } | undefined> {
   const { id, outcome, timeoutMs } = answer;
@@ -269,7 +271,7 @@ async function record(
   );
   const base = { id, publisher: publisher.id };
   const written = injections.record(
-    outcome === "ok" ? { ...base, outcome, deadlineMs: ackDeadlineMs } : { ...base, outcome },
+    outcome === "ok" ? { ...base, outcome, deadlineMs: ackDeadlineMs, session } : { ...base, outcome },
   );
   const result = await withDeadline(
     written.catch((err: unknown) => ({ err })),

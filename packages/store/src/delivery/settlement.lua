@@ -8,6 +8,8 @@
 -- The rules are those of `decideTransition` in core; test/ledger.test.ts compares the two in every state.
 -- @include delivery/attempt-log
 -- @include dead-letters/replay-outcome
+-- An erasure doesn't wait for an attempt that is under way. So a discarded entry may learn that the provider has it. Any
+-- other outcome changes nothing there.
 local ENDS = {deliver = 'delivered', refuse = 'refused', die = 'dead', retry = 'queued', ambiguous = 'queued'}
 local retentionMs, attemptsKept = {deliver = ARGV[1], refuse = ARGV[2]}, tonumber(ARGV[3])
 local now = clockMs()
@@ -22,7 +24,9 @@ local function settle(key, id, event, label, code, ackId, durationMs, channel, m
     unpack(redis.call('HMGET', key, 's', 'p', 'l', 'n', 'x', 'w', 'y', 'R', 'b'))
   if state ~= 'queued' and state == to then
     return 0
-  elseif state ~= 'queued' and not (state == 'dead' and isFinal) then
+  elseif state == 'discarded' and not isFinal then
+    return 0
+  elseif state ~= 'queued' and not ((state == 'dead' or state == 'discarded') and isFinal) then
     return -1
   elseif not isFinal and (attempts or '0') ~= attemptsBefore then
     return 0
@@ -40,10 +44,14 @@ local function settle(key, id, event, label, code, ackId, durationMs, channel, m
     moveBytes(key, stored, publisher, 'queued', publisher, 'dead')
     addDead(id, publisher, label, providerError, now)
   else
-    releaseBytes(stored, publisher, state)
+    if state ~= 'discarded' then
+      releaseBytes(stored, publisher, state)
+    end
     writeFinal(key, log, attempts + 1, to, label, ackId, retentionMs[event])
     if state == 'dead' then
       leaveDeath(key, id, publisher, reason, providerCode, now)
+    elseif state == 'discarded' then
+      redis.call('HDEL', key, 'x', 'y', 'e')
     end
   end
   if to ~= 'queued' then

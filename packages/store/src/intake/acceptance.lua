@@ -12,7 +12,8 @@ local function judge(state, owner, knownHash, publisher, textHash)
   elseif state == 'unacknowledgeable' or state == 'abandoned' then
     return 6
   end
-  return knownHash == textHash and 4 or 5
+  -- Without a fingerprint, because it was erased, any text counts as the same.
+  return (not knownHash or knownHash == textHash) and 4 or 5
 end
 
 -- Books an acknowledgment that was judged 1 to 3 and that the queue holds. `bytes`: what it counts with (redis/stored-bytes.lua).

@@ -118,6 +118,10 @@ export const CHANGE_CODES = {
 } as const;
 export type ChangeCode = (typeof CHANGE_CODES)[keyof typeof CHANGE_CODES];
 
+/** Of an erasure. `no_text`: nothing was accepted yet, or ever. `erased_before`: a repeat, which changed nothing. */
+export const ERASE_CODES = { 0: "unknown", 1: "erased", 2: "erased_before", 3: "no_text" } as const;
+export type EraseCode = (typeof ERASE_CODES)[keyof typeof ERASE_CODES];
+
 export const CLAIM_CODES = { 0: "not_now", 1: "closed", 2: "probe", 3: "granted" } as const;
 export type ClaimCode = (typeof CLAIM_CODES)[keyof typeof CLAIM_CODES];
 
