@@ -159,7 +159,7 @@ export class Sender {
     } else {
       void this.#guardOutbox(this.#deps.outbox.add(acknowledgment)).then(() => {
         entry.dueAtMs = 0;
-        if (performance.now() < this.#resumeAtMs) {
+        if (this.#failuresInRow > 0) {
           entry.tellFirst({ kind: "waiting" });
         }
         this.#sendDue();
@@ -206,8 +206,9 @@ export class Sender {
       return;
     }
     if (attempt.kind === "retry") {
-      // Attempts that were under way together count as one failure.
-      this.#failuresInRow = Math.max(this.#failuresInRow, failuresBefore + Number(attempt.about === "relay"));
+      if (attempt.about === "relay") {
+        this.#pause(failuresBefore + 1, attempt.afterMs);
+      }
       this.#postpone(id, entry, attempt);
     } else {
       this.#failuresInRow = 0;
@@ -237,27 +238,30 @@ export class Sender {
     return classifyReply(reply, Date.now());
   }
 
-  #postpone(id: string, entry: Entry, { error, about, afterMs }: Extract<Attempt, { kind: "retry" }>): void {
+  /** Keeps all from the relay for a while. Attempts that were under way together count as one failure. */
+  #pause(failuresInRow: number, afterMs: number): void {
+    const pauseMs = Math.max(afterMs, backoffMs(failuresInRow, this.#options.retry, this.#deps.random));
+    this.#failuresInRow = Math.max(this.#failuresInRow, failuresInRow);
+    this.#resumeAtMs = Math.max(this.#resumeAtMs, performance.now() + pauseMs);
+    if (failuresInRow === 1) {
+      for (const { tellFirst } of this.#pending.values()) {
+        tellFirst({ kind: "waiting" });
+      }
+    }
+  }
+
+  #postpone(id: string, entry: Entry, { error, afterMs }: Extract<Attempt, { kind: "retry" }>): void {
     const { retry } = this.#options;
-    const nowMs = performance.now();
-    if (Date.now() - entry.acknowledgment.storedAtMs >= retry.giveUpAfterMs) {
+    const { acknowledgment, attempts } = entry;
+    if (Date.now() - acknowledgment.storedAtMs >= retry.giveUpAfterMs) {
       const message = `not accepted in ${retry.giveUpAfterMs} ms: ${error.message}`;
       this.#end(id, entry, { kind: "lost", error: new RelayError("gave_up", message, { cause: error }) });
       return;
     }
-    const delayMs = Math.max(afterMs, backoffMs(entry.attempts, retry, this.#deps.random));
-    entry.dueAtMs = nowMs + delayMs;
-    if (about === "relay") {
-      const pauseMs = backoffMs(this.#failuresInRow, retry, this.#deps.random);
-      this.#resumeAtMs = nowMs + Math.max(afterMs, pauseMs);
-    }
-    this.#deps.report({
-      kind: "retrying",
-      adResponseId: id,
-      attempts: entry.attempts,
-      delayMs: Math.max(entry.dueAtMs, this.#resumeAtMs) - nowMs,
-      error,
-    });
+    const nowMs = performance.now();
+    entry.dueAtMs = nowMs + Math.max(afterMs, backoffMs(attempts, retry, this.#deps.random));
+    const delayMs = Math.max(entry.dueAtMs, this.#resumeAtMs) - nowMs;
+    this.#deps.report({ kind: "retrying", adResponseId: id, attempts, delayMs, error });
     entry.tellFirst({ kind: "waiting" });
   }
 

@@ -87,23 +87,15 @@ test("Retry-After keeps all acknowledgments from the relay for its time", async 
 test("while the relay is down one acknowledgment at a time tries it, and all go when it is back", async () => {
   const { relay, peer, eventsOf } = await setup({ retry: { firstMs: 50, maxMs: 100 } });
   let isDown = true;
-  let under = 0;
-  let most = 0;
-  peer.onAcknowledge(() => {
-    under += 1;
-    most = Math.max(most, under);
-    return isDown ? { kind: "reset" } : acknowledged();
-  });
+  peer.onAcknowledge(() => (isDown ? { kind: "reset" } : acknowledged()));
   const ads = await Promise.all(Array.from({ length: 40 }, () => injectAd(relay)));
   const outcomes = await Promise.all(ads.map((ad) => ad.acknowledge("text")));
   expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(["waiting"]));
   await eventually(() => expect(eventsOf("retrying").length).toBeGreaterThan(12));
   // The first eight went out before the first failure was known. After it they went one by one.
-  const tries = idsOf(peer).length;
-  expect(tries).toBeLessThan(30);
+  expect(idsOf(peer).length).toBeLessThan(30);
   isDown = false;
   await eventually(() => expect(eventsOf("accepted")).toHaveLength(40));
-  expect(most).toBeGreaterThan(0);
 });
 
 test("an acknowledgment that fails by itself doesn't hold up the others", async () => {
@@ -154,6 +146,7 @@ test("close sends what waits at once, and says what it couldn't send", async () 
   peer.onAcknowledge((_post, count) => (count === 0 ? { kind: "reset" } : acknowledged()));
   const ads = await Promise.all(Array.from({ length: 5 }, () => injectAd(relay)));
   await Promise.all(ads.map((ad) => ad.acknowledge("text")));
+  await eventually(() => expect(eventsOf("retrying")).toHaveLength(5));
   expect(relay.pendingCount).toBe(5);
   peer.onAcknowledge(({ fields }) =>
     fields["ad_response_id"] === ads[0]?.adResponseId ? { kind: "hang" } : acknowledged(),

@@ -45,10 +45,12 @@ export function fileOutbox(options: FileOutboxOptions): Outbox {
 /** More logs than this are merged, so that one acknowledgment that waits for long doesn't keep a whole log. */
 const LOGS_MAX = 8;
 
-/** A log that was taken over isn't made anew. */
-async function appendToOld(path: string, line: string): Promise<void> {
+/** Goes to the log that has the acknowledgment, whichever is written now. A log that was taken over isn't made anew. */
+async function appendRemoval(path: string, adResponseId: string): Promise<void> {
   try {
-    await appendFile(path, `\n${line}\n`, { flag: constants.O_APPEND | constants.O_WRONLY });
+    await appendFile(path, `\n${lineOfRemoval(adResponseId)}\n`, {
+      flag: constants.O_APPEND | constants.O_WRONLY,
+    });
   } catch (error) {
     if (Object(error).code !== "ENOENT") {
       throw error;
@@ -95,10 +97,8 @@ class FileOutbox implements Outbox {
       return;
     }
     held.delete(adResponseId);
-    if (path === this.#writer.path) {
-      await this.#writer.note(lineOfRemoval(adResponseId));
-    } else if (held.size > 0) {
-      await appendToOld(path, lineOfRemoval(adResponseId));
+    if (held.size > 0 || path === this.#writer.path) {
+      await appendRemoval(path, adResponseId);
     }
     await this.#dropIfEmpty(path);
   }

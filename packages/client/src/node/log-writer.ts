@@ -5,15 +5,13 @@ import { dirname } from "node:path";
 export interface LogWriterOptions {
   /** The path of a new log. */
   readonly newPath: () => Promise<string>;
-  /** Whether lines that must last are synced. */
+  /** Whether a line counts as stored only once the disk has it. */
   readonly sync: boolean;
   readonly logBytesMax: number;
 }
 
 interface Line {
   readonly text: string;
-  /** Whether it must be on the disk before its append resolves. */
-  readonly mustLast: boolean;
   readonly onWritten: (path: string) => void;
   readonly onFailed: (error: unknown) => void;
 }
@@ -53,22 +51,26 @@ export class LogWriter {
     return this.#log?.path;
   }
 
-  /** Resolves once the line is on the disk. */
+  /** Resolves once the line is stored. */
   store(text: string, onPath: OnPath): Promise<void> {
-    return this.#append(text, { mustLast: true, onPath });
-  }
-
-  /** Resolves once the line is written. A crash may lose it. */
-  note(text: string): Promise<void> {
-    return this.#append(text, { mustLast: false, onPath: () => {} });
+    return new Promise((resolve, onFailed) => {
+      const onWritten = (path: string) => {
+        onPath(path);
+        resolve();
+      };
+      this.#queue.push({ text, onWritten, onFailed });
+      this.#begin();
+    });
   }
 
   /** Empties the log if it is long, nothing waits to be written, and `isEmpty` says so when its turn has come. */
   async shorten(isEmpty: () => boolean): Promise<void> {
     if ((this.#log?.bytes ?? 0) > SHORTEN_BYTES_MIN) {
       this.#isEmpty = isEmpty;
-      this.#begin();
-      await this.#work;
+      while (this.#isEmpty !== undefined) {
+        this.#begin();
+        await this.#work;
+      }
     }
   }
 
@@ -79,56 +81,51 @@ export class LogWriter {
     await this.#leaveLog();
   }
 
-  #append(text: string, how: { readonly mustLast: boolean; readonly onPath: OnPath }): Promise<void> {
-    return new Promise((resolve, onFailed) => {
-      const onWritten = (path: string) => {
-        how.onPath(path);
-        resolve();
-      };
-      this.#queue.push({ text, mustLast: how.mustLast, onWritten, onFailed });
-      this.#begin();
-    });
-  }
-
   #begin(): void {
     this.#work ??= this.#run().finally(() => {
       this.#work = undefined;
-      if (this.#queue.length > 0) {
+      if (this.#hasWork) {
         this.#begin();
       }
     });
   }
 
+  get #hasWork(): boolean {
+    return this.#queue.length > 0 || this.#isEmpty !== undefined;
+  }
+
   async #run(): Promise<void> {
     // Gives the lines of this moment the time to come together.
     await Promise.resolve();
-    while (this.#queue.length > 0) {
-      const lines = this.#queue;
-      this.#queue = [];
-      try {
-        const path = await this.#write(lines);
-        for (const { onWritten } of lines) {
-          onWritten(path);
-        }
-      } catch (error) {
-        await this.#leaveLog();
-        for (const { onFailed } of lines) {
-          onFailed(error);
-        }
+    while (this.#hasWork) {
+      await (this.#queue.length > 0 ? this.#writeQueue() : this.#shortenNow());
+    }
+  }
+
+  async #writeQueue(): Promise<void> {
+    const lines = this.#queue;
+    this.#queue = [];
+    try {
+      const path = await this.#write(lines);
+      for (const { onWritten } of lines) {
+        onWritten(path);
+      }
+    } catch (error) {
+      await this.#leaveLog();
+      for (const { onFailed } of lines) {
+        onFailed(error);
       }
     }
-    await this.#shortenNow();
   }
 
   async #write(lines: readonly Line[]): Promise<string> {
     // It begins with a line break, because the write before may have been cut short.
     const bytes = Buffer.from(`\n${lines.map(({ text }) => text).join("\n")}\n`);
-    const mustLast = lines.some((line) => line.mustLast);
     for (let tries = 0; tries < 3; tries += 1) {
       const log = await this.#logWithRoom();
       await log.handle.appendFile(bytes);
       log.bytes += bytes.byteLength;
-      if (mustLast && this.#options.sync) {
+      if (this.#options.sync) {
         await log.handle.datasync();
       }
       if (await isInPlace(log)) {
@@ -167,8 +164,8 @@ export class LogWriter {
     const isEmpty = this.#isEmpty;
     this.#isEmpty = undefined;
     if (this.#log !== undefined && isEmpty?.() === true) {
-      await this.#log.handle.truncate(0);
       this.#log.bytes = 0;
+      await this.#log.handle.truncate(0).catch(() => this.#leaveLog());
     }
   }
 }
