@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
+  codeBlocks,
   eventually,
   type RelayStack,
   type ScriptedProvider,
@@ -107,6 +108,20 @@ test("on an edge worker an answer is acknowledged once, as far as it was read", 
   } finally {
     await worker.stop();
   }
+});
+
+test("the quick start of the guide ends with an accepted acknowledgment", async () => {
+  const [quickStart = ""] = codeBlocks("docs/client.md", "js");
+  writeFileSync(join(project, "quick-start.mjs"), quickStart);
+  const env = { PATH: process.env["PATH"], RELAY_URL: stack.gatewayUrl, RELAY_KEY: TEST_API_KEY };
+  const { stdout } = await run(process.execPath, ["quick-start.mjs"], { cwd: project, env });
+  expect(stdout).toContain("The model was asked: a prompt with an ad");
+  const kinds = [...stdout.matchAll(/kind: '(\w+)'/g)].map(([, kind]) => kind);
+  expect(kinds).toEqual(["injected", "accepted"]);
+  const [, id = ""] = /adResponseId: '([0-9a-f-]+)'/.exec(stdout) ?? [];
+  await eventually(() => {
+    expect(provider.acknowledgmentsOf(id).map(textOf)).toEqual(["The model was asked: a prompt with an ad"]);
+  });
 });
 
 test("what a killed backend stored while the relay was down is sent by the next one", async () => {

