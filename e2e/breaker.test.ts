@@ -194,17 +194,20 @@ test.each(REFUSALS)(
 );
 
 test("three acknowledgments answered 429 pause the whole account for the Retry-After", async () => {
-  const [first = "", second = "", third = "", ...others] = await injectMany(alpha, 7);
+  const ids = await injectMany(alpha, 37);
+  const [steady, throttledIds, others] = [ids.slice(0, 30), ids.slice(30, 33), ids.slice(33)];
+  await acknowledgeAll(alpha, steady);
+  await allDelivered(30, 20_000);
   providers.alpha.onAcknowledge(() =>
-    acknowledgments(providers.alpha).length <= 3
+    acknowledgments(providers.alpha).length <= 33
       ? { kind: "answer", status: 429, headers: { "Retry-After": "3" } }
       : acknowledged(),
   );
-  await acknowledgeAll(alpha, [first, second, third]);
+  await acknowledgeAll(alpha, throttledIds);
   await eventually(async () => expect(await isOpen("alpha", "throttled")).toBe(true));
   await acknowledgeAll(alpha, others);
-  await allDelivered(7, 20_000);
-  const [, , throttled, next] = acknowledgments(providers.alpha);
+  await allDelivered(37, 20_000);
+  const [throttled, next] = acknowledgments(providers.alpha).slice(32);
   expect((next?.atMs ?? 0) - (throttled?.atMs ?? 0)).toBeGreaterThan(2900);
 });
 

@@ -15,8 +15,8 @@ import {
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 
-const KEY = "case-key";
-const OTHER_KEY = "case-other-key";
+const KEY = "case-key-of-a-caller";
+const OTHER_KEY = "case-key-of-another";
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 const fieldsSchema = z.record(z.string(), z.unknown());

@@ -1,6 +1,11 @@
 /** Compares docker-compose.yml with the settings of the apps. It needs no Docker, because it builds nothing. */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseEnv } from "node:util";
+import { codeBlocks } from "@adrelay/testkit";
 import { describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { z } from "zod";
@@ -44,7 +49,15 @@ const FILE_SETTINGS = [
   "PROVIDER_CLIENT_CERT_FILE",
   "PROVIDER_CLIENT_KEY_FILE",
   "CATALOG_FILE",
+  "OPERATORS_FILE",
 ];
+
+/** Keys that compose asks for, because a default would be known to everybody. */
+const NEEDED = {
+  API_KEYS: "key-of-a-test-caller",
+  PROVIDER_API_KEY: "key-of-a-test-relay",
+  ADMIN_TOKEN: "token-of-a-test-operator",
+} as const;
 
 function serviceOf(name: string) {
   const service = services[name];
@@ -54,15 +67,20 @@ function serviceOf(name: string) {
   return service;
 }
 
-/** A service's environment on a machine where no variable is set. */
+/** A service's environment on a machine where only the needed variables are set. */
 function environmentOf(name: string): Record<string, string> {
   const given = Object.entries(serviceOf(name).environment).filter(([, value]) => value !== null);
   return Object.fromEntries(given.map(([variable, value]) => [variable, withDefaults(String(value))]));
 }
 
-/** Replaces each `${NAME:-default}` by its default, the inner ones first. */
+/** Replaces each `${NAME:-default}` by its default and each `${NAME:?text}` by a value, the inner ones first. */
 function withDefaults(text: string): string {
-  const next = text.replace(/\$\{\w+:-([^${}]*)\}/g, "$1");
+  const next = text
+    .replace(/\$\{\w+:-([^${}]*)\}/g, "$1")
+    .replace(
+      /\$\{(\w+):\?[^${}]*\}/g,
+      (_, name: string) => z.record(z.string(), z.string()).parse(NEEDED)[name] ?? "",
+    );
   return next === text ? text : withDefaults(next);
 }
 
@@ -85,8 +103,8 @@ describe.each(apps)("docker-compose.yml and the $name", ({ name, settings, load 
 
   test("it runs as a plain user, has a readiness check, and is restarted", () => {
     const service = serviceOf(name);
-    const { AD_SERVER_PORT, GATEWAY_OPS_PORT, WORKER_OPS_PORT } = environmentOf(name);
-    const port = AD_SERVER_PORT ?? GATEWAY_OPS_PORT ?? WORKER_OPS_PORT;
+    const { AD_SERVER_OPS_PORT, GATEWAY_OPS_PORT, WORKER_OPS_PORT } = environmentOf(name);
+    const port = AD_SERVER_OPS_PORT ?? GATEWAY_OPS_PORT ?? WORKER_OPS_PORT;
     expect(service.user).toBe("node");
     expect(service.healthcheck.test.join(" ")).toContain(`http://127.0.0.1:${port}/readyz`);
     expect(service).toMatchObject({ restart: "unless-stopped", stop_grace_period: "30s" });
@@ -149,6 +167,28 @@ test("Prometheus and Grafana mount existing files, read-only and at configured p
   expect(files).toContain(home.split("/").at(-1));
 });
 
+test("compose has no key of its own, and the guide's command makes those that it asks for", () => {
+  const asked = [...composeText.matchAll(/\$\{(\w+):\?([^}]*)\}/g)].map(([, name, text]) => [name, text]);
+  expect(new Set(asked.map(([name]) => name))).toEqual(new Set(Object.keys(NEEDED)));
+  expect(asked.every(([, text]) => text?.includes("deploy/README.md"))).toBe(true);
+  expect(composeText.match(/demo-(?!grafana)\w+/g)).toBeNull();
+  const folder = mkdtempSync(join(tmpdir(), "adrelay-compose-"));
+  const [command = ""] = codeBlocks("deploy/README.md", "sh");
+  execFileSync("/bin/sh", ["-c", command], { cwd: folder });
+  const made = parseEnv(readFileSync(join(folder, ".env"), "utf8"));
+  rmSync(folder, { recursive: true });
+  expect(new Set(Object.keys(made))).toEqual(new Set(Object.keys(NEEDED)));
+  const { API_KEYS, PROVIDER_API_KEY, ADMIN_TOKEN } = made;
+  expect(loadGatewayConfig({ API_KEYS, PROVIDER_API_KEY, ADMIN_TOKEN })).toMatchObject({ kind: "ok" });
+  expect(loadAdServerConfig({ AD_SERVER_API_KEYS: PROVIDER_API_KEY })).toMatchObject({ kind: "ok" });
+});
+
+test("each ops listener serves the names that Prometheus calls", () => {
+  for (const { name } of apps) {
+    expect(environmentOf(name)["OPS_HOSTS"]?.split(",")).toContain(name);
+  }
+});
+
 test("Prometheus scrapes each app at its ops listener", () => {
   const configSchema = z.object({
     scrape_configs: z.array(
@@ -167,7 +207,7 @@ test("Prometheus scrapes each app at its ops listener", () => {
   expect(scraped).toEqual([
     ["adrelay-gateway", portOf("gateway", "GATEWAY_OPS_PORT")],
     ["adrelay-worker", portOf("worker", "WORKER_OPS_PORT")],
-    ["adrelay-ad-server", portOf("ad-server", "AD_SERVER_PORT")],
+    ["adrelay-ad-server", portOf("ad-server", "AD_SERVER_OPS_PORT")],
   ]);
 });
 

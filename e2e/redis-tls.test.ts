@@ -150,9 +150,9 @@ describe.each(ways.flatMap(({ title, redis }) => (redis === undefined ? [] : { t
       const gateway = await startApp("gateway", {
         REDIS_URL: url,
         ...CLIENT,
-        API_KEYS: "k",
+        API_KEYS: "key-for-this-test",
         PROVIDER_API_KEY: "k",
-        ADMIN_TOKEN: "a-token",
+        ADMIN_TOKEN: "token-for-this-test",
         GATEWAY_PORT: "0",
         GATEWAY_OPS_PORT: "0",
       });

@@ -231,7 +231,7 @@ describe.each(servers.filter((server) => server.kind === "ready"))("on $title", 
     const careless = await startTestRedis(["--maxmemory-policy", "allkeys-lru"], env);
     const needed = {
       REDIS_URL: careless.url,
-      API_KEYS: "k",
+      API_KEYS: "key-for-this-test",
       PROVIDER_URL: provider.url,
       PROVIDER_API_KEY: "k",
     };

@@ -187,7 +187,7 @@ test.each(["stopped reading", "gone"] as const)(
       env: {
         PATH: process.env["PATH"],
         REDIS_URL: redis.url,
-        API_KEYS: "k",
+        API_KEYS: "key-for-this-test",
         PROVIDER_API_KEY: "k",
         PROVIDER_URL: provider.url,
         GATEWAY_PORT: String(port),

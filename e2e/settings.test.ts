@@ -31,7 +31,7 @@ test.each([
   ["gateway", {}, ["API_KEYS", "PROVIDER_API_KEY"]],
   [
     "gateway",
-    { API_KEYS: "a", PUBLISHERS_FILE: "/no/such", PROVIDER_API_KEY: "hunter2" },
+    { API_KEYS: "key-for-this-test", PUBLISHERS_FILE: "/no/such", PROVIDER_API_KEY: "hunter2" },
     ["API_KEYS", "PUBLISHERS_FILE"],
   ],
   [
@@ -85,6 +85,31 @@ test.each([
     { AD_SERVER_API_KEYS: '"hunter2,other"', AD_SERVER_REPORT_KEY: "'hunter2'" },
     ["AD_SERVER_API_KEYS", "AD_SERVER_REPORT_KEY"],
   ],
+  [
+    "gateway",
+    {
+      ADMIN_TOKEN: "x",
+      ADMIN_TOKENS: "a:15-char-hunter2",
+      API_KEYS: "demo-caller-key",
+      METRICS_TOKEN: "hunter2",
+    },
+    [
+      "ADMIN_TOKEN:",
+      "ADMIN_TOKENS.0: must",
+      "API_KEYS.0: must not be a key of Adrelay's examples",
+      "METRICS_TOKEN:",
+    ],
+  ],
+  ["gateway", { ADMIN_TOKEN: "demo-admin-token" }, ["ADMIN_TOKEN: must not be a key of Adrelay's examples"]],
+  [
+    "ad-server",
+    { AD_SERVER_API_KEYS: "demo-provider-key,hunter2", AD_SERVER_REPORT_KEY: "hunter2" },
+    [
+      "AD_SERVER_API_KEYS.0.0: must not",
+      "AD_SERVER_API_KEYS.1.0: must have",
+      "AD_SERVER_REPORT_KEY: must have",
+    ],
+  ],
   ["gateway", { ACK_DEADLINE_MS: "32d", ACK_WAIT_MS: "1w" }, ["ACK_DEADLINE_MS", "ACK_WAIT_MS"]],
   ["gateway", { API_KEY: "hunter2", PROVIDER_APIKEY: "hunter2" }, ["API_KEY:", "PROVIDER_APIKEY:"]],
 ] as const)("%s with %j names each faulty setting, shows no value, exits with 2", async (app, env, names) => {
@@ -98,9 +123,9 @@ test.each([
 
 /** Settings with which each app starts on any port. */
 const WORKING = {
-  API_KEYS: "k",
+  API_KEYS: "key-for-this-test",
   PROVIDER_API_KEY: "k",
-  AD_SERVER_API_KEYS: "k",
+  AD_SERVER_API_KEYS: "key-for-this-test",
   GATEWAY_PORT: "0",
   GATEWAY_OPS_PORT: "0",
   WORKER_OPS_PORT: "0",
@@ -109,14 +134,18 @@ const WORKING = {
 
 test("line breaks and blanks around values are no part of them", async () => {
   const redis = await startTestRedis();
-  const env = { REDIS_URL: `${redis.url}\n`, API_KEYS: "key\n", ADMIN_TOKEN: " token\r\n" };
+  const env = {
+    REDIS_URL: `${redis.url}\n`,
+    API_KEYS: "key-for-this-test\n",
+    ADMIN_TOKEN: " token-for-this-test\r\n",
+  };
   const gateway = await startApp("gateway", { ...WORKING, ...env, PROVIDER_API_KEY: "k\n" });
   const ask = (port: unknown, path: string, headers: Record<string, string>) =>
     fetch(`http://127.0.0.1:${String(port)}${path}`, { headers }).then(({ status }) => status);
   const { port, ops_port: opsPort } = gateway.listening;
-  const stats = await ask(opsPort, "/admin/v1/stats", { Authorization: "Bearer token" });
+  const stats = await ask(opsPort, "/admin/v1/stats", { Authorization: "Bearer token-for-this-test" });
   const path = "/api/ad-injection/acknowledgments/3f2b8c1e-9d4a-4c6b-8f10-0a1b2c3d4e5f/";
-  expect([stats, await ask(port, path, { "X-Service-API-Key": "key" })]).toEqual([200, 404]);
+  expect([stats, await ask(port, path, { "X-Service-API-Key": "key-for-this-test" })]).toEqual([200, 404]);
   expect(await gateway.stop()).toBe(0);
   await redis.dispose();
 });
@@ -165,7 +194,12 @@ test.each(["gateway", "worker", "ad-server"] as const)(
   "%s refuses a Redis without an append-only file",
   async (app) => {
     const redis = await startTestRedis(["--appendonly", "no"]);
-    const env = { REDIS_URL: redis.url, API_KEYS: "k", PROVIDER_API_KEY: "k", AD_SERVER_API_KEYS: "k" };
+    const env = {
+      REDIS_URL: redis.url,
+      API_KEYS: "key-for-this-test",
+      PROVIDER_API_KEY: "k",
+      AD_SERVER_API_KEYS: "key-for-this-test",
+    };
     const ports = { GATEWAY_PORT: "0", GATEWAY_OPS_PORT: "0", WORKER_OPS_PORT: "0", AD_SERVER_PORT: "0" };
     const { exit, stderr } = await failure(app, { ...env, ...ports });
     expect(exit).toBe(1);
@@ -191,7 +225,7 @@ test("a gateway starts before Redis, and accepts acknowledgments once Redis runs
   await redis.stop();
   const gateway = await startApp("gateway", {
     REDIS_URL: redis.url,
-    API_KEYS: "k",
+    API_KEYS: "key-for-this-test",
     PROVIDER_API_KEY: "k",
     PROVIDER_URL: "http://127.0.0.1:9",
     GATEWAY_PORT: "0",
@@ -200,7 +234,7 @@ test("a gateway starts before Redis, and accepts acknowledgments once Redis runs
   const call = (path: string, body: unknown) =>
     fetch(`http://127.0.0.1:${String(gateway.listening["port"])}/api/ad-injection/${path}/`, {
       method: "POST",
-      headers: { "X-Service-API-Key": "k", "Content-Type": "application/json" },
+      headers: { "X-Service-API-Key": "key-for-this-test", "Content-Type": "application/json" },
       body: JSON.stringify(body),
     });
   const acknowledgment = { ad_response_id: "3f2b8c1e-9d4a-4c6b-8f10-0a1b2c3d4e5f", llm_response: "x" };

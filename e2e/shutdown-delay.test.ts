@@ -32,7 +32,7 @@ afterAll(async () => {
 
 const APPS = [
   { name: "gateway", ready: "ops_port" },
-  { name: "ad-server", ready: "port" },
+  { name: "ad-server", ready: "ops_port" },
 ] as const;
 
 /** Starts an app, and says where it serves injections and tells whether it is ready. */
@@ -109,6 +109,7 @@ test("a stop because the parent has ended has no delay", async () => {
     REDIS_URL: redis.url,
     AD_SERVER_API_KEYS: TEST_API_KEY,
     AD_SERVER_PORT: "0",
+    AD_SERVER_OPS_PORT: "0",
     SHUTDOWN_DELAY_MS: String(LONG_DELAY_MS),
   };
   const child = spawn(process.execPath, [main], { env, stdio: ["ignore", "ignore", "ignore", "ipc"] });

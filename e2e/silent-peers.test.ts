@@ -70,7 +70,7 @@ const LISTENERS = [
   { app: "gateway", port: "port", path: "/" },
   { app: "gateway", port: "ops_port", path: "/healthz" },
   { app: "worker", port: "ops_port", path: "/healthz" },
-  { app: "ad-server", port: "port", path: "/healthz" },
+  { app: "ad-server", port: "port", path: "/" },
 ] as const;
 
 describe.concurrent("a process without descriptors recovers by itself", () => {

@@ -47,6 +47,7 @@ beforeEach(async () => {
     GATEWAY_OPS_PORT: String(await freeLanePort()),
     WORKER_OPS_PORT: String(await freeLanePort()),
     AD_SERVER_PORT: String(await freeLanePort()),
+    AD_SERVER_OPS_PORT: String(await freeLanePort()),
   };
   started = [];
 });
@@ -109,14 +110,18 @@ test("it shows a demo, serves callers, and leaves nothing behind after SIGTERM",
   expect(existsSync(join(home, "run.json"))).toBe(false);
 });
 
+const OWN_KEY = "own-key-of-a-test";
+
 test.each(["AD_SERVER_API_KEYS", "PROVIDER_API_KEY"])(
   "if only %s is set, gateway and ad server still share a key",
   async (name) => {
-    const one = start([], { [name]: name === "AD_SERVER_API_KEYS" ? " own-key,other" : "own-key" });
+    const one = start([], {
+      [name]: name === "AD_SERVER_API_KEYS" ? ` ${OWN_KEY},key-of-another-one` : OWN_KEY,
+    });
     await running(one);
     expect(one.output()).toContain("delivered  (ok");
     const { status } = await fetch(`${readRun().adServer}/reports/spend`, {
-      headers: { "X-Service-API-Key": "own-key" },
+      headers: { "X-Service-API-Key": OWN_KEY },
     });
     expect(status).toBe(200);
   },
@@ -260,9 +265,11 @@ function startWithEnvFile(text: string): Start {
 }
 
 test("values of .env keep # and $ in quotes, and unknown names are told", async () => {
-  const one = startWithEnvFile("API_KEYS='a#b$c'\r\nADMIN_TOKEN=\"t#1\" # the token\r\nCOLOUR=blue\r\n");
+  const one = startWithEnvFile(
+    "API_KEYS='a#b$c-for-this-test'\r\nADMIN_TOKEN=\"t#1-for-this-test\" # the token\r\nCOLOUR=blue\r\n",
+  );
   await running(one);
-  expect(readRun()).toMatchObject({ apiKey: "a#b$c", adminToken: "t#1" });
+  expect(readRun()).toMatchObject({ apiKey: "a#b$c-for-this-test", adminToken: "t#1-for-this-test" });
   expect(one.output()).toContain(".env: Adrelay has no setting COLOUR\n");
 });
 

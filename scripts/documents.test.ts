@@ -19,7 +19,11 @@ test("the settings of .env.example are the defaults of the schemas", () => {
   // Each setting is commented out, so that a copy of the file changes nothing. Here all are switched on.
   const example = parseEnv(read(".env.example").replaceAll(/^#(?=[A-Z_]+=.)/gm, ""));
   expect(Object.keys(example).length).toBeGreaterThan(25);
-  const needed = { API_KEYS: "k", PROVIDER_API_KEY: "k", AD_SERVER_API_KEYS: "k" };
+  const needed = {
+    API_KEYS: "key-for-this-test",
+    PROVIDER_API_KEY: "k",
+    AD_SERVER_API_KEYS: "key-for-this-test",
+  };
   for (const load of [loadGatewayConfig, loadWorkerConfig, loadAdServerConfig]) {
     const set = load({ ...example, ...needed });
     expect(set.kind).toBe("ok");

@@ -1,7 +1,8 @@
 /** Documents that are generated from the code. A test compares the committed files with them. */
 import { ERROR_CATALOGUE } from "@adrelay/contract";
 import { decideTransition, ENTRY_EVENTS, ENTRY_STATES } from "@adrelay/core";
-import { renderEnvExample, reportDurability, reportMemory } from "@adrelay/service-kit";
+import { reportPublishers } from "@adrelay/provider";
+import { LoginGuard, renderEnvExample, reportDurability, reportMemory } from "@adrelay/service-kit";
 import { createDataLossCounter, LedgerMetrics } from "@adrelay/store";
 import { Registry } from "prom-client";
 import { z } from "zod";
@@ -187,29 +188,37 @@ function withoutCommonOptions(help: string): string {
 
 /** All metrics of Adrelay by their origin, from registries that the apps' own code fills. Node's metrics are left out. */
 export async function metricTables(): Promise<string[]> {
-  const ledger = new LedgerMetrics({ publishers: [], publishersMax: 1 }).show({
+  const ledger = new LedgerMetrics({ listPublishers: () => [], publishersMax: 1 }).show({
     counts: [],
     shared: { nowMs: 0, oldestQueuedAgeMs: 0, oldestDeadAgeMs: 0, overdue: 0, outboxTasks: 0 },
     depths: { waiting: 0, active: 0, delayed: 0, failed: 0 },
   });
   const gateway = new Registry();
-  createGatewayMetrics(gateway, { publishers: [], publishersMax: 1 });
+  createGatewayMetrics(gateway, {
+    publishers: { current: [], accountOf: () => undefined },
+    publishersMax: 1,
+  });
   const worker = new Registry();
   createWorkerMetrics(worker, { providersMax: 1, deadLetterRetentionMs: 0 });
-  new CircuitMetrics(worker, { providers: [], providersMax: 1, slotsMax: 1 });
+  new CircuitMetrics(worker, { providersMax: 1, slotsMax: 1 });
   const each = new Registry();
   createDataLossCounter(each);
   reportDurability(each, { isDurable: true });
   reportMemory(each, { memory: undefined });
+  const file = { digest: undefined, isValid: true, loadedAtMs: 0 };
+  reportPublishers(each, { directory: { current: [] }, stateOf: () => file });
   const noCounts = () => Promise.resolve({ kind: "unavailable", reason: "none" } as const);
   const ofAdServer = new AdServerMetrics({ loadCounts: noCounts });
   new CatalogMetrics(ofAdServer.registry);
+  const all = new Registry();
+  new LoginGuard({ registry: all, log: { warn: () => {} } });
   const adServer = await ofAdServer.collect();
   return [
     ...table("From the ledger: the same value on every replica, query with `max by`", ledger),
     ...table("From each gateway", gateway.getMetricsAsArray()),
     ...table("From each worker", worker.getMetricsAsArray()),
     ...table("From each gateway and worker", each.getMetricsAsArray()),
+    ...table("From each gateway, worker and ad server", all.getMetricsAsArray()),
     ...table("From the ad server", adServer.getMetricsAsArray()),
   ];
 }

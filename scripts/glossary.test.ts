@@ -15,7 +15,7 @@ const GENERAL = `
   part path per phase phases place plan policy process processes public query question quoted rate read reading
   readiness reason reasons redis relay render reply reports request response result results role row run rows schema seconds send share
   since size slow state states stats status store stream table text texts time times to total trace traceparent tracestate transition type
-  types unescaped unfilled unknown until url user uuid value values verdicts version view wait with within wrapping
+  types unescaped unfilled unknown until url user uuid value values verdicts version view wait with within wrapping yaml
 `
   .trim()
   .split(/\s+/);

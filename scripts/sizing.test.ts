@@ -5,7 +5,7 @@ import { loadGatewayConfig } from "../apps/gateway/src/config.ts";
 import { loadWorkerConfig } from "../apps/worker/src/config.ts";
 
 const text = readFileSync(new URL("../docs/sizing.md", import.meta.url), "utf8");
-const env = { API_KEYS: "k", PROVIDER_API_KEY: "k" };
+const env = { API_KEYS: "key-for-this-test", PROVIDER_API_KEY: "k" };
 const [gateway, worker] = [loadGatewayConfig(env), loadWorkerConfig(env)];
 
 /** The default of a setting, in milliseconds. */

@@ -111,22 +111,24 @@ function release(): void {
 }
 
 /** Where ads come from. */
-function describeAdService(adServer: string | undefined): string {
+function describeAdService({ adServer, adServerOps }: RunFile): string {
   if (adServer === undefined) {
     return "ad service   the one of PROVIDER_URL";
   }
   const isForSome = Boolean(environment["PUBLISHERS_FILE"]?.trim());
-  return `ad server    ${adServer}${isForSome ? "   for publishers without a provider of their own" : ""}`;
+  const use = isForSome ? "   for publishers without a provider of their own" : "";
+  return `ad server    ${adServer}${use}\n  ad server ops ${adServerOps}   metrics, health`;
 }
 
-function printAddresses({ gateway, gatewayOps, workerOps, adServer, apiKey, adminToken }: RunFile): void {
+function printAddresses(run: RunFile): void {
+  const { gateway, gatewayOps, workerOps, apiKey, adminToken } = run;
   const headers = `-H '${API_KEY_HEADER}: ${apiKey || "KEY"}' -H 'Content-Type: application/json'`;
   say(`
 Adrelay runs. Ctrl-C stops it.
   gateway      ${gateway}
   gateway ops  ${gatewayOps}   metrics, health, admin API (token: ${adminToken})
   worker ops   ${workerOps}   metrics, health
-  ${describeAdService(adServer)}
+  ${describeAdService(run)}
   API key      ${apiKey || "one of your publishers'"}
 
 An injection:

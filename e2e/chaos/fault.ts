@@ -87,11 +87,17 @@ export function resourcesOf(fault: Fault): readonly string[] {
 }
 
 /** Whether deliveries of other acknowledgments must go on during a fault. Then no other fault may stop them. */
-function mustSpareOthers(fault: Fault): boolean {
+export function mustSpareOthers(fault: Fault): boolean {
   return fault.kind === "stale_key" || (fault.kind === "provider" && TARGETED.has(fault.how));
 }
 
 const WORKER_IDS = ["worker-1", "worker-2"] as const satisfies readonly AppId[];
+
+/** The workers that can deliver during a fault that spares others. */
+export function deliveringWorkers(fault: Fault): readonly AppId[] {
+  return WORKER_IDS.filter((app) => fault.kind !== "stale_key" || fault.app !== app);
+}
+
 /** All that a delivery needs. */
 const DELIVERY: readonly string[] = [
   "redis",
@@ -129,9 +135,15 @@ function detailOf(fault: Fault): string {
   }
 }
 
+/** Until when no worker may call an account, by the wall clock: an earlier fault has opened its circuit breakers. */
+export type Pauses = Readonly<Record<Account, number>>;
+const NO_PAUSES: Pauses = { acme: 0, globe: 0 };
+
 /** A fault as it really ran, by the wall clock. */
 export interface FaultSpan {
   readonly fault: Fault;
+  /** As they were when it began. */
+  readonly pauses: Pauses;
   readonly fromMs: number;
   /** Infinity while it lasts. */
   untilMs: number;
@@ -141,8 +153,8 @@ export interface FaultSpan {
 export class Timeline {
   readonly #spans: FaultSpan[] = [];
 
-  begin(fault: Fault): FaultSpan {
-    const span = { fault, fromMs: Date.now(), untilMs: Number.POSITIVE_INFINITY };
+  begin(fault: Fault, pauses = NO_PAUSES): FaultSpan {
+    const span = { fault, pauses, fromMs: Date.now(), untilMs: Number.POSITIVE_INFINITY };
     this.#spans.push(span);
     return span;
   }

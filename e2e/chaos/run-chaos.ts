@@ -7,9 +7,10 @@ import { checkOutcomes } from "./checks/outcomes.ts";
 import { checkOthersGoOn, checkPosts } from "./checks/posts.ts";
 import { checkSystem } from "./checks/system.ts";
 import { gatherEvidence } from "./evidence.ts";
-import { describeFault, type PlannedFault, resourcesOf, Timeline } from "./fault.ts";
+import { describeFault, mustSpareOthers, type PlannedFault, resourcesOf, Timeline } from "./fault.ts";
 import { latenessMs, planFaults } from "./fault-plan.ts";
 import type { FaultName } from "./options.mjs";
+import { loadPauses } from "./pauses.ts";
 import { startTraffic } from "./publisher.ts";
 import { Scraper } from "./scraper.ts";
 import { replayAged, settle } from "./settle.ts";
@@ -121,8 +122,9 @@ async function playOne(
   startedAtMs: number,
 ): Promise<void> {
   say(`${((performance.now() - startedAtMs) / 1000).toFixed(1).padStart(6)} s ${describeFault(planned)}`);
-  const span = timeline.begin(planned.fault);
-  await applyFault(stack, planned.fault, planned.durationMs);
+  const { fault } = planned;
+  const span = timeline.begin(fault, mustSpareOthers(fault) ? await loadPauses(stack, fault) : undefined);
+  await applyFault(stack, fault, planned.durationMs);
   timeline.end(span);
 }
 

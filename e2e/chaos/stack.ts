@@ -5,7 +5,9 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { API_KEY_HEADER, publisherIdSchema } from "@adrelay/contract";
 import { freeLanePort, startTestRedis, type TestRedis } from "@adrelay/dev-servers";
+import { listAccounts, type SharedAccount } from "@adrelay/provider";
 import { makeRandom, type SocketProxy, startSocketProxy } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { ChaosApp } from "./chaos-app.ts";
@@ -19,6 +21,8 @@ export interface ChaosStack {
   readonly admin: Redis;
   readonly provider: ProviderModel;
   readonly apps: ReadonlyMap<AppId, ChaosApp>;
+  /** The provider accounts of each app. Each app has its own address of the provider, so the circuit breakers differ. */
+  readonly circuits: ReadonlyMap<AppId, readonly SharedAccount[]>;
   link(app: AppId, end: LinkEnd): SocketProxy;
   readonly gatewayUrls: readonly string[];
   /** By app. */
@@ -76,6 +80,7 @@ export async function startChaosStack({
   const logs = new LogWatch(logsDir);
   const processProblems: string[] = [];
   const apps = new Map<AppId, ChaosApp>();
+  const circuits = new Map<AppId, readonly SharedAccount[]>();
   const ports = new Map<AppId, { readonly port: number; readonly opsPort: number }>();
   for (const id of APP_IDS) {
     const toRedis = await startSocketProxy(redis.port);
@@ -90,6 +95,7 @@ export async function startChaosStack({
       REDIS_URL: `redis://127.0.0.1:${toRedis.port}`,
       PUBLISHERS_FILE: writePublishers(join(folder, `${id}.yaml`), toProvider.port),
     };
+    circuits.set(id, accountsAt(toProvider.port));
     const onLogText = (line: string) => logs.read(id, line);
     const onProblem = (what: string) => void processProblems.push(what);
     apps.set(id, new ChaosApp({ id, env, onLogText, onProblem, shutdownTimeoutMs: SHUTDOWN_TIMEOUT_MS }));
@@ -104,6 +110,7 @@ export async function startChaosStack({
     admin,
     provider,
     apps,
+    circuits,
     link: (app, end) => requireLink(links, `${app} ${end}`),
     gatewayUrls: (["gateway-1", "gateway-2"] as const).map((id) => url(ports.get(id)?.port)),
     opsUrls: new Map([...ports].map(([id, { opsPort }]) => [id, url(opsPort)])),
@@ -129,11 +136,29 @@ function portSettings(id: AppId, { port, opsPort }: { readonly port: number; rea
 function writePublishers(path: string, providerPort: number): string {
   const lines = ACCOUNTS.map((account) => {
     const digest = createHash("sha256").update(CALLER_KEYS[account]).digest("hex");
-    const provider = `{ url: "http://127.0.0.1:${providerPort}/${account}", api_key_env: ${account.toUpperCase()}_KEY }`;
+    const provider = `{ url: "${urlOf(account, providerPort)}", api_key_env: ${account.toUpperCase()}_KEY }`;
     return `  - { id: ${account}, name: ${account}, key_sha256: ["${digest}"], provider: ${provider} }\n`;
   });
   writeFileSync(path, `publishers:\n${lines.join("")}`);
   return path;
+}
+
+/** The accounts that an app makes from its publishers' file. */
+function accountsAt(providerPort: number): readonly SharedAccount[] {
+  return listAccounts(
+    ACCOUNTS.map((account) => ({
+      id: publisherIdSchema.parse(account),
+      account: {
+        url: urlOf(account, providerPort),
+        apiKey: PROVIDER_KEYS[account],
+        apiKeyHeader: API_KEY_HEADER,
+      },
+    })),
+  );
+}
+
+function urlOf(account: Account, providerPort: number): string {
+  return `http://127.0.0.1:${providerPort}/${account}`;
 }
 
 function requireLink(links: ReadonlyMap<string, SocketProxy>, name: string): SocketProxy {

@@ -48,8 +48,8 @@ export async function startObserved(options: ObservedOptions): Promise<string> {
     ),
   );
   const stack = await starting;
-  const { gatewayOps, workerOps, adServer } = stack.run;
-  const ofAdServer = adServer === undefined ? {} : { "adrelay-ad-server": adServer };
+  const { gatewayOps, workerOps, adServerOps } = stack.run;
+  const ofAdServer = adServerOps === undefined ? {} : { "adrelay-ad-server": adServerOps };
   const jobs = { "adrelay-gateway": gatewayOps, "adrelay-worker": workerOps, ...ofAdServer };
   const configFile = writeScrapeConfig(folder, jobs);
   signal.throwIfAborted();
@@ -76,6 +76,7 @@ async function makeSettings(): Promise<NodeJS.ProcessEnv> {
     GATEWAY_OPS_PORT: await port(),
     WORKER_OPS_PORT: await port(),
     AD_SERVER_PORT: await port(),
+    AD_SERVER_OPS_PORT: await port(),
   };
 }
 

@@ -55,6 +55,7 @@ export interface RunFile {
   readonly workerOps: string;
   /** Undefined if calls go to another ad service: then ours isn't started. */
   readonly adServer: string | undefined;
+  readonly adServerOps: string | undefined;
   readonly redis: string;
   readonly apiKey: string;
   readonly adminToken: string;

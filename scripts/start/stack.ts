@@ -41,7 +41,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const plan = appSettings(env, { keys, ports, redisUrl: env["REDIS_URL"] || "redis://127.0.0.1:6379" });
   const hasAdServer = !isElsewhere(env, ports);
   const apps = hasAdServer ? (["ad-server", ...RELAY_APPS] as const) : RELAY_APPS;
-  const used = Object.values(ports).filter((port) => hasAdServer || port !== ports.adServer);
+  const used = Object.values(ports).filter((port) => hasAdServer || !isOfAdServer(port));
   const hindrances = [...settingFaults(plan), ...equalPorts(used)];
   if (hindrances.length === 0) {
     hindrances.push(...(await takenPorts(used)), ...(await absentRedis(env["REDIS_URL"])));
@@ -92,7 +92,9 @@ function demoHindrance(env: NodeJS.ProcessEnv, ports: Ports): string | undefined
   return env["PUBLISHERS_FILE"] ? "the keys are those of PUBLISHERS_FILE" : undefined;
 }
 
-type Ports = Readonly<Record<"gateway" | "gatewayOps" | "workerOps" | "adServer", WantedPort>>;
+type Ports = Readonly<
+  Record<"gateway" | "gatewayOps" | "workerOps" | "adServer" | "adServerOps", WantedPort>
+>;
 
 function wantedPorts(env: NodeJS.ProcessEnv, gatewayPort: number | undefined): Ports {
   const want = (part: string, prefix: string, fallback: number): WantedPort => ({
@@ -107,7 +109,12 @@ function wantedPorts(env: NodeJS.ProcessEnv, gatewayPort: number | undefined): P
     gatewayOps: want("gateway's ops listener", "GATEWAY_OPS", 8081),
     workerOps: want("worker's ops listener", "WORKER_OPS", 8082),
     adServer: want("ad server", "AD_SERVER", 8090),
+    adServerOps: want("ad server's ops listener", "AD_SERVER_OPS", 8091),
   };
+}
+
+function isOfAdServer({ setting }: WantedPort): boolean {
+  return setting.startsWith("AD_SERVER_");
 }
 
 /** Whether PROVIDER_URL names another ad service than the one that we start. */
@@ -177,6 +184,7 @@ function describeRun(stack: {
     gatewayOps: urlOf(ports.gatewayOps),
     workerOps: urlOf(ports.workerOps),
     adServer: "ad-server" in pids ? urlOf(ports.adServer) : undefined,
+    adServerOps: "ad-server" in pids ? urlOf(ports.adServerOps) : undefined,
     redis: redisUrl,
     apiKey: (settings["API_KEYS"] ?? "").split(",")[0] ?? "",
     adminToken: settings["ADMIN_TOKEN"] ?? "",
@@ -191,11 +199,11 @@ function urlOf({ host, port }: WantedPort): string {
 }
 
 async function waitUntilReady(
-  { gatewayOps, workerOps, adServer }: RunFile,
+  { gatewayOps, workerOps, adServerOps }: RunFile,
   signal: AbortSignal,
 ): Promise<void> {
   const deadlineMs = performance.now() + READY_TIMEOUT_MS;
-  const ofAdServer = adServer === undefined ? {} : { "ad-server": adServer };
+  const ofAdServer = adServerOps === undefined ? {} : { "ad-server": adServerOps };
   for (const [name, url] of Object.entries({ ...ofAdServer, worker: workerOps, gateway: gatewayOps })) {
     for (let answer = await askReady(url); answer !== "ready"; answer = await askReady(url)) {
       signal.throwIfAborted();

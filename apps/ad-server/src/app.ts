@@ -2,9 +2,9 @@ import { ACKNOWLEDGE_PATH, INJECTION_PATH } from "@adrelay/contract";
 import {
   answerErrors,
   createApp,
-  createOpsApp,
   type FinishedRequest,
   methodNotAllowed,
+  notFound,
   type RequestLogFields,
   requestContextOf,
 } from "@adrelay/service-kit";
@@ -33,14 +33,11 @@ interface AppDeps extends EndpointDeps, StartDeps, AcknowledgeDeps, SpendDeps, B
   readonly log: Logger;
   readonly metrics: AdServerMetrics;
   readonly store: ResponseStore;
-  isStopping(): boolean;
-  /** Whether Redis can be written to at the moment. */
-  checkRedis(): Promise<boolean>;
 }
 
 const NOT_FOUND_DETAIL = `call POST ${INJECTION_PATH} or POST ${ACKNOWLEDGE_PATH}, in lower case and without escapes in the path`;
 
-/** The only listener of the ad server: both operations, the look-up, reports, metrics and health. */
+/** The app of the public listener: both operations, the look-up and reports. */
 export function createAdServerApp(deps: AppDeps): Express {
   const app = createApp((finished) => reportRequest(deps, finished));
   app
@@ -54,20 +51,12 @@ export function createAdServerApp(deps: AppDeps): Express {
   app.route(LOOK_UP_PATH).get(lookUpEndpoint(deps)).all(methodNotAllowed("GET"));
   app.route(SPEND_PATHS).get(spendEndpoint(deps)).all(methodNotAllowed("GET"));
   app.route(BUDGETS_PATH).get(budgetsEndpoint(deps)).all(methodNotAllowed("GET"));
-  app.use(
-    createOpsApp({
-      collect: async () => ({ registry: await deps.metrics.collect() }),
-      checks: [{ name: "redis", check: deps.checkRedis }],
-      isStopping: deps.isStopping,
-      log: deps.log,
-      notFoundDetail: NOT_FOUND_DETAIL,
-    }),
-  );
+  app.use(notFound(NOT_FOUND_DETAIL));
   app.use(answerErrors(deps.log));
   return app;
 }
 
-/** Logs one line for a request and records its duration. Health checks and scrapes are logged at debug level. */
+/** Logs one line for a request and records its duration. Requests of no operation are logged at debug level. */
 function reportRequest({ log, metrics }: AppDeps, finished: FinishedRequest): void {
   const { method, status, requestId, durationMs, response } = finished;
   const fields = requestContextOf(response).logFields;

@@ -27,8 +27,14 @@ interface WatchParts {
   readonly lifecycle: Lifecycle;
 }
 
-/** Starts to reload the catalogue when its file changes, or on SIGHUP. */
-export async function watchCatalog({ config, catalog, metrics, log, lifecycle }: WatchParts): Promise<void> {
+/** Starts to reload the catalogue when its file changes. */
+export async function watchCatalog({
+  config,
+  catalog,
+  metrics,
+  log,
+  lifecycle,
+}: WatchParts): Promise<CatalogWatch> {
   const catalogMetrics = new CatalogMetrics(metrics.registry);
   catalogMetrics.inForce(catalog.now);
   const watch = new CatalogWatch({
@@ -36,8 +42,6 @@ export async function watchCatalog({ config, catalog, metrics, log, lifecycle }:
     intervalMs: config.catalogReloadIntervalMs,
     current: catalog,
     log,
-    // In a terminal SIGHUP means that the terminal closed, so the process must end.
-    reloadsOnHangUp: !process.stdout.isTTY,
     read: loadCatalogOnThread,
     onOutcome: (outcome) => {
       catalogMetrics.count(outcome);
@@ -45,4 +49,5 @@ export async function watchCatalog({ config, catalog, metrics, log, lifecycle }:
     },
   });
   await lifecycle.start("catalog watch", watch);
+  return watch;
 }

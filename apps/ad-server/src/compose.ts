@@ -1,8 +1,10 @@
 import {
   connectRedis,
   createLogger,
+  createOpsApp,
   guardRedis,
   Lifecycle,
+  LoginGuard,
   makeReadBody,
   type RunnableService,
   startHttpServer,
@@ -49,11 +51,29 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
       return catalog.now.rules;
     },
     now: Date.now,
-    isStopping: () => lifecycle.isStopping,
-    checkRedis: async () => durability.isDurable && (await redis.ping()) === "PONG",
   });
 
-  await watchCatalog({ config, catalog, metrics, log, lifecycle });
+  const opsApp = createOpsApp({
+    collect: async () => ({ registry: await metrics.collect() }),
+    checks: [{ name: "redis", check: async () => durability.isDurable && (await redis.ping()) === "PONG" }],
+    isStopping: () => lifecycle.isStopping,
+    log,
+    access: {
+      settings: config.opsAccess,
+      listenHost: config.opsHost,
+      guard: new LoginGuard({ registry: metrics.registry, log }),
+    },
+  });
+  const opsServer = await startHttpServer(opsApp, {
+    name: "the ad server's ops listener",
+    host: config.opsHost,
+    port: config.opsPort,
+    log,
+  });
+  // It stops last, so that the stop can be watched.
+  lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
+
+  const catalogWatch = await watchCatalog({ config, catalog, metrics, log, lifecycle });
   await lifecycle.start("reservations", sweepReservations(store, log));
   const server = await startHttpServer(app, {
     name: "the ad server",
@@ -65,7 +85,19 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
   });
   lifecycle.onStop("http", (signal) => server.stop(signal));
   lifecycle.onStop("faults", () => faults.stop());
-  const listening = { port: server.port, ads: config.ads.length, faults: config.faultRules.length };
+  const listening = {
+    port: server.port,
+    ops_port: opsServer.port,
+    ads: config.ads.length,
+    faults: config.faultRules.length,
+  };
   const { shutdownDelayMs, shutdownTimeoutMs } = config;
-  return { log, lifecycle, shutdownDelayMs, shutdownTimeoutMs, listening };
+  return {
+    log,
+    lifecycle,
+    shutdownDelayMs,
+    shutdownTimeoutMs,
+    listening,
+    onHangUp: () => catalogWatch.onHangUp(),
+  };
 }

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { type FieldFault, headerKeySchema } from "@adrelay/contract";
+import { type FieldFault, ownKeySchema } from "@adrelay/contract";
 import {
   COMMON_SETTINGS,
   type ConfigResult,
@@ -9,6 +9,7 @@ import {
   integerType,
   listType,
   loadConfig,
+  OPS_SETTINGS,
   optionalSetting,
   PUBLIC_LISTENER_SETTINGS,
   portType,
@@ -31,7 +32,7 @@ export const SHIPPED_CATALOG_FILE = fileURLToPath(new URL("../catalog/catalog.ya
 /** The keys of each publisher: `a,b|c` are two publishers, and the second has two keys. */
 const keysType = listType
   .transform((publishers) => publishers.map((keys) => keys.split("|").map((key) => key.trim())))
-  .pipe(z.array(z.array(headerKeySchema)).min(1, "must hold at least one key"))
+  .pipe(z.array(z.array(ownKeySchema)).min(1, "must hold at least one key"))
   .refine(
     (publishers) => publishers.every((keys) => publishers.every((others) => !isOneKeyOfTwo(keys, others))),
     "must not have a key of two publishers",
@@ -68,6 +69,12 @@ export const FLOOR_CPM_MICROS_SETTING = setting(
 export const AD_SERVER_SETTINGS = {
   AD_SERVER_HOST: setting(textType, "127.0.0.1", "Address that the ad server listens on."),
   AD_SERVER_PORT: setting(portType, "8090", "Port of the ad server; 0 lets the system choose."),
+  AD_SERVER_OPS_HOST: setting(
+    textType,
+    "127.0.0.1",
+    "Address of the ad server's ops listener: metrics, health.",
+  ),
+  AD_SERVER_OPS_PORT: setting(portType, "8091", "Port of the ad server's ops listener."),
   AD_SERVER_API_KEYS: z
     .string({ error: "must be set to the keys that may call, separated by commas" })
     .pipe(keysType)
@@ -112,7 +119,7 @@ export const AD_SERVER_SETTINGS = {
     "How long an injection's price stays reserved for its acknowledgment. It should be longer than a relay retries.",
   ),
   AD_SERVER_REPORT_KEY: optionalSetting(
-    headerKeySchema,
+    ownKeySchema,
     "Key of the operator, for reports on all publishers. Without it, only publishers can read reports, on themselves.",
   ),
   AD_SERVER_FAULTS: optionalSetting(
@@ -120,6 +127,7 @@ export const AD_SERVER_SETTINGS = {
     "Faults to inject on purpose, for tests: see apps/ad-server/README.md. Off by default.",
   ),
   ...PUBLIC_LISTENER_SETTINGS,
+  ...OPS_SETTINGS,
   ...COMMON_SETTINGS,
 } as const;
 
@@ -140,6 +148,13 @@ const adServerConfigSchema = z
   .transform((settings) => ({
     host: settings.AD_SERVER_HOST,
     port: settings.AD_SERVER_PORT,
+    opsHost: settings.AD_SERVER_OPS_HOST,
+    opsPort: settings.AD_SERVER_OPS_PORT,
+    opsAccess: {
+      OPS_HOSTS: settings.OPS_HOSTS,
+      OPS_TRUSTED_PROXIES: settings.OPS_TRUSTED_PROXIES,
+      METRICS_TOKEN: settings.METRICS_TOKEN,
+    },
     apiKeys: settings.AD_SERVER_API_KEYS,
     revokedKeys: settings.AD_SERVER_REVOKED_KEYS ?? [],
     rateLimits: { perSecond: settings.RATE_LIMIT_PER_SECOND, burst: settings.RATE_LIMIT_BURST },

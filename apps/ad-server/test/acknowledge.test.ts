@@ -134,7 +134,7 @@ test.each([
 
 test("the metrics count recorded acknowledgments but not refused ones", async () => {
   const caller = callerOf(server);
-  const count = async () => sumOf(await fetchMetrics(server.url()), "adserver_acknowledgments_total");
+  const count = async () => sumOf(await fetchMetrics(server.opsUrl()), "adserver_acknowledgments_total");
   const before = await count();
   const { id, product } = await caller.served();
   await caller.acknowledge(id, product);
@@ -149,7 +149,9 @@ test.each([
 ])("the disclosure recorded for %j is %s", async (text, disclosed) => {
   const caller = callerOf(server);
   const count = async () =>
-    sumOf(await fetchMetrics(server.url()), "adserver_disclosures_total", { disclosed: String(disclosed) });
+    sumOf(await fetchMetrics(server.opsUrl()), "adserver_disclosures_total", {
+      disclosed: String(disclosed),
+    });
   const before = await count();
   const { id, product } = await caller.served();
   await caller.acknowledge(id, text.replace("PRODUCT", product));
@@ -164,7 +166,7 @@ test.each([
 ])("the link recorded for %j is %s", async (text, link, foreign) => {
   const caller = callerOf(server);
   const count = async () =>
-    sumOf(await fetchMetrics(server.url()), "adserver_links_total", { link: String(link) });
+    sumOf(await fetchMetrics(server.opsUrl()), "adserver_links_total", { link: String(link) });
   const reported = async () => {
     const { totals } = z
       .object({ totals: z.object({ foreign_links: z.number() }) })

@@ -6,7 +6,7 @@ import { type AppProcess, startApp } from "@adrelay/testkit";
 /** A catalogue of two ads that both fit PROMPTS.ok, for tests in which no other ad may be found. */
 export const SHOES_FILE = fileURLToPath(new URL("../testdata/shoes.yaml", import.meta.url));
 export const KEY = "key-of-a-publisher";
-export const OTHER_KEY = "key-of-another";
+export const OTHER_KEY = "key-of-another-one";
 export const UNKNOWN_ID = "3f2b8c1e-9d4a-4c6b-8f10-0a1b2c3d4e5f";
 export const PROMPTS = {
   ok: "Which running shoes should I buy for my first marathon?",
@@ -24,6 +24,7 @@ export interface Answer {
 /** The ad server as a real process with its own Redis. */
 export interface TestAdServer {
   readonly url: () => string;
+  readonly opsUrl: () => string;
   readonly redis: TestRedis;
   readonly app: () => AppProcess;
   /** Kills the process with kill -9 and starts a new one with the same Redis. */
@@ -46,6 +47,7 @@ export async function startAdServer(env: Readonly<Record<string, string>> = {}):
     redis,
     app: () => app,
     url: () => `http://127.0.0.1:${String(app.listening["port"])}`,
+    opsUrl: () => `http://127.0.0.1:${String(app.listening["ops_port"])}`,
     crashAndRestart: async () => {
       app.kill("SIGKILL");
       await app.exited;

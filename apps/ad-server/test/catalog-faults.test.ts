@@ -93,7 +93,7 @@ test.each(FAULTS)(
 const refusals = () => server.app().logs.filter((line) => line["event"] === "catalog_refused");
 const productNow = async () => (await callerOf(server).start(PROMPTS.ok)).body["product_name"];
 const refusedNow = async () =>
-  sumOf(await fetchMetrics(server.url()), "adserver_catalog_reloads_total", { outcome: "refused" });
+  sumOf(await fetchMetrics(server.opsUrl()), "adserver_catalog_reloads_total", { outcome: "refused" });
 
 test.each(FAULTS.map((fault, index) => [...fault, index] as const))(
   "%s in place of the file is logged, and the catalogue stays in force until a good file comes",
@@ -138,7 +138,6 @@ async function watched(...results: readonly CatalogResult[]) {
     intervalMs: 5,
     current,
     log: pino({ base: null }, { write: (line) => logged.push(line) }),
-    reloadsOnHangUp: false,
     read: async () => {
       reads += 1;
       return results[reads - 1] ?? results.at(-1) ?? failed("has no result", false);

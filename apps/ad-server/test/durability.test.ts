@@ -25,7 +25,7 @@ async function expectNothingLost({ open, closed, unfilled, adAckId }: Awaited<Re
   expect(repeated.body).toMatchObject({ status: 409, ad_ack_id: adAckId, acknowledgment_status: "ok" });
   expect((await caller.acknowledge(open.id, open.product)).body).toMatchObject({ status: "ok" });
   expect((await caller.acknowledge(unfilled.id, "x")).status).toBe(406);
-  const metrics = await fetchMetrics(server.url());
+  const metrics = await fetchMetrics(server.opsUrl());
   expect(sumOf(metrics, "adserver_acknowledgments_total", { status: "ok" })).toBe(2);
   expect(sumOf(metrics, "adserver_injections_total", { outcome: "ok" })).toBe(2);
   expect(sumOf(metrics, "adserver_injections_total", { outcome: "no_fill" })).toBe(1);
@@ -41,7 +41,7 @@ test("a kill -9 of Redis loses nothing", async () => {
   const before = await makeState();
   await server.redis.crash();
   await server.redis.restart();
-  await eventually(async () => expect((await get(`${server.url()}/readyz`)).status).toBe(200));
+  await eventually(async () => expect((await get(`${server.opsUrl()}/readyz`)).status).toBe(200));
   await expectNothingLost(before);
 });
 
@@ -61,9 +61,9 @@ test.each(["crash", "freeze"] as const)(
       expect(performance.now() - startedAtMs).toBeLessThan(1000);
       expect([status, body["code"], headers.get("retry-after")]).toEqual([503, "storage_unavailable", "1"]);
     }
-    expect((await get(`${server.url()}/readyz`)).status).toBe(503);
-    expect((await get(`${server.url()}/healthz`)).status).toBe(200);
-    expect([...(await fetchMetrics(server.url())).keys()].join()).not.toContain(
+    expect((await get(`${server.opsUrl()}/readyz`)).status).toBe(503);
+    expect((await get(`${server.opsUrl()}/healthz`)).status).toBe(200);
+    expect([...(await fetchMetrics(server.opsUrl())).keys()].join()).not.toContain(
       "adserver_acknowledgments_total",
     );
   },

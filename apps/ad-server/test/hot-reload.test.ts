@@ -35,7 +35,7 @@ afterAll(async () => {
 const linesOf = (event: string) => server.app().logs.filter((line) => line["event"] === event);
 const productNow = async () => (await callerOf(server).start(PROMPTS.ok)).body["product_name"];
 const reloads = async (outcome: string) =>
-  sumOf(await fetchMetrics(server.url()), "adserver_catalog_reloads_total", { outcome });
+  sumOf(await fetchMetrics(server.opsUrl()), "adserver_catalog_reloads_total", { outcome });
 
 test("a changed catalogue takes effect without a restart, with its diff in the log", async () => {
   expect(await productNow()).toBe("Velmora Drift");
@@ -57,7 +57,7 @@ test("a changed catalogue takes effect without a restart, with its diff in the l
     removed: [],
     changed: { "velmora-drift": ["product_name", "targeting.countries"] },
   });
-  const metrics = await fetchMetrics(server.url());
+  const metrics = await fetchMetrics(server.opsUrl());
   expect(sumOf(metrics, "adserver_catalog_ads")).toBe(2);
   expect(sumOf(metrics, "adserver_catalog_loaded_timestamp_seconds")).toBeGreaterThan(1_700_000_000);
 });

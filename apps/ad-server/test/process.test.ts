@@ -58,7 +58,7 @@ test("after SIGTERM the exit code is 0 even if callers hang on an injected fault
   const hanging = callerOf(server)
     .start(PROMPTS.ok)
     .catch(() => "cut");
-  await fetch(`${server.url()}/healthz`);
+  await fetch(`${server.opsUrl()}/healthz`);
   const startedAtMs = performance.now();
   expect(await server.app().stop()).toBe(0);
   expect(await hanging).toBe("cut");

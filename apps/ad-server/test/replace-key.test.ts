@@ -6,7 +6,7 @@ import { startApp } from "@adrelay/testkit";
 import { expect, onTestFinished, test } from "vitest";
 import { injectionOf, PROMPTS, post } from "./ad-server.ts";
 
-const [OLD, NEW] = ["key-until-today", "key-from-today"];
+const [OLD, NEW] = ["key-until-today-0", "key-from-today-on"];
 
 test("ads sold under an old key are acknowledged under the new one, also once the old one is revoked", async () => {
   const redis = await startTestRedis();

@@ -167,7 +167,7 @@ test("a POST is 405, and the last slash of the path is optional", async () => {
 });
 
 test("the metrics have the money spent and the outcomes of auctions", async () => {
-  const metrics = await fetchMetrics(server.url());
+  const metrics = await fetchMetrics(server.opsUrl());
   expect(sumOf(metrics, "adserver_spend_micros_total")).toBe(FLOOR_MICROS);
   expect(sumOf(metrics, "adserver_reserved_micros")).toBe(2 * FLOOR_MICROS);
   expect(sumOf(metrics, "adserver_auctions_total", { outcome: "won" })).toBe(4);

@@ -158,7 +158,7 @@ test.each([
 const CONTEXT = { session_id: "sess-1", user_agent: "Mozilla/5.0", user_ip: "203.0.113.7" };
 const contextOf = (more: object) => ({ request_context: { ...CONTEXT, ...more } });
 const unreadableNow = async (attribute: string) =>
-  sumOf(await fetchMetrics(server.url()), "adserver_unreadable_attributes_total", { attribute });
+  sumOf(await fetchMetrics(server.opsUrl()), "adserver_unreadable_attributes_total", { attribute });
 
 /** The log line of a request, which may come after its answer. */
 const logLineOf = (id: unknown) =>
@@ -255,9 +255,11 @@ test("a malformed path is 400", async () => {
   expect(body).toMatchObject({ status: 400, detail: "the path is malformed" });
 });
 
-test("health checks are on the same listener", async () => {
-  expect((await get(`${server.url()}/healthz`)).status).toBe(200);
-  expect((await get(`${server.url()}/readyz`)).body).toMatchObject({
+test("health checks are on the ops listener alone", async () => {
+  expect((await get(`${server.opsUrl()}/healthz`)).status).toBe(200);
+  expect((await get(`${server.url()}/healthz`)).status).toBe(404);
+  expect((await get(`${server.url()}/metrics`)).status).toBe(404);
+  expect((await get(`${server.opsUrl()}/readyz`)).body).toMatchObject({
     status: "ready",
     checks: { redis: "ok" },
   });

@@ -8,7 +8,11 @@ import { EXIT_MEANINGS, UsageError } from "./exit-codes.ts";
 import { addDeadList, addQueuedList } from "./lists.ts";
 import { addAudit, addLookup } from "./lookup-and-audit.ts";
 import { addProviderCheck } from "./provider-check/command.ts";
-import { addPublishersAdopt } from "./publishers.ts";
+import { addPublishersAdopt } from "./publishers/adopt.ts";
+import { addPublishersCheck } from "./publishers/check.ts";
+import { addPublishersHashKey } from "./publishers/hash-key.ts";
+import { addPublishersLint } from "./publishers/lint.ts";
+import { addPublishersList } from "./publishers/list.ts";
 import { addReplaysCancel, addReplaysList, addReplaysShow } from "./replays.ts";
 import { addDoctor, addStatus } from "./status-and-doctor.ts";
 
@@ -32,8 +36,14 @@ const GROUPS = {
     commands: [addProviderCheck],
   },
   publishers: {
-    describe: "Gives what a publisher left to another one",
-    commands: [addPublishersAdopt],
+    describe: "Lists and checks publishers and their keys, or gives what one left to another",
+    commands: [
+      addPublishersList,
+      addPublishersCheck,
+      addPublishersLint,
+      addPublishersHashKey,
+      addPublishersAdopt,
+    ],
   },
 } as const;
 
@@ -52,6 +62,10 @@ export const COMMAND_PATHS = [
   ["discards", "show"],
   ["discards", "cancel"],
   ["provider", "check"],
+  ["publishers", "list"],
+  ["publishers", "check"],
+  ["publishers", "lint"],
+  ["publishers", "hash-key"],
   ["publishers", "adopt"],
   ["lookup"],
   ["audit"],

@@ -19,7 +19,8 @@ export const EXIT_MEANINGS = {
   [EXIT.usage]:
     "the command line is wrong, also if the relay refuses a value, or --yes is missing; nothing was changed",
   [EXIT.unavailable]: "the relay can't be reached, is unavailable, or sent an unexpected answer",
-  [EXIT.denied]: "not allowed: the token is missing or wrong",
+  [EXIT.denied]:
+    "not allowed: the token is missing, wrong or has another role, or too many refused ones came from this address",
   [EXIT.interrupted]: "interrupted (Ctrl-C)",
 } as const satisfies Record<ExitCode, string>;
 
@@ -81,9 +82,9 @@ export function explainRefusal(
   problem: Problem | undefined,
 ): Failure {
   const body = problem === undefined ? {} : { text: text.trim() };
-  if (status === 401 || status === 403) {
-    const message = `${url} refused this token. Set ADRELAY_ADMIN_TOKEN to the gateway's ADMIN_TOKEN, or to your own token from its ADMIN_TOKENS.`;
-    return { kind: "denied", message, ...body };
+  const atAccess = explainAccess(status, url, problem);
+  if (atAccess !== undefined) {
+    return { ...atAccess, ...body };
   }
   const doubt = status >= 500 && change !== undefined ? describeDoubt(change, calledAs) : undefined;
   if (problem === undefined) {
@@ -103,6 +104,32 @@ export function explainRefusal(
         ...body,
       }
     : { kind: "refused", message, isWrongValue: problem.code === "validation_failed", ...body };
+}
+
+/** The gateway refused the operator, the operator's address, or the name that it was called by. */
+function explainAccess(status: number, url: string, problem: Problem | undefined): Failure | undefined {
+  const detail = problem?.detail ?? problem?.title ?? "";
+  switch (problem?.code) {
+    case "forbidden":
+      return { kind: "denied", message: `Your token doesn't allow this: ${detail}.` };
+    case "too_many_logins":
+      return {
+        kind: "denied",
+        message: `${url} looks at no token from your address now: ${detail}. A wrong token in a script on your side may be the cause. Wait, or call from another address.`,
+      };
+    case "host_not_allowed":
+      return {
+        kind: "unavailable",
+        message: `${url} doesn't serve this host name. Call it by its IP address or as localhost, or add the name to the gateway's OPS_HOSTS.`,
+      };
+    default:
+      return status === 401 || status === 403
+        ? {
+            kind: "denied",
+            message: `${url} refused this token. Set ADRELAY_ADMIN_TOKEN to the gateway's ADMIN_TOKEN, or to your own token from its ADMIN_TOKENS or OPERATORS_FILE. It may have expired.`,
+          }
+        : undefined;
+  }
 }
 
 export function joinSentences(...sentences: readonly (string | undefined)[]): string {

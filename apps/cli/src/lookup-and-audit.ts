@@ -74,18 +74,19 @@ export const addAudit = defineCommand({
   run: ({ limit, cursor }, session) => {
     const query = { limit: String(limit), cursor };
     return showCall(session, { path: "/audit", query, schema: auditPageSchema }, (page) => {
-      const rows = page.entries.map(({ at, by, action, ad_response_id, replay_id, discard_id, details }) => [
-        describeMoment(at, session.now()),
-        by,
-        action,
-        ad_response_id ?? replay_id ?? discard_id ?? "-",
-        describeMembers(describeAudited(action, details)),
+      const rows = page.entries.map((entry) => [
+        describeMoment(entry.at, session.now()),
+        entry.by,
+        entry.address ?? "-",
+        entry.action,
+        entry.ad_response_id ?? entry.replay_id ?? entry.discard_id ?? "-",
+        describeMembers(describeAudited(entry.action, entry.details)),
       ]);
       if (rows.length === 0) {
         session.terminal.note("The audit is empty.");
         return;
       }
-      session.terminal.table(["AT", "BY", "ACTION", "ID", "DETAILS"], rows);
+      session.terminal.table(["AT", "BY", "FROM", "ACTION", "ID", "DETAILS"], rows);
       if (page.next_cursor !== null) {
         session.terminal.note(`For the next page add --cursor ${page.next_cursor}`);
       }

@@ -31,6 +31,9 @@ export class WorkerWatch {
 
   /** For how many seconds no worker has been seen; undefined if one was seen a moment ago. */
   silentSeconds(stats: Stats): number | undefined {
+    if (stats.processes === null) {
+      return undefined;
+    }
     const latestMs = lastSeenMs(stats);
     // A worker that has stopped or died isn't listed.
     this.#noneSinceMs = latestMs === undefined ? (this.#noneSinceMs ?? performance.now()) : undefined;
@@ -42,13 +45,18 @@ export class WorkerWatch {
   }
 }
 
-/** Whether a worker was seen a moment ago. */
+/** Whether a worker was seen a moment ago. True also for an operator who may not see processes. */
 export function hasWorker(stats: Stats): boolean {
+  if (stats.processes === null) {
+    return true;
+  }
   const latestMs = lastSeenMs(stats);
   return latestMs !== undefined && Date.parse(stats.at) - latestMs < SILENCE_TOLD_MS;
 }
 
 function lastSeenMs({ processes }: Stats): number | undefined {
-  const seen = processes.filter(({ role }) => role === "worker").map(({ seen_at }) => Date.parse(seen_at));
+  const seen = (processes ?? [])
+    .filter(({ role }) => role === "worker")
+    .map(({ seen_at }) => Date.parse(seen_at));
   return seen.length === 0 ? undefined : Math.max(...seen);
 }

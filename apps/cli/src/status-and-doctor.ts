@@ -3,6 +3,7 @@ import {
   COUNTED_STATES,
   type DoctorCheck,
   doctorReportSchema,
+  type ProcessView,
   type Readiness,
   type Stats,
   statsSchema,
@@ -54,14 +55,15 @@ function showStats(terminal: Terminal, stats: Stats, nowMs: number): void {
     terminal.print("");
   }
   showStates(terminal, stats);
-  const { waiting, active, delayed, failed } = stats.queue;
+  const { queue } = stats;
   terminal.print("");
   terminal.facts({
     "oldest queued": describeSeconds(stats.oldest_queued_age_seconds),
     "oldest dead letter": describeSeconds(stats.oldest_dead_letter_age_seconds),
     overdue: stats.overdue,
-    queue: `${waiting} waiting, ${active} active, ${delayed} delayed`,
-    "texts of dead letters": failed,
+    queue:
+      queue === null ? null : `${queue.waiting} waiting, ${queue.active} active, ${queue.delayed} delayed`,
+    "texts of dead letters": queue === null ? null : queue.failed,
     version: stats.version,
   });
   if (stats.dead_letters.length > 0) {
@@ -120,7 +122,7 @@ function showGonePublishers(terminal: Terminal, { gone_publishers: gone }: Stats
 }
 
 function showProcesses(terminal: Terminal, { processes }: Stats, nowMs: number): void {
-  const rows = processes.map((one) => [
+  const rows = (processes ?? []).map((one) => [
     one.role,
     one.host,
     one.pid,
@@ -128,8 +130,17 @@ function showProcesses(terminal: Terminal, { processes }: Stats, nowMs: number):
     describeAge(one.started_at, nowMs),
     describeAge(one.seen_at, nowMs),
     one.clock_skew_ms === null ? "-" : `${one.clock_skew_ms} ms`,
+    describeFile(one.publishers_file),
   ]);
-  showSection(terminal, ["PROCESS", "HOST", "PID", "VERSION", "STARTED", "SEEN", "CLOCK SKEW"], rows);
+  if (processes !== null) {
+    const head = ["PROCESS", "HOST", "PID", "VERSION", "STARTED", "SEEN", "CLOCK SKEW", "PUBLISHERS FILE"];
+    showSection(terminal, head, rows);
+  }
+}
+
+/** Processes with the same file have the same digest. */
+function describeFile(file: ProcessView["publishers_file"]): string {
+  return file?.valid === false ? `${file.digest ?? "-"}, refuses a newer one` : (file?.digest ?? "-");
 }
 
 function showSection(terminal: Terminal, head: readonly string[], rows: (string | number)[][]): void {

@@ -146,6 +146,7 @@ function someStats(): Stats {
         started_at: AT,
         seen_at: AT,
         clock_skew_ms: 3,
+        publishers_file: { digest: "0123456789ab", valid: false },
       },
     ],
     data_loss: null,

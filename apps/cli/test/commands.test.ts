@@ -273,7 +273,7 @@ test.each([
   api.replays.set(one.replay_id, one);
   api.replayStep = 0;
   const before = api.stats;
-  const [worker] = before.processes;
+  const [worker] = before.processes ?? [];
   const seen_at = new Date(Date.parse(before.at) + agoMs).toISOString();
   api.stats = { ...before, processes: [{ ...worker, seen_at }] } as typeof before;
   api.disturb = ({ path }) => {

@@ -15,7 +15,7 @@ import {
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { runCommand, runHere } from "./adrelay-process.ts";
 
-const KEY = "our-key";
+const KEY = "our-key-of-a-test";
 const NAMES = [
   "injection",
   "injection without an ad",

@@ -1,5 +1,5 @@
 /** Makes every part of the gateway and starts it. */
-import { ProviderClient, proxiesOf } from "@adrelay/provider";
+import { ProviderClient, PUBLISHERS_LOOK_INTERVAL_MS, PublishersWatch, proxiesOf } from "@adrelay/provider";
 import {
   connectRedis,
   createLogger,
@@ -10,8 +10,10 @@ import {
   type Environment,
   guardRedis,
   Lifecycle,
+  LoginGuard,
   makeReadBody,
   openTracing,
+  Periodic,
   PeriodicHeartbeat,
   type RunnableService,
   redisTargetOf,
@@ -20,7 +22,7 @@ import {
   startHttpServer,
   type Tracing,
 } from "@adrelay/service-kit";
-import { type Heartbeat, loadMissingRights, openStore } from "@adrelay/store";
+import { type Heartbeat, loadMissingRights, openStore, type Store } from "@adrelay/store";
 import type { Express, Router } from "express";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
@@ -48,9 +50,11 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
   lifecycle.onStopLast("traces", () => tracing.stop());
   const base = { config, log, lifecycle, tracing, registry: createRegistry(), drain: new AbortController() };
   const adapters = await openAdapters(base);
+  const publishersWatch = await watchPublishers(base);
   const app = makePublicApp(base, adapters);
   const heartbeat = adapters.store.heartbeat({
     identity: { role: "gateway", ...describeProcess() },
+    publishersFile: () => publishersWatch.state,
     registry: base.registry,
     subscriber: adapters.subscriber,
   });
@@ -58,12 +62,15 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
   const intake = intakeOf(adapters.guard, heartbeat);
   reportDurability(base.registry, intake);
   reportMemory(base.registry, adapters.guard);
-  const opsServer = await startHttpServer(makeOpsApp(base, { ...adapters, heartbeat, intake }), {
-    name: "the gateway's ops listener",
-    host: settings.GATEWAY_OPS_HOST,
-    port: settings.GATEWAY_OPS_PORT,
-    log,
-  });
+  const opsServer = await startHttpServer(
+    makeOpsApp(base, { ...adapters, heartbeat, intake, publishersWatch }),
+    {
+      name: "the gateway's ops listener",
+      host: settings.GATEWAY_OPS_HOST,
+      port: settings.GATEWAY_OPS_PORT,
+      log,
+    },
+  );
   // It stops last, so that the stop can be watched.
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
   const server = await startHttpServer(app, {
@@ -86,6 +93,7 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     shutdownDelayMs: settings.SHUTDOWN_DELAY_MS,
     shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
     listening,
+    onHangUp: () => publishersWatch.onHangUp(),
   };
 }
 
@@ -126,7 +134,25 @@ async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   const waiters = new OutcomeWaiters(subscriber, () => !guard.forbidden.includes("publish"));
   // Redis may be away now; ioredis subscribes as soon as it is there.
   waiters.start().catch((err: unknown) => log.warn({ event: "subscribe_failed", err }));
-  return { redis, subscriber, guard, store, provider, pending, waiters };
+  const { keyUses } = store;
+  await lifecycle.start("uses of keys", makeKeyUseSaver(keyUses, log));
+  return { redis, subscriber, guard, store, provider, pending, waiters, keyUses };
+}
+
+const SAVE_KEY_USES_INTERVAL_MS = 1000;
+
+/** Nobody waits for it, and what Redis doesn't take is saved later. */
+function makeKeyUseSaver(keyUses: Pick<Store["keyUses"], "save">, log: Logger): Periodic {
+  const onError = (err: unknown) => log.debug({ event: "key_uses_not_saved", err });
+  return new Periodic(() => keyUses.save(), SAVE_KEY_USES_INTERVAL_MS, onError);
+}
+
+/** Keeps the publishers and keys as their files are. */
+async function watchPublishers({ config, log, lifecycle, registry }: Base): Promise<PublishersWatch> {
+  const watch = new PublishersWatch({ directory: config.publishers, log, registry });
+  const onError = (err: unknown) => log.error({ event: "publishers_look_failed", err });
+  await lifecycle.start("publishers", new Periodic(() => watch.look(), PUBLISHERS_LOOK_INTERVAL_MS, onError));
+  return watch;
 }
 
 /** Whether Redis keeps an acknowledgment now: it is durable, and has taken the latest heartbeat with room for more. */
@@ -165,7 +191,11 @@ function makePublicApp({ config, log, tracing, registry, drain }: Base, adapters
     onAccepted: metrics.observeAccepted,
   });
   return createPublicApp({
-    authenticate: makeAuthenticate(publishers, settings.API_KEY_HEADERS),
+    authenticate: makeAuthenticate({
+      publishers,
+      headers: settings.API_KEY_HEADERS,
+      onKeyUse: ({ key }) => adapters.keyUses.note(key),
+    }),
     keyHeaders: settings.API_KEY_HEADERS,
     readBody: makeReadBody(settings.BODY_LIMIT_BYTES),
     startInjection: makeStartInjectionHandler({
@@ -181,14 +211,20 @@ function makePublicApp({ config, log, tracing, registry, drain }: Base, adapters
   });
 }
 
+interface AdminParts extends Adapters {
+  readonly heartbeat: Heartbeat;
+  readonly publishersWatch: PublishersWatch;
+}
+
 function makeOpsApp(
   { config, log, lifecycle, registry }: Base,
-  parts: Adapters & { readonly heartbeat: Heartbeat; readonly intake: Pick<DurabilityGuard, "isDurable"> },
+  parts: AdminParts & { readonly intake: Pick<DurabilityGuard, "isDurable"> },
 ): Express {
   const { redis, guard, intake, store, heartbeat } = parts;
-  const routes = makeAdminRouter(config, { ...parts, log });
+  const loginGuard = new LoginGuard({ registry, log });
+  const routes = makeAdminRouter(config, { ...parts, log, loginGuard });
   const ledger = store.metrics({
-    publishers: config.publishers.map(({ id }) => id),
+    listPublishers: () => config.publishers.current.map(({ id }) => id),
     publishersMax: config.settings.METRICS_PUBLISHERS_MAX,
   });
   return createOpsApp({
@@ -197,6 +233,7 @@ function makeOpsApp(
     warnings: () => ({ ...guard.warnings(), ...heartbeat.warnings() }),
     isStopping: () => lifecycle.isStopping,
     log,
+    access: { settings: config.settings, listenHost: config.settings.GATEWAY_OPS_HOST, guard: loginGuard },
     ...(routes === undefined ? {} : { routes }),
   });
 }
@@ -204,14 +241,15 @@ function makeOpsApp(
 /** The admin API; undefined if no operator is configured. */
 function makeAdminRouter(
   { operators, publishers }: GatewayConfig,
-  parts: Adapters & { readonly heartbeat: Heartbeat; readonly log: Logger },
+  parts: AdminParts & { readonly log: Logger; readonly loginGuard: LoginGuard },
 ): Router | undefined {
   if (operators.length === 0) {
     return undefined;
   }
   const { acknowledgments, deadLetters, adoptions, replays, discards, audit } = parts.store;
   const doctor = makeDoctor({ ...parts, publishers });
-  return createAdminRouter(operators, {
+  const access = { operators, guard: parts.loginGuard, log: parts.log };
+  return createAdminRouter(access, {
     ...parts,
     acknowledgments,
     deadLetters,

@@ -1,11 +1,12 @@
-import { API_KEY_HEADER, type FieldFault, headerKeySchema, headerNameSchema } from "@adrelay/contract";
-import { loadPublishers, type Publisher, publisherSources } from "@adrelay/provider";
+import { API_KEY_HEADER, type FieldFault, headerNameSchema, ownKeySchema } from "@adrelay/contract";
+import { openDirectory, type PublisherDirectory, publisherSources } from "@adrelay/provider";
 import {
   COMMON_SETTINGS,
   durationBetween,
   type Environment,
   listType,
   loadConfig,
+  OPS_SETTINGS,
   optionalSetting,
   PROVIDER_SETTINGS,
   PUBLIC_LISTENER_SETTINGS,
@@ -16,7 +17,7 @@ import {
   tokenType,
 } from "@adrelay/service-kit";
 import { z } from "zod";
-import { type Operator, operatorFaults, operatorSchema, operatorsOf } from "./admin/operators.ts";
+import { loadOperators, type Operator, operatorSchema } from "./admin/operators.ts";
 
 /** The longest wait that a caller may ask for, of an injection and of an acknowledgment. */
 export const CALLER_TIMEOUT_MAX_MS = 30_000;
@@ -25,7 +26,7 @@ export const CALLER_TIMEOUT_MAX_MS = 30_000;
 const CALLER_SETTINGS = {
   ...PROVIDER_SETTINGS,
   API_KEYS: optionalSetting(
-    listType.pipe(z.array(headerKeySchema)),
+    listType.pipe(z.array(ownKeySchema)),
     "Callers' keys, separated by commas, of the one publisher `default`. Either this or PUBLISHERS_FILE.",
   ),
 } as const;
@@ -34,11 +35,15 @@ const CALLER_SETTINGS = {
 const ADMIN_SETTINGS = {
   ADMIN_TOKEN: optionalSetting(
     tokenType,
-    "Bearer token of the admin API, of the operator `admin`. Without this and ADMIN_TOKENS the admin API is off.",
+    "Bearer token of the admin API, of the operator `admin`. Without this, ADMIN_TOKENS and OPERATORS_FILE the admin API is off.",
   ),
   ADMIN_TOKENS: optionalSetting(
     listType.pipe(z.array(operatorSchema)),
-    "Operators of the admin API, each with a token: alice:token1,bob:token2. The audit shows their names.",
+    "Operators of the admin API who may do everything, each with a token: alice:token1,bob:token2. The audit shows their names.",
+  ),
+  OPERATORS_FILE: optionalSetting(
+    textType,
+    "YAML file that lists further operators: name, token_sha256, role (view or operate), and optionally publishers and expires. See docs/operators.example.yaml.",
   ),
 } as const;
 
@@ -84,6 +89,7 @@ export const GATEWAY_SETTINGS = {
     "Acknowledgments of unknown ids: accept forwards them, so that the relay can be put before running traffic; reject answers 404.",
   ),
   ...PUBLIC_LISTENER_SETTINGS,
+  ...OPS_SETTINGS,
   ...ADMIN_SETTINGS,
 } as const;
 
@@ -94,7 +100,7 @@ type GatewaySettings = z.infer<z.ZodObject<typeof GATEWAY_SETTINGS>>;
 
 export interface GatewayConfig {
   readonly settings: Readonly<GatewaySettings>;
-  readonly publishers: readonly Publisher[];
+  readonly publishers: PublisherDirectory;
   /** Who may use the admin API. It is off if this is empty. */
   readonly operators: readonly Operator[];
 }
@@ -110,18 +116,21 @@ export function loadGatewayConfig(env: Environment): GatewayConfigResult {
   // `loaded` reports the faults of these settings too.
   const publishers =
     callers.kind === "ok"
-      ? loadPublishers(publisherSources(callers.config, callers.config.API_KEYS ?? [], env))
+      ? openDirectory(publisherSources(callers.config, callers.config.API_KEYS ?? [], env))
       : ({ kind: "faulty", faults: [] } as const);
   const admins = loadConfig(z.object(ADMIN_SETTINGS), env);
-  const operators =
-    admins.kind === "ok" ? operatorsOf(admins.config.ADMIN_TOKEN, admins.config.ADMIN_TOKENS ?? []) : [];
+  const admin = admins.kind === "ok" ? loadOperators(admins.config) : { operators: [], faults: [] };
   const choices = [
     ...(loaded.kind === "ok" ? redisTargetFaults(loaded.config) : []),
     ...(callers.kind === "ok" ? faultyKeyChoice(callers.config) : []),
-    ...operatorFaults(operators),
+    ...admin.faults,
   ];
   if (loaded.kind === "ok" && publishers.kind === "ok" && choices.length === 0) {
-    return { kind: "ok", config: { settings: loaded.config, publishers: publishers.publishers, operators } };
+    const { directory } = publishers;
+    return {
+      kind: "ok",
+      config: { settings: loaded.config, publishers: directory, operators: admin.operators },
+    };
   }
   return {
     kind: "faulty",

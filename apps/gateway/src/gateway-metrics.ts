@@ -1,4 +1,4 @@
-import { listAccounts, type Publisher } from "@adrelay/provider";
+import type { PublisherDirectory } from "@adrelay/provider";
 import { createHistogramWithExemplars, ProviderDurations } from "@adrelay/service-kit";
 import { Counter, type Histogram, type Registry } from "prom-client";
 import type { Acceptance } from "./acknowledge/acknowledge.ts";
@@ -21,7 +21,7 @@ export interface GatewayMetrics {
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30];
 
 export interface GatewayMetricsOptions {
-  readonly publishers: readonly Pick<Publisher, "id" | "account">[];
+  readonly publishers: Pick<PublisherDirectory, "current" | "accountOf">;
   readonly publishersMax: number;
 }
 
@@ -30,12 +30,9 @@ export function createGatewayMetrics(
   { publishers, publishersMax }: GatewayMetricsOptions,
 ): GatewayMetrics {
   const ofPublishers = new PublisherMetrics(registry, {
-    publishers: publishers.map(({ id }) => id),
+    listPublishers: () => publishers.current.map(({ id }) => id),
     publishersMax,
   });
-  const providers = new Map<string, string>(
-    listAccounts(publishers).flatMap(({ name, publishers: ids }) => ids.map((id) => [id, name] as const)),
-  );
   const durations = new ProviderDurations(registry, publishersMax);
   return {
     requestDuration: createHistogramWithExemplars(registry, {
@@ -52,7 +49,7 @@ export function createGatewayMetrics(
     countCall: (publisher, status) => ofPublishers.countCall(publisher, status),
     countInjection: (publisher, injection) => ofPublishers.countInjection(publisher, injection),
     observeProvider: (publisher, outcome, durationMs) => {
-      const provider = providers.get(publisher) ?? "";
+      const provider = publishers.accountOf(publisher)?.name ?? "";
       durations.observe({ operation: "start_injection", provider, outcome }, durationMs);
     },
     observeAccepted: ({ publisher, recordedAtMs, acceptedAtMs }) => {

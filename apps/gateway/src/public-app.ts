@@ -1,7 +1,7 @@
 /** The public listener: what all of its operations do first (key, media type, body), and how each request is reported. */
-import { timingSafeEqual } from "node:crypto";
 import { ACKNOWLEDGE_PATH, ACKNOWLEDGMENTS_PATH, INJECTION_PATH } from "@adrelay/contract";
-import { digestKey, type Publisher } from "@adrelay/provider";
+import { stateOfKey } from "@adrelay/core";
+import { digestKey, type FoundKey, type Publisher, type PublisherDirectory } from "@adrelay/provider";
 import {
   addToRequestLog,
   answerErrors,
@@ -125,28 +125,31 @@ function admit(
 /** The publisher who sent a request; undefined for a missing or wrong key. */
 export type Authenticate = (request: Request) => Publisher | undefined;
 
+export interface AuthenticateDeps {
+  readonly publishers: Pick<PublisherDirectory, "findKey">;
+  /** Names of the headers that may contain a key, in order. */
+  readonly headers: readonly string[];
+  /** Called with the key of each call that has a valid one. */
+  onKeyUse(found: FoundKey): void;
+}
+
 /**
- * Keys are compared as SHA-256 digests, each in constant time and all of them on every request. So the time reveals nothing
- * about how close a guess is.
- *
- * @param headers names of the headers that may contain a key, in order
+ * A key is looked up by its SHA-256 digest. The time of a look-up may reveal something about digests, but who doesn't know
+ * a key can't choose a digest that is close to the key's. From its expiry on, a key is unknown.
  */
-export function makeAuthenticate(publishers: readonly Publisher[], headers: readonly string[]): Authenticate {
+export function makeAuthenticate({ publishers, headers, onKeyUse }: AuthenticateDeps): Authenticate {
   const names = headers.map((name) => name.toLowerCase());
   return (request) => {
     const key = names
       .map((name) => headerOf(request, name))
       .find((value) => value !== undefined && value !== "");
-    if (key === undefined) {
+    const found = key === undefined ? undefined : publishers.findKey(digestKey(key));
+    if (found === undefined || stateOfKey(found.key, Date.now()) === "expired") {
       return undefined;
     }
-    const digest = digestKey(key);
-    return publishers.filter(({ keyDigests }) => hasDigest(keyDigests, digest))[0];
+    onKeyUse(found);
+    return found.publisher;
   };
-}
-
-function hasDigest(known: readonly Buffer[], digest: Buffer): boolean {
-  return known.filter((candidate) => timingSafeEqual(candidate, digest)).length > 0;
 }
 
 /** Writes a request's one log line, observes its duration and describes its span. */

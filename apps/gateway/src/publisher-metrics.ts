@@ -24,7 +24,8 @@ const CALL_STATUSES = ["2xx", "4xx", "499", "5xx"] as const;
 const DELAY_BUCKETS_SECONDS = [0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 900, 1800, 3600, 21_600, 86_400];
 
 export interface PublisherMetricsOptions {
-  readonly publishers: readonly string[];
+  /** The configured ones. */
+  listPublishers(): readonly string[];
   readonly publishersMax: number;
 }
 
@@ -34,6 +35,8 @@ export class PublisherMetrics {
   readonly #calls: Counter<"publisher" | "status">;
   readonly #injections: Counter<"publisher" | "outcome" | "reason">;
   readonly #delay: Histogram<"publisher">;
+  /** Whether publishers have shared series. */
+  #hasOther = false;
 
   constructor(registry: Registry, options: PublisherMetricsOptions) {
     this.#options = options;
@@ -61,9 +64,6 @@ export class PublisherMetrics {
       registers: [registry],
     });
     this.#useConfigured();
-    if (!this.#areFew) {
-      this.#zero(OTHER_LABEL);
-    }
   }
 
   countCall(publisher: string, status: number): void {
@@ -77,10 +77,6 @@ export class PublisherMetrics {
 
   observeDelay(publisher: string, delayMs: number): void {
     this.#delay.observe({ publisher: this.#labelOf(publisher) }, delayMs / 1000);
-  }
-
-  get #areFew(): boolean {
-    return this.#options.publishers.length <= this.#options.publishersMax;
   }
 
   #labelOf(publisher: string): string {
@@ -104,7 +100,15 @@ export class PublisherMetrics {
   }
 
   #useConfigured(): void {
-    for (const publisher of this.#areFew ? this.#options.publishers : []) {
+    const publishers = this.#options.listPublishers();
+    if (publishers.length > this.#options.publishersMax) {
+      if (!this.#hasOther) {
+        this.#hasOther = true;
+        this.#zero(OTHER_LABEL);
+      }
+      return;
+    }
+    for (const publisher of publishers) {
       this.#labelOf(publisher);
     }
   }

@@ -26,7 +26,7 @@ beforeAll(async () => {
     INJECTION_TIMEOUT_MS: "300",
     UNKNOWN_ACK: "reject",
     API_KEY_HEADERS: "X-Service-API-Key, X-Other-Key",
-    API_KEYS: `first-key,${TEST_API_KEY}`,
+    API_KEYS: `first-key-of-two,${TEST_API_KEY}`,
     BODY_LIMIT_BYTES: "1000",
     KEEP_ALIVE_TIMEOUT_MS: "620000",
     ADMIN_TOKEN: "",

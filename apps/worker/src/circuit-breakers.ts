@@ -22,7 +22,7 @@ export interface CircuitBreakersOptions {
   readonly accounts: readonly SharedAccount[];
   /** Most attempts at one provider account at the same time. */
   readonly attemptsMax: number;
-  readonly metrics: Pick<CircuitMetrics, "show">;
+  readonly metrics: Pick<CircuitMetrics, "show" | "useProviders">;
   readonly log: Logger;
 }
 
@@ -31,11 +31,14 @@ export type Admission =
   | { readonly kind: "granted"; readonly isProbe: boolean; readonly free: FreeSlot }
   | { readonly kind: "wait"; readonly why: "circuit" | "slots" };
 
-interface Account {
-  readonly shared: SharedAccount;
+/** A provider account with what this process keeps for it. */
+export interface BreakerAccount {
+  shared: SharedAccount;
   readonly limiter: ConcurrencyLimiter;
   readonly detector: FailureDetector;
   phase: CircuitPhase;
+  /** No publisher has it any more. Attempts that began with it still end with it. */
+  isRetired: boolean;
 }
 
 /** One in this many releases covers all accounts: one every few seconds. */
@@ -43,37 +46,39 @@ const RELEASES_PER_FULL_ONE = 50;
 
 export class CircuitBreakers {
   readonly #options: CircuitBreakersOptions;
-  readonly #accounts: readonly Account[];
-  readonly #byPublisher = new Map<PublisherId, Account>();
-  readonly #ids: ReadonlySet<string>;
+  #accounts: readonly BreakerAccount[] = [];
+  #byPublisher: ReadonlyMap<PublisherId, BreakerAccount> = new Map();
+  #ids: ReadonlySet<string> = new Set();
   #busyBefore: ReadonlySet<string>;
   #releases = 0;
 
   constructor(options: CircuitBreakersOptions) {
     this.#options = options;
-    this.#accounts = options.accounts.map((shared) => ({
-      shared,
-      limiter: new ConcurrencyLimiter({ limit: options.attemptsMax, publishers: shared.publishers.length }),
-      detector: new FailureDetector(shared.publishers.length),
-      phase: "closed",
-    }));
-    for (const account of this.#accounts) {
-      for (const publisher of account.shared.publishers) {
-        this.#byPublisher.set(publisher, account);
-      }
-    }
-    this.#ids = new Set(options.accounts.map(({ id }) => id));
+    this.#useAccounts(options.accounts);
     this.#busyBefore = this.#ids;
   }
 
+  /**
+   * Takes these accounts in place of the present ones. An account that is in both keeps its slots and what was learned.
+   * Never rejects.
+   */
+  async replaceAccounts(accounts: readonly SharedAccount[]): Promise<void> {
+    const before = this.#ids;
+    this.#useAccounts(accounts);
+    // Its breaker may be open because another process had a key that was not yet accepted.
+    const added = this.#accounts.filter(({ shared }) => !before.has(shared.id));
+    await this.#makeProbesDue(added).catch((err: unknown) =>
+      this.#options.log.warn({ event: "release_failed", err }),
+    );
+  }
+
   /** The provider account of a publisher; undefined if the publisher isn't configured any more. */
-  sharedAccountOf(publisher: PublisherId): SharedAccount | undefined {
-    return this.#byPublisher.get(publisher)?.shared;
+  accountOf(publisher: PublisherId): BreakerAccount | undefined {
+    return this.#byPublisher.get(publisher);
   }
 
   /** Whether this attempt may be made now. */
-  async admit(member: CircuitMember): Promise<Admission> {
-    const account = this.#accountOf(member.publisher);
+  async admit(account: BreakerAccount, member: CircuitMember): Promise<Admission> {
     const free = await account.limiter.acquire(member.publisher);
     if (free === undefined) {
       return { kind: "wait", why: "slots" };
@@ -92,8 +97,14 @@ export class CircuitBreakers {
   }
 
   /** Learns what an attempt says about its provider; resolves with the phase of the breaker after that. */
-  async learn(attempted: Attempted, health: ProviderHealth, isProbe: boolean): Promise<CircuitPhase> {
-    const account = this.#accountOf(attempted.publisher);
+  async learn(
+    account: BreakerAccount,
+    attempted: Attempted,
+    { health, isProbe }: { readonly health: ProviderHealth; readonly isProbe: boolean },
+  ): Promise<CircuitPhase> {
+    if (account.isRetired) {
+      return "closed";
+    }
     if (isProbe) {
       await this.#report(account, reportOfProbe(attempted.publisher, health));
     } else if (account.phase !== "open") {
@@ -125,7 +136,7 @@ export class CircuitBreakers {
     const isFull = hasForeign || isTurn;
     for (const account of this.#accounts) {
       const { shared, limiter } = account;
-      if (isFull || busy.has(shared.id) || this.#busyBefore.has(shared.id)) {
+      if (!account.isRetired && (isFull || busy.has(shared.id) || this.#busyBefore.has(shared.id))) {
         const release = await circuits.release(shared, limiter.room);
         this.#enter(account, release.phase);
         if (release.hasClosed) {
@@ -140,10 +151,45 @@ export class CircuitBreakers {
 
   /** Makes probes due, then releases: this process may have better settings than the one that opened a breaker. */
   async retryNow(): Promise<void> {
-    for (const account of this.#accounts) {
+    await this.#makeProbesDue(this.#accounts);
+    await this.release();
+  }
+
+  async #makeProbesDue(accounts: readonly BreakerAccount[]): Promise<void> {
+    for (const account of accounts) {
       await this.#report(account, { kind: "probe_now" });
     }
-    await this.release();
+  }
+
+  #useAccounts(accounts: readonly SharedAccount[]): void {
+    const known = new Map(this.#accounts.map((account) => [account.shared.id, account]));
+    this.#accounts = accounts.map((shared) => {
+      const account = known.get(shared.id) ?? this.#makeAccount(shared);
+      known.delete(shared.id);
+      account.shared = shared;
+      account.limiter.publishers = shared.publishers.length;
+      account.detector.publishers = shared.publishers.length;
+      return account;
+    });
+    for (const account of known.values()) {
+      account.isRetired = true;
+    }
+    this.#byPublisher = new Map(
+      this.#accounts.flatMap((account) => account.shared.publishers.map((id) => [id, account] as const)),
+    );
+    this.#ids = new Set(accounts.map(({ id }) => id));
+    this.#options.metrics.useProviders(accounts.map(({ name }) => name));
+  }
+
+  #makeAccount(shared: SharedAccount): BreakerAccount {
+    const publishers = shared.publishers.length;
+    return {
+      shared,
+      limiter: new ConcurrencyLimiter({ limit: this.#options.attemptsMax, publishers }),
+      detector: new FailureDetector(publishers),
+      phase: "closed",
+      isRetired: false,
+    };
   }
 
   /** What a person should know about the providers, for `/readyz`. This process can still do its work. */
@@ -157,7 +203,7 @@ export class CircuitBreakers {
     );
   }
 
-  async #claim(account: Account, member: CircuitMember, free: FreeSlot): Promise<Admission> {
+  async #claim(account: BreakerAccount, member: CircuitMember, free: FreeSlot): Promise<Admission> {
     const { code, phase } = await this.#options.circuits.claim(account.shared, member);
     this.#enter(account, phase);
     switch (code) {
@@ -173,7 +219,7 @@ export class CircuitBreakers {
     }
   }
 
-  async #report(account: Account, report: CircuitReport): Promise<void> {
+  async #report(account: BreakerAccount, report: CircuitReport): Promise<void> {
     const { before, after } = await this.#options.circuits.report(account.shared, report);
     this.#enter(account, after);
     if (before !== after) {
@@ -202,19 +248,11 @@ export class CircuitBreakers {
     }
   }
 
-  #enter(account: Account, phase: CircuitPhase): void {
+  #enter(account: BreakerAccount, phase: CircuitPhase): void {
     if (account.phase !== phase) {
       account.phase = phase;
       account.detector.reset();
     }
-  }
-
-  #accountOf(publisher: PublisherId): Account {
-    const account = this.#byPublisher.get(publisher);
-    if (account === undefined) {
-      throw new TypeError(`publisher ${publisher} has no provider here`);
-    }
-    return account;
   }
 }
 

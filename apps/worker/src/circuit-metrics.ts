@@ -7,8 +7,6 @@ import type { CircuitState } from "@adrelay/store";
 import { Gauge, type Registry } from "prom-client";
 
 export interface CircuitMetricsOptions {
-  /** The configured accounts, each by the id of one of its publishers. */
-  readonly providers: readonly string[];
   readonly providersMax: number;
   readonly slotsMax: number;
 }
@@ -23,6 +21,8 @@ export class CircuitMetrics {
   readonly #open: Gauge<"provider" | "reason">;
   readonly #parked: Gauge<"provider">;
   readonly #slots: Gauge<"provider">;
+  /** The configured accounts, each by the id of one of its publishers. */
+  #providers: readonly string[] = [];
 
   constructor(registry: Registry, options: CircuitMetricsOptions) {
     this.#options = options;
@@ -47,8 +47,24 @@ export class CircuitMetrics {
       labelNames: ["provider"],
       registers,
     });
-    for (const provider of this.#areFew ? options.providers : []) {
-      this.show(provider, { phase: "closed", reason: undefined, parked: 0, slots: options.slotsMax });
+  }
+
+  /** Takes these accounts in place of the present ones. The series of the others end. */
+  useProviders(providers: readonly string[]): void {
+    const before = new Set(this.#providers);
+    for (const provider of this.#providers.filter((one) => !providers.includes(one))) {
+      this.#hidden.delete(provider);
+      this.#own.drop(provider);
+      this.#remove(provider);
+    }
+    this.#providers = providers;
+    for (const provider of this.#areFew ? providers.filter((one) => !before.has(one)) : []) {
+      this.show(provider, {
+        phase: "closed",
+        reason: undefined,
+        parked: 0,
+        slots: this.#options.slotsMax,
+      });
     }
   }
 
@@ -68,7 +84,15 @@ export class CircuitMetrics {
   }
 
   get #areFew(): boolean {
-    return this.#options.providers.length <= this.#options.providersMax;
+    return this.#providers.length <= this.#options.providersMax;
+  }
+
+  #remove(provider: string): void {
+    this.#parked.remove({ provider });
+    this.#slots.remove({ provider });
+    for (const reason of CIRCUIT_REASONS) {
+      this.#open.remove({ provider, reason });
+    }
   }
 
   #set(provider: string, states: readonly ShownState[]): void {
@@ -88,11 +112,7 @@ export class CircuitMetrics {
       return;
     }
     for (const provider of this.#own.expire(performance.now())) {
-      this.#parked.remove({ provider });
-      this.#slots.remove({ provider });
-      for (const reason of CIRCUIT_REASONS) {
-        this.#open.remove({ provider, reason });
-      }
+      this.#remove(provider);
     }
     this.#set(OTHER_LABEL, [...this.#hidden.values()]);
   }

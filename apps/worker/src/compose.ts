@@ -1,5 +1,5 @@
 /** Makes every part of the worker and starts it. */
-import { listAccounts, ProviderClient, proxiesOf } from "@adrelay/provider";
+import { ProviderClient, PUBLISHERS_LOOK_INTERVAL_MS, PublishersWatch, proxiesOf } from "@adrelay/provider";
 import {
   connectRedis,
   createLogger,
@@ -9,7 +9,9 @@ import {
   type Environment,
   guardRedis,
   Lifecycle,
+  LoginGuard,
   openTracing,
+  Periodic,
   PeriodicHeartbeat,
   type RunnableService,
   redisTargetOf,
@@ -43,9 +45,11 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
   lifecycle.onStopLast("traces", () => tracing.stop());
   const base = { config, log, lifecycle, tracing, registry: createRegistry() };
   const adapters = await openAdapters(base);
+  const publishersWatch = await watchPublishers(base);
   const breakers = openBreakers(base, adapters);
   const heartbeat = adapters.store.heartbeat({
     identity: { role: "worker", ...describeProcess() },
+    publishersFile: () => publishersWatch.state,
     registry: base.registry,
     subscriber: adapters.subscriber,
   });
@@ -73,7 +77,13 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
   startDeliveries(base, { ...adapters, breakers, metrics });
   await startBackgroundJobs({ settings, log, lifecycle, maintenance: adapters.store.maintenance, breakers });
   const listening = { ops_port: opsServer.port };
-  return { log, lifecycle, shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS, listening };
+  return {
+    log,
+    lifecycle,
+    shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
+    listening,
+    onHangUp: () => publishersWatch.onHangUp(),
+  };
 }
 
 /** What the parts are made from. */
@@ -116,6 +126,14 @@ async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
   return { redis, subscriber, guard, store, provider };
 }
 
+/** Keeps the publishers and keys as their files are. */
+async function watchPublishers({ config, log, lifecycle, registry }: Base): Promise<PublishersWatch> {
+  const watch = new PublishersWatch({ directory: config.publishers, log, registry });
+  const onError = (err: unknown) => log.error({ event: "publishers_look_failed", err });
+  await lifecycle.start("publishers", new Periodic(() => watch.look(), PUBLISHERS_LOOK_INTERVAL_MS, onError));
+  return watch;
+}
+
 /** As operators find it in `adrelay status`. */
 function nameProcess(): string {
   const { host, pid } = describeProcess();
@@ -123,18 +141,19 @@ function nameProcess(): string {
 }
 
 function openBreakers({ config, log, registry }: Base, { store }: Adapters): CircuitBreakers {
-  const accounts = listAccounts(config.publishers);
-  return new CircuitBreakers({
+  const { publishers } = config;
+  const breakers = new CircuitBreakers({
     circuits: store.circuits,
-    accounts,
+    accounts: publishers.accounts,
     attemptsMax: config.settings.WORKER_CONCURRENCY,
     metrics: new CircuitMetrics(registry, {
-      providers: accounts.map(({ name }) => name),
       providersMax: config.settings.METRICS_PUBLISHERS_MAX,
       slotsMax: config.settings.WORKER_CONCURRENCY,
     }),
     log,
   });
+  publishers.onChange(() => void breakers.replaceAccounts(publishers.accounts));
+  return breakers;
 }
 
 /** The first attempt must know what other workers have learned. Bounded, because Redis may be down. */
@@ -152,8 +171,10 @@ function startDeliveries(
     metrics,
   }: Adapters & { readonly breakers: CircuitBreakers; readonly metrics: WorkerMetrics },
 ): void {
+  const countJobsNow = () => countJobs(settings.WORKER_CONCURRENCY, publishers.accounts);
+  publishers.onChange(() => store.deliveries.setConcurrency(countJobsNow()));
   store.deliveries.start({
-    concurrency: countJobs(settings.WORKER_CONCURRENCY, listAccounts(publishers)),
+    concurrency: countJobsNow(),
     attemptTimeoutMs: settings.DELIVERY_TIMEOUT_MS,
     attempt: makeAttempt({
       provider,
@@ -178,7 +199,7 @@ function makeOpsApp(
 ): Express {
   const { redis, guard, store, breakers, heartbeat } = parts;
   const ledger = store.metrics({
-    publishers: publishers.map(({ id }) => id),
+    listPublishers: () => publishers.current.map(({ id }) => id),
     publishersMax: settings.METRICS_PUBLISHERS_MAX,
   });
   return createOpsApp({
@@ -195,5 +216,10 @@ function makeOpsApp(
     warnings: () => ({ ...guard.warnings(), ...heartbeat.warnings(), ...breakers.warnings() }),
     isStopping: () => lifecycle.isStopping,
     log,
+    access: {
+      settings,
+      listenHost: settings.WORKER_OPS_HOST,
+      guard: new LoginGuard({ registry, log }),
+    },
   });
 }

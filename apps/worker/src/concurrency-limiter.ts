@@ -59,7 +59,7 @@ export interface LimiterOptions {
  */
 export class ConcurrencyLimiter {
   readonly #limit: number;
-  readonly #publishers: number;
+  #publishers: number;
   readonly #now: () => number;
   readonly #waiting = new Set<Waiting>();
   readonly #users = new Map<PublisherId, SlotUser>();
@@ -73,6 +73,11 @@ export class ConcurrencyLimiter {
     this.#publishers = publishers;
     this.#slots = limit;
     this.#now = now;
+  }
+
+  /** Sets how many publishers share the account from now on. */
+  set publishers(publishers: number) {
+    this.#publishers = publishers;
   }
 
   /** How many attempts may run at the same time now. */

@@ -1,5 +1,5 @@
 import type { FieldFault } from "@adrelay/contract";
-import { loadPublishers, type Publisher, publisherSources } from "@adrelay/provider";
+import { openDirectory, type PublisherDirectory, publisherSources } from "@adrelay/provider";
 import {
   COMMON_SETTINGS,
   durationBetween,
@@ -8,6 +8,7 @@ import {
   type Environment,
   integerType,
   loadConfig,
+  OPS_SETTINGS,
   PROVIDER_SETTINGS,
   portType,
   redisTargetFaults,
@@ -20,6 +21,7 @@ import { z } from "zod";
 export const WORKER_SETTINGS = {
   ...COMMON_SETTINGS,
   ...PROVIDER_SETTINGS,
+  ...OPS_SETTINGS,
   WORKER_OPS_HOST: setting(textType, "127.0.0.1", "Address of the worker's ops listener: metrics, health."),
   WORKER_OPS_PORT: setting(portType, "8082", "Port of the worker's ops listener."),
   WORKER_CONCURRENCY: setting(
@@ -59,7 +61,7 @@ export type WorkerSettings = z.infer<z.ZodObject<typeof WORKER_SETTINGS>>;
 
 export interface WorkerConfig {
   readonly settings: Readonly<WorkerSettings>;
-  readonly publishers: readonly Publisher[];
+  readonly publishers: PublisherDirectory;
 }
 
 export type WorkerConfigResult =
@@ -73,11 +75,11 @@ export function loadWorkerConfig(env: Environment): WorkerConfigResult {
   // `loaded` reports the faults of these settings too.
   const publishers =
     providers.kind === "ok"
-      ? loadPublishers(publisherSources(providers.config, [], env))
+      ? openDirectory(publisherSources(providers.config, [], env))
       : ({ kind: "faulty", faults: [] } as const);
   const targetFaults = loaded.kind === "ok" ? redisTargetFaults(loaded.config) : [];
   if (loaded.kind === "ok" && publishers.kind === "ok" && targetFaults.length === 0) {
-    return { kind: "ok", config: { settings: loaded.config, publishers: publishers.publishers } };
+    return { kind: "ok", config: { settings: loaded.config, publishers: publishers.directory } };
   }
   return {
     kind: "faulty",

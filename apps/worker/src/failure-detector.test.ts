@@ -134,7 +134,9 @@ test("a refused key is the account's: two refusals open the breaker, one doesn't
 });
 
 test("three acknowledgments that are throttled pause the account for the time that was asked for", () => {
-  expect(setup().seeMany(3, throttled, byTurns)).toEqual([
+  const { seeMany } = setup();
+  seeMany(30, healthy);
+  expect(seeMany(3, throttled, byTurns)).toEqual([
     undefined,
     undefined,
     { reason: "throttled", holdMs: 9, accused: undefined },
@@ -149,6 +151,19 @@ test("a provider that throttles some of the acknowledgments and takes others is 
     return seeMany(8, throttled);
   });
   expect(seen.flat().every((trip) => trip === undefined)).toBe(true);
+});
+
+test("right after a start, a pause needs 25 throttled acknowledgments in a row, and 22 successes end that", () => {
+  const { seeMany } = setup(1);
+  expect(seeMany(24, throttled).every((trip) => trip === undefined)).toBe(true);
+  expect(seeMany(1, throttled)).toMatchObject([{ reason: "throttled", holdMs: 9 }]);
+  const after = (successes: number) => {
+    const fresh = setup(1);
+    fresh.seeMany(successes, healthy);
+    return fresh.seeMany(3, throttled).at(-1);
+  };
+  expect(after(21)).toBeUndefined();
+  expect(after(22)).toMatchObject({ reason: "throttled" });
 });
 
 test("a provider that throttled some, and then took all for a while, pauses after three again", () => {

@@ -21,6 +21,8 @@ const FAILING_IDS_MIN = 5;
 const THROTTLED_IDS_MIN = 3;
 /** Up to this mean number of attempts per success, almost all attempts have got through lately. */
 const STEADY_MEAN_MAX = 1.01;
+/** Before the first attempts nobody knows whether the provider throttles some. After 22 successes in a row it counts as steady. */
+const MEAN_AT_START = 1.1;
 const REFUSALS_MIN = 2;
 /** If only one of an account's publishers fails, this long nothing of the others got through either. */
 const ONE_PUBLISHER_MS = 30_000;
@@ -48,12 +50,12 @@ interface Evidence {
  * processes and is in Redis.
  */
 export class FailureDetector {
-  readonly #publishers: number;
+  #publishers: number;
   readonly #now: () => number;
   /** The latest failures since the last success, at most as many as can be needed. */
   #failures: Failure[] = [];
   #firstAtMs = 0;
-  #meanAttempts = 1;
+  #meanAttempts = MEAN_AT_START;
 
   /**
    * @param publishers how many publishers share the account
@@ -82,6 +84,11 @@ export class FailureDetector {
     this.#failures = [...this.#failures, { publisher, id, isFirst, ...health }].slice(-FAILURES_MAX);
     const evidence = this.#findEvidence();
     return evidence === undefined ? undefined : this.#tripFor(evidence);
+  }
+
+  /** Sets how many publishers share the account from now on. */
+  set publishers(publishers: number) {
+    this.#publishers = publishers;
   }
 
   /** Forgets what it has seen. To be called when the breaker has changed its state: earlier failures no longer count. */
@@ -113,7 +120,7 @@ export class FailureDetector {
     return Math.min(Math.max(FAILURES_MIN, MEANS_MIN * this.#meanAttempts), FAILURES_MAX);
   }
 
-  /** If the provider throttles some and takes others, three in a row are chance. */
+  /** If the provider throttles some and takes others, or may do so, three in a row are chance. */
   get #throttledMin(): number {
     return this.#meanAttempts > STEADY_MEAN_MAX ? this.#failuresMin : THROTTLED_IDS_MIN;
   }

@@ -19,7 +19,7 @@ import { outcomeLabelOf, type ProviderClient, type SharedAccount } from "@adrela
 import type { Span, Tracing } from "@adrelay/service-kit";
 import { type AttemptResult, type DueAttempt, PARKED_MAX_MS, type Settlement } from "@adrelay/store";
 import type { Logger } from "pino";
-import type { Admission, CircuitBreakers } from "./circuit-breakers.ts";
+import type { Admission, BreakerAccount, CircuitBreakers } from "./circuit-breakers.ts";
 import { decideSettlement, notificationFor, type RetryRules } from "./decide-settlement.ts";
 import type { WorkerMetrics } from "./worker-metrics.ts";
 
@@ -36,16 +36,18 @@ export interface AttemptDeps extends RetryRules {
 export function makeAttempt(deps: AttemptDeps): (due: DueAttempt) => Promise<AttemptResult> {
   return async (due) => {
     const { job } = due;
-    const shared = deps.breakers.sharedAccountOf(job.publisher);
-    if (shared === undefined) {
+    const account = deps.breakers.accountOf(job.publisher);
+    if (account === undefined) {
       return park(deps, due, { account: undefined, why: "publisher_gone" });
     }
-    const admission = await deps.breakers.admit({ publisher: job.publisher, id: job.adResponseId });
+    // Kept for the whole attempt: the publisher may get another one meanwhile.
+    const { shared } = account;
+    const admission = await deps.breakers.admit(account, { publisher: job.publisher, id: job.adResponseId });
     if (admission.kind === "wait") {
       return park(deps, due, { account: shared.id, why: admission.why });
     }
     const span = startAttemptSpan(deps.tracing, job);
-    const attempt = { due, span, isProbe: admission.isProbe, account: shared.id };
+    const attempt = { due, span, isProbe: admission.isProbe, account };
     try {
       const call = await post(deps, attempt, shared);
       admission.free(loadOf(call.health));
@@ -62,8 +64,7 @@ interface StartedAttempt {
   readonly due: DueAttempt;
   readonly span: Span;
   readonly isProbe: boolean;
-  /** The id of the provider account. */
-  readonly account: string;
+  readonly account: BreakerAccount;
 }
 
 interface Call {
@@ -149,7 +150,7 @@ async function settle(
   { due, span, isProbe, account }: StartedAttempt,
   { reply, outcome, health, durationMs }: Call,
 ): Promise<AttemptResult> {
-  const isAway = await isProviderAway(deps, due, { health, isProbe });
+  const isAway = await isProviderAway(deps, due, { account, health, isProbe });
   const providerError = publicErrorOf(reply);
   const settlement = decideSettlement(deps, {
     due,
@@ -157,7 +158,7 @@ async function settle(
     providerError,
     durationMs,
     isProbe,
-    parkAt: isAway ? account : undefined,
+    parkAt: isAway ? account.shared.id : undefined,
   });
   endAttemptSpan(span, due, { settlement, isProbe });
   const trace = { own: span.context?.traceId, recorded: span.recordedTraceId };
@@ -170,15 +171,14 @@ async function settle(
 async function isProviderAway(
   { breakers, log }: AttemptDeps,
   { job: { publisher, adResponseId: id }, entry }: DueAttempt,
-  { health, isProbe }: { readonly health: ProviderHealth; readonly isProbe: boolean },
+  { account, ...seen }: Pick<StartedAttempt, "account" | "isProbe"> & Pick<Call, "health">,
 ): Promise<boolean> {
   try {
-    return (
-      (await breakers.learn({ publisher, id, isFirst: entry.attempts === 0 }, health, isProbe)) === "open"
-    );
+    const attempted = { publisher, id, isFirst: entry.attempts === 0 };
+    return (await breakers.learn(account, attempted, seen)) === "open";
   } catch (err) {
     log.warn({ event: "circuit_not_told", publisher, err });
-    return isProbe;
+    return seen.isProbe;
   }
 }
 

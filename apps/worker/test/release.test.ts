@@ -48,7 +48,7 @@ function setup() {
     circuits: store.circuits,
     accounts,
     attemptsMax: 10,
-    metrics: new CircuitMetrics(new Registry(), { providers: ["alpha"], providersMax: 1, slotsMax: 10 }),
+    metrics: new CircuitMetrics(new Registry(), { providersMax: 1, slotsMax: 10 }),
     log: pino({ level: "silent" }),
   });
   return { store, breakers };

@@ -36,7 +36,7 @@ export async function openWorkerFixture(
       REDIS_URL: server.url,
       PROVIDER_URL: provider.url,
       PROVIDER_API_KEY: "key",
-      API_KEYS: "key",
+      API_KEYS: "key-for-this-test",
       WORKER_OPS_PORT: "0",
       WORKER_CONCURRENCY: String(concurrency),
       ...env,

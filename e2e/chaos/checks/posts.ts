@@ -30,7 +30,7 @@ export function checkPosts({ ads }: Evidence, timeline: Timeline): readonly Chec
   ];
 }
 
-/** A fault that spares others may find a breaker open, or backlogs, that earlier faults left. */
+/** A fault that spares others may find attempts that hang, or backlogs, that earlier faults left. */
 const GOES_ON_AFTER_MS = 1500;
 /** What is accepted later need not be delivered before the fault ends. */
 const DELIVERED_WITHIN_MS = 1000;
@@ -38,7 +38,7 @@ const DELIVERED_WITHIN_MS = 1000;
 const ACCEPTED_MIN = 10;
 
 /** While some acknowledgments are turned away, or one worker has an old key, the others are delivered. */
-export function checkOthersGoOn({ ads }: Evidence, timeline: Timeline): Check {
+export function checkOthersGoOn({ ads }: Pick<Evidence, "ads">, timeline: Pick<Timeline, "sparing">): Check {
   const spans = timeline.sparing.flatMap((span) =>
     accountsOf(span.fault).map((account) => ({ span, account })),
   );
@@ -52,28 +52,33 @@ export function checkOthersGoOn({ ads }: Evidence, timeline: Timeline): Check {
   return { name: "others go on while some are turned away", checked: checked.length, broken };
 }
 
+/** Nothing is expected earlier: an earlier fault may have opened the breakers, and they wait for their next probe. */
+function goesOnFromMs({ fromMs, pauses }: FaultSpan, account: Account): number {
+  return Math.max(fromMs, pauses[account]) + GOES_ON_AFTER_MS;
+}
+
 function accountsOf(fault: FaultSpan["fault"]): readonly Account[] {
   return fault.kind === "provider" ? fault.accounts : ACCOUNTS;
 }
 
 /** How many acknowledgments that the provider counts were accepted early enough in the span. */
-function countAccepted(ads: readonly AdEvidence[], account: Account, { fromMs, untilMs }: FaultSpan): number {
+function countAccepted(ads: readonly AdEvidence[], account: Account, span: FaultSpan): number {
   return ads.filter(({ id, account: of, entry }) => {
     const acceptedAtMs = (entry && acknowledgedOf(entry)?.acceptedAtMs) ?? 0;
     const isInTime =
-      acceptedAtMs >= fromMs + GOES_ON_AFTER_MS && acceptedAtMs <= untilMs - DELIVERED_WITHIN_MS;
+      acceptedAtMs >= goesOnFromMs(span, account) && acceptedAtMs <= span.untilMs - DELIVERED_WITHIN_MS;
     return of === account && isInTime && ruleFor(id).kind === "count";
   }).length;
 }
 
-function hasDelivered(ads: readonly AdEvidence[], account: Account, { fromMs, untilMs }: FaultSpan): boolean {
+function hasDelivered(ads: readonly AdEvidence[], account: Account, span: FaultSpan): boolean {
   return ads.some(({ posts }) =>
     posts.some(
       (post) =>
         post.decision === "counted" &&
         post.account === account &&
-        post.atMs >= fromMs + GOES_ON_AFTER_MS &&
-        post.atMs <= untilMs,
+        post.atMs >= goesOnFromMs(span, account) &&
+        post.atMs <= span.untilMs,
     ),
   );
 }

@@ -1,7 +1,6 @@
 /** @adrelay/client: ads in LLM answers by an Adrelay relay. docs/client.md is the guide. */
 export {
   type ClientErrorCode,
-  PROBLEM_CODES,
   type ProblemCode,
   RelayError,
   RelayProblemError,

@@ -38,7 +38,7 @@ test.each([
     { reason: "failed", error: { code: "internal_error", status: 500 } },
   ],
   ["503 with Retry-After", problem(503, "queue_unavailable", { "Retry-After": "60" }), { reason: "failed" }],
-  ["a new code", problem(400, "of_the_future"), { reason: "refused", error: { code: "unexpected_answer" } }],
+  ["a new code", problem(400, "of_the_future"), { reason: "refused", error: { code: "of_the_future" } }],
   ["a page of a proxy", { kind: "raw", status: 200, bytes: "<html>" } as const, { reason: "failed" }],
   ["a 200 without a prompt", filled({ enhanced_prompt: null }), { reason: "failed" }],
   ["a redirect", { kind: "answer", status: 302, headers: { Location: "/" } } as const, { reason: "failed" }],

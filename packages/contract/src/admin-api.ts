@@ -68,6 +68,8 @@ const processViewSchema = z.object({
   seen_at: time,
   /** The machine's clock minus Redis' clock. Null until the process has measured it. */
   clock_skew_ms: z.number().nullable(),
+  /** Digest of the publishers' file that is in force there; null without one. An older process doesn't say. */
+  publishers_file: z.object({ digest: textOrNull, valid: z.boolean() }).nullable().default(null),
 });
 /** A gateway or worker that sent a heartbeat within the last minute and isn't gone. */
 export type ProcessView = z.infer<typeof processViewSchema>;
@@ -110,10 +112,11 @@ export const statsSchema = z.object({
   version: z.string(),
   states: stateCountsSchema,
   publishers: z.record(z.string(), stateCountsSchema),
-  overdue: count,
+  /** Null for an operator of some publishers, as are `queue` and `processes`. */
+  overdue: count.nullable(),
   oldest_queued_age_seconds: z.number().nullable(),
   oldest_dead_letter_age_seconds: z.number().nullable(),
-  queue: z.object({ waiting: count, active: count, delayed: count, failed: count }),
+  queue: z.object({ waiting: count, active: count, delayed: count, failed: count }).nullable(),
   /** The dead letters at this time, counted by publisher and reason. */
   dead_letters: z.array(z.object({ publisher: z.string(), reason: z.string(), count })),
   providers: z.array(providerViewSchema),
@@ -121,7 +124,7 @@ export const statsSchema = z.object({
   foreign_circuits: z.array(foreignCircuitViewSchema).default([]),
   /** An older gateway doesn't send it. */
   gone_publishers: z.array(gonePublisherViewSchema).default([]),
-  processes: z.array(processViewSchema),
+  processes: z.array(processViewSchema).nullable(),
   /** The latest loss of data within the last 24 hours. */
   data_loss: dataLossViewSchema.nullable(),
 });
@@ -275,6 +278,9 @@ export const discardListSchema = z.object({ discards: z.array(discardViewSchema)
 const auditViewSchema = z.object({
   at: time,
   by: z.string(),
+  /** Where the operator called from. Older gateways don't send it, nor which publisher it concerned. */
+  address: textOrNull.default(null),
+  publisher: textOrNull.default(null),
   /** A newer gateway may send others. */
   action: z.string(),
   ad_response_id: textOrNull,
@@ -283,7 +289,7 @@ const auditViewSchema = z.object({
   discard_id: textOrNull.default(null),
   details: z.unknown(),
 });
-/** One action of an operator, with its time and the operator's name. */
+/** One action of an operator, with its time, and the operator's name and address. */
 export type AuditView = z.infer<typeof auditViewSchema>;
 
 /** One page of the audit, newest first. `next_cursor` is null on the last page. */

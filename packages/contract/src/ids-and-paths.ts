@@ -77,6 +77,33 @@ export const headerKeySchema = z
   .regex(/^[\x21-\x7e]+$/, "must be printable ASCII without blanks")
   .refine((key) => !isQuoted(key), "must not be in quotes: write it without them");
 
+/** A shorter key or token that Adrelay itself checks can be guessed. */
+const OWN_KEY_CHARS_MIN = 16;
+
+/** Anybody can read these in a version of Adrelay, so they protect nothing. */
+const PUBLISHED_KEYS = ["demo-key", "demo-caller-key", "demo-provider-key", "demo-admin-token"];
+
+/** Why a key or token is too weak to be checked by Adrelay; undefined if it isn't. It repeats nothing of the key. */
+function weaknessOf(key: string): string | undefined {
+  if (PUBLISHED_KEYS.includes(key)) {
+    return "must not be a key of Adrelay's examples, which everybody knows";
+  }
+  return key.length < OWN_KEY_CHARS_MIN
+    ? `must have at least ${OWN_KEY_CHARS_MIN} characters, for example from: openssl rand -hex 16`
+    : undefined;
+}
+
+/** A text that isn't too weak to be a key or token. */
+export const strongTextSchema = z.string().superRefine((key, context) => {
+  const message = weaknessOf(key);
+  if (message !== undefined) {
+    context.addIssue({ code: "custom", message });
+  }
+});
+
+/** A key that Adrelay itself checks. Keys at other services are chosen by those, and may be shorter. */
+export const ownKeySchema = headerKeySchema.pipe(strongTextSchema);
+
 /** What a URL must have whose user or password has characters that mean something else there. */
 export const URL_USER_FAULT =
   "must have user and password in percent-encoding (% is %25, # is %23, / is %2F, ? is %3F, @ is %40)";

@@ -76,10 +76,12 @@ export {
   INJECTION_PATH,
   isLowerCaseUuid,
   isQuoted,
+  ownKeySchema,
   type PublisherId,
   parseTraceContext,
   publisherIdSchema,
   REQUEST_ID_HEADER,
+  strongTextSchema,
   TRACEPARENT_HEADER,
   TRACESTATE_HEADER,
   type TraceContext,
@@ -120,3 +122,4 @@ export {
   type ProblemDetails,
   problemSchema,
 } from "./problem.ts";
+export { type PublishersView, publishersViewSchema } from "./publishers-view.ts";

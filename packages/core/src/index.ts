@@ -1,5 +1,6 @@
 /** Pure rules: no I/O, clock or randomness. */
 
+export { type CallerKey, digestSchema, KEY_STATES, keyOfDigest, stateOfKey } from "./caller-keys.ts";
 export {
   CIRCUIT_EVENTS,
   CIRCUIT_PHASES,
@@ -38,4 +39,10 @@ export {
 export { OTHER_LABEL, OwnSeries } from "./own-series.ts";
 export { planRetry } from "./plan-retry.ts";
 export { HOLD_MAX_MS, judgeProvider, type ProviderHealth } from "./provider-health.ts";
+export {
+  type ProviderEntry,
+  type PublisherEntry,
+  parsePublishersFile,
+} from "./publishers-file.ts";
 export { explainRedisError, redisErrorKind, redisErrorWord } from "./redis-error-kind.ts";
+export { parseYamlText } from "./yaml-text.ts";

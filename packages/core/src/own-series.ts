@@ -36,6 +36,11 @@ export class OwnSeries {
     return value;
   }
 
+  /** Takes its own series from a value. */
+  drop(value: string): void {
+    this.#usedAtMs.delete(value);
+  }
+
   /** Takes their own series from the values that nobody used for a day. Returns these values. */
   expire(nowMs: number): string[] {
     const unused = [...this.#usedAtMs].filter(([, usedAtMs]) => nowMs - usedAtMs > UNUSED_MAX_MS);

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import type { FieldFault, PublisherId } from "@adrelay/contract";
+import type { FileReader } from "./file-reader.ts";
 import { loadTls, type ProviderTls, type TlsFileNames, type TlsFiles } from "./tls-files.ts";
 
 /** An account at an ad service: its URL and our key there. The key is a secret: it is never logged and never in a job. */
@@ -30,8 +31,9 @@ export interface AccountSourceNames {
 export function makeAccount(
   { url, apiKey, apiKeyHeader, tlsFiles }: AccountSource,
   names: AccountSourceNames,
+  reader: FileReader,
 ): ProviderAccount | readonly FieldFault[] {
-  const tls = loadTls(tlsFiles, names.tlsFiles);
+  const tls = loadTls(tlsFiles, names.tlsFiles, reader);
   const faults = [
     ...(tls.kind === "faulty" ? tls.faults : []),
     ...(hasUser(url) && apiKeyHeader.toLowerCase() === "authorization"
@@ -51,14 +53,18 @@ function hasUser(url: string): boolean {
   return username !== "" || password !== "";
 }
 
-/** The same text for accounts that are the same. It contains their secrets. */
-function identityOf({ url, apiKeyHeader, apiKey, tls }: ProviderAccount): string {
-  return JSON.stringify([url, apiKeyHeader.toLowerCase(), apiKey, tls?.id ?? null]);
+/** Enough digits for no two accounts to meet, and too few to find a key by. */
+const ID_DIGITS = 16;
+
+/** The id of an account: a digest, the same for accounts that are the same. The key can't be found from it. */
+export function accountIdOf({ url, apiKeyHeader, apiKey, tls }: ProviderAccount): string {
+  const identity = JSON.stringify([url, apiKeyHeader.toLowerCase(), apiKey, tls?.id ?? null]);
+  return hash("sha256", identity, "hex").slice(0, ID_DIGITS);
 }
 
 /** A provider account and the publishers that share it. They also share its circuit breaker. */
 export interface SharedAccount {
-  /** A digest of URL and key: all processes that have both call the account by it. The key can't be found from it. */
+  /** A digest of URL and key: all processes that have both call the account by it. */
   readonly id: string;
   /** For operators: the alphabetically first id of its publishers. */
   readonly name: string;
@@ -66,23 +72,22 @@ export interface SharedAccount {
   readonly publishers: readonly PublisherId[];
 }
 
-/** Enough for no two accounts to meet, and too few to find a key by. */
-const ID_DIGITS = 16;
-
 /** The provider accounts of these publishers. Processes with the same publishers get the same accounts. */
 export function listAccounts(
   publishers: readonly { readonly id: PublisherId; readonly account: ProviderAccount }[],
 ): SharedAccount[] {
   const accounts = new Map<string, { account: ProviderAccount; publishers: PublisherId[] }>();
-  for (const { id, account } of publishers) {
-    const key = identityOf(account);
-    const shared = accounts.get(key) ?? { account, publishers: [] };
-    shared.publishers.push(id);
-    accounts.set(key, shared);
+  // Many publishers have the same account, and a digest takes time.
+  const idsOf = new Map<ProviderAccount, string>();
+  for (const { id: publisher, account } of publishers) {
+    const id = idsOf.get(account) ?? accountIdOf(account);
+    idsOf.set(account, id);
+    const shared = accounts.get(id) ?? { account, publishers: [] };
+    shared.publishers.push(publisher);
+    accounts.set(id, shared);
   }
-  return [...accounts].map(([key, { account, publishers: ids }]) => {
+  return [...accounts].map(([id, { account, publishers: ids }]) => {
     const sorted = ids.toSorted();
-    const id = hash("sha256", key, "hex").slice(0, ID_DIGITS);
     return { id, name: sorted[0] ?? "", account, publishers: sorted };
   });
 }

@@ -7,10 +7,19 @@ export {
 } from "./provider-client.ts";
 export { proxiesOf } from "./proxies.ts";
 export {
+  type FoundKey,
+  openDirectory,
+  type PublisherDirectory,
+} from "./publisher-directory.ts";
+export {
   digestKey,
   keyVariables,
-  loadPublishers,
   type Publisher,
   publisherSources,
 } from "./publishers.ts";
+export { reportPublishers } from "./publishers-metrics.ts";
+export {
+  PUBLISHERS_LOOK_INTERVAL_MS,
+  PublishersWatch,
+} from "./publishers-watch.ts";
 export type { RawReply } from "./reply-collector.ts";

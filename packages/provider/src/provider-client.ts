@@ -153,8 +153,14 @@ export class ProviderClient {
   }
 }
 
+/** After a certificate was replaced, there is another route. Connections of the old one end once they are idle. */
 function isSameRoute(one: Route, other: Route): boolean {
-  return one.tls?.id === other.tls?.id && one.proxy === other.proxy && one.isTunnelled === other.isTunnelled;
+  return (
+    one.tls?.id === other.tls?.id &&
+    one.tls?.contentDigest === other.tls?.contentDigest &&
+    one.proxy === other.proxy &&
+    one.isTunnelled === other.isTunnelled
+  );
 }
 
 /** How an account is called: by which connections, and what is the same in each request. */

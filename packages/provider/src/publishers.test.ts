@@ -10,7 +10,7 @@ import type { TlsFiles } from "./tls-files.ts";
 
 const NO_FILES = { ca: undefined, clientCert: undefined, clientKey: undefined };
 
-const hashOf = (key: string) => digestKey(key).toString("hex");
+const hashOf = digestKey;
 let folder: string;
 
 beforeAll(() => {
@@ -41,7 +41,9 @@ test("without a file there is only the publisher default, with all keys", () => 
   const provider = { url: "http://127.0.0.1:1", apiKey: "p", apiKeyHeader: "H", tlsFiles: NO_FILES };
   const loaded = loadPublishers({ file: undefined, apiKeys: ["a", "b"], provider, env: () => undefined });
   const publishers = loaded.kind === "ok" ? loaded.publishers : [];
-  expect(publishers.map(({ id, keyDigests }) => [id, keyDigests.length])).toEqual([["default", 2]]);
+  expect(publishers.map(({ id, keys }) => [id, keys.map((key) => key.digest)])).toEqual([
+    ["default", [hashOf("a"), hashOf("b")]],
+  ]);
 });
 
 test("the key of a publisher's own provider comes from the environment", () => {
@@ -85,7 +87,7 @@ test.each([
 });
 
 test.each([
-  ["publishers: [{ id: a, name: a }]", "publishers 1, key_sha256 is missing"],
+  ["publishers: [{ id: a, name: a }]", "publishers 1 must have keys, or key_sha256"],
   ["publishers: [{ id: a, name: a, key_sha256: x }]", "publishers 1, key_sha256 must be a list"],
   ["publishers: [{ id: a, name: 7, key_sha256: [x] }]", "publishers 1, name must be a text"],
   ["publishers: [{ id: a, name: a, key_sha256: [] }]", "publishers 1, key_sha256 must not be empty"],
@@ -124,7 +126,7 @@ test("publishers with the same provider and key share an account, which has the 
   const of = (id: string, more = {}) => ({
     id: publisherIdSchema.parse(id),
     name: id,
-    keyDigests: [],
+    keys: [],
     account: { ...account, ...more },
   });
   const accounts = listAccounts([of("zeta"), of("beta"), of("gamma", { apiKey: "other" })]);

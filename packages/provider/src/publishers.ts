@@ -1,26 +1,22 @@
-import { hash } from "node:crypto";
-import { readFileSync } from "node:fs";
+/** The publishers and their provider accounts, as the settings and the publishers' file name them. */
+import { type FieldFault, headerKeySchema, type PublisherId, publisherIdSchema } from "@adrelay/contract";
 import {
-  API_KEY_HEADER,
-  baseUrlSchema,
-  type FieldFault,
-  faultsOf,
-  headerKeySchema,
-  headerNameSchema,
-  type PublisherId,
-  publisherIdSchema,
-} from "@adrelay/contract";
-import { LineCounter, parseDocument } from "yaml";
-import { z } from "zod";
+  type CallerKey,
+  keyOfDigest,
+  type ProviderEntry,
+  type PublisherEntry,
+  parsePublishersFile,
+} from "@adrelay/core";
 import { isFaulty, makeAccount, type ProviderAccount } from "./accounts.ts";
+import { digestOf, FileReader, type Finding } from "./file-reader.ts";
 import type { TlsFiles } from "./tls-files.ts";
 
 /** A customer of the relay, and the provider account that its ads come from. */
 export interface Publisher {
   readonly id: PublisherId;
   readonly name: string;
-  /** SHA-256 digests of the API keys of this publisher. */
-  readonly keyDigests: readonly Buffer[];
+  /** The keys by which it calls, also expired ones. */
+  readonly keys: readonly CallerKey[];
   readonly account: ProviderAccount;
 }
 
@@ -34,6 +30,8 @@ export interface PublisherSources {
   readonly provider: {
     readonly url: string;
     readonly apiKey: string | undefined;
+    /** Path of a file that has the key, in place of `apiKey`. */
+    readonly apiKeyFile?: string | undefined;
     readonly apiKeyHeader: string;
     readonly tlsFiles: TlsFiles;
   };
@@ -46,6 +44,7 @@ export interface ProviderSettings {
   readonly PUBLISHERS_FILE?: string | undefined;
   readonly PROVIDER_URL: string;
   readonly PROVIDER_API_KEY?: string | undefined;
+  readonly PROVIDER_API_KEY_FILE?: string | undefined;
   readonly PROVIDER_API_KEY_HEADER: string;
   readonly PROVIDER_CA_FILE?: string | undefined;
   readonly PROVIDER_CLIENT_CERT_FILE?: string | undefined;
@@ -64,6 +63,7 @@ export function publisherSources(
     provider: {
       url: settings.PROVIDER_URL,
       apiKey: settings.PROVIDER_API_KEY,
+      apiKeyFile: settings.PROVIDER_API_KEY_FILE,
       apiKeyHeader: settings.PROVIDER_API_KEY_HEADER,
       tlsFiles: {
         ca: settings.PROVIDER_CA_FILE,
@@ -76,186 +76,174 @@ export function publisherSources(
 }
 
 /** The publishers, or everything that is wrong with their sources. */
-export type PublishersResult =
-  | { readonly kind: "ok"; readonly publishers: readonly Publisher[] }
-  | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
+export type PublishersResult = {
+  /** What was found in each file that was read. */
+  readonly found: Finding;
+} & (
+  | {
+      readonly kind: "ok";
+      readonly publishers: readonly Publisher[];
+      /** The beginning of the SHA-256 digest of the publishers' file; undefined without a file. */
+      readonly fileDigest: string | undefined;
+    }
+  | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] }
+);
 
 const DEFAULT_PUBLISHER = publisherIdSchema.parse("default");
-
-const fileSchema = z.strictObject({
-  publishers: z
-    .array(
-      z.strictObject({
-        id: publisherIdSchema,
-        name: z.string().min(1),
-        key_sha256: z.array(z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hex digits")).min(1),
-        provider: z
-          .strictObject({
-            url: baseUrlSchema,
-            // A key that is written here by mistake doesn't match, and is refused without being shown.
-            api_key_env: z
-              .string()
-              .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be the name of an environment variable"),
-            api_key_header: headerNameSchema.default(API_KEY_HEADER),
-            ca_file: z.string().min(1).optional(),
-            client_cert_file: z.string().min(1).optional(),
-            client_key_file: z.string().min(1).optional(),
-          })
-          .optional(),
-      }),
-    )
-    .min(1),
-});
-type FileEntry = z.infer<typeof fileSchema>["publishers"][number];
+/** Enough to tell the files of two processes apart. */
+const FILE_DIGEST_DIGITS = 12;
 
 /** Loads the publishers from the file, or the publisher `default` if there is no file. All faults are reported together. */
 export function loadPublishers(sources: PublisherSources): PublishersResult {
-  return sources.file === undefined ? defaultPublisher(sources) : fromFile(sources.file, sources);
+  const reader = new FileReader();
+  const { file } = sources;
+  const loaded =
+    file === undefined ? defaultPublisher(sources, reader) : fromFile(file, { ...sources, reader });
+  return { ...loaded, found: reader.found };
 }
+
+type Loaded =
+  | {
+      readonly kind: "ok";
+      readonly publishers: readonly Publisher[];
+      readonly fileDigest: string | undefined;
+    }
+  | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
 
 /** Names of the variables in which PUBLISHERS_FILE expects providers' keys. None if the file is faulty. */
 export function keyVariables(env: Readonly<Record<string, string | undefined>>): readonly string[] {
   const file = env["PUBLISHERS_FILE"]?.trim();
-  const document = file ? readDocument(file) : undefined;
-  const parsed = fileSchema.safeParse(document?.kind === "read" ? document.value : undefined);
-  return parsed.data?.publishers.flatMap(({ provider }) => provider?.api_key_env ?? []) ?? [];
+  const text = file ? readText(file, new FileReader()) : undefined;
+  const parsed = text?.kind === "read" ? parsePublishersFile(text.text) : undefined;
+  return parsed?.kind === "ok" ? parsed.entries.flatMap(({ provider }) => provider?.api_key_env ?? []) : [];
 }
 
-/** The SHA-256 digest of a key. It is made from hex, because a buffer from the hash function costs twice as much. */
-export function digestKey(key: string): Buffer {
-  return Buffer.from(hash("sha256", key, "hex"), "hex");
+/** The SHA-256 digest of a key, as hex. */
+export function digestKey(key: string): string {
+  return digestOf(key);
 }
 
-function defaultPublisher(sources: PublisherSources): PublishersResult {
-  const account = sharedAccount(sources);
-  const missingKey =
-    sources.provider.apiKey === undefined ? [{ path: "PROVIDER_API_KEY", message: "is not set" }] : [];
-  if (isFaulty(account) || missingKey.length > 0) {
-    return { kind: "faulty", faults: [...missingKey, ...(isFaulty(account) ? account : [])] };
+function defaultPublisher(sources: PublisherSources, reader: FileReader): Loaded {
+  const { hasKey, made } = sharedAccount(sources, reader);
+  const missingKey = hasKey ? [] : [{ path: "PROVIDER_API_KEY", message: "is not set" }];
+  if (isFaulty(made) || !hasKey) {
+    return { kind: "faulty", faults: [...missingKey, ...(isFaulty(made) ? made : [])] };
   }
-  const keyDigests = sources.apiKeys.map(digestKey);
-  return { kind: "ok", publishers: [{ id: DEFAULT_PUBLISHER, name: "default", keyDigests, account }] };
+  const keys = sources.apiKeys.map((key) => keyOfDigest(digestKey(key)));
+  const publishers = [{ id: DEFAULT_PUBLISHER, name: "default", keys, account: made }];
+  return { kind: "ok", publishers, fileDigest: undefined };
 }
 
-/** The provider account of the settings. The caller checks whether there is a key. */
-function sharedAccount({ provider }: PublisherSources): ProviderAccount | readonly FieldFault[] {
-  const source = { ...provider, apiKey: provider.apiKey ?? "" };
-  return makeAccount(source, {
-    url: "PROVIDER_URL",
-    tlsFiles: {
-      ca: "PROVIDER_CA_FILE",
-      clientCert: "PROVIDER_CLIENT_CERT_FILE",
-      clientKey: "PROVIDER_CLIENT_KEY_FILE",
+/** The provider account of the settings. */
+interface SharedSource {
+  /** Without a key there, every publisher must name a provider of its own. */
+  readonly hasKey: boolean;
+  readonly made: ProviderAccount | readonly FieldFault[];
+}
+
+function sharedAccount({ provider }: PublisherSources, reader: FileReader): SharedSource {
+  const { apiKey, apiKeyFile, ...rest } = provider;
+  const key = readSharedKey({ apiKey, apiKeyFile, reader });
+  const made = makeAccount(
+    { ...rest, apiKey: key.kind === "read" ? key.apiKey : "" },
+    {
+      url: "PROVIDER_URL",
+      tlsFiles: {
+        ca: "PROVIDER_CA_FILE",
+        clientCert: "PROVIDER_CLIENT_CERT_FILE",
+        clientKey: "PROVIDER_CLIENT_KEY_FILE",
+      },
     },
-  });
+    reader,
+  );
+  const faults = [...(key.kind === "faulty" ? key.faults : []), ...(isFaulty(made) ? made : [])];
+  const hasKey = apiKey !== undefined || apiKeyFile !== undefined;
+  return { hasKey, made: faults.length > 0 ? faults : made };
 }
 
-function fromFile(file: string, sources: PublisherSources): PublishersResult {
-  const document = readDocument(file);
+function readSharedKey({
+  apiKey = "",
+  apiKeyFile,
+  reader,
+}: Pick<PublisherSources["provider"], "apiKey" | "apiKeyFile"> & { readonly reader: FileReader }): KeyResult {
+  const path = "PROVIDER_API_KEY_FILE";
+  if (apiKeyFile === undefined) {
+    return { kind: "read", apiKey };
+  }
+  return apiKey === ""
+    ? readKeyFile(apiKeyFile, { path, reader })
+    : faulty(path, "set it or PROVIDER_API_KEY");
+}
+
+interface FileSources extends PublisherSources {
+  readonly reader: FileReader;
+}
+
+function fromFile(file: string, sources: FileSources): Loaded {
+  const document = readText(file, sources.reader);
   if (document.kind === "unreadable") {
     return faulty("PUBLISHERS_FILE", document.why);
   }
-  const parsed = fileSchema.safeParse(document.value);
-  if (!parsed.success) {
-    const faults = faultsOf(parsed.error).map(({ path, message }) => ({
-      path: `PUBLISHERS_FILE ${countedFromOne(path)}`.trim(),
-      message: inPlainWords(message),
-    }));
+  const parsed = parsePublishersFile(document.text);
+  const found = parsed.kind === "faulty" ? parsed.faults : [];
+  const shared = sharedAccount(sources, sources.reader);
+  const made = parsed.entries.map((entry) => ({ entry, account: accountOf(entry, shared, sources) }));
+  const faults = [
+    ...found.map(({ path, message }) => ({ path: placeInFile(path), message })),
+    ...(isFaulty(shared.made) ? shared.made : []),
+    ...made.flatMap(({ account }) => (isFaulty(account) ? account : [])),
+  ];
+  if (faults.length > 0) {
     return { kind: "faulty", faults };
   }
-  const entries = parsed.data.publishers;
-  const shared = sharedAccount(sources);
-  const accounts = entries.map(({ id, provider }) =>
-    provider === undefined ? accountWithoutProvider(id, shared, sources) : ownAccount(id, provider, sources),
+  const publishers = made.flatMap(({ entry: { provider: _, ...entry }, account }) =>
+    isFaulty(account) ? [] : [{ ...entry, account }],
   );
-  const faults = [
-    ...(isFaulty(shared) ? shared : []),
-    ...accounts.flatMap((account) => (isFaulty(account) ? account : [])),
-    ...repeatedEntries(entries),
-  ];
-  const publishers = entries.flatMap((entry, at) => {
-    const account = accounts[at];
-    return account === undefined || isFaulty(account) ? [] : [toPublisher(entry, account)];
-  });
-  return faults.length > 0 ? { kind: "faulty", faults } : { kind: "ok", publishers };
+  return { kind: "ok", publishers, fileDigest: sources.reader.found.get(file)?.slice(0, FILE_DIGEST_DIGITS) };
 }
 
-/** `publishers.0.key_sha256.1` is `publishers 1, key_sha256 2` for people. */
-function countedFromOne(path: string): string {
-  return path.replaceAll(/\.(\d+)/g, (_, index: string) => ` ${Number(index) + 1}`).replaceAll(".", ", ");
+function placeInFile(path: string): string {
+  return `PUBLISHERS_FILE ${path}`.trim();
 }
 
-const KINDS: Readonly<Record<string, string>> = {
-  array: "a list",
-  string: "a text (in quotes, if it looks like a number)",
-  object: "a mapping with members",
-};
-
-/** The parser's own words for what is missing, of another kind or unknown. All other messages are ours. */
-function inPlainWords(message: string): string {
-  const [, expected = "", received] = /^Invalid input: expected (\w+), received (\w+)$/.exec(message) ?? [];
-  if (received !== undefined) {
-    return received === "undefined" ? "is missing" : `must be ${KINDS[expected] ?? expected}`;
-  }
-  return message.startsWith("Too small")
-    ? "must not be empty"
-    : message.replace(/^Unrecognized keys?:/, "has members that are not known:");
-}
-
-function toPublisher({ id, name, key_sha256 }: FileEntry, account: ProviderAccount): Publisher {
-  return { id, name, keyDigests: key_sha256.map((hex) => Buffer.from(hex, "hex")), account };
-}
-
-function readDocument(file: string): { kind: "read"; value: unknown } | { kind: "unreadable"; why: string } {
-  let text: string;
+function readText(
+  file: string,
+  reader: FileReader,
+): { kind: "read"; text: string } | { kind: "unreadable"; why: string } {
   try {
-    text = readFileSync(file, "utf8");
+    return { kind: "read", text: reader.read(file) };
   } catch (error) {
     return { kind: "unreadable", why: error instanceof Error ? error.message : "can't be read" };
   }
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const [fault] = document.errors;
-  if (fault !== undefined) {
-    // The parser's message may quote the file, and the file may contain a key.
-    return {
-      kind: "unreadable",
-      why: `is not valid YAML: ${fault.code} in line ${lines.linePos(fault.pos[0]).line}`,
-    };
-  }
-  const value: unknown = document.toJS();
-  return { kind: "read", value };
 }
 
-/** The shared account, for a publisher that names no provider. The shared account's own faults are reported once. */
-function accountWithoutProvider(
-  id: PublisherId,
-  shared: ProviderAccount | readonly FieldFault[],
-  { provider }: PublisherSources,
+/** The account of a publisher. If it has none of its own, it has the shared one, whose own faults are reported once. */
+function accountOf(
+  { id, provider }: PublisherEntry,
+  { hasKey, made }: SharedSource,
+  sources: FileSources,
 ): ProviderAccount | readonly FieldFault[] {
-  if (provider.apiKey === undefined) {
-    return [{ path: `PUBLISHERS_FILE ${id}`, message: "names no provider, and PROVIDER_API_KEY is not set" }];
+  if (provider !== undefined) {
+    return ownAccount(id, provider, sources);
   }
-  return isFaulty(shared) ? [] : shared;
+  if (!hasKey) {
+    return [{ path: placeInFile(id), message: "names no provider, and PROVIDER_API_KEY is not set" }];
+  }
+  return isFaulty(made) ? [] : made;
 }
 
-/** The account of a publisher's own provider, with its key from the environment. */
+/** The account of a publisher's own provider. */
 function ownAccount(
   id: PublisherId,
-  provider: NonNullable<FileEntry["provider"]>,
-  { env }: PublisherSources,
+  provider: ProviderEntry,
+  { env, reader }: FileSources,
 ): ProviderAccount | readonly FieldFault[] {
-  const { url, api_key_env, api_key_header, ca_file, client_cert_file, client_key_file } = provider;
-  const apiKey = env(api_key_env)?.trim() ?? "";
-  if (apiKey === "") {
-    const message = `the variable of its provider's key, ${api_key_env}, is not set`;
-    return [{ path: `PUBLISHERS_FILE ${id}`, message }];
+  const { url, api_key_header, ca_file, client_cert_file, client_key_file } = provider;
+  const key = readOwnKey(id, provider, { env, reader });
+  if (key.kind === "faulty") {
+    return key.faults;
   }
-  const [fault] = headerKeySchema.safeParse(apiKey).error?.issues ?? [];
-  if (fault !== undefined) {
-    return [{ path: api_key_env, message: fault.message }];
-  }
-  const nameOf = (member: string) => `PUBLISHERS_FILE ${id} ${member}`;
+  const nameOf = (member: string) => placeInFile(`${id} ${member}`);
   const tlsFiles = { ca: ca_file, clientCert: client_cert_file, clientKey: client_key_file };
   const names = {
     url: nameOf("url"),
@@ -265,24 +253,46 @@ function ownAccount(
       clientKey: nameOf("client_key_file"),
     },
   };
-  return makeAccount({ url, apiKey, apiKeyHeader: api_key_header, tlsFiles }, names);
+  return makeAccount({ url, apiKey: key.apiKey, apiKeyHeader: api_key_header, tlsFiles }, names, reader);
 }
 
-/** Finds ids and keys that appear more than once: with them, answers would depend on the order of the file. */
-function repeatedEntries(entries: readonly FileEntry[]): FieldFault[] {
-  const repeats = (values: readonly string[]) =>
-    new Set(values.filter((value, at) => values.indexOf(value) !== at));
-  const ids = repeats(entries.map(({ id }) => id));
-  const keys = repeats(entries.flatMap(({ key_sha256 }) => key_sha256));
-  return [
-    ...[...ids].map((id) => ({ path: `PUBLISHERS_FILE ${id}`, message: "appears more than once" })),
-    ...[...keys].map((key) => ({
-      path: "PUBLISHERS_FILE",
-      message: `the key ${key.slice(0, 8)}… appears more than once`,
-    })),
-  ];
+type KeyResult =
+  | { readonly kind: "read"; readonly apiKey: string }
+  | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
+
+function readOwnKey(
+  id: PublisherId,
+  { api_key_env, api_key_file }: ProviderEntry,
+  { env, reader }: Pick<FileSources, "env" | "reader">,
+): KeyResult {
+  if (api_key_file !== undefined) {
+    return readKeyFile(api_key_file, { path: placeInFile(`${id} api_key_file`), reader });
+  }
+  const name = api_key_env ?? "";
+  const apiKey = env(name)?.trim() ?? "";
+  return apiKey === ""
+    ? faulty(placeInFile(id), `the variable of its provider's key, ${name}, is not set`)
+    : checkKey(apiKey, name);
 }
 
-function faulty(path: string, message: string): PublishersResult {
-  return { kind: "faulty", faults: [{ path, message }] };
+/** Blanks and line breaks around the key don't count. */
+function readKeyFile(
+  file: string,
+  { path, reader }: { readonly path: string; readonly reader: FileReader },
+): KeyResult {
+  const content = readText(file, reader);
+  if (content.kind === "unreadable") {
+    return faulty(path, content.why);
+  }
+  const apiKey = content.text.trim();
+  return apiKey === "" ? faulty(path, `the file ${file} is empty`) : checkKey(apiKey, path);
+}
+
+function checkKey(apiKey: string, path: string): KeyResult {
+  const [fault] = headerKeySchema.safeParse(apiKey).error?.issues ?? [];
+  return fault === undefined ? { kind: "read", apiKey } : faulty(path, fault.message);
+}
+
+function faulty(path: string, message: string) {
+  return { kind: "faulty", faults: [{ path, message }] } as const;
 }

@@ -1,8 +1,8 @@
-/** The certificates by which a provider and the relay know each other: files in PEM, read and checked once at start. */
+/** The certificates by which a provider and the relay know each other: files in PEM, read and checked. */
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { createSecureContext, type SecureContext } from "node:tls";
 import type { FieldFault } from "@adrelay/contract";
+import { digestOf, type FileReader } from "./file-reader.ts";
 
 /** Paths of the files; each may be absent. */
 export interface TlsFiles {
@@ -19,8 +19,10 @@ export type TlsFileNames = Readonly<Record<keyof TlsFiles, string>>;
 
 /** The certificates of a provider account, ready for its connections. */
 export interface ProviderTls {
-  /** The same for the same files. */
+  /** The same for the same files, whatever is in them. */
   readonly id: string;
+  /** The same for files with the same content. */
+  readonly contentDigest: string;
   readonly secureContext: SecureContext;
 }
 
@@ -31,11 +33,15 @@ export type TlsResult =
   | { readonly kind: "faulty"; readonly faults: readonly FieldFault[] };
 
 /** Reads the files. All faults are reported together; each names its file, and never shows its content. */
-export function loadTls(files: TlsFiles, names: TlsFileNames): TlsResult {
+export function loadTls(files: TlsFiles, names: TlsFileNames, reader: FileReader): TlsResult {
   const parts = {
-    ca: readPart(names.ca, files.ca, parseCertificates),
-    clientCert: readPart(names.clientCert, files.clientCert, parseCertificates),
-    clientKey: readPart(names.clientKey, files.clientKey, parseKey),
+    ca: readPart(reader, { path: names.ca, file: files.ca, parse: parseCertificates }),
+    clientCert: readPart(reader, {
+      path: names.clientCert,
+      file: files.clientCert,
+      parse: parseCertificates,
+    }),
+    clientKey: readPart(reader, { path: names.clientKey, file: files.clientKey, parse: parseKey }),
   };
   const faults = Object.values(parts).flatMap(({ fault }) => (fault === undefined ? [] : [fault]));
   if (faults.length === 0) {
@@ -53,7 +59,8 @@ export function loadTls(files: TlsFiles, names: TlsFileNames): TlsResult {
     return { kind: "ok", tls: undefined };
   }
   const id = JSON.stringify([files.ca, files.clientCert, files.clientKey]);
-  return { kind: "ok", tls: { id, secureContext: createSecureContext(pems) } };
+  const contentDigest = digestOf(JSON.stringify(pems));
+  return { kind: "ok", tls: { id, contentDigest, secureContext: createSecureContext(pems) } };
 }
 
 interface Part<T> {
@@ -62,13 +69,20 @@ interface Part<T> {
   readonly fault?: FieldFault;
 }
 
-function readPart<T>(path: string, file: string | undefined, parse: (pem: string) => T | undefined): Part<T> {
+interface PartSource<T> {
+  /** Where a fault is. */
+  readonly path: string;
+  readonly file: string | undefined;
+  parse(pem: string): T | undefined;
+}
+
+function readPart<T>(reader: FileReader, { path, file, parse }: PartSource<T>): Part<T> {
   if (file === undefined) {
     return {};
   }
   let pem: string;
   try {
-    pem = readFileSync(file, "utf8");
+    pem = reader.read(file);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? ` (${error.code})` : "";
     return { fault: { path, message: `the file ${file} can't be read${code}` } };

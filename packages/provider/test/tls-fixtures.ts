@@ -3,6 +3,7 @@ import type { RequestListener } from "node:http";
 import { createServer } from "node:https";
 import type { TlsOptions } from "node:tls";
 import { fileURLToPath } from "node:url";
+import { FileReader } from "../src/file-reader.ts";
 import { loadTls, type ProviderTls, type TlsFiles } from "../src/tls-files.ts";
 import { listenInTest } from "./raw-server.ts";
 
@@ -29,7 +30,7 @@ export function filesOf(client?: FixtureName): TlsFiles {
 
 /** The files, loaded. */
 export function tlsOf(files: TlsFiles): ProviderTls | undefined {
-  const loaded = loadTls(files, { ca: "ca", clientCert: "cert", clientKey: "key" });
+  const loaded = loadTls(files, { ca: "ca", clientCert: "cert", clientKey: "key" }, new FileReader());
   return loaded.kind === "ok" ? loaded.tls : undefined;
 }
 

@@ -1,5 +1,7 @@
 /** The listener of an Express app. */
+import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { makeProblem, PROBLEM_CONTENT_TYPE, REQUEST_ID_HEADER } from "@adrelay/contract";
 import type { Express as ExpressApp } from "express";
 import type { Logger } from "pino";
 import { type ConnectionLimits, Connections } from "./connections.ts";
@@ -69,9 +71,17 @@ export class HttpServer {
         requestTimeout: limits.requestTimeoutMs,
         keepAliveTimeout: limits.keepAliveTimeoutMs,
         connectionsCheckingInterval: this.#checkIntervalMs,
+        // Node's own refusal of a request without a Host has no body.
+        requireHostHeader: false,
         ...messageClassesOf(app),
       },
-      app,
+      (request, response) => {
+        if (request.headers.host === undefined && request.httpVersion === "1.1") {
+          refuseWithoutHost(response);
+        } else {
+          app(request, response);
+        }
+      },
     );
     this.#watch(this.#server);
   }
@@ -164,6 +174,18 @@ export class HttpServer {
       this.#options.log.warn({ event: "accept_failed", listener: this.#options.name, err });
     }
   }
+}
+
+/** RFC 9112, section 3.2. */
+function refuseWithoutHost(response: ServerResponse): void {
+  const problem = makeProblem("bad_request", randomUUID(), { detail: "HTTP/1.1 needs the header Host" });
+  response
+    .writeHead(problem.status, {
+      "Content-Type": PROBLEM_CONTENT_TYPE,
+      [REQUEST_ID_HEADER]: problem.request_id,
+      Connection: "close",
+    })
+    .end(JSON.stringify(problem));
 }
 
 /** Makes an HTTP server and starts it. Rejects with a CannotStartError that says where it can't listen and why. */

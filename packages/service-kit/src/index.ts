@@ -37,8 +37,10 @@ export {
   PeriodicHeartbeat,
 } from "./lifecycle.ts";
 export { createLogger } from "./logger.ts";
+export { LoginGuard } from "./login-guard.ts";
 export { createHistogramWithExemplars, createRegistry } from "./metrics.ts";
 export { openTracing } from "./open-tracing.ts";
+export { addressOf, logIn } from "./ops-access.ts";
 export { createOpsApp } from "./ops-app.ts";
 export { ProviderDurations } from "./provider-durations.ts";
 export { connectRedis, explainAway, type RedisRole } from "./redis.ts";
@@ -55,6 +57,7 @@ export {
   integerType,
   listType,
   loadConfig,
+  OPS_SETTINGS,
   optionalSetting,
   PROVIDER_SETTINGS,
   PUBLIC_LISTENER_SETTINGS,

@@ -6,6 +6,7 @@ import { OVERDUE, withDeadline } from "./deadline.ts";
 import { answerErrors, notFound } from "./express/json-http.ts";
 import { assignRequestId } from "./http-app.ts";
 import { type CollectedMetrics, renderMetrics } from "./metrics.ts";
+import { type OpsAccess, requireMetricsToken, secureOpsApp } from "./ops-access.ts";
 
 /** A dependency that `/readyz` names. Its check resolves to true if the dependency can be used. */
 interface ReadinessCheck {
@@ -23,25 +24,25 @@ export interface OpsOptions {
   /** True while the process stops. Readiness then fails, before anything else stops. */
   isStopping(): boolean;
   readonly log: Logger;
+  readonly access: OpsAccess;
   /** Further routes of the same listener. */
   readonly routes?: Router;
-  /** What the answer to an unknown path says. */
-  readonly notFoundDetail?: string;
 }
 
 const CHECK_TIMEOUT_MS = 1000;
 
 /** Makes the app of an ops listener: metrics, health of the process, and readiness with each dependency by name. */
 export function createOpsApp(options: OpsOptions): Express {
-  const { collect, log, routes, notFoundDetail } = options;
+  const { collect, log, access, routes } = options;
   const app = express();
   app.disable("x-powered-by");
   app.use(assignRequestId);
+  secureOpsApp(app, access);
   app.get("/healthz", (_request, response) => {
     response.json({ status: "ok" });
   });
   app.get(READINESS_PATH, makeReadinessHandler(options));
-  app.get("/metrics", async (request, response) => {
+  app.get("/metrics", requireMetricsToken(access), async (request, response) => {
     const { contentType, pieces } = renderMetrics(await collect(), request.get("Accept"));
     response.set({ "Content-Type": contentType, Vary: "Accept" });
     await pipeline(pieces, response).catch((err: unknown) => {
@@ -52,7 +53,7 @@ export function createOpsApp(options: OpsOptions): Express {
   if (routes !== undefined) {
     app.use(routes);
   }
-  app.use(notFound(notFoundDetail));
+  app.use(notFound());
   app.use(answerErrors(log));
   return app;
 }

@@ -28,6 +28,8 @@ export interface RunnableService {
   readonly shutdownTimeoutMs: number;
   /** Fields of the log line that says that the service is ready, such as its ports. */
   readonly listening: Readonly<Record<string, number>>;
+  /** Reads again what the service has loaded from files, on SIGHUP; absent if there is nothing. */
+  onHangUp?(): void;
 }
 
 /** How a service is made from its settings. */
@@ -62,9 +64,12 @@ export async function startService<Config>({
   // Before the service runs there is nothing to drain.
   const exit = () => process.exit(EXIT_OK);
   process.on("SIGTERM", exit).on("SIGINT", exit).on("disconnect", exit);
+  const onHangUp = process.stdout.isTTY ? exit : () => {};
+  process.on("SIGHUP", onHangUp);
   try {
     const service = await compose(loaded.config);
     process.off("SIGTERM", exit).off("SIGINT", exit).off("disconnect", exit);
+    process.off("SIGHUP", onHangUp);
     for (const { name: unknown, nearest } of misspelt) {
       service.log.warn({ event: "setting_unknown", name: unknown, nearest });
     }
@@ -92,6 +97,7 @@ function runService(service: RunnableService): void {
   const stop = makeStop(service);
   process.on("SIGTERM", () => stop({ reason: "SIGTERM", delayMs: shutdownDelayMs }));
   process.on("SIGINT", () => stop({ reason: "SIGINT", delayMs: shutdownDelayMs }));
+  process.on("SIGHUP", makeOnHangUp(service, stop));
   process.on("disconnect", () => stop({ reason: "parent_gone" }));
   process.on("uncaughtException", (err) => {
     log.fatal({ event: "uncaught_exception", err });
@@ -110,6 +116,19 @@ function runService(service: RunnableService): void {
   }
   // A supervisor gets this message at any log level.
   process.send?.({ event: "listening" });
+}
+
+/** In a terminal, SIGHUP means that the terminal was closed. Anywhere else it means: read your files again. */
+function makeOnHangUp(service: RunnableService, stop: ReturnType<typeof makeStop>): () => void {
+  return () => {
+    if (process.stdout.isTTY) {
+      stop({ reason: "SIGHUP" });
+    } else if (service.onHangUp === undefined) {
+      service.log.info({ event: "nothing_to_reload" });
+    } else {
+      service.onHangUp();
+    }
+  };
 }
 
 interface StopRequest {

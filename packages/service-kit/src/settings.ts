@@ -3,6 +3,7 @@
  *
  * A process reads its environment once, at start, and passes the values on. No other code reads the environment.
  */
+import { isIP } from "node:net";
 import {
   baseUrlSchema,
   type FieldFault,
@@ -10,6 +11,7 @@ import {
   headerKeySchema,
   headerNameSchema,
   isQuoted,
+  strongTextSchema,
   URL_USER_FAULT,
   urlFault,
 } from "@adrelay/contract";
@@ -56,8 +58,11 @@ export function optionalSetting<T extends z.ZodType<unknown, string>>(type: T, d
 /** A text that is not empty. */
 export const textType = z.string().min(1);
 
-/** A secret that is sent in a header. */
-export const tokenType = z.string().regex(/^[\x20-\x7e]+$/, "must be printable ASCII, in one line");
+/** A secret that is sent to us in a header. */
+export const tokenType = z
+  .string()
+  .regex(/^[\x20-\x7e]+$/, "must be printable ASCII, in one line")
+  .pipe(strongTextSchema);
 
 const REDIS = /^rediss?$/;
 const redisUrlType = z
@@ -111,6 +116,21 @@ export const durationListType = listType.pipe(
   z.array(durationType).min(1, "must contain at least one time span"),
 );
 
+/** A host's name without its port. */
+const hostNameType = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/, "must be a host's name, without a port");
+
+const addressBlockType = z.string().refine((text) => {
+  const [address = "", bits, ...rest] = text.split("/");
+  const bitsMax = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  return (
+    rest.length === 0 &&
+    bitsMax > 0 &&
+    (bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= bitsMax))
+  );
+}, "must be an IP address, or a block such as 10.0.0.0/8");
+
 /** The settings of every process that uses Redis. */
 export const COMMON_SETTINGS = {
   REDIS_URL: setting(
@@ -147,6 +167,22 @@ export const COMMON_SETTINGS = {
   SHUTDOWN_TIMEOUT_MS: setting(durationBetween(100, 600_000), "25000", "Time limit for a graceful shutdown."),
 } as const;
 
+/** The settings of every ops listener: who may use it. */
+export const OPS_SETTINGS = {
+  OPS_HOSTS: optionalSetting(
+    listType.pipe(z.array(hostNameType)),
+    "Names by which ops listeners may be called, separated by commas, besides localhost, IP addresses and the name that they listen on. Without the port.",
+  ),
+  OPS_TRUSTED_PROXIES: optionalSetting(
+    listType.pipe(z.array(addressBlockType)),
+    "Addresses or blocks (10.0.0.0/8) of the proxies before the ops listeners. Their X-Forwarded-For is believed; without this, refused tokens behind one proxy count as from one address.",
+  ),
+  METRICS_TOKEN: optionalSetting(
+    tokenType,
+    "Bearer token that /metrics needs. Without it, whoever reaches an ops listener can read the metrics, which name all publishers.",
+  ),
+} as const;
+
 /** The settings of the processes that callers reach: the gateway and the ad server. */
 export const PUBLIC_LISTENER_SETTINGS = {
   BODY_LIMIT_BYTES: setting(
@@ -177,6 +213,10 @@ export const PROVIDER_SETTINGS = {
     headerKeySchema,
     "Our API key at the ad service. Required unless every publisher names its own.",
   ),
+  PROVIDER_API_KEY_FILE: optionalSetting(
+    textType,
+    "File with that key, in place of PROVIDER_API_KEY. The file is watched: a new key is used at once.",
+  ),
   PROVIDER_API_KEY_HEADER: setting(
     headerNameSchema,
     "X-Service-API-Key",
@@ -184,7 +224,7 @@ export const PROVIDER_SETTINGS = {
   ),
   PUBLISHERS_FILE: optionalSetting(
     textType,
-    "YAML file that lists the publishers: id, name, key_sha256, and optionally a provider. See docs/publishers.example.yaml.",
+    "YAML file that lists the publishers with their keys and, optionally, a provider each. The file is watched. See docs/publishers.example.yaml.",
   ),
   PROVIDER_CA_FILE: optionalSetting(
     textType,

@@ -7,6 +7,7 @@ export type {
   CircuitState,
   ForeignCircuit,
 } from "./circuit/circuits.ts";
+export { type Actor, writeActor } from "./dead-letters/actor.ts";
 export type { DiscardOrder, ReplayOrder } from "./dead-letters/bulk-kinds.ts";
 export type { BulkDiscard, BulkReplay } from "./dead-letters/bulk-record.ts";
 export { AUDIT_PLACE, type AuditEntry } from "./dead-letters/dead-letters.ts";

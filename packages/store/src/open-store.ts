@@ -33,6 +33,7 @@ import { LedgerCollector } from "./metrics/ledger-collector.ts";
 import type { LedgerMetricsOptions } from "./metrics/ledger-metrics.ts";
 import { type LedgerSnapshot, loadSnapshot } from "./metrics/snapshot.ts";
 import { Adoptions } from "./publishers/adoption.ts";
+import { KeyUses } from "./publishers/key-uses.ts";
 import { memberOf, storeKeys } from "./redis/keys.ts";
 import { ScriptLibrary, ScriptRunner } from "./redis/scripts.ts";
 import type { StoreLog } from "./store-log.ts";
@@ -69,9 +70,11 @@ export interface Store {
     page(question: ListQuestion): Promise<ListPage>;
   };
   readonly injections: Pick<InjectionRecorder, "record">;
-  readonly deliveries: Pick<Deliveries, "start" | "stop" | "isConsuming">;
+  readonly deliveries: Pick<Deliveries, "start" | "stop" | "setConcurrency" | "isConsuming">;
   readonly deadLetters: Pick<DeadLetters, "replay" | "discard">;
   readonly adoptions: Pick<Adoptions, "adoptBatch">;
+  /** When callers' keys were used last. */
+  readonly keyUses: Pick<KeyUses, "note" | "save" | "load">;
   readonly replays: Pick<BulkReplays, "start" | "count" | "cancel" | "find" | "latest">;
   readonly discards: Pick<BulkDiscards, "start" | "count" | "cancel" | "find" | "latest">;
   readonly audit: Pick<Audit, "page">;
@@ -127,6 +130,7 @@ export function assembleStore(parts: StoreParts): Store {
     deliveries: new Deliveries(parts),
     deadLetters: new DeadLetters(parts),
     adoptions: new Adoptions(parts),
+    keyUses: new KeyUses(parts),
     replays,
     discards,
     audit: new Audit(redis, keys),

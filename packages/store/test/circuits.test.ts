@@ -189,6 +189,21 @@ test("an acknowledgment that was released to a dead worker is parked again at th
   expect(again.parked).toBe(2);
 });
 
+test("if a worker with another key fetches a probe and parks it, the next one is released at once", async () => {
+  const { circuits, parkMany, trip } = setup();
+  const [first, second] = await parkMany(3);
+  await trip();
+  await eventually(async () => expect((await circuits.release(account, ROOM)).released).toEqual([first]));
+  expect((await circuits.release(account, ROOM)).released).toEqual([]);
+  await circuits.park({
+    account: "of-an-old-key",
+    member: first ?? expect.fail("nothing was parked"),
+    place: { kind: "last" },
+    notify: undefined,
+  });
+  expect((await circuits.release(account, ROOM)).released).toEqual([second]);
+});
+
 test("a key that is refused again is probed a twelfth as often", async () => {
   const { circuits, stateOf } = setup();
   await circuits.report(account, { kind: "trip", reason: "auth", holdMs: 0, accused: undefined });

@@ -21,7 +21,7 @@ async function runAd({ injections, acknowledgments, settle }: StoreFixture, at: 
 }
 
 function collect(fixture: Pick<StoreFixture, "metrics">, publishersMax: number) {
-  const ledger = fixture.metrics({ publishers: PUBLISHERS, publishersMax });
+  const ledger = fixture.metrics({ listPublishers: () => PUBLISHERS, publishersMax });
   return async () => new Map((await ledger.collect()).map((metric) => [metric.name, [...metric.samples()]]));
 }
 

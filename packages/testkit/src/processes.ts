@@ -51,7 +51,7 @@ export interface AppOptions {
   readonly descriptorsMax?: number;
 }
 
-/** Starts an app with this environment and PATH, nothing else, and waits until it is ready. */
+/** Starts an app with this environment and PATH, hardly anything else, and waits until it is ready. */
 export async function startApp(
   name: AppName,
   env: Readonly<Record<string, string>>,
@@ -63,7 +63,8 @@ export async function startApp(
   const limits = descriptorsMax === undefined ? [] : ["-c", `ulimit -n ${descriptorsMax} && exec "$@"`, "sh"];
   const [file = "", ...args] = limits.length === 0 ? command : ["/bin/sh", ...limits, ...command];
   const child = spawn(file, args, {
-    env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
+    // Several ad servers run at the same time, and few tests ask for their ops listeners.
+    env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: COMPILE_CACHE, AD_SERVER_OPS_PORT: "0", ...env },
     // If this process is killed, the IPC channel closes. Then the app stops.
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });

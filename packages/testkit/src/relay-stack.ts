@@ -2,7 +2,7 @@
 import { freeLanePort, type TestRedis } from "@adrelay/dev-servers";
 import { type AppProcess, startApp } from "./processes.ts";
 
-export const TEST_API_KEY = "key-of-a-caller";
+export const TEST_API_KEY = "key-of-the-caller";
 export const TEST_ADMIN_TOKEN = "token-of-an-operator";
 export const TEST_PROVIDER_KEY = "key-at-the-provider";
 

@@ -12,8 +12,6 @@ interface CatalogWatchDeps {
   readonly intervalMs: number;
   readonly current: CurrentCatalog;
   readonly log: Logger;
-  /** Whether SIGHUP reloads, as with other servers. If not, it ends the process. */
-  readonly reloadsOnHangUp: boolean;
   read(file: string): Promise<CatalogResult>;
   onOutcome(outcome: ReloadOutcome): void;
 }
@@ -64,13 +62,12 @@ export class CatalogWatch {
   /** Resolves once the current reload has ended. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    process.off("SIGHUP", this.#onHangUp);
     await this.#polling.stop();
     await this.#reloading;
   }
 
   async #start(): Promise<void> {
-    const { file, reloadsOnHangUp } = this.#deps;
+    const { file } = this.#deps;
     // If the file changed since the start of the process, it may have been read before the change: read it again.
     if (!(await hasChangedSinceStart(file))) {
       this.#readState = await stateOf(file);
@@ -78,15 +75,16 @@ export class CatalogWatch {
     }
     if (!this.#isStopped) {
       this.#polling.start();
-      if (reloadsOnHangUp) {
-        process.on("SIGHUP", this.#onHangUp);
-      }
     }
   }
 
-  readonly #onHangUp = () => void this.#reload();
-
   /** Reads the file now, whether it changed or not. */
+  onHangUp(): void {
+    if (!this.#isStopped) {
+      void this.#reload();
+    }
+  }
+
   #reload({ isRetry } = { isRetry: false }): Promise<void> {
     this.#reloading = this.#reloading.then(async () => {
       this.#readState = await stateOf(this.#deps.file);

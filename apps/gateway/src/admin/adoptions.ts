@@ -1,20 +1,20 @@
 /** POST /admin/v1/publishers/{publisher}/adopt: another publisher takes over what one left that is gone from the settings. */
 import { type AdoptionView, LISTED_STATES, type PublisherId, publisherIdSchema } from "@adrelay/contract";
-import type { Publisher } from "@adrelay/provider";
+import type { PublisherDirectory } from "@adrelay/provider";
 import { OVERDUE, type ReadBody, sendProblem } from "@adrelay/service-kit";
 import { type AdoptionPlace, gonePublishers, type Store } from "@adrelay/store";
 import type { RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { askStore, sendUnavailable } from "../store-answers.ts";
+import { actorOf, operatorOf } from "./access.ts";
 import { cursorSchema, parseForm, readForm } from "./forms.ts";
 import { listNames } from "./known-publishers.ts";
-import { operatorOf } from "./operators.ts";
 
 export interface AdoptionDeps {
   readonly adoptions: Store["adoptions"];
   readonly snapshot: Store["snapshot"];
-  readonly publishers: readonly Publisher[];
+  readonly publishers: PublisherDirectory;
   readonly log: Logger;
 }
 
@@ -49,8 +49,7 @@ export function makeAdoptHandler(deps: AdoptionDeps, readBody: ReadBody): Reques
     if (form.cursor === undefined && !(await checkLeft(deps, from, response))) {
       return;
     }
-    const by = operatorOf(response);
-    const order = { from, to: form.to, by, place: form.cursor, limit: BATCH };
+    const order = { from, to: form.to, by: actorOf(response), place: form.cursor, limit: BATCH };
     const batch = await askStore(deps.adoptions.adoptBatch(order));
     if (batch === OVERDUE) {
       sendUnavailable(response);
@@ -58,7 +57,7 @@ export function makeAdoptHandler(deps: AdoptionDeps, readBody: ReadBody): Reques
     }
     const { adopted, held, next } = batch;
     if (Object.values(adopted).some((count) => count > 0)) {
-      deps.log.info({ event: "adopted", from, to: form.to, by, ...adopted });
+      deps.log.info({ event: "adopted", from, to: form.to, by: operatorOf(response), ...adopted });
     }
     const answer: AdoptionView = {
       from,
@@ -78,7 +77,7 @@ interface Parties {
 
 /** Only what nobody can deliver is given away, and only to somebody who can. True if a refusal was sent. */
 function refuseParties({ publishers }: AdoptionDeps, { from, to }: Parties, response: Response): boolean {
-  const isConfigured = (id: PublisherId) => publishers.some((one) => one.id === id);
+  const isConfigured = (id: PublisherId) => publishers.find(id) !== undefined;
   const errors = [
     ...(isConfigured(from)
       ? [{ path: "publisher", message: `${from} is in the settings, so it isn't gone` }]
@@ -104,7 +103,7 @@ async function checkLeft(
   }
   const isKnown = snapshot.states.some(({ publisher }) => publisher === from);
   if (!isKnown) {
-    const configured = publishers.map(({ id }) => id);
+    const configured = publishers.current.map(({ id }) => id);
     const gone = gonePublishers(snapshot, configured).map(({ publisher }) => publisher);
     const message = `there has been no such publisher; ${gone.length === 0 ? "none is" : `${listNames(gone)} ${gone.length === 1 ? "is" : "are"}`} gone`;
     sendProblem(response, "validation_failed", { errors: [{ path: "publisher", message }] });

@@ -5,10 +5,15 @@ import type { DeadFilter, Store } from "@adrelay/store";
 import type { RequestHandler, Response } from "express";
 import { z } from "zod";
 import { askStore, isoTime, sendUnavailable } from "../store-answers.ts";
-import { operatorOf } from "./operators.ts";
+import { actorOf, maySee, operatorOf } from "./access.ts";
+
+/** What is common to bulk replays and bulk discards. */
+interface BulkChange {
+  readonly filter: DeadFilter;
+}
 
 /** Bulk replays or bulk discards, and how they are shown. */
-export interface BulkResource<Change> {
+export interface BulkResource<Change extends BulkChange> {
   readonly changes: {
     find(id: string): Promise<Change | undefined>;
     latest(limit: number): Promise<Change[]>;
@@ -26,31 +31,37 @@ export interface BulkResource<Change> {
 
 const LISTED_MAX = 100;
 
-/** GET of all: the latest, newest first. */
-export function makeListBulkHandler<Change>(resource: BulkResource<Change>): RequestHandler {
+/** GET of all: the latest, newest first. An operator of some publishers sees those that cover one of them alone. */
+export function makeListBulkHandler<Change extends BulkChange>(
+  resource: BulkResource<Change>,
+): RequestHandler {
   return async (_request, response) => {
     const latest = await askStore(resource.changes.latest(LISTED_MAX));
     if (latest === OVERDUE) {
       sendUnavailable(response);
     } else {
-      response.json({ [resource.listName]: latest.map((change) => resource.view(change)) });
+      const seen = latest.filter(({ filter }) => maySee(response, filter.publisher));
+      response.json({ [resource.listName]: seen.map((change) => resource.view(change)) });
     }
   };
 }
 
 /** GET of one. */
-export function makeShowBulkHandler<Change>(resource: BulkResource<Change>): RequestHandler {
+export function makeShowBulkHandler<Change extends BulkChange>(
+  resource: BulkResource<Change>,
+): RequestHandler {
   return async (request, response) => {
     await sendChange(resource, idInPath(request.params, resource), response);
   };
 }
 
 /** POST …/cancel */
-export function makeCancelBulkHandler<Change>(resource: BulkResource<Change>): RequestHandler {
+export function makeCancelBulkHandler<Change extends BulkChange>(
+  resource: BulkResource<Change>,
+): RequestHandler {
   return async (request, response) => {
     const id = idInPath(request.params, resource);
-    const by = operatorOf(response);
-    const cancelled = await askStore(resource.changes.cancel(id, by));
+    const cancelled = await askStore(cancel(resource, id, response));
     switch (cancelled) {
       case OVERDUE:
         sendUnavailable(response);
@@ -62,7 +73,7 @@ export function makeCancelBulkHandler<Change>(resource: BulkResource<Change>): R
         sendProblem(response, resource.ended);
         return;
       case "cancelled":
-        resource.logCancelled(id, by);
+        resource.logCancelled(id, operatorOf(response));
         await sendChange(resource, id, response);
         return;
       default:
@@ -71,8 +82,19 @@ export function makeCancelBulkHandler<Change>(resource: BulkResource<Change>): R
   };
 }
 
+/** Cancels one that the operator may see. */
+async function cancel<Change extends BulkChange>(
+  { changes }: BulkResource<Change>,
+  id: string,
+  response: Response,
+): ReturnType<BulkResource<Change>["changes"]["cancel"]> {
+  const change = await changes.find(id);
+  const isSeen = change !== undefined && maySee(response, change.filter.publisher);
+  return isSeen ? await changes.cancel(id, actorOf(response)) : "unknown";
+}
+
 /** Answers how many dead letters a filter covers. */
-export async function sendCount<Change>(
+export async function sendCount<Change extends BulkChange>(
   { changes }: BulkResource<Change>,
   filter: DeadFilter,
   response: Response,
@@ -87,7 +109,7 @@ export async function sendCount<Change>(
 }
 
 /** Answers with one that was started. Undefined if it isn't known that it was. */
-export async function sendStarted<Change>(
+export async function sendStarted<Change extends BulkChange>(
   { changes, view }: BulkResource<Change>,
   started: Promise<string>,
   response: Response,
@@ -101,7 +123,7 @@ export async function sendStarted<Change>(
   return change;
 }
 
-async function sendChange<Change>(
+async function sendChange<Change extends BulkChange>(
   { changes, view, unknown }: BulkResource<Change>,
   id: string,
   response: Response,
@@ -109,7 +131,7 @@ async function sendChange<Change>(
   const change = await askStore(changes.find(id));
   if (change === OVERDUE) {
     sendUnavailable(response);
-  } else if (change === undefined) {
+  } else if (change === undefined || !maySee(response, change.filter.publisher)) {
     sendProblem(response, unknown);
   } else {
     response.json(view(change));
@@ -117,7 +139,7 @@ async function sendChange<Change>(
 }
 
 /** The id in the path; '' if it isn't a valid id. */
-function idInPath<Change>(
+function idInPath<Change extends BulkChange>(
   params: Readonly<Record<string, unknown>>,
   { idName }: BulkResource<Change>,
 ): string {

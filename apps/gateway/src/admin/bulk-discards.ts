@@ -5,6 +5,7 @@ import type { RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { isoTime } from "../store-answers.ts";
+import { actorOf, operatorOf } from "./access.ts";
 import { type BulkResource, sendCount, sendStarted } from "./bulk-changes.ts";
 import type { StartParts } from "./bulk-replays.ts";
 import {
@@ -16,7 +17,6 @@ import {
   isSpan,
   readForm,
 } from "./forms.ts";
-import { operatorOf } from "./operators.ts";
 
 export interface BulkDiscardDeps {
   readonly discards: Store["discards"];
@@ -52,19 +52,20 @@ export function describeDiscards({ discards, log }: BulkDiscardDeps): BulkResour
 /** POST /admin/v1/discards: starts one, or counts the dead letters that one would cover. */
 export function makeStartDiscardHandler(
   deps: BulkDiscardDeps,
-  { checkPublisher, readBody }: StartParts,
+  { choosePublisher, readBody }: StartParts,
 ): RequestHandler {
   const resource = describeDiscards(deps);
   return async (request, response) => {
     const form = await readForm(orderSchema, readBody, { request, response });
-    if (form === undefined || !(await checkPublisher(form.publisher, response))) {
+    const chosen = form && (await choosePublisher(form.publisher, response));
+    if (form === undefined || chosen === undefined) {
       return;
     }
-    const filter = filterOf(form);
+    const filter = filterOf({ ...form, publisher: chosen.publisher });
     if (form.dry_run || form.why === undefined) {
       await sendCount(resource, filter, response);
     } else {
-      await start(deps, { filter, why: form.why, by: operatorOf(response) }, response);
+      await start(deps, { filter, why: form.why, by: actorOf(response) }, response);
     }
   };
 }
@@ -74,7 +75,14 @@ async function start(deps: BulkDiscardDeps, order: DiscardOrder, response: Respo
   if (discard !== undefined) {
     const { publisher, reason } = order.filter;
     const { id: discard_id, matched } = discard;
-    deps.log.info({ event: "discard_started", discard_id, by: order.by, matched, publisher, reason });
+    deps.log.info({
+      event: "discard_started",
+      discard_id,
+      by: operatorOf(response),
+      matched,
+      publisher,
+      reason,
+    });
   }
 }
 

@@ -13,10 +13,10 @@ import type { RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { isoTime } from "../store-answers.ts";
+import { actorOf, operatorOf } from "./access.ts";
 import { type BulkResource, sendCount, sendStarted } from "./bulk-changes.ts";
 import { EMPTY_SPAN, FILTER_FIELDS, filterOf, filterView, isSpan, readForm } from "./forms.ts";
-import type { CheckPublisher } from "./known-publishers.ts";
-import { operatorOf } from "./operators.ts";
+import type { ChoosePublisher } from "./known-publishers.ts";
 
 export interface BulkReplayDeps {
   readonly replays: Store["replays"];
@@ -54,28 +54,29 @@ export function describeReplays({ replays, log }: BulkReplayDeps): BulkResource<
 }
 
 export interface StartParts {
-  readonly checkPublisher: CheckPublisher;
+  readonly choosePublisher: ChoosePublisher;
   readonly readBody: ReadBody;
 }
 
 /** POST /admin/v1/replays: starts one, or counts the dead letters that one would cover. */
 export function makeStartReplayHandler(
   deps: BulkReplayDeps,
-  { checkPublisher, readBody }: StartParts,
+  { choosePublisher, readBody }: StartParts,
 ): RequestHandler {
   const resource = describeReplays(deps);
   return async (request, response) => {
     const form = await readForm(orderSchema, readBody, { request, response });
-    if (form === undefined || !(await checkPublisher(form.publisher, response))) {
+    const chosen = form && (await choosePublisher(form.publisher, response));
+    if (form === undefined || chosen === undefined) {
       return;
     }
-    const filter = filterOf(form);
+    const filter = filterOf({ ...form, publisher: chosen.publisher });
     const { stop_at_share: share, stop_after: least } = form;
     const stop = share === null ? undefined : { share, least };
     if (form.dry_run) {
       await sendCount(resource, filter, response);
     } else {
-      const by = operatorOf(response);
+      const by = actorOf(response);
       await start(deps, { filter, ratePerSecond: form.rate_per_second, stop, by }, response);
     }
   };
@@ -86,7 +87,14 @@ async function start(deps: BulkReplayDeps, order: ReplayOrder, response: Respons
   if (replay !== undefined) {
     const { publisher, reason } = order.filter;
     const { id: replay_id, matched } = replay;
-    deps.log.info({ event: "replay_started", replay_id, by: order.by, matched, publisher, reason });
+    deps.log.info({
+      event: "replay_started",
+      replay_id,
+      by: operatorOf(response),
+      matched,
+      publisher,
+      reason,
+    });
   }
 }
 

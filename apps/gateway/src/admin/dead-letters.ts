@@ -6,8 +6,8 @@ import type { RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { askStore, parseIdInPath, sendUnavailable } from "../store-answers.ts";
+import { actorOf, maySee, operatorOf, ownPublishers } from "./access.ts";
 import { discardReasonSchema, parseForm } from "./forms.ts";
-import { operatorOf } from "./operators.ts";
 
 export interface ChangeDeps {
   readonly acknowledgments: Pick<Store["acknowledgments"], "find">;
@@ -22,8 +22,8 @@ export function makeReplayHandler(deps: ChangeDeps): RequestHandler {
     if (id === undefined) {
       return;
     }
-    const by = operatorOf(response);
-    if (await change(deps, { response, id, verb: "replayed" }, deps.deadLetters.replay(id, by))) {
+    const replay = () => deps.deadLetters.replay(id, actorOf(response));
+    if (await change(deps, { response, id, verb: "replayed" }, replay)) {
       response.json({ ad_response_id: id, state: "queued" });
     }
   };
@@ -43,9 +43,8 @@ export function makeDiscardHandler(deps: ChangeDeps, readBody: ReadBody): Reques
     if (id === undefined || form === undefined) {
       return;
     }
-    const by = operatorOf(response);
-    const discarded = deps.deadLetters.discard(id, by, form.reason);
-    if (await change(deps, { response, id, verb: "discarded" }, discarded)) {
+    const discard = () => deps.deadLetters.discard(id, actorOf(response), form.reason);
+    if (await change(deps, { response, id, verb: "discarded" }, discard)) {
       response.json({ ad_response_id: id, state: "discarded" });
     }
   };
@@ -61,9 +60,9 @@ interface Order {
 async function change(
   { acknowledgments, log }: ChangeDeps,
   { response, id, verb }: Order,
-  changing: ReturnType<Store["deadLetters"]["replay"]>,
+  makeChange: () => ReturnType<Store["deadLetters"]["replay"]>,
 ): Promise<boolean> {
-  const result = await askStore(changing);
+  const result = await askStore(changeIfSeen(acknowledgments, { response, id }, makeChange));
   if (result === OVERDUE) {
     sendUnavailable(response);
     return false;
@@ -89,6 +88,17 @@ async function change(
     default:
       return result satisfies never;
   }
+}
+
+/** To an operator of other publishers, the id is unknown. */
+async function changeIfSeen(
+  acknowledgments: ChangeDeps["acknowledgments"],
+  { response, id }: Pick<Order, "response" | "id">,
+  makeChange: () => ReturnType<Store["deadLetters"]["replay"]>,
+): ReturnType<Store["deadLetters"]["replay"]> {
+  const isLimited = ownPublishers(response) !== undefined;
+  const isSeen = !isLimited || maySee(response, (await acknowledgments.find(id))?.publisher);
+  return isSeen ? await makeChange() : { kind: "unknown" };
 }
 
 /** Half of an attempt's usual bound, `DELIVERY_TIMEOUT_MS` of the workers. */

@@ -1,6 +1,6 @@
 /** The doctor's checks of processes and the ledger. Each says what is wrong and what to do. */
 import type { DoctorCheck } from "@adrelay/contract";
-import { listAccounts, type Publisher } from "@adrelay/provider";
+import type { PublisherDirectory } from "@adrelay/provider";
 import {
   gonePublishers,
   type Heartbeat,
@@ -41,10 +41,10 @@ export async function checkForeignCircuits({
   publishers,
 }: {
   readonly store: Pick<Store, "circuits">;
-  readonly publishers: readonly Publisher[];
+  readonly publishers: PublisherDirectory;
 }): Promise<DoctorCheck[]> {
   const name = "other_accounts";
-  const foreign = await store.circuits.foreign(new Set(listAccounts(publishers).map(({ id }) => id)));
+  const foreign = await store.circuits.foreign(new Set(publishers.accounts.map(({ id }) => id)));
   if (foreign.length === 0) {
     return [{ name, status: "ok", detail: "no process has trouble with another URL or key" }];
   }
@@ -63,7 +63,7 @@ export async function checkLedger({
   publishers,
 }: {
   readonly store: Pick<Store, "snapshot" | "acknowledgments">;
-  readonly publishers: readonly Publisher[];
+  readonly publishers: PublisherDirectory;
 }): Promise<DoctorCheck[]> {
   const [snapshot, forbidden] = await Promise.all([store.snapshot(), countForbidden(store)]);
   const [queued, dead] = [countOf(snapshot, "queued"), countOf(snapshot, "dead")];
@@ -75,7 +75,7 @@ export async function checkLedger({
     dead === 0
       ? { name: "dead_letters", status: "ok", detail: "none" }
       : { name: "dead_letters", status: "warn", detail: `${dead}, ${age(snapshot.oldestDeadAgeMs)}` },
-    ...checkPublishers(snapshot, publishers),
+    ...checkPublishers(snapshot, publishers.current),
   ];
 }
 
@@ -109,7 +109,7 @@ function describeQueued(detail: string, forbidden: number): DoctorCheck {
       };
 }
 
-function checkPublishers(snapshot: LedgerSnapshot, publishers: readonly Publisher[]): DoctorCheck[] {
+function checkPublishers(snapshot: LedgerSnapshot, publishers: PublisherDirectory["current"]): DoctorCheck[] {
   const name = "publishers";
   const gone = gonePublishers(
     snapshot,

@@ -9,6 +9,7 @@ import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import { checkDataLoss, checkForeignCircuits, checkLedger, checkProcesses } from "./doctor-checks.ts";
 import { checkProviders, type ProviderCheckDeps } from "./provider-checks.ts";
+import { checkKeys, checkPublishersFile } from "./publisher-checks.ts";
 import { checkRedis } from "./redis-checks.ts";
 
 export interface DoctorDeps extends ProviderCheckDeps {
@@ -39,6 +40,8 @@ export function makeDoctor(deps: DoctorDeps): Doctor {
     { name: "data_loss", run: () => checkDataLoss(deps.heartbeat) },
     { name: "books", run: () => checkLedger(deps) },
     { name: "other_accounts", run: () => checkForeignCircuits(deps) },
+    { name: "publishers_file", run: () => checkPublishersFile(deps.heartbeat) },
+    { name: "publisher_keys", run: () => Promise.resolve(checkKeys(deps.publishers)) },
     { name: "providers", run: () => checkProviders(deps, PROVIDER_TIMEOUT_MS) },
   ];
   return async () => {

@@ -12,6 +12,7 @@ import type { RequestHandler } from "express";
 import { z } from "zod";
 import { ackIdOf } from "../acknowledge/fingerprints.ts";
 import { askStore, isoTime, parseIdInPath, sendUnavailable } from "../store-answers.ts";
+import { maySee } from "./access.ts";
 import {
   EMPTY_SPAN,
   entryCursor,
@@ -23,7 +24,7 @@ import {
   oneOf,
   parseForm,
 } from "./forms.ts";
-import type { CheckPublisher } from "./known-publishers.ts";
+import type { ChoosePublisher } from "./known-publishers.ts";
 import { makeLoadWaits, type Wait, type WaitsDeps } from "./waits.ts";
 
 export interface EntriesDeps<K extends keyof Store["acknowledgments"]> extends WaitsDeps {
@@ -50,7 +51,7 @@ const querySchema = z
   });
 
 /** GET /admin/v1/acknowledgments: one page of a state, newest first. */
-export function makeListHandler(deps: EntriesDeps<"page">, checkPublisher: CheckPublisher): RequestHandler {
+export function makeListHandler(deps: EntriesDeps<"page">, choosePublisher: ChoosePublisher): RequestHandler {
   const loadWaits = makeLoadWaits(deps);
   const loadPage = async (question: PageQuestion) => {
     const page = await deps.acknowledgments.page(question);
@@ -58,11 +59,12 @@ export function makeListHandler(deps: EntriesDeps<"page">, checkPublisher: Check
   };
   return async (request, response) => {
     const query = parseForm(querySchema, request.query, response);
-    if (query === undefined || !(await checkPublisher(query.publisher, response))) {
+    const chosen = query && (await choosePublisher(query.publisher, response));
+    if (query === undefined || chosen === undefined) {
       return;
     }
     const { state, limit, cursor } = query;
-    const question = { ...filterOf(query), state, limit, after: cursor };
+    const question = { ...filterOf({ ...query, publisher: chosen.publisher }), state, limit, after: cursor };
     const page = await askStore(loadPage(question));
     if (page === OVERDUE) {
       sendUnavailable(response);
@@ -90,7 +92,7 @@ export function makeShowHandler(deps: EntriesDeps<"find">): RequestHandler {
     const found = await askStore(loadEntry(id));
     if (found === OVERDUE) {
       sendUnavailable(response);
-    } else if (found === undefined) {
+    } else if (found === undefined || !maySee(response, found.entry.publisher)) {
       sendProblem(response, "unknown_ad_response");
     } else {
       response.json(entryViewWithAttempts(found.entry, found.wait));

@@ -50,7 +50,7 @@ export const limitSchema = z
   .prefault("50");
 
 interface FilterForm {
-  readonly publisher?: DeadFilter["publisher"];
+  readonly publisher?: DeadFilter["publisher"] | undefined;
   readonly reason?: DeadFilter["reason"];
   readonly code?: DeadFilter["code"];
   readonly since?: number | undefined;

@@ -1,68 +1,130 @@
-/** The users of the admin API, by their tokens. */
-import { timingSafeEqual } from "node:crypto";
-import { type FieldFault, headerKeySchema } from "@adrelay/contract";
+/** The operators of the admin API: their tokens, and what each may do. From settings, and from a file. */
+import { readFileSync } from "node:fs";
+import { type FieldFault, ownKeySchema, type PublisherId, publisherIdSchema } from "@adrelay/contract";
+import { digestSchema, parseYamlText } from "@adrelay/core";
 import { digestKey } from "@adrelay/provider";
-import { sendProblem } from "@adrelay/service-kit";
-import type { RequestHandler, Response } from "express";
 import { z } from "zod";
+
+/** What an operator may do: `view` reads, `operate` also changes. */
+const ROLES = ["view", "operate"] as const;
+export type Role = (typeof ROLES)[number];
 
 /** A user of the admin API, by the name that the audit shows. */
 export interface Operator {
   readonly name: string;
-  readonly token: string;
+  readonly tokenDigests: readonly Buffer[];
+  readonly role: Role;
+  /** All that the operator sees and changes; undefined for all publishers. */
+  readonly publishers: readonly PublisherId[] | undefined;
+  /** When its tokens end to be valid; undefined if they don't. */
+  readonly expiresAtMs: number | undefined;
 }
 
 /** The name of the operator who has ADMIN_TOKEN. */
 const SINGLE_OPERATOR = "admin";
 
-/** `name:token`, as it is written in a setting. */
+const NAME = /^[A-Za-z0-9_-]{1,32}$/;
+
+/** `name:token`, as it is written in a setting. Such an operator may do everything. */
 export const operatorSchema = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,32}:\S+$/, "must be name:token, the name of 1 to 32 letters, digits, _ or -")
-  .transform((text): Operator => {
+  .transform((text, context): Operator => {
     const at = text.indexOf(":");
-    return { name: text.slice(0, at), token: text.slice(at + 1) };
-  })
-  .refine(({ token }) => headerKeySchema.safeParse(token).success, {
-    error: "must have tokens of printable ASCII, without quotes around them",
+    const token = text.slice(at + 1);
+    for (const { message } of ownKeySchema.safeParse(token).error?.issues ?? []) {
+      context.addIssue({ code: "custom", message: `the token ${message}` });
+    }
+    return allowEverything(text.slice(0, at), token);
   });
 
-/** All operators that the settings name. */
-export function operatorsOf(single: string | undefined, named: readonly Operator[]): Operator[] {
-  return single === undefined ? [...named] : [{ name: SINGLE_OPERATOR, token: single }, ...named];
-}
-
-/** Names and tokens must be distinct, so that a token identifies an operator. */
-export function operatorFaults(operators: readonly Operator[]): FieldFault[] {
-  const isDistinct = (values: readonly string[]) => new Set(values).size === values.length;
-  const faults: FieldFault[] = [];
-  if (!isDistinct(operators.map(({ name }) => name))) {
-    const message = `names must be distinct; ${SINGLE_OPERATOR} is the name of ADMIN_TOKEN`;
-    faults.push({ path: "ADMIN_TOKENS", message });
-  }
-  if (!isDistinct(operators.map(({ token }) => token))) {
-    faults.push({ path: "ADMIN_TOKENS", message: "tokens must be distinct, and other than ADMIN_TOKEN" });
-  }
-  return faults;
-}
-
-/** Lets only operators pass. Each token is compared in constant time, and all of them on every request. */
-export function requireOperator(operators: readonly Operator[]): RequestHandler {
-  const known = operators.map(({ name, token }) => ({ name, digest: digestKey(token) }));
-  return (request, response, next) => {
-    const given = digestKey(/^Bearer (.+)$/i.exec(request.get("Authorization") ?? "")?.[1] ?? "");
-    const operator = known.filter(({ digest }) => timingSafeEqual(digest, given))[0];
-    if (operator === undefined) {
-      response.set("WWW-Authenticate", "Bearer");
-      sendProblem(response, "unauthenticated", { detail: "send Authorization: Bearer with an admin token" });
-      return;
-    }
-    response.locals["operator"] = operator.name;
-    next();
+function allowEverything(name: string, token: string): Operator {
+  return {
+    name,
+    tokenDigests: [Buffer.from(digestKey(token), "hex")],
+    role: "operate",
+    publishers: undefined,
+    expiresAtMs: undefined,
   };
 }
 
-/** The name of the operator whom `requireOperator` let pass. */
-export function operatorOf(response: Response): string {
-  return String(response.locals["operator"]);
+const fileSchema = z.strictObject({
+  operators: z.array(
+    z
+      .strictObject({
+        name: z.string().regex(NAME, "must be 1 to 32 letters, digits, _ or -"),
+        token_sha256: z.array(digestSchema).min(1),
+        role: z.enum(ROLES, { error: `must be one of ${ROLES.join(", ")}` }),
+        publishers: z.array(publisherIdSchema).min(1).optional(),
+        expires: z.iso
+          .datetime({ offset: true, error: "must be a time such as 2027-01-31T00:00:00Z" })
+          .optional(),
+      })
+      .transform(
+        ({ name, token_sha256, role, publishers, expires }): Operator => ({
+          name,
+          tokenDigests: token_sha256.map((hex) => Buffer.from(hex, "hex")),
+          role,
+          publishers,
+          expiresAtMs: expires === undefined ? undefined : Date.parse(expires),
+        }),
+      ),
+  ),
+});
+
+/** The settings that name operators. */
+export interface OperatorSettings {
+  readonly ADMIN_TOKEN?: string | undefined;
+  readonly ADMIN_TOKENS?: readonly Operator[] | undefined;
+  readonly OPERATORS_FILE?: string | undefined;
+}
+
+export interface LoadedOperators {
+  readonly operators: readonly Operator[];
+  readonly faults: readonly FieldFault[];
+}
+
+/** All operators that the settings and their file name. */
+export function loadOperators(settings: OperatorSettings): LoadedOperators {
+  const { ADMIN_TOKEN: single, ADMIN_TOKENS: named = [], OPERATORS_FILE: file } = settings;
+  const inFile = file === undefined ? NOBODY : readOperators(file);
+  const operators = [
+    ...(single === undefined ? [] : [allowEverything(SINGLE_OPERATOR, single)]),
+    ...named,
+    ...inFile.operators,
+  ];
+  return { operators, faults: [...inFile.faults, ...repetitions(operators, file)] };
+}
+
+const NOBODY: LoadedOperators = { operators: [], faults: [] };
+
+function readOperators(file: string): LoadedOperators {
+  const setting = "OPERATORS_FILE";
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    const message = error instanceof Error ? error.message : "can't be read";
+    return { operators: [], faults: [{ path: setting, message }] };
+  }
+  const parsed = parseYamlText(text, fileSchema);
+  if (parsed.kind === "ok") {
+    return { operators: parsed.value.operators, faults: [] };
+  }
+  const faults = parsed.faults.map(({ path, message }) => ({ path: `${setting} ${path}`.trim(), message }));
+  return { operators: [], faults };
+}
+
+/** Names and tokens must be distinct, so that a token identifies an operator. */
+function repetitions(operators: readonly Operator[], file: string | undefined): FieldFault[] {
+  const isDistinct = (values: readonly string[]) => new Set(values).size === values.length;
+  const path = file === undefined ? "ADMIN_TOKENS" : "ADMIN_TOKENS, OPERATORS_FILE";
+  const faults: FieldFault[] = [];
+  if (!isDistinct(operators.map(({ name }) => name))) {
+    faults.push({ path, message: `names must be distinct; ${SINGLE_OPERATOR} is the name of ADMIN_TOKEN` });
+  }
+  if (!isDistinct(operators.flatMap((one) => one.tokenDigests.map((digest) => digest.toString("hex"))))) {
+    faults.push({ path, message: "tokens must be distinct, and other than ADMIN_TOKEN" });
+  }
+  return faults;
 }

@@ -2,11 +2,11 @@
 import { randomUUID } from "node:crypto";
 import { adAckIdSchema, type DoctorCheck } from "@adrelay/contract";
 import type { CallFailure, ProviderReply } from "@adrelay/core";
-import { listAccounts, type ProviderClient, type Publisher, type SharedAccount } from "@adrelay/provider";
+import type { ProviderClient, PublisherDirectory, SharedAccount } from "@adrelay/provider";
 
 export interface ProviderCheckDeps {
   readonly provider: Pick<ProviderClient, "acknowledge" | "proxyOf">;
-  readonly publishers: readonly Publisher[];
+  readonly publishers: PublisherDirectory;
 }
 
 /**
@@ -18,7 +18,7 @@ export function checkProviders(
   timeoutMs: number,
 ): Promise<DoctorCheck[]> {
   return Promise.all(
-    listAccounts(publishers).map(async (shared) => {
+    publishers.accounts.map(async (shared) => {
       const requestId = `doctor-${randomUUID()}`;
       const adAckId = adAckIdSchema.parse(randomUUID());
       const { account } = shared;

@@ -1,14 +1,15 @@
 /** The whole relay on one page, and the audit. */
-import type {
-  AuditView,
-  DataLossView,
-  ForeignCircuitView,
-  ProcessView,
-  ProviderView,
-  StateCounts,
-  Stats,
+import {
+  type AuditView,
+  COUNTED_STATES,
+  type DataLossView,
+  type ForeignCircuitView,
+  type ProcessView,
+  type ProviderView,
+  type StateCounts,
+  type Stats,
 } from "@adrelay/contract";
-import { listAccounts, type Publisher, type SharedAccount } from "@adrelay/provider";
+import type { PublisherDirectory, SharedAccount } from "@adrelay/provider";
 import { ADRELAY_VERSION, OVERDUE } from "@adrelay/service-kit";
 import {
   type AuditEntry,
@@ -24,28 +25,30 @@ import {
 import type { RequestHandler } from "express";
 import { z } from "zod";
 import { askStore, isoTime, sendUnavailable } from "../store-answers.ts";
+import { maySee, ownPublishers } from "./access.ts";
 import { auditCursor, auditCursorSchema, limitSchema, parseForm } from "./forms.ts";
 
 export interface StatsDeps {
   readonly store: Pick<Store, "snapshot" | "queueDepths" | "circuits">;
   readonly heartbeat: Pick<Heartbeat, "loadProcesses" | "loadLoss">;
-  readonly publishers: readonly Publisher[];
+  readonly publishers: PublisherDirectory;
 }
 
-/** GET /admin/v1/stats */
+/** GET /admin/v1/stats. An operator of some publishers sees what belongs to these. */
 export function makeStatsHandler(deps: StatsDeps): RequestHandler {
   return async (_request, response) => {
     const stats = await askStore(gatherStats(deps));
     if (stats === OVERDUE) {
       sendUnavailable(response);
     } else {
-      response.json(stats);
+      const own = ownPublishers(response);
+      response.json(own === undefined ? stats : limitStats(stats, own));
     }
   };
 }
 
 async function gatherStats({ store, heartbeat, publishers }: StatsDeps): Promise<Stats> {
-  const accounts = listAccounts(publishers);
+  const { accounts, current } = publishers;
   const ids = new Set(accounts.map(({ id }) => id));
   const [snapshot, depths, circuits, foreign, processes, loss] = await Promise.all([
     store.snapshot(),
@@ -55,7 +58,7 @@ async function gatherStats({ store, heartbeat, publishers }: StatsDeps): Promise
     heartbeat.loadProcesses(),
     heartbeat.loadLoss(),
   ]);
-  const configured = publishers.map(({ id }) => id);
+  const configured = current.map(({ id }) => id);
   const states = sumByState(snapshot.states);
   const secondsIf = (some: number, ageMs: number) => (some > 0 ? ageMs / 1000 : null);
   return {
@@ -78,6 +81,42 @@ async function gatherStats({ store, heartbeat, publishers }: StatsDeps): Promise
     processes: processes.map(viewOfProcess),
     data_loss: viewOfLoss(loss),
   };
+}
+
+/** The part of the statistics that belongs to these publishers. What belongs to the whole relay is null or empty. */
+function limitStats(stats: Stats, own: readonly string[]): Stats {
+  const isOwn = ({ publisher }: { readonly publisher: string }) => own.includes(publisher);
+  const publishers = Object.fromEntries(
+    Object.entries(stats.publishers).filter(([publisher]) => own.includes(publisher)),
+  );
+  return {
+    ...stats,
+    states: addUp(Object.values(publishers)),
+    publishers,
+    overdue: null,
+    oldest_queued_age_seconds: null,
+    oldest_dead_letter_age_seconds: null,
+    queue: null,
+    dead_letters: stats.dead_letters.filter(isOwn),
+    providers: stats.providers.flatMap((one) => {
+      const theirs = one.publishers.filter((publisher) => own.includes(publisher));
+      // An account has the name of its first publisher, which may be another one.
+      return theirs.length === 0 ? [] : [{ ...one, provider: theirs[0] ?? "", publishers: theirs }];
+    }),
+    foreign_circuits: [],
+    gone_publishers: stats.gone_publishers.filter(isOwn),
+    processes: null,
+  };
+}
+
+function addUp(all: readonly StateCounts[]): StateCounts {
+  const sum: StateCounts = { ...NO_COUNTS };
+  for (const counts of all) {
+    for (const state of COUNTED_STATES) {
+      sum[state] += counts[state];
+    }
+  }
+  return sum;
 }
 
 const NO_COUNTS = {
@@ -136,6 +175,10 @@ function viewOfProcess(one: RelayProcess): ProcessView {
     started_at: isoTime(one.startedAtMs),
     seen_at: isoTime(one.seenAtMs),
     clock_skew_ms: one.clockSkewMs,
+    publishers_file:
+      one.publishersFile === undefined
+        ? null
+        : { digest: one.publishersFile.digest, valid: one.publishersFile.isValid },
   };
 }
 
@@ -146,7 +189,10 @@ function viewOfLoss(loss: DataLoss | undefined): DataLossView | null {
 
 const auditQuerySchema = z.strictObject({ limit: limitSchema, cursor: auditCursorSchema.optional() });
 
-/** GET /admin/v1/audit: who did what, newest first. */
+/**
+ * GET /admin/v1/audit: who did what, newest first. An operator of some publishers sees what concerned one of these alone, so
+ * a page may have fewer entries than its limit.
+ */
 export function makeAuditHandler(audit: Store["audit"]): RequestHandler {
   return async (request, response) => {
     const query = parseForm(auditQuerySchema, request.query, response);
@@ -159,20 +205,22 @@ export function makeAuditHandler(audit: Store["audit"]): RequestHandler {
       return;
     }
     response.json({
-      entries: page.entries.map(auditView),
+      entries: page.entries.filter(({ publisher }) => maySee(response, publisher)).map(auditView),
       next_cursor: page.next === undefined ? null : auditCursor(page.next),
     });
   };
 }
 
-function auditView({ atMs, by, action, adResponseId, replayId, discardId, details }: AuditEntry): AuditView {
+function auditView({ atMs, adResponseId, replayId, discardId, ...entry }: AuditEntry): AuditView {
   return {
     at: isoTime(atMs),
-    by,
-    action,
+    by: entry.by,
+    address: entry.address ?? null,
+    publisher: entry.publisher ?? null,
+    action: entry.action,
     ad_response_id: adResponseId ?? null,
     replay_id: replayId ?? null,
     discard_id: discardId ?? null,
-    details,
+    details: entry.details,
   };
 }

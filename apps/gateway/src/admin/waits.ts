@@ -1,12 +1,11 @@
 /** What queued acknowledgments wait for besides their next attempt: their publisher, or their provider. */
 import type { AcknowledgmentView } from "@adrelay/contract";
-import { listAccounts, type Publisher } from "@adrelay/provider";
+import type { PublisherDirectory } from "@adrelay/provider";
 import type { CircuitState, LedgerEntry, Store } from "@adrelay/store";
 
 export interface WaitsDeps {
   readonly store: { readonly circuits: Pick<Store["circuits"], "load"> };
-  /** The configured ones. */
-  readonly publishers: readonly Publisher[];
+  readonly publishers: PublisherDirectory;
 }
 
 export type Wait = Pick<AcknowledgmentView, "waits_for" | "circuit_reason">;
@@ -15,13 +14,12 @@ export type Wait = Pick<AcknowledgmentView, "waits_for" | "circuit_reason">;
 export type LoadWaits = (entries: readonly LedgerEntry[]) => Promise<(entry: LedgerEntry) => Wait>;
 
 export function makeLoadWaits({ store, publishers }: WaitsDeps): LoadWaits {
-  const accounts = listAccounts(publishers);
-  const byPublisher = new Map(
-    accounts.flatMap((account) => account.publishers.map((id) => [id, account] as const)),
-  );
   return async (entries) => {
     const queued = entries.filter(({ state }) => state === "queued");
-    const asked = new Set(queued.flatMap(({ publisher }) => byPublisher.get(publisher) ?? []));
+    const byPublisher = new Map(
+      queued.map(({ publisher }) => [publisher, publishers.accountOf(publisher)] as const),
+    );
+    const asked = new Set([...byPublisher.values()].flatMap((account) => account ?? []));
     const states = new Map(
       await Promise.all(
         [...asked].map(async (account) => [account.id, await store.circuits.load(account)] as const),

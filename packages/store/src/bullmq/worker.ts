@@ -89,6 +89,10 @@ export class QueueWorker {
     this.#worker.run().catch(() => {});
   }
 
+  setConcurrency(concurrency: number): void {
+    this.#worker.concurrency = concurrency;
+  }
+
   get isConsuming(): boolean {
     return this.#worker.isRunning() && !this.#worker.closing;
   }

@@ -20,14 +20,20 @@ for at = 1, queues do
   queueOf[publishers[at]] = KEYS[3 + at]
 end
 
--- Leases that ended: park these again, at the front. No lease ends later than a lease from now: the clock was set back.
-for _, range in ipairs({{'-inf', now}, {'(' .. now + leaseMs, '+inf'}}) do
-  for _, member in ipairs(redis.call('ZRANGEBYSCORE', releasedKey, range[1], range[2], 'LIMIT', 0, 500)) do
+-- No lease ends later than a lease from now: then the clock was set back. If a released one is parked again, another worker
+-- has fetched its job and may not attempt it: it has another key, or no slot. Then the next one need not wait for the lease.
+local leases = redis.call('ZRANGE', releasedKey, 0, 499, 'WITHSCORES')
+for at = 1, #leases, 2 do
+  local member, endsAt = leases[at], tonumber(leases[at + 1])
+  local publisher, id = string.match(member, '^([^|]*)|(.*)$')
+  local queue = queueOf[publisher]
+  if endsAt <= now or endsAt > now + leaseMs then
     redis.call('ZREM', releasedKey, member)
-    local publisher, id = string.match(member, '^([^|]*)|(.*)$')
-    if queueOf[publisher] then
-      redis.call('ZADD', queueOf[publisher], 0, id)
+    if queue then
+      redis.call('ZADD', queue, 0, id)
     end
+  elseif queue and redis.call('ZSCORE', queue, id) then
+    redis.call('ZREM', releasedKey, member)
   end
 end
 

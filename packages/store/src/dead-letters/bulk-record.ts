@@ -3,6 +3,7 @@ import { publisherIdSchema } from "@adrelay/contract";
 import { DEAD_REASONS } from "@adrelay/core";
 import { z } from "zod";
 import { fieldsOf } from "../redis/scripts.ts";
+import { nameOfActor } from "./actor.ts";
 import type { DeadFilter } from "./listing.ts";
 
 /** When a bulk replay stops by itself: this share of the letters that ended failed again, and so many have ended. */
@@ -127,7 +128,7 @@ function baseOf(id: string, stored: z.infer<typeof storedSchema>): BulkBase {
     filter: { publisher, reason, code, sinceMs: since, untilMs: until },
     matched: stored.matched,
     createdAtMs: stored.created,
-    createdBy: stored.by,
+    createdBy: nameOfActor(stored.by),
     updatedAtMs: stored.updated,
     endedAtMs: stored.ended,
   };

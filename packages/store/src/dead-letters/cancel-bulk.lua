@@ -7,7 +7,7 @@
 -- @include dead-letters/bulk-record
 -- @include dead-letters/audit
 local done = ARGV[4] == 'replay' and 'replayed' or 'discarded'
-local state, count = unpack(redis.call('HMGET', bulkKey, 'state', done))
+local state, count, publisher = unpack(redis.call('HMGET', bulkKey, 'state', done, 'publisher'))
 if not state then
   return 0
 elseif state ~= 'running' then
@@ -15,6 +15,6 @@ elseif state ~= 'running' then
 end
 local now = clockMs()
 endBulk(ARGV[1], 'cancelled', now, ARGV[3])
-audit(auditKey, now, {by = ARGV[2], action = ARGV[4] .. 's_cancel', [ARGV[4]] = ARGV[1],
-  details = '{"' .. done .. '":' .. (tonumber(count) or 0) .. '}'})
+audit(auditKey, now, {by = ARGV[2], action = ARGV[4] .. 's_cancel', publisher = publisher,
+  [ARGV[4]] = ARGV[1], details = '{"' .. done .. '":' .. (tonumber(count) or 0) .. '}'})
 return 1

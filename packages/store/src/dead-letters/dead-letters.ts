@@ -82,6 +82,10 @@ const AUDIT_ACTIONS = [
 export interface AuditEntry {
   readonly atMs: number;
   readonly by: string;
+  /** The address that the operator called from. Undefined for entries of older versions, and of the relay itself. */
+  readonly address: string | undefined;
+  /** Undefined if it concerns several publishers, and for entries of older versions. */
+  readonly publisher: string | undefined;
   readonly action: (typeof AUDIT_ACTIONS)[number];
   readonly adResponseId: AdResponseId | undefined;
   readonly replayId: string | undefined;
@@ -108,8 +112,10 @@ const auditRowSchema = z.object({
   action: z.enum(AUDIT_ACTIONS),
   id: z.string(),
   replay: z.string(),
-  // Entries of older versions don't have it.
+  // Entries of older versions don't have these.
   discard: z.string().default(""),
+  address: z.string().default(""),
+  publisher: z.string().default(""),
   details: z.string(),
 });
 
@@ -136,14 +142,16 @@ export class Audit {
 }
 
 function parseAudit([place, flat]: z.infer<typeof rowsSchema>[number]): AuditEntry {
-  const { by, action, id, replay, discard, details } = auditRowSchema.parse(fieldsOf(flat));
+  const { by, action, id, details, ...row } = auditRowSchema.parse(fieldsOf(flat));
   return {
     atMs: Number(place.split("-")[0]),
     by,
+    address: row.address || undefined,
+    publisher: row.publisher || undefined,
     action,
     adResponseId: id === "" ? undefined : idOf(id),
-    replayId: replay === "" ? undefined : replay,
-    discardId: discard === "" ? undefined : discard,
+    replayId: row.replay || undefined,
+    discardId: row.discard || undefined,
     details: z.record(z.string(), z.unknown()).parse(JSON.parse(details)),
   };
 }

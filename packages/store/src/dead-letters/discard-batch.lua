@@ -33,6 +33,6 @@ if countDead(discard) > 0 then
   return {'running', tasks, nowUs}
 end
 endBulk(ARGV[1], 'completed', now, ARGV[5])
-audit(auditKey, now, {by = discard.by, action = 'discards_end', discard = ARGV[1],
+audit(auditKey, now, {by = discard.by, action = 'discards_end', publisher = discard.publisher, discard = ARGV[1],
   details = '{"discarded":' .. discarded .. '}'})
 return {'completed', tasks, nowUs}

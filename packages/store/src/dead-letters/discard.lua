@@ -35,7 +35,7 @@ end
 local now = clockMs()
 local task = discardEntry(entryKey, id, publisher, state, now, now, ARGV[3])
 countOutcome(entryKey, replay, 'discarded')
-audit(KEYS[8], now, {by = ARGV[4], action = 'discard', id = id,
+audit(KEYS[8], now, {by = ARGV[4], action = 'discard', publisher = publisher, id = id,
   details = string.gsub(ARGV[5], '}$', ',"from":"' .. state .. '"}')})
 
 -- The caller's body is text in the job's data, so its quotes are escaped there, and the match is the job's own member.

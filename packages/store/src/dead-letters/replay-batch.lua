@@ -38,7 +38,7 @@ if share and ended >= least and failed >= share * ended then
   -- Older versions know no other state for a replay that ended early.
   redis.call('HSET', bulkKey, 'stopped', 1)
   endBulk(ARGV[1], 'cancelled', now, ARGV[5])
-  audit(auditKey, now, {by = 'adrelay', action = 'replays_stop', replay = ARGV[1],
+  audit(auditKey, now, {by = 'adrelay', action = 'replays_stop', publisher = replay.publisher, replay = ARGV[1],
     details = '{"failed":' .. failed .. ',"ended":' .. ended .. '}'})
   return {'stopped', {}, nowUs}
 end
@@ -71,6 +71,6 @@ if countDead(replay) > 0 then
   return {'running', moved, nowUs}
 end
 endBulk(ARGV[1], 'completed', now, ARGV[5])
-audit(auditKey, now, {by = replay.by, action = 'replays_end', replay = ARGV[1],
+audit(auditKey, now, {by = replay.by, action = 'replays_end', publisher = replay.publisher, replay = ARGV[1],
   details = '{"replayed":' .. replayed .. '}'})
 return {'completed', moved, nowUs}

@@ -18,5 +18,5 @@ elseif state ~= 'dead' then
 end
 local now = clockMs()
 local task = replayDead(entryKey, id, publisher, reason, code, now, now)
-audit(KEYS[8], now, {by = ARGV[2], action = 'replay', id = id, details = '{}'})
+audit(KEYS[8], now, {by = ARGV[2], action = 'replay', publisher = publisher, id = id, details = '{}'})
 return {1, task}

@@ -34,5 +34,6 @@ for _, old in ipairs(redis.call('ZRANGE', bulksKey, 0, 9)) do
   end
 end
 local details = string.gsub(ARGV[8], '}$', ',"matched":' .. matched .. '}')
-audit(auditKey, now, {by = ARGV[7], action = ARGV[11] .. 's_start', [ARGV[11]] = ARGV[1], details = details})
+audit(auditKey, now, {by = ARGV[7], action = ARGV[11] .. 's_start', publisher = ARGV[2], [ARGV[11]] = ARGV[1],
+  details = details})
 return {matched, last}

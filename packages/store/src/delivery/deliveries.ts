@@ -108,6 +108,11 @@ export class Deliveries {
     this.#worker.start();
   }
 
+  /** Holds at most as many jobs at the same time from now on. */
+  setConcurrency(concurrency: number): void {
+    this.#worker?.setConcurrency(concurrency);
+  }
+
   /** True while it fetches jobs. */
   get isConsuming(): boolean {
     return this.#worker?.isConsuming ?? false;

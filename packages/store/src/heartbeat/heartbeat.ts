@@ -16,7 +16,13 @@ import type { StoreKeys } from "../redis/keys.ts";
 import type { RunScript } from "../redis/scripts.ts";
 import type { StoreLog } from "../store-log.ts";
 import { Lifeline } from "./lifeline.ts";
-import { type ProcessIdentity, parseRecord, type RelayProcess, renderRecord } from "./process-record.ts";
+import {
+  type ProcessIdentity,
+  type PublishersFileNote,
+  parseRecord,
+  type RelayProcess,
+  renderRecord,
+} from "./process-record.ts";
 import { type WriteState, WriteWatch } from "./write-state.ts";
 
 /** What Redis held at a heartbeat. */
@@ -34,6 +40,8 @@ export interface DataLoss {
 
 export interface HeartbeatOptions {
   readonly identity: ProcessIdentity;
+  /** Which publishers' file is in force now. */
+  publishersFile?(): PublishersFileNote;
   /** Where the losses that this process finds are counted. */
   readonly registry: Registry;
   /** A connection that only listens to channels, for the lifeline. Without one, the process has no lifeline. */
@@ -122,7 +130,7 @@ export class Heartbeat {
     const { run, keys, identity, processId, log } = this.#parts;
     await this.#lifeline?.open();
     const { epoch = "", beat = 0, nowMs = 0, held } = this.#latest ?? {};
-    const record = renderRecord(identity, this.#clockSkewMs);
+    const record = renderRecord(identity, this.#clockSkewMs, this.#parts.publishersFile?.());
     const text = held === undefined ? "" : describeLoss(held);
     const sentAtMs = Date.now();
     const args = [processId, record, epoch, beat, nowMs, text, SILENCE_MAX_MS, LOSS_KEPT_MS, this.#channel];

@@ -10,6 +10,14 @@ export interface ProcessIdentity {
   readonly startedAtMs: number;
 }
 
+/** Which publishers' file is in force in a process. */
+export interface PublishersFileNote {
+  /** undefined without a file. */
+  readonly digest: string | undefined;
+  /** False while the process refuses the file that is there, and an older one is in force. */
+  readonly isValid: boolean;
+}
+
 const recordSchema = z.object({
   role: z.enum(["gateway", "worker"]),
   host: z.string(),
@@ -18,6 +26,8 @@ const recordSchema = z.object({
   startedAtMs: z.number(),
   /** How far its clock is ahead of Redis'; null until its second heartbeat. */
   clockSkewMs: z.number().nullable(),
+  /** Absent in records of older versions. */
+  publishersFile: z.object({ digest: z.string().nullable(), isValid: z.boolean() }).optional(),
 });
 
 /** A process with its last heartbeat. */
@@ -33,9 +43,21 @@ export type RelayProcess = SeenProcess & {
 };
 
 /** A record as JSON. heartbeat.lua adds a member if Redis sees the process' lifeline. */
-export function renderRecord(identity: ProcessIdentity, clockSkewMs: number | undefined): string {
-  const { role, host, pid, version, startedAtMs } = identity;
-  const record = { role, host, pid, version, startedAtMs, clockSkewMs: clockSkewMs ?? null };
+export function renderRecord(
+  { role, host, pid, version, startedAtMs }: ProcessIdentity,
+  clockSkewMs: number | undefined,
+  file: PublishersFileNote | undefined,
+): string {
+  const publishersFile = file && { digest: file.digest ?? null, isValid: file.isValid };
+  const record = {
+    role,
+    host,
+    pid,
+    version,
+    startedAtMs,
+    clockSkewMs: clockSkewMs ?? null,
+    publishersFile,
+  };
   return JSON.stringify(record satisfies z.infer<typeof recordSchema>);
 }
 

@@ -26,7 +26,7 @@ function countsOf(name: string, { accepted = 0, queued = 0 }: Numbers): Publishe
 
 /** A process whose scrapes show these counts. Each returns the accepted acknowledgments by publisher. */
 function setup(publishers: readonly string[], publishersMax: number) {
-  const metrics = new LedgerMetrics({ publishers, publishersMax });
+  const metrics = new LedgerMetrics({ listPublishers: () => publishers, publishersMax });
   const show = (numbers: Readonly<Record<string, Numbers>>, nowMs = 0) => {
     const shared = { nowMs, oldestQueuedAgeMs: 0, oldestDeadAgeMs: 0, overdue: 0, outboxTasks: 0 };
     const counts = Object.entries(numbers).map(([name, of]) => {

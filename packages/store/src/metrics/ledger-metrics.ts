@@ -37,7 +37,7 @@ export interface LedgerCounts {
 
 export interface LedgerMetricsOptions {
   /** The configured publishers. */
-  readonly publishers: readonly string[];
+  listPublishers(): readonly string[];
   /** How many publishers have their own series. */
   readonly publishersMax: number;
 }
@@ -71,7 +71,7 @@ export class LedgerMetrics {
     this.#last = rows;
     return [
       ...publisherMetrics(this.#makeTable(rows)),
-      goneMetric(counts, this.#options.publishers),
+      goneMetric(counts, this.#options.listPublishers()),
       ...sharedMetrics({ counts, shared, depths }),
     ];
   }
@@ -93,7 +93,7 @@ export class LedgerMetrics {
     nowMs: number,
   ): void {
     this.#own.expire(nowMs);
-    const all = new Set([...this.#options.publishers, ...rows.keys()]);
+    const all = new Set([...this.#options.listPublishers(), ...rows.keys()]);
     const areFew = all.size <= this.#options.publishersMax;
     this.#hasOther ||= !areFew || all.has(OTHER_LABEL);
     const unfinished = [...rows.values()].filter(({ states }) => UNFINISHED.some((at) => states[at] !== 0));
@@ -188,7 +188,7 @@ function tableOf(
   };
 }
 
-/** It has no series for a configured publisher, because settings change only with a restart. */
+/** A configured publisher has no series. */
 function goneMetric(counts: readonly PublisherCounts[], configured: readonly string[]): LedgerMetric {
   const known = new Set(configured);
   const gone = counts.filter(

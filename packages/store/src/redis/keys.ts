@@ -44,6 +44,8 @@ export interface StoreKeys {
   /** Hash: a running process' id to its record. */
   readonly processes: string;
   readonly dataLoss: string;
+  /** Sorted set: callers' keys by the time of their latest use. */
+  readonly keyUses: string;
   /** Before a process' id: channel, its lifeline. */
   readonly lifelinePrefix: string;
   /** BullMQ's own prefix. */
@@ -90,6 +92,7 @@ export function storeKeys(partition: string): StoreKeys {
     due: named("queued:due"),
     processes: named("processes"),
     dataLoss: named("data-loss"),
+    keyUses: named("key-uses"),
     lifelinePrefix: named("lifeline:"),
     queuePrefix,
   };

@@ -1,9 +1,9 @@
 /** The command `adrelay publishers adopt`: another publisher takes over what one left that is gone from the settings. */
 import { type AdoptionView, adoptionSchema } from "@adrelay/contract";
-import { defineCommand } from "./command.ts";
-import { EXIT, type ExitCode } from "./exit-codes.ts";
-import { yesOption } from "./selection-options.ts";
-import { confirm, type Session, showAnswer } from "./session.ts";
+import { defineCommand } from "../command.ts";
+import { EXIT, type ExitCode } from "../exit-codes.ts";
+import { yesOption } from "../selection-options.ts";
+import { confirm, type Session, showAnswer } from "../session.ts";
 
 export const addPublishersAdopt = defineCommand({
   words: "adopt <gone> <by>",
