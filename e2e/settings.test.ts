@@ -95,7 +95,7 @@ test.each([
     },
     [
       "ADMIN_TOKEN:",
-      "ADMIN_TOKENS.0: must",
+      "ADMIN_TOKENS.0: the token must",
       "API_KEYS.0: must not be a key of Adrelay's examples",
       "METRICS_TOKEN:",
     ],

@@ -15,7 +15,7 @@ import { GATEWAY_SETTINGS } from "../apps/gateway/src/config.ts";
 import { createGatewayMetrics } from "../apps/gateway/src/gateway-metrics.ts";
 import { CircuitMetrics } from "../apps/worker/src/circuit-metrics.ts";
 import { WORKER_SETTINGS } from "../apps/worker/src/config.ts";
-import { createWorkerMetrics } from "../apps/worker/src/worker-metrics.ts";
+import { createWorkerMetrics, reportPayloads } from "../apps/worker/src/worker-metrics.ts";
 import { buildDashboards } from "../deploy/grafana/src/dashboards.ts";
 
 export interface GeneratedDocument {
@@ -199,6 +199,7 @@ export async function metricTables(): Promise<string[]> {
     publishersMax: 1,
   });
   const worker = new Registry();
+  reportPayloads(worker, { bytesMax: 0, heldBytes: () => 0 });
   createWorkerMetrics(worker, { providersMax: 1, deadLetterRetentionMs: 0 });
   new CircuitMetrics(worker, { providersMax: 1, slotsMax: 1 });
   const each = new Registry();

@@ -1,8 +1,8 @@
 /** How each fault begins and ends. */
-import { pause } from "@adrelay/testkit";
+import { eventually, pause } from "@adrelay/testkit";
 import type { Redis } from "ioredis";
 import type { ChaosApp } from "./chaos-app.ts";
-import { APP_IDS, type AppId, type Fault, type RedisFault } from "./fault.ts";
+import { APP_IDS, type AppId, type Fault, GATEWAY_IDS, type RedisFault } from "./fault.ts";
 import type { ChaosStack } from "./stack.ts";
 
 /** Keys that were rotated away. */
@@ -35,6 +35,8 @@ export async function applyFault(stack: ChaosStack, fault: Fault, durationMs: nu
       await pause(durationMs);
       return whileDown(app, (one) => one.stop(), 0);
     }
+    case "reload":
+      return rotateKeys(stack, durationMs);
     case "redis":
       return applyToRedis(stack, fault.how, durationMs);
     case "link_cut":
@@ -63,6 +65,34 @@ export async function applyFault(stack: ChaosStack, fault: Fault, durationMs: nu
     default:
       fault satisfies never;
   }
+}
+
+/** The files of all apps get new keys. Those of the gateways are broken for a while, which must change nothing. */
+async function rotateKeys(stack: ChaosStack, durationMs: number): Promise<void> {
+  const { publishers, publishersFileOf } = stack;
+  await untilReloaded(stack, publishers.allowNext());
+  publishers.useNext();
+  publishers.breakFiles(new Set(GATEWAY_IDS.map(publishersFileOf)));
+  // One gateway looks at once, and the other one notices it. Calls by the old keys end meanwhile.
+  appOf(stack, "gateway-1").hangUp();
+  await pause(durationMs);
+  await untilReloaded(stack, publishers.endOld());
+}
+
+/** Resolves once both gateways have taken one of these files. */
+async function untilReloaded({ logs }: ChaosStack, digests: readonly string[]): Promise<void> {
+  const isReloaded = (app: AppId) => digests.includes(logs.reloaded.get(app) ?? "");
+  await eventually(() => {
+    const missing = GATEWAY_IDS.filter((app) => !isReloaded(app));
+    if (missing.length > 0) {
+      throw new NotReloadedError(missing.join());
+    }
+  });
+}
+
+/** A changed publishers' file was not taken. The message is the apps. */
+class NotReloadedError extends Error {
+  override readonly name = "NotReloadedError";
 }
 
 function appOf(stack: ChaosStack, id: AppId): ChaosApp {

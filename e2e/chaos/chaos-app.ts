@@ -79,6 +79,11 @@ export class ChaosApp {
     this.#app?.kill("SIGSTOP");
   }
 
+  /** Sends SIGHUP, which must not end the process. */
+  hangUp(): void {
+    this.#app?.kill("SIGHUP");
+  }
+
   thaw(): void {
     this.#app?.kill("SIGCONT");
   }

@@ -7,7 +7,7 @@ import type { Account, AppId } from "./fault.ts";
 import type { AckPost, SoldAd } from "./provider-records.ts";
 import type { AdRecord, PublisherRecords } from "./publisher-records.ts";
 import type { Scraper } from "./scraper.ts";
-import { CALLER_KEYS, type ChaosStack } from "./stack.ts";
+import type { ChaosStack } from "./stack.ts";
 
 export interface AdEvidence {
   readonly id: string;
@@ -82,10 +82,14 @@ async function lastScrape(scraper: Scraper, app: AppId): Promise<Samples> {
 }
 
 /** A 503 means that Redis stalled for a moment: the call is repeated. */
-async function lookUp({ gatewayUrls }: ChaosStack, id: string, account: Account): Promise<View | undefined> {
+async function lookUp(
+  { gatewayUrls, publishers }: ChaosStack,
+  id: string,
+  account: Account,
+): Promise<View | undefined> {
   const [gateway = ""] = gatewayUrls;
   const { status, body } = await eventually(async () => {
-    const answer = await relayCaller(gateway, CALLER_KEYS[account]).lookUp(id);
+    const answer = await relayCaller(gateway, publishers.keyOf(account)).lookUp(id);
     if (answer.status === 503) {
       throw new TypeError("the look-up got a 503");
     }

@@ -111,6 +111,7 @@ const DRAWS: Readonly<Record<FaultName, Draw>> = {
   "one-429": [2500, 4000, provider("one_429")],
   "many-403": [2500, 4000, provider("many_403")],
   "waf-403": [2500, 4000, provider("waf_403")],
+  reload: [1500, 3000, () => ({ kind: "reload" })],
   "stale-key": [3000, 6000, (random) => ({ kind: "stale_key", app: random.pick(WORKER_IDS) })],
 };
 

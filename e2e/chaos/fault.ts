@@ -15,6 +15,8 @@ export type Fault =
   | { readonly kind: "clock_skew"; readonly app: AppId; readonly skewMs: number }
   /** The worker is restarted with keys that the provider refuses, and in the end with the right ones. */
   | { readonly kind: "stale_key"; readonly app: AppId }
+  /** Callers' keys are rotated by the publishers' files, and files are broken meanwhile. */
+  | { readonly kind: "reload" }
   | { readonly kind: "redis"; readonly how: RedisFault }
   | { readonly kind: "link_cut" | "link_swallow"; readonly app: AppId; readonly end: LinkEnd }
   | {
@@ -73,6 +75,9 @@ export function resourcesOf(fault: Fault): readonly string[] {
       return APP_IDS.map((app) => `app:${app}`);
     case "stale_key":
       return DELIVERY;
+    case "reload":
+      // A gateway that starts with a broken file ends at once.
+      return GATEWAY_IDS.map((app) => `app:${app}`);
     case "redis":
       return ["redis"];
     case "link_cut":
@@ -91,6 +96,7 @@ export function mustSpareOthers(fault: Fault): boolean {
   return fault.kind === "stale_key" || (fault.kind === "provider" && TARGETED.has(fault.how));
 }
 
+export const GATEWAY_IDS = ["gateway-1", "gateway-2"] as const satisfies readonly AppId[];
 const WORKER_IDS = ["worker-1", "worker-2"] as const satisfies readonly AppId[];
 
 /** The workers that can deliver during a fault that spares others. */
@@ -122,6 +128,7 @@ function detailOf(fault: Fault): string {
     case "rolling_restart":
       return `every ${fault.everyMs / 1000} s`;
     case "redis":
+    case "reload":
       return "";
     case "link_cut":
     case "link_swallow":

@@ -9,6 +9,7 @@ export const CANARY = "canary-of-a-user";
 const BUG_EVENTS =
   /"event":"(uncaught_exception|unhandled_rejection|request_failed|background_work_failed|payload_gone|job_unreadable)"/;
 const UNTRACKED = /"event":"request".*"untracked":true,"ad_response_id":"([0-9a-f-]{36})"/;
+const RELOADED = /"event":"publishers_reloaded","digest":"([0-9a-f]{12})"/;
 const EXAMPLES_MAX = 20;
 
 export class LogWatch {
@@ -17,6 +18,9 @@ export class LogWatch {
   readonly leaks: string[] = [];
   /** Injections that were answered and may not be recorded. */
   readonly untracked = new Set<string>();
+
+  /** The digest of the publishers' file that each app took last. */
+  readonly reloaded = new Map<string, string>();
 
   readonly #files = new Map<string, WriteStream>();
   readonly #dir: string | undefined;
@@ -34,6 +38,10 @@ export class LogWatch {
     }
     if (line.includes(CANARY)) {
       keepSome(this.leaks, `${app}: ${line}`);
+    }
+    const [, digest] = RELOADED.exec(line) ?? [];
+    if (digest !== undefined) {
+      this.reloaded.set(app, digest);
     }
     const [, id] = UNTRACKED.exec(line) ?? [];
     if (id !== undefined) {

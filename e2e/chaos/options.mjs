@@ -37,6 +37,7 @@ export const FAULT_NAMES = /** @type {const} */ ([
   "many-403",
   "waf-403",
   "stale-key",
+  "reload",
 ]);
 
 /** @typedef {(typeof FAULT_NAMES)[number]} FaultName */

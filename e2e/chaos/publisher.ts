@@ -10,7 +10,7 @@ import { ACCOUNTS, type Account } from "./fault.ts";
 import { CANARY } from "./log-watch.ts";
 import { hashOf } from "./provider-records.ts";
 import { type AdRecord, PublisherRecords } from "./publisher-records.ts";
-import { ACK_DEADLINE_MS, CALLER_KEYS, type ChaosStack } from "./stack.ts";
+import { ACK_DEADLINE_MS, type ChaosStack } from "./stack.ts";
 
 /** A caller gives up on a frozen gateway after this time, and calls the other one. */
 const CALL_TIMEOUT_MS = 6000;
@@ -76,8 +76,8 @@ export function startTraffic(stack: ChaosStack, { seed, lanes, pauseMs }: Traffi
   };
 }
 
-function callersOf({ gatewayUrls }: ChaosStack, account: Account): readonly RelayCaller[] {
-  return gatewayUrls.map((url) => relayCaller(url, CALLER_KEYS[account]));
+function callersOf({ gatewayUrls, publishers }: ChaosStack, account: Account): readonly RelayCaller[] {
+  return gatewayUrls.map((url) => relayCaller(url, () => publishers.keyOf(account)));
 }
 
 /** The answer. Undefined if there was none: a refused connection, a killed gateway, a time-out. */

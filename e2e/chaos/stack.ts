@@ -1,8 +1,7 @@
 /**
  * What a run runs: four apps, a Redis, a provider, and a proxy for each app's connections to Redis and to the provider.
  */
-import { createHash } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { API_KEY_HEADER, publisherIdSchema } from "@adrelay/contract";
@@ -11,9 +10,10 @@ import { listAccounts, type SharedAccount } from "@adrelay/provider";
 import { makeRandom, type SocketProxy, startSocketProxy } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { ChaosApp } from "./chaos-app.ts";
-import { ACCOUNTS, type Account, APP_IDS, type AppId, type LinkEnd } from "./fault.ts";
+import { ACCOUNTS, APP_IDS, type AppId, type LinkEnd } from "./fault.ts";
 import { LogWatch } from "./log-watch.ts";
 import { PROVIDER_KEYS, type ProviderModel, startProviderModel } from "./provider-model.ts";
+import { PublishersFiles, urlOf } from "./publishers-files.ts";
 
 export interface ChaosStack {
   readonly redis: TestRedis;
@@ -23,6 +23,10 @@ export interface ChaosStack {
   readonly apps: ReadonlyMap<AppId, ChaosApp>;
   /** The provider accounts of each app. Each app has its own address of the provider, so the circuit breakers differ. */
   readonly circuits: ReadonlyMap<AppId, readonly SharedAccount[]>;
+  /** The files, and the publishers' keys at the gateways. */
+  readonly publishers: PublishersFiles;
+  /** Where an app has its publishers' file. */
+  publishersFileOf(app: AppId): string;
   link(app: AppId, end: LinkEnd): SocketProxy;
   readonly gatewayUrls: readonly string[];
   /** By app. */
@@ -33,8 +37,6 @@ export interface ChaosStack {
   dispose(): Promise<void>;
 }
 
-/** The publishers' keys at the gateways. */
-export const CALLER_KEYS: Readonly<Record<Account, string>> = { acme: "key-of-acme", globe: "key-of-globe" };
 export const ADMIN_TOKEN = "token-of-an-operator";
 /** The time limit of an attempt. A job's lock is ten seconds longer: JOB_LOCK_MS of the plan. */
 export const DELIVERY_TIMEOUT_MS = 1000;
@@ -76,6 +78,8 @@ export async function startChaosStack({
     startTestRedis(),
     startProviderModel(makeRandom(`provider ${seed}`)),
   ]);
+  const publishers = new PublishersFiles();
+  const publishersFileOf = (id: AppId) => join(folder, `${id}.yaml`);
   const links = new Map<string, SocketProxy>();
   const logs = new LogWatch(logsDir);
   const processProblems: string[] = [];
@@ -88,12 +92,13 @@ export async function startChaosStack({
     links.set(`${id} redis`, toRedis).set(`${id} provider`, toProvider);
     const own = { port: await freeLanePort(), opsPort: await freeLanePort() };
     ports.set(id, own);
+    publishers.add({ path: publishersFileOf(id), providerPort: toProvider.port });
     const env = {
       ...SETTINGS,
       ...portSettings(id, own),
       DELIVERY_MAX_AGE: `${deliveryAgeMaxMs}ms`,
       REDIS_URL: `redis://127.0.0.1:${toRedis.port}`,
-      PUBLISHERS_FILE: writePublishers(join(folder, `${id}.yaml`), toProvider.port),
+      PUBLISHERS_FILE: publishersFileOf(id),
     };
     circuits.set(id, accountsAt(toProvider.port));
     const onLogText = (line: string) => logs.read(id, line);
@@ -111,6 +116,8 @@ export async function startChaosStack({
     provider,
     apps,
     circuits,
+    publishers,
+    publishersFileOf,
     link: (app, end) => requireLink(links, `${app} ${end}`),
     gatewayUrls: (["gateway-1", "gateway-2"] as const).map((id) => url(ports.get(id)?.port)),
     opsUrls: new Map([...ports].map(([id, { opsPort }]) => [id, url(opsPort)])),
@@ -132,17 +139,6 @@ function portSettings(id: AppId, { port, opsPort }: { readonly port: number; rea
     : { WORKER_OPS_PORT: String(opsPort) };
 }
 
-/** Two publishers, each with its own account at the provider. The address is that of this app's proxy. */
-function writePublishers(path: string, providerPort: number): string {
-  const lines = ACCOUNTS.map((account) => {
-    const digest = createHash("sha256").update(CALLER_KEYS[account]).digest("hex");
-    const provider = `{ url: "${urlOf(account, providerPort)}", api_key_env: ${account.toUpperCase()}_KEY }`;
-    return `  - { id: ${account}, name: ${account}, key_sha256: ["${digest}"], provider: ${provider} }\n`;
-  });
-  writeFileSync(path, `publishers:\n${lines.join("")}`);
-  return path;
-}
-
 /** The accounts that an app makes from its publishers' file. */
 function accountsAt(providerPort: number): readonly SharedAccount[] {
   return listAccounts(
@@ -155,10 +151,6 @@ function accountsAt(providerPort: number): readonly SharedAccount[] {
       },
     })),
   );
-}
-
-function urlOf(account: Account, providerPort: number): string {
-  return `http://127.0.0.1:${providerPort}/${account}`;
 }
 
 function requireLink(links: ReadonlyMap<string, SocketProxy>, name: string): SocketProxy {

@@ -164,8 +164,10 @@ function providerKeys(env: NodeJS.ProcessEnv, localKey: string, isElsewhere: boo
   const keysOf = (name: string) => (env[name] ?? "").split(/[,|]/).map((key) => key.trim());
   const revoked = new Set(["", ...keysOf("AD_SERVER_REVOKED_KEYS")]);
   const firstKey = keysOf("AD_SERVER_API_KEYS").find((key) => !revoked.has(key));
+  const isInFile = (env["PROVIDER_API_KEY_FILE"] ?? "").trim() !== "";
   return {
-    PROVIDER_API_KEY: env["PROVIDER_API_KEY"] || (isElsewhere ? undefined : firstKey) || localKey,
+    PROVIDER_API_KEY:
+      env["PROVIDER_API_KEY"] || (isInFile ? "" : (isElsewhere ? undefined : firstKey) || localKey),
     AD_SERVER_API_KEYS:
       env["AD_SERVER_API_KEYS"] || (isElsewhere ? undefined : env["PROVIDER_API_KEY"]) || localKey,
   };

@@ -9,6 +9,8 @@ import {
   type RunnableService,
   startHttpServer,
 } from "@adrelay/service-kit";
+import type { Redis } from "ioredis";
+import type { Logger } from "pino";
 import { ApiKeys, RateLimits } from "./access.ts";
 import { createAdServerApp } from "./app.ts";
 import { openCatalog, watchCatalog } from "./compose-catalog.ts";
@@ -53,9 +55,52 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
     now: Date.now,
   });
 
+  const opsPort = await startOpsListener({ config, log, lifecycle, redis, durability, metrics });
+  const catalogWatch = await watchCatalog({ config, catalog, metrics, log, lifecycle });
+  await lifecycle.start("reservations", sweepReservations(store, log));
+  const server = await startHttpServer(app, {
+    name: "the ad server",
+    host: config.host,
+    port: config.port,
+    log,
+    limits: { keepAliveTimeoutMs: config.keepAliveTimeoutMs },
+    isStopping: () => lifecycle.isStopping,
+  });
+  lifecycle.onStop("http", (signal) => server.stop(signal));
+  lifecycle.onStop("faults", () => faults.stop());
+  const listening = {
+    port: server.port,
+    ops_port: opsPort,
+    ads: config.ads.length,
+    faults: config.faultRules.length,
+  };
+  const { shutdownDelayMs, shutdownTimeoutMs } = config;
+  return {
+    log,
+    lifecycle,
+    shutdownDelayMs,
+    shutdownTimeoutMs,
+    listening,
+    onHangUp: () => catalogWatch.onHangUp(),
+  };
+}
+
+interface OpsParts {
+  readonly config: AdServerConfig;
+  readonly log: Logger;
+  readonly lifecycle: Lifecycle;
+  readonly redis: Redis;
+  readonly durability: Awaited<ReturnType<typeof guardRedis>>;
+  readonly metrics: AdServerMetrics;
+}
+
+/** Serves metrics and health; resolves to the port. */
+async function startOpsListener({ config, log, lifecycle, ...parts }: OpsParts): Promise<number> {
+  const { redis, durability, metrics } = parts;
   const opsApp = createOpsApp({
     collect: async () => ({ registry: await metrics.collect() }),
     checks: [{ name: "redis", check: async () => durability.isDurable && (await redis.ping()) === "PONG" }],
+    warnings: () => durability.warnings(),
     isStopping: () => lifecycle.isStopping,
     log,
     access: {
@@ -72,32 +117,5 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
   });
   // It stops last, so that the stop can be watched.
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
-
-  const catalogWatch = await watchCatalog({ config, catalog, metrics, log, lifecycle });
-  await lifecycle.start("reservations", sweepReservations(store, log));
-  const server = await startHttpServer(app, {
-    name: "the ad server",
-    host: config.host,
-    port: config.port,
-    log,
-    limits: { keepAliveTimeoutMs: config.keepAliveTimeoutMs },
-    isStopping: () => lifecycle.isStopping,
-  });
-  lifecycle.onStop("http", (signal) => server.stop(signal));
-  lifecycle.onStop("faults", () => faults.stop());
-  const listening = {
-    port: server.port,
-    ops_port: opsServer.port,
-    ads: config.ads.length,
-    faults: config.faultRules.length,
-  };
-  const { shutdownDelayMs, shutdownTimeoutMs } = config;
-  return {
-    log,
-    lifecycle,
-    shutdownDelayMs,
-    shutdownTimeoutMs,
-    listening,
-    onHangUp: () => catalogWatch.onHangUp(),
-  };
+  return opsServer.port;
 }

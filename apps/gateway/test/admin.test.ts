@@ -605,7 +605,7 @@ test("every call answers in the contract's form, in each state", async () => {
     adopted: { awaiting: 0, queued: 0, dead: 0 },
     under_way: 0,
   });
-  for (const path of ["/acknowledgments", "/replays", "/discards", "/audit", "/stats"]) {
+  for (const path of ["/acknowledgments", "/replays", "/discards", "/publishers", "/audit", "/stats"]) {
     await admin("GET", path);
   }
   expect([...answered].toSorted()).toEqual(ADMIN_CALLS.toSorted());

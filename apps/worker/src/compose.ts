@@ -31,7 +31,13 @@ import { CircuitMetrics } from "./circuit-metrics.ts";
 import { countJobs } from "./concurrency-limiter.ts";
 import type { WorkerConfig } from "./config.ts";
 import { makeAttempt } from "./make-attempt.ts";
-import { createWorkerMetrics, makeReportAttempt, type WorkerMetrics } from "./worker-metrics.ts";
+import { PayloadBudget } from "./payload-budget.ts";
+import {
+  createWorkerMetrics,
+  makeReportAttempt,
+  reportPayloads,
+  type WorkerMetrics,
+} from "./worker-metrics.ts";
 
 const FIRST_RELEASE_TIMEOUT_MS = 1000;
 /** After how many intervals of probes an acknowledgment can be a probe again. */
@@ -142,10 +148,14 @@ function nameProcess(): string {
 
 function openBreakers({ config, log, registry }: Base, { store }: Adapters): CircuitBreakers {
   const { publishers } = config;
+  const bytesMax = config.settings.WORKER_PAYLOAD_BYTES;
+  const payloads = new PayloadBudget({ bytesMax, isForOne: () => publishers.current.length === 1 });
+  reportPayloads(registry, { bytesMax, heldBytes: () => payloads.heldBytes });
   const breakers = new CircuitBreakers({
     circuits: store.circuits,
     accounts: publishers.accounts,
     attemptsMax: config.settings.WORKER_CONCURRENCY,
+    payloads,
     metrics: new CircuitMetrics(registry, {
       providersMax: config.settings.METRICS_PUBLISHERS_MAX,
       slotsMax: config.settings.WORKER_CONCURRENCY,

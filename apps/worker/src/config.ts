@@ -29,6 +29,11 @@ export const WORKER_SETTINGS = {
     "50",
     "Most attempts of one worker at the same time to one provider account.",
   ),
+  WORKER_PAYLOAD_BYTES: setting(
+    integerType(1_048_576, 68_719_476_736),
+    "33554432",
+    "Most bytes of bodies above 8 kB that one worker holds at the same time for its attempts. Others wait in Redis.",
+  ),
   DELIVERY_TIMEOUT_MS: setting(
     durationBetween(1, ATTEMPT_MAX_MS),
     "10000",

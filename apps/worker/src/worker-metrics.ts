@@ -58,6 +58,30 @@ export function createWorkerMetrics(
   };
 }
 
+export interface PayloadBytes {
+  readonly bytesMax: number;
+  heldBytes(): number;
+}
+
+/** Shows at each scrape how many bytes of large bodies are held, and how many may be. */
+export function reportPayloads(registry: Registry, { heldBytes, bytesMax }: PayloadBytes): void {
+  const registers = [registry];
+  new Gauge({
+    name: "adrelay_delivery_payload_bytes",
+    help: "Bytes of bodies above 8 kB that this worker holds for its attempts.",
+    registers,
+    collect() {
+      this.set(heldBytes());
+    },
+  });
+  const max = new Gauge({
+    name: "adrelay_delivery_payload_max_bytes",
+    help: "The most bytes of bodies above 8 kB that this worker holds for its attempts: WORKER_PAYLOAD_BYTES.",
+    registers,
+  });
+  max.set(bytesMax);
+}
+
 export interface ReportDeps {
   readonly metrics: WorkerMetrics;
   readonly log: Logger;

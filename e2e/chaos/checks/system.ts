@@ -5,7 +5,7 @@ import type { Evidence } from "../evidence.ts";
 import { CANARY } from "../log-watch.ts";
 import type { PublisherRecords } from "../publisher-records.ts";
 import type { Scraper } from "../scraper.ts";
-import { CALLER_KEYS, type ChaosStack } from "../stack.ts";
+import type { ChaosStack } from "../stack.ts";
 import type { Check } from "./check.ts";
 
 export async function checkSystem(
@@ -31,8 +31,10 @@ export async function checkSystem(
 }
 
 /** Runs after the counters were read, because it changes them. A process that the checks have kept busy gets a while. */
-async function checkGatewaysAccept({ gatewayUrls }: ChaosStack): Promise<Check> {
-  const answers = await Promise.all(gatewayUrls.map(acknowledgeInTheEnd));
+async function checkGatewaysAccept({ gatewayUrls, publishers }: ChaosStack): Promise<Check> {
+  const answers = await Promise.all(
+    gatewayUrls.map((url) => acknowledgeInTheEnd(url, publishers.keyOf("acme"))),
+  );
   const broken = answers.filter((answer) => !ACCEPTED.test(answer));
   return { name: "each gateway accepts acknowledgments in the end", checked: answers.length, broken };
 }
@@ -42,9 +44,9 @@ const TRIES_MAX = 10;
 const TRY_AGAIN_MS = 1000;
 
 /** The last answer of one gateway: the first one that accepts, if any does. */
-async function acknowledgeInTheEnd(url: string): Promise<string> {
+async function acknowledgeInTheEnd(url: string, key: string): Promise<string> {
   for (let tries = 1; ; tries += 1) {
-    const answer = await relayCaller(url, CALLER_KEYS.acme).acknowledge(unknownId(), "a last text", {
+    const answer = await relayCaller(url, key).acknowledge(unknownId(), "a last text", {
       // This check is about the gateway, so it doesn't wait for the provider.
       headers: { Prefer: "respond-async" },
     });

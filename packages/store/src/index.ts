@@ -14,10 +14,12 @@ export { AUDIT_PLACE, type AuditEntry } from "./dead-letters/dead-letters.ts";
 export type { DeadFilter, ListPlace } from "./dead-letters/listing.ts";
 export {
   type AttemptResult,
+  type BegunAttempt,
   type DueAttempt,
   PARKED_MAX_MS,
   type SettledAttempt,
 } from "./delivery/job-completer.ts";
+export type { JobHead } from "./delivery/payload.ts";
 export type { ChannelNotice, Settlement } from "./delivery/settlement.ts";
 export { acknowledgedOf, type LedgerEntry, lastCodeOf } from "./entry.ts";
 export { createDataLossCounter, type DataLoss, type Heartbeat } from "./heartbeat/heartbeat.ts";

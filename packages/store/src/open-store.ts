@@ -13,8 +13,8 @@
 import { randomUUID } from "node:crypto";
 import type { AdResponseId } from "@adrelay/contract";
 import type { Redis } from "ioredis";
+import { defineScripts } from "./bullmq/define-scripts.ts";
 import { DeliveryQueue, type QueueDepths } from "./bullmq/queue.ts";
-import { runWhenFull } from "./bullmq/run-when-full.ts";
 import type { CircuitRules } from "./circuit/circuit-reports.ts";
 import { Circuits } from "./circuit/circuits.ts";
 import { BulkDiscards, BulkReplays } from "./dead-letters/bulk-kinds.ts";
@@ -172,7 +172,7 @@ export function makeParts({
   const library = new ScriptLibrary();
   for (const connection of [redis, waitingRedis]) {
     if (connection !== undefined) {
-      runWhenFull(connection, library);
+      defineScripts(connection, library);
     }
   }
   const scripts = new ScriptRunner(redis, library);

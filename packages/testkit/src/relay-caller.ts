@@ -40,9 +40,11 @@ export const TEST_INJECTION = {
   optional_context: { country: "US", age: 34 },
 };
 
-export function relayCaller(baseUrl: string, apiKey = TEST_API_KEY): RelayCaller {
+/** @param apiKey a key, or what returns the key of each call */
+export function relayCaller(baseUrl: string, apiKey: string | (() => string) = TEST_API_KEY): RelayCaller {
+  const keyNow = typeof apiKey === "string" ? () => apiKey : apiKey;
   const send: RelayCaller["send"] = async (path, body, { method, headers = {}, signal } = {}) => {
-    const wanted = { [API_KEY_HEADER]: apiKey, "Content-Type": "application/json", ...headers };
+    const wanted = { [API_KEY_HEADER]: keyNow(), "Content-Type": "application/json", ...headers };
     const kept = Object.entries(wanted).filter((entry): entry is [string, string] => entry[1] !== null);
     const startedAtMs = performance.now();
     const response = await fetch(baseUrl + path, {
