@@ -47,6 +47,8 @@ interface Entry {
   readonly sending: Sending;
   readonly tellFirst: (outcome: AcknowledgmentOutcome) => void;
   readonly tellEnded: (outcome: AcknowledgmentOutcome) => void;
+  /** Whether the outbox has it. */
+  isStored: boolean;
   attempts: number;
   /** Infinite until it is stored. */
   dueAtMs: number;
@@ -127,7 +129,7 @@ export class Sender {
     }
     const { outbox } = this.#deps;
     for (const [id, entry] of this.#pending) {
-      if (outbox.isDurable) {
+      if (outbox.isDurable && entry.isStored) {
         entry.tellFirst({ kind: "waiting" });
         entry.tellEnded({ kind: "waiting" });
       } else {
@@ -136,7 +138,7 @@ export class Sender {
       }
     }
     this.#pending.clear();
-    await this.#guardOutbox(outbox.close());
+    await this.#guardOutbox(() => outbox.close());
     return left;
   }
 
@@ -148,6 +150,7 @@ export class Sender {
       sending: { first: first.promise, ended: ended.promise },
       tellFirst: first.resolve,
       tellEnded: ended.resolve,
+      isStored,
       attempts: 0,
       dueAtMs: isStored ? 0 : Number.POSITIVE_INFINITY,
       isBeingSent: false,
@@ -157,7 +160,8 @@ export class Sender {
     if (isStored) {
       this.#sendDue();
     } else {
-      void this.#guardOutbox(this.#deps.outbox.add(acknowledgment)).then(() => {
+      void this.#guardOutbox(() => this.#deps.outbox.add(acknowledgment)).then((done) => {
+        entry.isStored = done.kind === "done";
         entry.dueAtMs = 0;
         if (this.#failuresInRow > 0) {
           entry.tellFirst({ kind: "waiting" });
@@ -189,7 +193,7 @@ export class Sender {
     }
     if (nextMs < Number.POSITIVE_INFINITY) {
       // What only memory has keeps the process alive until it is sent.
-      const { isDurable } = this.#deps.outbox;
+      const isDurable = this.#deps.outbox.isDurable && [...this.#pending.values()].every(isStored);
       this.#stopTimer = startTimer(nextMs - nowMs, () => this.#sendDue(), { isIdle: isDurable });
     }
   }
@@ -269,7 +273,7 @@ export class Sender {
     const { outbox, report } = this.#deps;
     this.#pending.delete(id);
     this.#pendingChars -= entry.acknowledgment.text.length;
-    void this.#guardOutbox(outbox.remove(id));
+    void this.#guardOutbox(() => outbox.remove(id));
     switch (outcome.kind) {
       case "accepted": {
         const durationMs = Date.now() - entry.acknowledgment.storedAtMs;
@@ -313,7 +317,8 @@ export class Sender {
     const { outbox, report } = this.#deps;
     let found = 1;
     while (found > 0 && this.#pending.size < this.#options.pendingMax / 2) {
-      const left = (await this.#guardOutbox(outbox.takeLeftOver())) ?? [];
+      const taken = await this.#guardOutbox(() => outbox.takeLeftOver());
+      const left = taken.kind === "done" ? taken.value : [];
       if (this.#closing !== undefined) {
         return;
       }
@@ -330,18 +335,24 @@ export class Sender {
   }
 
   /** Waits for the outbox within its limit. A failure is reported, and the client goes on without it. */
-  async #guardOutbox<T>(work: Promise<T>): Promise<T | undefined> {
+  async #guardOutbox<T>(work: () => Promise<T>): Promise<OutboxOutcome<T>> {
     try {
-      const done = await untilLimit(work, OUTBOX_TIMEOUT_MS);
-      if (typeof done !== "symbol") {
-        return done;
+      const value = await untilLimit(work(), OUTBOX_TIMEOUT_MS);
+      if (typeof value !== "symbol") {
+        return { kind: "done", value };
       }
       throw new RelayError("outbox_failed", `the outbox did not answer within ${OUTBOX_TIMEOUT_MS} ms`);
     } catch (cause) {
       const error =
         cause instanceof RelayError ? cause : new RelayError("outbox_failed", String(cause), { cause });
       this.#deps.report({ kind: "outbox_failed", error });
-      return undefined;
+      return { kind: "failed" };
     }
   }
+}
+
+type OutboxOutcome<T> = { readonly kind: "done"; readonly value: T } | { readonly kind: "failed" };
+
+function isStored(entry: Entry): boolean {
+  return entry.isStored;
 }

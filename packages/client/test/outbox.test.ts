@@ -215,3 +215,25 @@ test("an outbox that can't write is reported, and the acknowledgment is sent fro
   await eventually(() => expect(eventsOf("accepted")).toHaveLength(1));
   expect(eventsOf("outbox_failed").length).toBeGreaterThan(0);
 });
+
+test("what a durable outbox couldn't store is lost at the end, and reported", async () => {
+  const broken: Outbox = {
+    ...memoryOutbox(),
+    isDurable: true,
+    add: () => {
+      throw new TypeError("the database is away");
+    },
+  };
+  const { relay, peer, eventsOf } = await setup({
+    outbox: broken,
+    retry: { firstMs: 60_000, maxMs: 60_000 },
+  });
+  peer.onAcknowledge(() => ({ kind: "reset" }));
+  const ad = await injectAd(relay);
+  expect(await ad.acknowledge("text")).toEqual({ kind: "waiting" });
+  expect(await relay.close({ timeoutMs: 100 })).toBe(1);
+  expect(eventsOf("outbox_failed")).toMatchObject([
+    { error: { message: "TypeError: the database is away" } },
+  ]);
+  expect(eventsOf("lost")).toMatchObject([{ adResponseId: ad.adResponseId, error: { code: "closed" } }]);
+});
