@@ -14,7 +14,7 @@ const FILES = ["package.json", "package-lock.json"].map((name) => [
   name,
   fileURLToPath(new URL(`tools/${name}`, import.meta.url)),
 ]);
-const FETCH_TIMEOUT_MS = 600_000;
+const FETCH_TIMEOUT_MS = 240_000;
 
 /** The folder with the tools' node_modules, or why there is none. */
 export type Tools =
@@ -39,7 +39,7 @@ export async function provideTools(): Promise<Tools> {
       copyFileSync(path, join(work, name));
     }
     console.log(`fetching the client's test tools (900 MB on disk) from npm into ${cache}/adrelay`);
-    const words = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"];
+    const words = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent", "--fetch-retries=1"];
     await promisify(execFile)("npm", words, { cwd: work, timeout: FETCH_TIMEOUT_MS });
     renameSync(work, folder);
     return { kind: "here", folder };
