@@ -92,7 +92,7 @@ const COMMANDS = new Map(
   }),
 );
 /** Commands that parse all their words themselves, --help too. */
-const PASSED_ON = ["adrelay", "catalog", "eval-ads", "fit-ads", "pack-cli", "rules"];
+const PASSED_ON = ["adrelay", "catalog", "eval-ads", "fit-ads", "pack-cli", "pack-client", "rules"];
 
 const USAGE = `Usage: npm start -- [options]
        npm test -- [options]

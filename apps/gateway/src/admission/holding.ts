@@ -2,7 +2,7 @@
 import type { FairShare, ShareAccount } from "@adrelay/core";
 
 /** A quota of the publisher that this process keeps. */
-export type LocalQuota = "requests_per_second" | "injections_in_flight" | "bytes_in_flight";
+type LocalQuota = "requests_per_second" | "injections_in_flight" | "bytes_in_flight";
 
 /** A limit of this process, for all publishers together. */
 export const PROCESS_LIMITS = ["calls", "bytes", "connections"] as const;
