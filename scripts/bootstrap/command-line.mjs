@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import { BENCH_COMMAND } from "../../bench/options.mjs";
 import { CHAOS_COMMAND } from "../../e2e/chaos/options.mjs";
 import { OBSERVE_COMMAND } from "../../e2e/observe/options.mjs";
+import { SOAK_COMMAND } from "../../e2e/soak-client/options.mjs";
 
 /** @typedef {{ kind: "faulty", why: string }} Faulty */
 /** @typedef {{ kind: "help" } | Faulty} NotRun */
@@ -89,6 +90,7 @@ const COMMANDS = new Map(
     chaos: CHAOS_COMMAND,
     observe: OBSERVE_COMMAND,
     bench: BENCH_COMMAND,
+    "soak-client": SOAK_COMMAND,
   }),
 );
 /** Commands that parse all their words themselves, --help too. */
@@ -99,6 +101,7 @@ const USAGE = `Usage: npm start -- [options]
        npm run chaos -- [options]
        npm run observe -- [options]
        npm run bench -- [options]
+       npm run soak:client -- [options]
        npm run catalog -- lint [FILE]
        npm run eval:ads -- [FILE...]
        npm run fit:ads

@@ -1,0 +1,20 @@
+/** The client's promise under kills and an outage. `npm run soak:client` is the long run of the same. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { runSoak } from "./soak-client/index.ts";
+
+const KILLS = 2;
+/** So many answers a backend streams at a time. A kill can't touch more. */
+const LANES = 32;
+
+test("through kills of the backend and an outage of the relay each ad is acknowledged once", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "adrelay-soak-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const result = await runSoak({ ads: 600, downMs: 2000, kills: KILLS, seed: "1", folder, say: () => {} });
+  expect(result).toMatchObject({ kills: KILLS, lost: [], doubled: [], changed: [], faults: [], files: [] });
+  expect(result.ads).toBeGreaterThanOrEqual(600);
+  expect(result.emptied).toBeLessThanOrEqual(KILLS * LANES);
+  expect(result.unseen).toBeLessThanOrEqual((KILLS + 1) * LANES);
+});
