@@ -22,6 +22,7 @@ const relay = createRelay({
   url,
   apiKey,
   outbox: fileOutbox({ directory }),
+  timeoutMs: 10_000,
   retry: { firstMs: 200, maxMs: 2000 },
   onEvent: (event) => {
     if (event.kind === "lost" || event.kind === "refused" || event.kind === "outbox_failed") {
