@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { makeProblem, PROBLEM_CONTENT_TYPE, REQUEST_ID_HEADER } from "@adrelay/contract";
 import type { Express as ExpressApp } from "express";
 import type { Logger } from "pino";
+import { ANSWER_HEADERS } from "./answer-headers.ts";
 import { type ConnectionLimits, Connections } from "./connections.ts";
 import { messageClassesOf } from "./express/message-classes.ts";
 import { CannotStartError } from "./lifecycle.ts";
@@ -135,6 +136,9 @@ export class HttpServer {
     server.on("connection", (socket) => this.#connections.add(socket));
     server.prependListener("request", (_request: IncomingMessage, response: ServerResponse) => {
       this.#connections.addResponse(response);
+      for (const [name, value] of ANSWER_HEADERS) {
+        response.setHeader(name, value);
+      }
       if (!server.listening || this.#options.isStopping?.() === true) {
         // Otherwise the caller would send its next request on a connection that is about to close.
         response.setHeader("Connection", "close");
