@@ -13,8 +13,7 @@ import { judgeVitestRun, NOTHING, type Verdict } from "./outcome.ts";
 export type Check = {
   readonly name: string;
   readonly needsRedis: boolean;
-} & /** Asks the registry for advisories. It is skipped if they can't be had. */
-(
+} /** Asks the registry for advisories. It is skipped if they can't be had. */ & (
   | { readonly kind: "audit" }
   | { readonly kind: "static"; readonly program: string; readonly args: readonly string[] }
   | {
