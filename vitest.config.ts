@@ -18,6 +18,7 @@ const ALONE = [
   "outage",
   "regressions",
   "shutdown",
+  "worker-memory",
 ].map((name) => `e2e/${name}.test.ts`);
 
 /** The store on the oldest and on the newest supported Redis. `embedded` is the newest one. */

@@ -138,7 +138,7 @@ test("by default the relay has the ad server's key and the services' addresses",
 test("its Redis loses no write and evicts nothing, as the apps require", () => {
   const { command, ports } = serviceOf("redis");
   expect(command.join(" ")).toContain(
-    "--appendonly yes --appendfsync always --maxmemory-policy noeviction --save ",
+    "--appendonly yes --appendfsync always --maxmemory 512mb --maxmemory-policy noeviction --save ",
   );
   expect(ports).toEqual([]);
   for (const { name } of apps) {

@@ -190,7 +190,7 @@ describe.each(servers.filter((server) => server.kind === "ready"))("on $title", 
     const [id, waiting] = [await accepted(), await injected()];
     await eventually(() => expect(provider.acknowledgmentsOf(id)).toHaveLength(1));
     await redis.config("SET", "maxmemory", "1");
-    expect((await caller.acknowledge(waiting, "text")).body).toMatchObject({ code: "queue_unavailable" });
+    expect((await caller.acknowledge(waiting, "text")).body).toMatchObject({ code: "storage_full" });
     await becomes(id, "delivered");
     expect(provider.acknowledgmentsOf(id)).toHaveLength(1);
     await redis.config("SET", "maxmemory", "0");

@@ -13,6 +13,9 @@ const FORBIDDEN = [
   ["packages/contract", "node:fs"],
   ["packages/core", "@adrelay/store"],
   ["packages/core", "node:crypto"],
+  ["packages/client", "@adrelay/contract"],
+  ["packages/client", "node:crypto"],
+  ["packages/client/src/node", "@adrelay/core"],
   ["packages/store", "@adrelay/provider"],
   ["packages/store", "@adrelay/service-kit"],
   ["packages/store", "bullmq"],
@@ -39,6 +42,7 @@ const FORBIDDEN = [
 
 const ALLOWED = [
   ["packages/core", "@adrelay/contract"],
+  ["packages/client/src/node", "node:fs"],
   ["packages/store", "@adrelay/core"],
   ["packages/service-kit", "@adrelay/core"],
   ["packages/testkit", "@adrelay/dev-servers"],

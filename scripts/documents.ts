@@ -1,9 +1,9 @@
 /** Documents that are generated from the code. A test compares the committed files with them. */
 import { ERROR_CATALOGUE } from "@adrelay/contract";
-import { decideTransition, ENTRY_EVENTS, ENTRY_STATES } from "@adrelay/core";
+import { decideTransition, ENTRY_EVENTS, ENTRY_STATES, FairShare } from "@adrelay/core";
 import { reportPublishers } from "@adrelay/provider";
 import { LoginGuard, renderEnvExample, reportDurability, reportMemory } from "@adrelay/service-kit";
-import { createDataLossCounter, LedgerMetrics } from "@adrelay/store";
+import { createDataLossCounter, LedgerMetrics, NO_LIMITS } from "@adrelay/store";
 import { Registry } from "prom-client";
 import { z } from "zod";
 import { catalogJsonSchema } from "../apps/ad-server/src/catalog/ad.ts";
@@ -11,11 +11,12 @@ import { CatalogMetrics } from "../apps/ad-server/src/catalog/current-catalog.ts
 import { AD_SERVER_SETTINGS } from "../apps/ad-server/src/config.ts";
 import { AdServerMetrics } from "../apps/ad-server/src/metrics.ts";
 import { COMMAND_PATHS, renderHelp } from "../apps/cli/src/command-line.ts";
+import { createOverloadCounter, reportInFlight } from "../apps/gateway/src/admission/in-flight-metrics.ts";
 import { GATEWAY_SETTINGS } from "../apps/gateway/src/config.ts";
 import { createGatewayMetrics } from "../apps/gateway/src/gateway-metrics.ts";
 import { CircuitMetrics } from "../apps/worker/src/circuit-metrics.ts";
 import { WORKER_SETTINGS } from "../apps/worker/src/config.ts";
-import { createWorkerMetrics } from "../apps/worker/src/worker-metrics.ts";
+import { createWorkerMetrics, reportPayloads } from "../apps/worker/src/worker-metrics.ts";
 import { buildDashboards } from "../deploy/grafana/src/dashboards.ts";
 
 export interface GeneratedDocument {
@@ -65,7 +66,7 @@ function errors(): string {
     "`request_id`. `detail` says more where that helps. A 422 about fields has `errors`, each with `path` and `message`.",
     "(If an ad service answers an injection with 400, 409 or 422, that answer passes through unchanged.) Decide by `code`:",
     "codes are never renamed and never reused. `after` means: after the time in Retry-After. Only the ad server answers",
-    "with `key_revoked` and `rate_limited`.",
+    "with `key_revoked`. The gateway's 429 `rate_limited` also has `quota`, its `limit` and how much of it is `used`.",
     "",
     "Never send an injection again, whatever the table says: a second one may buy a second ad, and the chat goes on with the",
     "user's prompt. `provider_unavailable` and `provider_timeout` are answers to injections only, with",
@@ -188,7 +189,11 @@ function withoutCommonOptions(help: string): string {
 
 /** All metrics of Adrelay by their origin, from registries that the apps' own code fills. Node's metrics are left out. */
 export async function metricTables(): Promise<string[]> {
-  const ledger = new LedgerMetrics({ listPublishers: () => [], publishersMax: 1 }).show({
+  const ledger = new LedgerMetrics({
+    listPublishers: () => [],
+    publishersMax: 1,
+    limitsOf: () => NO_LIMITS,
+  }).show({
     counts: [],
     shared: { nowMs: 0, oldestQueuedAgeMs: 0, oldestDeadAgeMs: 0, overdue: 0, outboxTasks: 0 },
     depths: { waiting: 0, active: 0, delayed: 0, failed: 0 },
@@ -198,7 +203,11 @@ export async function metricTables(): Promise<string[]> {
     publishers: { current: [], accountOf: () => undefined },
     publishersMax: 1,
   });
+  createOverloadCounter(gateway);
+  const nothing = new FairShare(0);
+  reportInFlight(gateway, { calls: nothing, bytes: nothing, connections: () => 0, connectionsMax: 0 });
   const worker = new Registry();
+  reportPayloads(worker, { bytesMax: 0, heldBytes: () => 0 });
   createWorkerMetrics(worker, { providersMax: 1, deadLetterRetentionMs: 0 });
   new CircuitMetrics(worker, { providersMax: 1, slotsMax: 1 });
   const each = new Registry();

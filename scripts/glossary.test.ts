@@ -1,4 +1,4 @@
-/** The public names of contract, core and store are made of the words of docs/glossary.md, and of general ones. */
+/** The public names of contract, core, store and client are made of the words of docs/glossary.md, and of general ones. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -11,11 +11,11 @@ const GENERAL = `
   create date dead decide decision default delay delivering depth detail details doctor drop dry due duplicate each end ended enhancement error escape event events
   expand factor fault faults field fields filled filter format found from gender genders header health hex http id ids
   in index interval is job json judge key keys kind known label labelled last late latest letter level limit list listed load log
-  lower case make max member metrics min ms name names no note of on open options order other outcomes over page parse
+  lower case make max member memory metrics min ms name names no not note of on open options order other outcomes over page parse
   part path per phase phases place plan policy process processes public query question quoted rate read reading
   readiness reason reasons redis relay render reply reports request response result results role row run rows schema seconds send share
-  since size slow state states stats status store table text texts time times to total trace traceparent tracestate transition type
-  types unescaped unfilled unknown url user uuid value values verdicts version view wait with within wrapping yaml
+  since size slow state states stats status store stream table text texts time times to total trace traceparent tracestate transition type
+  types unescaped unfilled unknown until url user uuid value values verdicts version view wait with within wrapping yaml
 `
   .trim()
   .split(/\s+/);
@@ -60,7 +60,7 @@ function stemsOf(word: string): string[] {
 
 const known = new Set([...glossaryWords(), ...GENERAL]);
 
-test.each(["contract", "core", "store"])(
+test.each(["contract", "core", "store", "client"])(
   "every public name of %s is made of the glossary's words",
   (name) => {
     const names = exportsOf(name);

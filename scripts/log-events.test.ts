@@ -26,10 +26,11 @@ const logged: readonly Logged[] = sources().flatMap((path) =>
 
 function sources(): string[] {
   const apps = readdirSync(`${ROOT}apps`).map((app) => `apps/${app}/src`);
-  return [...apps, "packages/service-kit/src", "packages/store/src"].flatMap((folder) =>
-    readdirSync(`${ROOT}${folder}`, { recursive: true, encoding: "utf8" })
-      .filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts"))
-      .map((path) => `${folder}/${path}`),
+  return [...apps, "packages/provider/src", "packages/service-kit/src", "packages/store/src"].flatMap(
+    (folder) =>
+      readdirSync(`${ROOT}${folder}`, { recursive: true, encoding: "utf8" })
+        .filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts"))
+        .map((path) => `${folder}/${path}`),
   );
 }
 

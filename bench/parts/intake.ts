@@ -1,7 +1,7 @@
 /**
  * Compares acknowledgments per second and their latency with the naive server. Each round starts new processes of each
  * side, with their own Redis. The gateway is measured with unknown ids (UNKNOWN_ACK=accept, the default) and with the
- * ids of recorded injections.
+ * ids of recorded injections. With unknown ids it is also compared with itself without quotas of Redis' memory.
  */
 import { ACKNOWLEDGE_PATH, API_KEY_HEADER } from "@adrelay/contract";
 import { TEST_API_KEY } from "@adrelay/testkit";
@@ -18,9 +18,12 @@ const RATE_MAX_PER_SECOND = 20_000;
 /** Nothing listens there. The gateway does not call the provider for acknowledgments. */
 export const NO_PROVIDER = "http://127.0.0.1:9";
 const MS_PER_SECOND = 1000;
+const NO_QUOTAS = { QUOTA_QUEUED_BYTES: "off", QUOTA_DEAD_BYTES: "off", QUOTA_UNKNOWN_BYTES: "off" };
 
 type Ids = "unknown" | "known";
-type Side = { readonly kind: "naive" } | { readonly kind: "gateway"; readonly ids: Ids };
+type Side =
+  | { readonly kind: "naive" }
+  | { readonly kind: "gateway"; readonly ids: Ids; readonly quotas?: "off" };
 
 interface IntakeRound extends LoadRound {
   readonly rssBytes: number;
@@ -33,9 +36,11 @@ export async function measureIntake(bench: Bench): Promise<Figure[]> {
       naive: () => runRound(bench, appendfsync, { kind: "naive" }),
       unknown: () => runRound(bench, appendfsync, { kind: "gateway", ids: "unknown" }),
       known: () => runRound(bench, appendfsync, { kind: "gateway", ids: "known" }),
+      unlimited: () => runRound(bench, appendfsync, { kind: "gateway", ids: "unknown", quotas: "off" }),
     });
     figures.push(...compare(`${appendfsync}, unknown ids`, rounds.unknown, rounds.naive));
     figures.push(...compare(`${appendfsync}, known ids`, rounds.known, rounds.naive));
+    figures.push(compareQuotas(appendfsync, rounds.unknown, rounds.unlimited));
   }
   return figures;
 }
@@ -50,13 +55,14 @@ async function runRound(bench: Bench, appendfsync: Appendfsync, side: Side): Pro
   }
   await using server = await (side.kind === "naive"
     ? startNaiveServer(bench, place)
-    : startGateway(bench, place));
+    : startGateway(bench, side.quotas === "off" ? { ...place, env: NO_QUOTAS } : place));
   await using generator = await startLoadGenerator(bench.folder);
   const round = await runLoad(generator, intakePlan(server, bench.roundMs, prefix), {
     server: server.pid,
     redis: redis.pid,
   });
-  const what = side.kind === "naive" ? "naive server" : `gateway, ${side.ids} ids`;
+  const what =
+    side.kind === "naive" ? "naive server" : `gateway, ${side.ids} ids${side.quotas ? ", no quotas" : ""}`;
   bench.say(
     `intake ${appendfsync}, ${what}: ${round.ratePerSecond.toFixed(0)}/s, p99 ${round.p99Ms.toFixed(1)} ms`,
   );
@@ -73,6 +79,21 @@ export function intakePlan({ origin }: Served, durationMs: number, prefix: strin
     body: { kind: "acknowledgments", prefix },
     status: 201,
     length: { kind: "time", warmupMs: COLD_WARMUP_MS, durationMs },
+  };
+}
+
+function compareQuotas(
+  appendfsync: Appendfsync,
+  limited: readonly IntakeRound[],
+  unlimited: readonly IntakeRound[],
+): Figure {
+  return {
+    part: "intake",
+    what: `acknowledgments with quotas of Redis' memory, ${appendfsync}`,
+    unit: "/s",
+    ours: limited.map(({ ratePerSecond }) => ratePerSecond),
+    against: { name: "without quotas", values: unlimited.map(({ ratePerSecond }) => ratePerSecond) },
+    promise: atLeast("ratio", 0.97),
   };
 }
 

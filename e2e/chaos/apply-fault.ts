@@ -2,6 +2,7 @@
 import { eventually, pause } from "@adrelay/testkit";
 import type { Redis } from "ioredis";
 import type { ChaosApp } from "./chaos-app.ts";
+import { eraseInTurn } from "./erase-in-turn.ts";
 import { APP_IDS, type AppId, type Fault, GATEWAY_IDS, type RedisFault } from "./fault.ts";
 import type { ChaosStack } from "./stack.ts";
 
@@ -37,6 +38,8 @@ export async function applyFault(stack: ChaosStack, fault: Fault, durationMs: nu
     }
     case "reload":
       return rotateKeys(stack, durationMs);
+    case "erase":
+      return eraseInTurn(stack, fault.pauseMs, durationMs);
     case "redis":
       return applyToRedis(stack, fault.how, durationMs);
     case "link_cut":

@@ -3,7 +3,7 @@
 import { adResponseIdSchema } from "@adrelay/contract";
 import { type LedgerEntry, openStore } from "@adrelay/store";
 import { eventually, relayCaller, type Samples } from "@adrelay/testkit";
-import type { Account, AppId } from "./fault.ts";
+import type { Account, AppId, Erasure } from "./fault.ts";
 import type { AckPost, SoldAd } from "./provider-records.ts";
 import type { AdRecord, PublisherRecords } from "./publisher-records.ts";
 import type { Scraper } from "./scraper.ts";
@@ -21,6 +21,8 @@ export interface AdEvidence {
   /** What the ledger and the public look-up know. Undefined if they know nothing. */
   readonly entry: LedgerEntry | undefined;
   readonly view: View | undefined;
+  /** Undefined if no operator has erased it. */
+  readonly erasure: Erasure | undefined;
 }
 
 /** What a look-up answered. */
@@ -58,6 +60,7 @@ export async function gatherEvidence(
       isCounted: posts.some(({ decision }) => decision === "counted"),
       entry: await store.acknowledgments.find(adResponseIdSchema.parse(id)),
       view: await lookUp(stack, id, account),
+      erasure: stack.erasures.get(id),
     };
   });
   const metrics = new Map<AppId, Samples>();

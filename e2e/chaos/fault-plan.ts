@@ -113,6 +113,7 @@ const DRAWS: Readonly<Record<FaultName, Draw>> = {
   "waf-403": [2500, 4000, provider("waf_403")],
   reload: [1500, 3000, () => ({ kind: "reload" })],
   "stale-key": [3000, 6000, (random) => ({ kind: "stale_key", app: random.pick(WORKER_IDS) })],
+  erase: [1000, 4000, (random) => ({ kind: "erase", pauseMs: random.integer(20, 200) })],
 };
 
 /** Draws the plan, ordered by start. */

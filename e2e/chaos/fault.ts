@@ -17,6 +17,8 @@ export type Fault =
   | { readonly kind: "stale_key"; readonly app: AppId }
   /** Callers' keys are rotated by the publishers' files, and files are broken meanwhile. */
   | { readonly kind: "reload" }
+  /** An operator erases acknowledgments that are queued or dead, one after the other. */
+  | { readonly kind: "erase"; readonly pauseMs: number }
   | { readonly kind: "redis"; readonly how: RedisFault }
   | { readonly kind: "link_cut" | "link_swallow"; readonly app: AppId; readonly end: LinkEnd }
   | {
@@ -32,6 +34,8 @@ export type Fault =
       /** The share of calls that it hits, from 0 to 1. */
       readonly share: number;
     };
+/** An erasure of an acknowledgment. `asked`: the operator got no answer, so nobody knows. */
+export type Erasure = "asked" | "confirmed";
 export type RedisFault = "kill" | "restart" | "freeze" | "readonly" | "oom" | "maxclients";
 export type ProviderFault =
   | "hang"
@@ -78,6 +82,8 @@ export function resourcesOf(fault: Fault): readonly string[] {
     case "reload":
       // A gateway that starts with a broken file ends at once.
       return GATEWAY_IDS.map((app) => `app:${app}`);
+    case "erase":
+      return ["erase"];
     case "redis":
       return ["redis"];
     case "link_cut":
@@ -130,6 +136,8 @@ function detailOf(fault: Fault): string {
     case "redis":
     case "reload":
       return "";
+    case "erase":
+      return `one every ${fault.pauseMs} ms`;
     case "link_cut":
     case "link_swallow":
       return `${fault.app} to ${fault.end}`;

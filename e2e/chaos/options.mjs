@@ -38,6 +38,7 @@ export const FAULT_NAMES = /** @type {const} */ ([
   "waf-403",
   "stale-key",
   "reload",
+  "erase",
 ]);
 
 /** @typedef {(typeof FAULT_NAMES)[number]} FaultName */

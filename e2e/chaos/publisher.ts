@@ -18,7 +18,8 @@ const PREFERENCES = ["respond-async", "respond-async", "respond-async", null, "w
 const INJECTION_STATUSES = [200, 201, 202, 422];
 /** Clear answers to an acknowledgment. After any other answer, or none, it is sent again. */
 const CLEAR = new Set([200, 201, 404, 406, 409]);
-const UNCLEAR = new Set([503]);
+/** Nothing may have been stored. A Redis with hardly any memory has hardly any quota. */
+const UNCLEAR = new Set([429, 503]);
 
 export interface Traffic {
   readonly records: PublisherRecords;

@@ -10,7 +10,7 @@ import { listAccounts, type SharedAccount } from "@adrelay/provider";
 import { makeRandom, type SocketProxy, startSocketProxy } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { ChaosApp } from "./chaos-app.ts";
-import { ACCOUNTS, APP_IDS, type AppId, type LinkEnd } from "./fault.ts";
+import { ACCOUNTS, APP_IDS, type AppId, type Erasure, type LinkEnd } from "./fault.ts";
 import { LogWatch } from "./log-watch.ts";
 import { PROVIDER_KEYS, type ProviderModel, startProviderModel } from "./provider-model.ts";
 import { PublishersFiles, urlOf } from "./publishers-files.ts";
@@ -32,6 +32,8 @@ export interface ChaosStack {
   /** By app. */
   readonly opsUrls: ReadonlyMap<AppId, string>;
   readonly logs: LogWatch;
+  /** What an operator has erased, by ad_response_id. */
+  readonly erasures: Map<string, Erasure>;
   /** Processes that failed to start, ended on their own, or stopped badly. */
   readonly processProblems: string[];
   dispose(): Promise<void>;
@@ -122,6 +124,7 @@ export async function startChaosStack({
     gatewayUrls: (["gateway-1", "gateway-2"] as const).map((id) => url(ports.get(id)?.port)),
     opsUrls: new Map([...ports].map(([id, { opsPort }]) => [id, url(opsPort)])),
     logs,
+    erasures: new Map(),
     processProblems,
     dispose: async () => {
       await Promise.all([...apps.values()].map((app) => app.crash()));

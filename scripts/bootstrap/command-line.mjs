@@ -92,7 +92,17 @@ const COMMANDS = new Map(
   }),
 );
 /** Commands that parse all their words themselves, --help too. */
-const PASSED_ON = ["adrelay", "audit", "catalog", "eval-ads", "fit-ads", "pack-cli", "rules", "sbom"];
+const PASSED_ON = [
+  "adrelay",
+  "audit",
+  "catalog",
+  "eval-ads",
+  "fit-ads",
+  "pack-cli",
+  "pack-client",
+  "rules",
+  "sbom",
+];
 
 const USAGE = `Usage: npm start -- [options]
        npm test -- [options]

@@ -17,6 +17,7 @@ export interface LocalKeys {
   readonly apiKey: string;
   readonly providerKey: string;
   readonly adminToken: string;
+  readonly sessionHashKey: string;
 }
 
 /** Loads the keys, or makes them the first time. */
@@ -26,6 +27,7 @@ export function loadLocalKeys(file: string): LocalKeys {
     apiKey: known["apiKey"] ?? newKey("demo"),
     providerKey: known["providerKey"] ?? newKey("provider"),
     adminToken: known["adminToken"] ?? newKey("admin"),
+    sessionHashKey: known["sessionHashKey"] ?? newKey("session-hash"),
   };
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600 });

@@ -1,6 +1,7 @@
 /** The processes of the local stack: the apps, and a Redis if none is given. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createWriteStream, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import {
@@ -42,6 +43,9 @@ export interface RedisPartOptions extends PartOptions {
   readonly dataDir: string;
 }
 
+/** How much of the machine's memory a Redis of ours may use: its maxmemory, of which quotas are shares. */
+const REDIS_MEMORY_SHARE = 0.25;
+
 /** A file beside the data that names the kind of server that wrote them. */
 const WAY_FILE = "server-kind";
 
@@ -55,12 +59,13 @@ export async function startOwnRedis(options: RedisPartOptions): Promise<{ part: 
       `no Redis was found, and none could be fetched:\n${describeTried(server)}\nInstall redis-server or valkey-server, or set REDIS_URL.`,
     );
   }
-  const first = await startRedis({ server, dir });
+  const extraArgs = ["--maxmemory", String(Math.floor(totalmem() * REDIS_MEMORY_SHARE))];
+  const first = await startRedis({ server, dir, extraArgs });
   const { port, url } = first;
   writeFileSync(wayFile, wayOf(server));
   let next: typeof first | undefined = first;
   const launch = async (): Promise<RunningProcess> => {
-    const redis = next ?? (await startRedis({ server, dir, port }));
+    const redis = next ?? (await startRedis({ server, dir, port, extraArgs }));
     next = undefined;
     const ended = redis.exited.then(({ code, signal }) => describeEnd(code, signal));
     return { pid: redis.pid, ended, stop: () => redis.stop() };

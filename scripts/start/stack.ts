@@ -149,6 +149,7 @@ function appSettings(
     ...(isElsewhere(env, ports) ? {} : withoutProxyTo(urlOf(ports.adServer), env)),
     ...providerKeys(env, keys.providerKey, isElsewhere(env, ports)),
     ADMIN_TOKEN: env["ADMIN_TOKEN"] || keys.adminToken,
+    SESSION_HASH_KEYS: env["SESSION_HASH_KEYS"] || keys.sessionHashKey,
   };
 }
 

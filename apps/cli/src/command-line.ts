@@ -4,6 +4,7 @@ import manifest from "../package.json" with { type: "json" };
 import { type AddTo, addGlobals, GLOBAL_OPTIONS, type Start } from "./command.ts";
 import { addDeadDiscard, addDeadReplay, addDeadShow } from "./dead-letters.ts";
 import { addDiscardsCancel, addDiscardsList, addDiscardsShow } from "./discards.ts";
+import { addErase } from "./erase.ts";
 import { EXIT_MEANINGS, UsageError } from "./exit-codes.ts";
 import { addDeadList, addQueuedList } from "./lists.ts";
 import { addAudit, addLookup } from "./lookup-and-audit.ts";
@@ -67,6 +68,7 @@ export const COMMAND_PATHS = [
   ["publishers", "lint"],
   ["publishers", "hash-key"],
   ["publishers", "adopt"],
+  ["erase"],
   ["lookup"],
   ["audit"],
   ["doctor"],
@@ -121,7 +123,7 @@ function createParser(start: Start): Argv<object> {
   const base = yargs().scriptName("adrelay").locale("en").updateStrings(Object(PARSER_TEXTS));
   const root = addGlobals(base.exitProcess(false));
   const add = (parser: Argv<object>, addTo: AddTo) => addTo(parser, start);
-  const top = [addLookup, addAudit, addDoctor];
+  const top = [addErase, addLookup, addAudit, addDoctor];
   const withGroups = Object.entries(GROUPS).reduce(
     (parser, [word, { describe, commands }]) =>
       parser.command(word, describe, (inner: Argv<object>) =>

@@ -69,7 +69,7 @@ function describeWait({ waits_for, circuit_reason }: AcknowledgmentDetail): stri
 
 export const addAudit = defineCommand({
   words: "audit",
-  describe: "Lists which operator replayed, discarded, cancelled or gave away what, newest first",
+  describe: "Lists which operator replayed, discarded, erased, cancelled or gave away what, newest first",
   options: (yargs) => yargs.option("limit", limitOption(50)).option("cursor", cursorOption),
   run: ({ limit, cursor }, session) => {
     const query = { limit: String(limit), cursor };
@@ -97,5 +97,5 @@ export const addAudit = defineCommand({
 /** The API calls an operator's text `reason` if it was for single ids, and `why` if it was for a filter. */
 function describeAudited(action: string, details: unknown): unknown {
   const { reason, ...others } = Object(details);
-  return action === "discard" ? { why: reason, ...others } : details;
+  return action === "discard" || action === "erase" ? { why: reason, ...others } : details;
 }

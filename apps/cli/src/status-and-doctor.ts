@@ -11,6 +11,7 @@ import {
 import { defineCommand } from "./command.ts";
 import { EXIT } from "./exit-codes.ts";
 import { type Session, showAnswer } from "./session.ts";
+import { quotaRows, storageFacts } from "./storage-status.ts";
 import { describeAge, describeMoment, describeSeconds, printable, type Terminal } from "./terminal.ts";
 
 export const addStatus = defineCommand({
@@ -64,11 +65,16 @@ function showStats(terminal: Terminal, stats: Stats, nowMs: number): void {
     queue:
       queue === null ? null : `${queue.waiting} waiting, ${queue.active} active, ${queue.delayed} delayed`,
     "texts of dead letters": queue === null ? null : queue.failed,
+    ...storageFacts(stats),
     version: stats.version,
   });
   if (stats.dead_letters.length > 0) {
     const rows = stats.dead_letters.map(({ publisher, reason, count }) => [publisher, reason, count]);
     showSection(terminal, ["DEAD LETTERS OF", "REASON", "COUNT"], rows);
+  }
+  const quotas = quotaRows(stats);
+  if (quotas.length > 0) {
+    showSection(terminal, ["QUOTA OF", "QUOTA", "USED", "REFUSED HERE"], quotas);
   }
   showProviders(terminal, stats, nowMs);
   showForeignCircuits(terminal, stats, nowMs);

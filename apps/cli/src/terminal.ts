@@ -175,6 +175,18 @@ export function describeSeconds(seconds: number | null): string {
   return seconds === null ? "-" : whole === 0 ? "0s" : ms(whole * 1000);
 }
 
+/** Writes a size, with the units of Redis' maxmemory. */
+export function describeBytes(bytes: number): string {
+  const unit = BYTE_UNITS.find(({ size }) => bytes >= size);
+  return unit === undefined ? `${bytes} B` : `${(bytes / unit.size).toFixed(1)} ${unit.name}`;
+}
+
+const BYTE_UNITS = [
+  { name: "GB", size: 1024 ** 3 },
+  { name: "MB", size: 1024 ** 2 },
+  { name: "KB", size: 1024 },
+] as const;
+
 /** Writes an object's members as `name=value`. Members that are null or undefined are left out. */
 export function describeMembers(value: unknown): string {
   return Object.entries(Object(value))

@@ -137,6 +137,17 @@ function someStats(): Stats {
     ],
     gone_publishers: [],
     foreign_circuits: [],
+    storage: { used_bytes: 47_185_920, limit_bytes: 67_108_864, accepts: "known" },
+    quotas: [
+      {
+        publisher: "acme",
+        quota: "unknown_bytes",
+        used_bytes: 3_145_728,
+        limit_bytes: 3_355_443,
+        refused: 88,
+      },
+      { publisher: "globe", quota: "queued_bytes", used_bytes: 20_480, limit_bytes: 33_554_432, refused: 0 },
+    ],
     processes: [
       {
         role: "worker",

@@ -41,11 +41,14 @@ test("status shows states, dead letters, providers, processes and lost data", as
     /http_400 +3$/m,
     /open \(outage\)/,
     /worker +box/,
+    /^redis memory +45.0 MB of 64.0 MB \(70 %\): acknowledgments of unknown ids get 503$/m,
+    /^acme +unknown_bytes +3.0 MB of 3.2 MB \(94 %\) +88$/m,
   ]) {
     expect(calm.stdout).toMatch(part);
   }
   expect(calm.stdout).toContain(`relay    ${api.url} (--url)\ngateway  ready (redis ok)\n\n`);
   expect(calm.stdout).toMatch(/^queue +1 waiting, 2 active, 2 delayed\ntexts of dead letters +3$/m);
+  expect(calm.stdout).not.toContain("queued_bytes");
   expect(calm.stdout).not.toContain("\u001b");
   const before = api.stats;
   api.stats = { ...before, data_loss: { at: before.at, detail: "Redis was emptied" } };

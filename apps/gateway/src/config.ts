@@ -1,4 +1,5 @@
 import { API_KEY_HEADER, type FieldFault, headerNameSchema, ownKeySchema } from "@adrelay/contract";
+import { UNKNOWN_ACK } from "@adrelay/core";
 import { openDirectory, type PublisherDirectory, publisherSources } from "@adrelay/provider";
 import {
   COMMON_SETTINGS,
@@ -18,6 +19,8 @@ import {
 } from "@adrelay/service-kit";
 import { z } from "zod";
 import { loadOperators, type Operator, operatorSchema } from "./admin/operators.ts";
+import { LIMIT_SETTINGS } from "./admission/limit-settings.ts";
+import { QUOTA_SETTINGS } from "./quota-settings.ts";
 
 /** The longest wait that a caller may ask for, of an injection and of an acknowledgment. */
 export const CALLER_TIMEOUT_MAX_MS = 30_000;
@@ -30,6 +33,13 @@ const CALLER_SETTINGS = {
     "Callers' keys, separated by commas, of the one publisher `default`. Either this or PUBLISHERS_FILE.",
   ),
 } as const;
+
+/** A session's id may be short. So its hash tells something to whoever can guess the key. */
+const SESSION_HASH_KEY_CHARS_MIN = 32;
+const sessionHashKeyType = tokenType.refine(
+  (key) => key.length >= SESSION_HASH_KEY_CHARS_MIN,
+  `must have keys of at least ${SESSION_HASH_KEY_CHARS_MIN} characters`,
+);
 
 /** Who may use the admin API. */
 const ADMIN_SETTINGS = {
@@ -84,9 +94,15 @@ export const GATEWAY_SETTINGS = {
     "An ad response that is not acknowledged within this time counts as missed.",
   ),
   UNKNOWN_ACK: setting(
-    z.enum(["accept", "reject"]),
+    z.enum(UNKNOWN_ACK),
     "accept",
-    "Acknowledgments of unknown ids: accept forwards them, so that the relay can be put before running traffic; reject answers 404.",
+    "Acknowledgments of unknown ids: accept forwards them, so that the relay can be put before running traffic; reject answers 404. PUBLISHERS_FILE may name another for a publisher.",
+  ),
+  ...QUOTA_SETTINGS,
+  ...LIMIT_SETTINGS,
+  SESSION_HASH_KEYS: optionalSetting(
+    listType.pipe(z.array(sessionHashKeyType).min(1, "must have at least one key")),
+    "Secrets of this installation, separated by commas, under which entries keep a hash of their session, so that all of a session can be erased. The first one is used for new entries; older ones only find. Without this, erasures need ad_response_ids.",
   ),
   ...PUBLIC_LISTENER_SETTINGS,
   ...OPS_SETTINGS,

@@ -2,7 +2,8 @@ import type { PublisherDirectory } from "@adrelay/provider";
 import { createHistogramWithExemplars, ProviderDurations } from "@adrelay/service-kit";
 import { Counter, type Histogram, type Registry } from "prom-client";
 import type { Acceptance } from "./acknowledge/acknowledge.ts";
-import { type AnsweredInjection, PublisherMetrics } from "./publisher-metrics.ts";
+import { type AnsweredInjection, PublisherMetrics, type QuotaRefusals } from "./publisher-metrics.ts";
+import type { QuotaName } from "./quota-answers.ts";
 
 /** This process' own metrics. The ledger's metrics are the same on every replica (packages/store/src/metrics). */
 export interface GatewayMetrics {
@@ -13,6 +14,9 @@ export interface GatewayMetrics {
   countInjection(publisher: string, injection: AnsweredInjection): void;
   /** Observes a call to the provider. outcome: the provider's status class, or why there was no answer. */
   observeProvider(publisher: string, outcome: string, durationMs: number): void;
+  /** Counts a refusal because of a quota. */
+  countOverQuota(publisher: string, quota: QuotaName): void;
+  loadRefusals(): Promise<QuotaRefusals[]>;
   /** Observes how long after its injection an acknowledgment was accepted, if its injection is known. */
   observeAccepted(acceptance: Acceptance): void;
 }
@@ -52,6 +56,8 @@ export function createGatewayMetrics(
       const provider = publishers.accountOf(publisher)?.name ?? "";
       durations.observe({ operation: "start_injection", provider, outcome }, durationMs);
     },
+    countOverQuota: (publisher, quota) => ofPublishers.countOverQuota(publisher, quota),
+    loadRefusals: () => ofPublishers.loadRefusals(),
     observeAccepted: ({ publisher, recordedAtMs, acceptedAtMs }) => {
       if (recordedAtMs !== undefined) {
         ofPublishers.observeDelay(publisher, acceptedAtMs - recordedAtMs);

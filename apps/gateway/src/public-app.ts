@@ -23,26 +23,44 @@ import {
 } from "@adrelay/service-kit";
 import type { Express, Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
+import type { Admission } from "./admission/admission.ts";
+import type { Holding, Refusal } from "./admission/holding.ts";
+import type { CountOverload } from "./admission/in-flight-metrics.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
+import { nameOfRefusal, sendRefusal } from "./quota-answers.ts";
 
 /** Names of operations in metrics and log lines; everything else is `other`. */
 type OperationName = "start_injection" | "acknowledge" | "look_up";
 
-/** A call with a valid key. */
+/** An admitted call with a valid key. */
 export interface Call {
   readonly publisher: Publisher;
   readonly request: Request;
   readonly response: Response;
+  readonly holding: Holding;
 }
 
-/** A call with a valid key whose body is a JSON object. */
+/**
+ * An admitted call whose body is a JSON object. A handler of it must not be an async function, nor capture it: the body
+ * would stay in memory for as long as the handler waits.
+ */
 export interface JsonCall extends Call, JsonBody {}
+
+/**
+ * How many copies of an acknowledgment's body there are while it is queued: its text, the text of its member, the job, and
+ * what is written to Redis.
+ */
+const ACKNOWLEDGE_COPIES = 4;
 
 interface EndpointDeps {
   readonly authenticate: Authenticate;
   /** Where a key may be sent, for the answer to a call without one. */
   readonly keyHeaders: readonly string[];
   readonly readBody: ReadBody;
+  readonly admission: Pick<Admission, "admit">;
+  readonly countOverload: CountOverload;
+  /** Answers an injection that was not admitted. The chat goes on (invariant 8). */
+  readonly refuseInjection: (publisher: Publisher, response: Response, refusal: Refusal) => void;
 }
 
 export interface PublicAppDeps extends EndpointDeps {
@@ -63,51 +81,98 @@ export function createPublicApp(deps: PublicAppDeps): Express {
   const app = createApp((finished) => reportRequest(deps, finished), deps.tracing);
   app
     .route(INJECTION_PATH)
-    .post(makeJsonEndpoint(deps, "start_injection", deps.startInjection))
+    .post(makeJsonEndpoint(deps, { name: "start_injection", copies: 1 }, deps.startInjection))
     .all(methodNotAllowed("POST"));
   app
     .route(ACKNOWLEDGE_PATH)
-    .post(makeJsonEndpoint(deps, "acknowledge", deps.acknowledge))
+    .post(makeJsonEndpoint(deps, { name: "acknowledge", copies: ACKNOWLEDGE_COPIES }, deps.acknowledge))
     .all(methodNotAllowed("POST"));
   app
     .route(`${ACKNOWLEDGMENTS_PATH}:ad_response_id`)
-    .get(makeEndpoint(deps, "look_up", deps.lookUp))
+    .get(makeEndpoint(deps, { name: "look_up", copies: 0 }, deps.lookUp))
     .all(methodNotAllowed("GET", "HEAD"));
   app.use(notFound(NOT_FOUND_DETAIL));
   app.use(answerErrors(deps.log));
   return app;
 }
 
-/** An operation without a body: the key, then the handler. */
+interface Operation {
+  readonly name: OperationName;
+  /** How many copies of its body there are while it is handled. */
+  readonly copies: number;
+}
+
+/** An operation without a body: the key, the limits, then the handler. */
 function makeEndpoint(
   deps: EndpointDeps,
-  name: OperationName,
+  operation: Operation,
   handle: (call: Call) => Promise<void>,
 ): RequestHandler {
-  return async (request, response) => {
-    const publisher = admit(deps, name, { request, response });
-    if (publisher !== undefined) {
-      await handle({ publisher, request, response });
+  const { name, copies } = operation;
+  return (request, response) => {
+    const publisher = identify(deps, name, { request, response });
+    if (publisher === undefined) {
+      return undefined;
     }
+    if (response.isSurplus === true) {
+      deps.countOverload("connections");
+      refuse(deps, name, { publisher, response, refusal: { kind: "overloaded", limit: "connections" } });
+      return undefined;
+    }
+    const announcedBytes = copies * (Number(request.headers["content-length"]) || 0);
+    const admitted = deps.admission.admit(publisher, {
+      isInjection: name === "start_injection",
+      announcedBytes,
+    });
+    if (admitted.kind !== "admitted") {
+      refuse(deps, name, { publisher, response, refusal: admitted });
+      return undefined;
+    }
+    const { holding } = admitted;
+    response.on("close", () => {
+      // If the caller has hung up, what goes on without it takes over first.
+      response.writableFinished ? holding.end() : setImmediate(() => holding.end());
+    });
+    return handle({ publisher, request, response, holding });
   };
 }
 
-/** An operation with a JSON body: the key and the media type before the body is read, then the handler. */
+/** An operation with a JSON body: the key, the limits and the media type before the body is read, then the handler. */
 function makeJsonEndpoint(
   deps: EndpointDeps,
-  name: OperationName,
+  operation: Operation,
   handle: (call: JsonCall) => Promise<void>,
 ): RequestHandler {
-  return makeEndpoint(deps, name, async ({ publisher, request, response }) => {
-    const body = await readJson(deps.readBody, request, response);
-    if (body !== undefined) {
-      const { bytes, text, value } = body;
-      await handle({ publisher, request, response, bytes, text, value });
-    }
-  });
+  const { name, copies } = operation;
+  return makeEndpoint(deps, operation, ({ publisher, request, response, holding }) =>
+    readJson(deps.readBody, request, response, (bytes) => holding.holdBody(bytes)).then((body) => {
+      const hasRoom = body !== undefined && holding.holdBody((copies - 1) * body.bytes.length);
+      if (hasRoom) {
+        return handle({ publisher, request, response, holding, ...body });
+      }
+      if (holding.refusal !== undefined) {
+        refuse(deps, name, { publisher, response, refusal: holding.refusal });
+      }
+      return undefined;
+    }),
+  );
 }
 
-function admit(
+function refuse(
+  { refuseInjection }: EndpointDeps,
+  name: OperationName,
+  { publisher, response, refusal }: { publisher: Publisher; response: Response; refusal: Refusal },
+): void {
+  addToRequestLog(response, { refused_by: nameOfRefusal(refusal) });
+  if (name === "start_injection") {
+    refuseInjection(publisher, response, refusal);
+  } else {
+    sendRefusal(response, refusal);
+  }
+}
+
+/** The publisher of a call with a valid key; undefined if a refusal was sent. */
+function identify(
   { authenticate, keyHeaders }: EndpointDeps,
   operation: OperationName,
   { request, response }: { request: Request; response: Response },

@@ -4,6 +4,7 @@
  */
 import { FALLBACK_REASONS, type FallbackReason, OTHER_LABEL, OwnSeries } from "@adrelay/core";
 import { Counter, Histogram, type Registry } from "prom-client";
+import { QUOTA_NAMES, type QuotaName } from "./quota-answers.ts";
 
 /** Every outcome of adrelay_injections_total but the fallback, which has a reason, too. */
 const INJECTION_OUTCOMES = ["ok", "rejected", "no_fill", "callers_fault", "abandoned"] as const;
@@ -23,6 +24,13 @@ const CALL_STATUSES = ["2xx", "4xx", "499", "5xx"] as const;
 /** From a quick answer up to one that comes a day later. */
 const DELAY_BUCKETS_SECONDS = [0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 900, 1800, 3600, 21_600, 86_400];
 
+/** How many requests of a publisher were refused because of a quota. */
+export interface QuotaRefusals {
+  readonly publisher: string;
+  readonly quota: string;
+  readonly count: number;
+}
+
 export interface PublisherMetricsOptions {
   /** The configured ones. */
   listPublishers(): readonly string[];
@@ -34,6 +42,7 @@ export class PublisherMetrics {
   readonly #own: OwnSeries;
   readonly #calls: Counter<"publisher" | "status">;
   readonly #injections: Counter<"publisher" | "outcome" | "reason">;
+  readonly #overQuota: Counter<"publisher" | "quota">;
   readonly #delay: Histogram<"publisher">;
   /** Whether publishers have shared series. */
   #hasOther = false;
@@ -56,6 +65,12 @@ export class PublisherMetrics {
       labelNames: ["publisher", "outcome", "reason"],
       registers: [registry],
     });
+    this.#overQuota = new Counter({
+      name: "adrelay_quota_refused_total",
+      help: "Requests that this process refused because of a quota of the publisher, or because Redis is nearly full (redis_memory).",
+      labelNames: ["publisher", "quota"],
+      registers: [registry],
+    });
     this.#delay = new Histogram({
       name: "adrelay_acknowledgment_delay_seconds",
       help: "Time from an injection to its acknowledgment, for acknowledgments that this process accepted.",
@@ -73,6 +88,18 @@ export class PublisherMetrics {
 
   countInjection(publisher: string, injection: AnsweredInjection): void {
     this.#injections.inc({ publisher: this.#labelOf(publisher), ...injection });
+  }
+
+  countOverQuota(publisher: string, quota: QuotaName): void {
+    this.#overQuota.inc({ publisher: this.#labelOf(publisher), quota });
+  }
+
+  /** The refusals that were counted since the start. */
+  async loadRefusals(): Promise<QuotaRefusals[]> {
+    const { values } = await this.#overQuota.get();
+    return values.map(({ labels: { publisher = "", quota = "" }, value: count }) => {
+      return { publisher: String(publisher), quota: String(quota), count };
+    });
   }
 
   observeDelay(publisher: string, delayMs: number): void {
@@ -96,6 +123,9 @@ export class PublisherMetrics {
     }
     for (const labels of INJECTION_LABELS) {
       this.#injections.inc({ publisher, ...labels }, 0);
+    }
+    for (const quota of QUOTA_NAMES) {
+      this.#overQuota.inc({ publisher, quota }, 0);
     }
   }
 
@@ -122,6 +152,9 @@ export class PublisherMetrics {
       }
       for (const labels of INJECTION_LABELS) {
         this.#injections.remove({ publisher, ...labels });
+      }
+      for (const quota of QUOTA_NAMES) {
+        this.#overQuota.remove({ publisher, quota });
       }
     }
   }

@@ -307,6 +307,37 @@ test("a discard ends a dead letter, and only the audit keeps its reason", async 
   expect((await admin("POST", `/acknowledgments/${id}/replay`)).body.detail).toContain("discarded");
 });
 
+test.each([
+  [{ session_id: "s", publisher: "acne" }, "publisher"],
+  [{ session_id: "s", ad_response_id: unknownId() }, "ad_response_id"],
+  [{ ad_response_id: unknownId(), publisher: "default" }, "session_id"],
+  [{ session_id: "s", cursor: "0" }, "cursor"],
+  [{ session_id: "" }, "session_id"],
+  // The gateway has no SESSION_HASH_KEYS.
+  [{ session_id: "s" }, "session_id"],
+])("an erasure of %j is refused by the name of its fault", async (body, path) => {
+  const answer = await admin("POST", "/erasures", { ...body, reason: "the user asked" });
+  expect(answer.body).toMatchObject({ status: 422, code: "validation_failed", errors: [{ path }] });
+});
+
+test("an erasure of an ad response says what it found, and only the audit keeps its reason", async () => {
+  const erase = (id: string) =>
+    admin("POST", "/erasures", { ad_response_id: id, reason: "a canary of words", rewrite: true });
+  const dead = await deadLetter();
+  const answers = { erased: 0, without_text: 0, under_way: 0, next_cursor: null };
+  expect((await erase(dead)).json).toEqual({ ...answers, erased: 1, state: "discarded" });
+  expect((await erase(dead)).json).toEqual({ ...answers, state: "discarded" });
+  expect((await erase(await injected())).json).toEqual({ ...answers, without_text: 1, state: "awaiting" });
+  expect((await erase(unknownId())).body).toMatchObject({ status: 404, code: "unknown_ad_response" });
+  const { body } = await admin("GET", "/audit?limit=2");
+  expect(body.entries).toMatchObject([
+    { action: "erase", details: { reason: "a canary of words", from: "awaiting" } },
+    { action: "erase", ad_response_id: dead, details: { reason: "a canary of words", from: "dead" } },
+  ]);
+  const logs = [...stack.apps.values()].flatMap((app) => app.logs);
+  expect(JSON.stringify(logs)).not.toContain("canary of words");
+});
+
 const discard = (id: string) => admin("POST", `/acknowledgments/${id}/discard`, { reason: "old" });
 
 test("a queued acknowledgment is discarded, and callers get 406 from then on", async () => {
@@ -600,6 +631,7 @@ test("every call answers in the contract's form, in each state", async () => {
   await admin("POST", `${discardPath}/cancel`);
   await stack.start("worker");
   await admin("POST", `/acknowledgments/${dead}/replay`);
+  await admin("POST", "/erasures", { ad_response_id: discarded, reason: "the user asked" });
   const cursor = Buffer.from("queued").toString("base64url");
   expect((await admin("POST", "/publishers/nobody/adopt", { to: "default", cursor })).body).toMatchObject({
     adopted: { awaiting: 0, queued: 0, dead: 0 },

@@ -42,6 +42,7 @@ function newInput(): AcknowledgeInput {
     body: "{}",
     requestId: "r",
     trace: undefined,
+    onLetGo: () => {},
     waitMs: 0,
   };
 }
@@ -58,6 +59,7 @@ function acknowledgeWith(acknowledgments: AcknowledgeDeps["acknowledgments"], on
     tracing: NO_TRACING,
     durability: { isDurable: true },
     onAccepted,
+    onOverQuota: () => {},
   });
 }
 
@@ -91,7 +93,7 @@ test("a job that Redis has no memory for gets no 2xx and no entry", async () => 
   const acknowledge = acknowledgeWith(store.acknowledgments);
   await redis.config("SET", "maxmemory", "1");
   const input = newInput();
-  expect(await acknowledge(input)).toEqual(UNAVAILABLE);
+  expect(await acknowledge(input)).toEqual({ kind: "error", code: "storage_full" });
   await redis.config("SET", "maxmemory", "0");
   expect(await store.acknowledgments.find(input.id)).toBeUndefined();
   expect(await acknowledge(input)).toEqual(OPEN);

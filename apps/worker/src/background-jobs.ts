@@ -3,12 +3,18 @@ import type { Store } from "@adrelay/store";
 import type { Logger } from "pino";
 import type { CircuitBreakers } from "./circuit-breakers.ts";
 import type { WorkerSettings } from "./config.ts";
+import type { WorkerMetrics } from "./worker-metrics.ts";
 
 interface BackgroundParts {
-  readonly settings: Pick<WorkerSettings, "SWEEP_INTERVAL_MS" | "DEAD_LETTER_RETENTION">;
+  readonly settings: Pick<
+    WorkerSettings,
+    "SWEEP_INTERVAL_MS" | "DEAD_LETTER_RETENTION" | "AOF_REWRITE_INTERVAL"
+  >;
   readonly log: Logger;
   readonly lifecycle: Lifecycle;
   readonly maintenance: Store["maintenance"];
+  readonly rewrites: Store["rewrites"];
+  readonly metrics: Pick<WorkerMetrics, "reportRewrites">;
   readonly breakers: Pick<CircuitBreakers, "release">;
 }
 
@@ -16,6 +22,7 @@ const RELEASE_INTERVAL_MS = 100;
 const RECONCILE_INTERVAL_MS = 1000;
 const OVERDUE_INTERVAL_MS = 1000;
 const RETURN_JOBS_INTERVAL_MS = 500;
+const REWRITE_INTERVAL_MS = 1000;
 /** The pause after a round of bulk replays and bulk discards in which one ran, and after one in which none did. */
 const REPLAY_BUSY_PAUSE_MS = 100;
 const REPLAY_IDLE_PAUSE_MS = 1000;
@@ -23,7 +30,7 @@ const LOG_AGAIN_MS = 30_000;
 
 /** Starts what a worker does besides deliveries. Each job is safe to run in many workers at the same time. */
 export async function startBackgroundJobs(parts: BackgroundParts): Promise<void> {
-  const { settings, log, lifecycle, maintenance, breakers } = parts;
+  const { settings, log, lifecycle, maintenance, rewrites, metrics, breakers } = parts;
   const jobs: readonly BackgroundJob[] = [
     {
       name: "sweep",
@@ -54,6 +61,15 @@ export async function startBackgroundJobs(parts: BackgroundParts): Promise<void>
       task: () => maintenance.returnJobs(),
       intervalMs: RETURN_JOBS_INTERVAL_MS,
       onFailure: (err) => log.warn({ event: "return_jobs_failed", err }),
+    },
+    {
+      name: "rewrite",
+      task: async () => {
+        await rewrites.runRound(settings.AOF_REWRITE_INTERVAL);
+        metrics.reportRewrites(await rewrites.load());
+      },
+      intervalMs: REWRITE_INTERVAL_MS,
+      onFailure: (err) => log.warn({ event: "rewrite_postponed", err }),
     },
     {
       name: "release",

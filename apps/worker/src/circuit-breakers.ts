@@ -4,17 +4,18 @@
  * The circuit breakers are in Redis, shared by all workers. This process keeps a copy of their phases that is at most one
  * release old, so that an attempt at a healthy provider asks Redis nothing more.
  *
- * 1. A slot comes first, so that a granted attempt begins immediately.
+ * 1. Room for the body and a slot come first, so that a granted attempt begins immediately.
  * 2. An attempt that is under way when its breaker opens is booked and counted like any other.
  */
 import type { PublisherId } from "@adrelay/contract";
 import type { CircuitPhase, ProviderHealth } from "@adrelay/core";
 import type { SharedAccount } from "@adrelay/provider";
-import type { CircuitMember, CircuitReport, Store } from "@adrelay/store";
+import type { CircuitMember, CircuitReport, CircuitRoom, Store } from "@adrelay/store";
 import type { Logger } from "pino";
 import type { CircuitMetrics } from "./circuit-metrics.ts";
 import { ConcurrencyLimiter, type FreeSlot } from "./concurrency-limiter.ts";
 import { type Attempted, FailureDetector } from "./failure-detector.ts";
+import type { PayloadBudget } from "./payload-budget.ts";
 
 export interface CircuitBreakersOptions {
   readonly circuits: Store["circuits"];
@@ -22,6 +23,8 @@ export interface CircuitBreakersOptions {
   readonly accounts: readonly SharedAccount[];
   /** Most attempts at one provider account at the same time. */
   readonly attemptsMax: number;
+  /** For the large bodies of all accounts. */
+  readonly payloads: PayloadBudget;
   readonly metrics: Pick<CircuitMetrics, "show" | "useProviders">;
   readonly log: Logger;
 }
@@ -29,7 +32,7 @@ export interface CircuitBreakersOptions {
 export type Admission =
   /** `isProbe`: the attempt is made to learn about the provider, so its failure doesn't count for the acknowledgment. */
   | { readonly kind: "granted"; readonly isProbe: boolean; readonly free: FreeSlot }
-  | { readonly kind: "wait"; readonly why: "circuit" | "slots" };
+  | { readonly kind: "wait"; readonly why: "circuit" | "slots" | "bytes" };
 
 /** A provider account with what this process keeps for it. */
 export interface BreakerAccount {
@@ -77,12 +80,21 @@ export class CircuitBreakers {
     return this.#byPublisher.get(publisher);
   }
 
-  /** Whether this attempt may be made now. */
-  async admit(account: BreakerAccount, member: CircuitMember): Promise<Admission> {
-    const free = await account.limiter.acquire(member.publisher);
-    if (free === undefined) {
+  /** Whether this attempt may be made now. `bytes`: of the body that it will load. */
+  async admit(account: BreakerAccount, member: CircuitMember, bytes: number): Promise<Admission> {
+    const release = this.#options.payloads.take(member.publisher, bytes);
+    if (release === undefined) {
+      return { kind: "wait", why: "bytes" };
+    }
+    const freeSlot = await account.limiter.acquire(member.publisher);
+    if (freeSlot === undefined) {
+      release();
       return { kind: "wait", why: "slots" };
     }
+    const free: FreeSlot = (result) => {
+      release();
+      freeSlot(result);
+    };
     if (account.phase === "closed") {
       return { kind: "granted", isProbe: false, free };
     }
@@ -137,7 +149,7 @@ export class CircuitBreakers {
     for (const account of this.#accounts) {
       const { shared, limiter } = account;
       if (!account.isRetired && (isFull || busy.has(shared.id) || this.#busyBefore.has(shared.id))) {
-        const release = await circuits.release(shared, limiter.room);
+        const release = await circuits.release(shared, this.#roomOf(limiter));
         this.#enter(account, release.phase);
         if (release.hasClosed) {
           this.#logMove("closed", { provider: shared.name, reason: undefined });
@@ -201,6 +213,14 @@ export class CircuitBreakers {
         "its circuit breaker is open: only probes are made",
       ]),
     );
+  }
+
+  #roomOf({ room }: ConcurrencyLimiter): CircuitRoom {
+    const { payloads } = this.#options;
+    return {
+      total: room.total,
+      of: (publisher) => Math.min(room.of(publisher), payloads.roomOf(publisher)),
+    };
   }
 
   async #claim(account: BreakerAccount, member: CircuitMember, free: FreeSlot): Promise<Admission> {

@@ -31,7 +31,13 @@ import { CircuitMetrics } from "./circuit-metrics.ts";
 import { countJobs } from "./concurrency-limiter.ts";
 import type { WorkerConfig } from "./config.ts";
 import { makeAttempt } from "./make-attempt.ts";
-import { createWorkerMetrics, makeReportAttempt, type WorkerMetrics } from "./worker-metrics.ts";
+import { PayloadBudget } from "./payload-budget.ts";
+import {
+  createWorkerMetrics,
+  makeReportAttempt,
+  reportPayloads,
+  type WorkerMetrics,
+} from "./worker-metrics.ts";
 
 const FIRST_RELEASE_TIMEOUT_MS = 1000;
 /** After how many intervals of probes an acknowledgment can be a probe again. */
@@ -75,7 +81,8 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));
   await learnFirst(breakers, log);
   startDeliveries(base, { ...adapters, breakers, metrics });
-  await startBackgroundJobs({ settings, log, lifecycle, maintenance: adapters.store.maintenance, breakers });
+  const { maintenance, rewrites } = adapters.store;
+  await startBackgroundJobs({ settings, log, lifecycle, maintenance, rewrites, metrics, breakers });
   const listening = { ops_port: opsServer.port };
   return {
     log,
@@ -142,10 +149,14 @@ function nameProcess(): string {
 
 function openBreakers({ config, log, registry }: Base, { store }: Adapters): CircuitBreakers {
   const { publishers } = config;
+  const bytesMax = config.settings.WORKER_PAYLOAD_BYTES;
+  const payloads = new PayloadBudget({ bytesMax, isForOne: () => publishers.current.length === 1 });
+  reportPayloads(registry, { bytesMax, heldBytes: () => payloads.heldBytes });
   const breakers = new CircuitBreakers({
     circuits: store.circuits,
     accounts: publishers.accounts,
     attemptsMax: config.settings.WORKER_CONCURRENCY,
+    payloads,
     metrics: new CircuitMetrics(registry, {
       providersMax: config.settings.METRICS_PUBLISHERS_MAX,
       slotsMax: config.settings.WORKER_CONCURRENCY,

@@ -18,6 +18,8 @@ import {
 import { ATTEMPT_MAX_MS } from "@adrelay/store";
 import { z } from "zod";
 
+const REWRITE_INTERVAL_MAX_MS = 365 * 86_400_000;
+
 export const WORKER_SETTINGS = {
   ...COMMON_SETTINGS,
   ...PROVIDER_SETTINGS,
@@ -28,6 +30,11 @@ export const WORKER_SETTINGS = {
     integerType(1, 10_000),
     "50",
     "Most attempts of one worker at the same time to one provider account.",
+  ),
+  WORKER_PAYLOAD_BYTES: setting(
+    integerType(1_048_576, 68_719_476_736),
+    "33554432",
+    "Most bytes of bodies above 8 kB that one worker holds at the same time for its attempts. Others wait in Redis.",
   ),
   DELIVERY_TIMEOUT_MS: setting(
     durationBetween(1, ATTEMPT_MAX_MS),
@@ -52,6 +59,13 @@ export const WORKER_SETTINGS = {
   ),
   SWEEP_INTERVAL_MS: setting(durationBetween(10, 3_600_000), "1000", "How often deadlines are swept."),
   DEAD_LETTER_RETENTION: setting(durationType, "30d", "A dead letter older than this expires."),
+  AOF_REWRITE_INTERVAL: setting(
+    z.union([z.literal("off").transform(() => 0), durationBetween(60_000, REWRITE_INTERVAL_MAX_MS)], {
+      error: "must be off, or a time span such as 24h, from 1m to 365d",
+    }),
+    "24h",
+    "How often workers have Redis rewrite its append-only file, so that what was delivered or erased leaves the disk; off: only when an operator asks.",
+  ),
 } as const;
 
 /** Variables that are no settings, but named by one. */

@@ -47,6 +47,7 @@ function decide(
       outcome: classifyDelivery(reply, NOW_MS),
       providerError: undefined,
       durationMs: 0,
+      bodyBytes: 2,
       isProbe: false,
       parkAt: undefined,
       ...more,

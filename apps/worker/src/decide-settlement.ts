@@ -1,7 +1,13 @@
 /** What the outcome of an attempt means for its acknowledgment: what is booked, and the notice for a waiting gateway. */
-import type { DeliveryJob, OutcomeNotice } from "@adrelay/contract";
+import type { OutcomeNotice } from "@adrelay/contract";
 import { type AgeReason, type DeliveryOutcome, planRetry } from "@adrelay/core";
-import { type ChannelNotice, type DueAttempt, PARKED_MAX_MS, type Settlement } from "@adrelay/store";
+import {
+  type BegunAttempt,
+  type ChannelNotice,
+  type JobHead,
+  PARKED_MAX_MS,
+  type Settlement,
+} from "@adrelay/store";
 
 export interface RetryRules {
   readonly scheduleMs: readonly number[];
@@ -14,11 +20,13 @@ export interface RetryRules {
 
 /** An attempt that was made, and its outcome. */
 export interface ClassifiedAttempt {
-  readonly due: DueAttempt;
+  readonly due: BegunAttempt;
   readonly outcome: DeliveryOutcome;
   /** The provider's own code for what went wrong, if it sent one. */
   readonly providerError: string | undefined;
   readonly durationMs: number;
+  /** Of the caller's body. */
+  readonly bodyBytes: number;
   /** It was made to learn about the provider, so its failure doesn't count for the acknowledgment. */
   readonly isProbe: boolean;
   /** The id of the provider account, if its circuit breaker is open by now. */
@@ -26,7 +34,7 @@ export interface ClassifiedAttempt {
 }
 
 export function decideSettlement(rules: RetryRules, attempt: ClassifiedAttempt): Settlement {
-  const { due, outcome, providerError, durationMs } = attempt;
+  const { due, outcome, durationMs } = attempt;
   const { job, entry } = due;
   const shared = {
     id: job.adResponseId,
@@ -49,7 +57,7 @@ export function decideSettlement(rules: RetryRules, attempt: ClassifiedAttempt):
     case "refused":
       return { ...shared, event: "refuse", notify: notify(job, "refuse", outcome.code) };
     case "dead":
-      return { ...shared, ...deathOf(job, providerError, outcome), reason: outcome.reason };
+      return { ...shared, ...deathOf(attempt, outcome), reason: outcome.reason };
     case "retry":
     case "ambiguous":
       return { ...shared, ...decideRetry(rules, attempt, outcome) };
@@ -73,7 +81,7 @@ type Decided =
  * if it would die of an outage.
  */
 function decideRetry(rules: RetryRules, attempt: ClassifiedAttempt, outcome: RepeatedOutcome): Decided {
-  const { due, providerError, isProbe, parkAt } = attempt;
+  const { due, isProbe, parkAt } = attempt;
   const { job } = due;
   // Nobody knows how long a provider stays down.
   const notifyParked = notify(job, "retry", outcome.code, PARKED_MAX_MS);
@@ -88,7 +96,7 @@ function decideRetry(rules: RetryRules, attempt: ClassifiedAttempt, outcome: Rep
     return { event, next: { kind: "parked", account: parkAt }, isCounted: true, notify: notifyParked };
   }
   if (plan.kind === "too_old") {
-    return { ...deathOf(job, providerError, outcome), reason: diesAs(outcome) };
+    return { ...deathOf(attempt, outcome), reason: diesAs(outcome) };
   }
   const { delayMs } = plan;
   return {
@@ -134,17 +142,17 @@ function diesAs(outcome: RepeatedOutcome): AgeReason {
 }
 
 /** What operators see of a dead letter besides its reason. */
-function deathOf(job: DeliveryJob, providerError: string | undefined, { code }: DeliveryOutcome) {
+function deathOf({ due: { job }, bodyBytes, providerError }: ClassifiedAttempt, { code }: DeliveryOutcome) {
   return {
     event: "die",
-    sizeBytes: Buffer.byteLength(job.body),
+    sizeBytes: bodyBytes,
     providerError,
     notify: notify(job, "die", code),
   } as const;
 }
 
 function notify(
-  job: DeliveryJob,
+  job: JobHead,
   event: OutcomeNotice["event"],
   code: string,
   delayMs = 0,
@@ -154,7 +162,7 @@ function notify(
 
 /** The message for the gateway that waits; undefined if none does. */
 export function notificationFor(
-  { adResponseId, publisher, replyTo }: DeliveryJob,
+  { adResponseId, publisher, replyTo }: JobHead,
   outcome: Omit<OutcomeNotice, "adResponseId" | "publisher">,
 ): ChannelNotice | undefined {
   if (replyTo === undefined) {

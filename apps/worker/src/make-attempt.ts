@@ -2,11 +2,12 @@
  * One attempt at delivering an acknowledgment: ask the circuit breaker, post, classify, decide. The store began it, books the
  * outcome and ends the job (packages/store/src/delivery).
  *
- * 1. While the breaker isn't closed, or this worker has no free slot, an acknowledgment may be parked. So is one whose
- *    publisher is gone from the settings. Then no attempt is made, booked or counted.
+ * 1. While the breaker isn't closed, or this worker has no free slot or no room for a large body, an acknowledgment may be
+ *    parked. So is one whose publisher is gone from the settings. Then no attempt is made, booked or counted.
  * 2. If booking the outcome fails, the attempt is made again, and the provider knows it by its idempotency key (invariant 4).
+ * 3. The body is only referenced while it is posted: its bytes are given back after that.
  */
-import { type DeliveryJob, parseTraceContext, traceHeadersOf } from "@adrelay/contract";
+import { parseTraceContext, traceHeadersOf } from "@adrelay/contract";
 import {
   classifyDelivery,
   type DeliveryOutcome,
@@ -17,7 +18,13 @@ import {
 } from "@adrelay/core";
 import { outcomeLabelOf, type ProviderClient, type SharedAccount } from "@adrelay/provider";
 import type { Span, Tracing } from "@adrelay/service-kit";
-import { type AttemptResult, type DueAttempt, PARKED_MAX_MS, type Settlement } from "@adrelay/store";
+import {
+  type AttemptResult,
+  type DueAttempt,
+  type JobHead,
+  PARKED_MAX_MS,
+  type Settlement,
+} from "@adrelay/store";
 import type { Logger } from "pino";
 import type { Admission, BreakerAccount, CircuitBreakers } from "./circuit-breakers.ts";
 import { decideSettlement, notificationFor, type RetryRules } from "./decide-settlement.ts";
@@ -35,14 +42,18 @@ export interface AttemptDeps extends RetryRules {
 /** Makes attempts for `deliveries.start`. */
 export function makeAttempt(deps: AttemptDeps): (due: DueAttempt) => Promise<AttemptResult> {
   return async (due) => {
-    const { job } = due;
+    const { job, payload } = due;
     const account = deps.breakers.accountOf(job.publisher);
     if (account === undefined) {
       return park(deps, due, { account: undefined, why: "publisher_gone" });
     }
     // Kept for the whole attempt: the publisher may get another one meanwhile.
     const { shared } = account;
-    const admission = await deps.breakers.admit(account, { publisher: job.publisher, id: job.adResponseId });
+    const admission = await deps.breakers.admit(
+      account,
+      { publisher: job.publisher, id: job.adResponseId },
+      payload.bytesToLoad,
+    );
     if (admission.kind === "wait") {
       return park(deps, due, { account: shared.id, why: admission.why });
     }
@@ -50,6 +61,11 @@ export function makeAttempt(deps: AttemptDeps): (due: DueAttempt) => Promise<Att
     const attempt = { due, span, isProbe: admission.isProbe, account };
     try {
       const call = await post(deps, attempt, shared);
+      if (call === undefined) {
+        admission.free();
+        span.end();
+        return { kind: "payload_gone" };
+      }
       admission.free(loadOf(call.health));
       return await settle(deps, attempt, call);
     } catch (error) {
@@ -72,11 +88,12 @@ interface Call {
   readonly outcome: DeliveryOutcome;
   readonly health: ProviderHealth;
   readonly durationMs: number;
+  readonly bodyBytes: number;
 }
 
-function callOf(reply: ProviderReply, durationMs: number): Call {
+function callOf(reply: ProviderReply, durationMs: number, bodyBytes: number): Call {
   const outcome = classifyDelivery(reply, Date.now());
-  return { reply, outcome, health: judgeProvider(outcome), durationMs };
+  return { reply, outcome, health: judgeProvider(outcome), durationMs, bodyBytes };
 }
 
 /** What an attempt says about how many may run at the same time. */
@@ -113,8 +130,8 @@ function park(
 ): AttemptResult {
   const { adResponseId, publisher } = job;
   log.debug({ event: "attempt_waits", why, ad_response_id: adResponseId, publisher });
-  // A waiting gateway gets a notice that there will be no outcome soon. It gets none for a busy slot, which may be free
-  // soon.
+  // A waiting gateway gets a notice that there will be no outcome soon. It gets none for a busy slot or for lack of room,
+  // which may be free soon.
   const code = why === "publisher_gone" ? why : "circuit_open";
   const notice = { event: "retry", code, delayMs: PARKED_MAX_MS } as const;
   const dueAtMs = entry.nextAttemptAtMs ?? entry.queuedAtMs ?? nowMs;
@@ -123,16 +140,21 @@ function park(
     kind: "parked",
     account,
     place: { kind: "by_time", dueAtMs: dueAtMs + behindMs },
-    notify: why === "slots" ? undefined : notificationFor(job, notice),
+    notify: why === "slots" || why === "bytes" ? undefined : notificationFor(job, notice),
   };
 }
 
+/** Loads the body and posts it; undefined if the body is gone. */
 async function post(
   { provider: client, metrics, tracing, timeoutMs }: AttemptDeps,
-  { due: { job }, span: { context } }: StartedAttempt,
+  { due: { job, payload }, span: { context } }: StartedAttempt,
   { account, name: provider }: SharedAccount,
-): Promise<Call> {
-  const { body, requestId, adAckId } = job;
+): Promise<Call | undefined> {
+  const body = await payload.load();
+  if (body === undefined) {
+    return undefined;
+  }
+  const { requestId, adAckId } = job;
   const startedAtMs = performance.now();
   const span = tracing.startSpan({ name: "provider acknowledge", kind: "client", parent: context });
   const traceHeaders = traceHeadersOf(span.context);
@@ -142,13 +164,13 @@ async function post(
   metrics.providerDurations.observe({ operation: "acknowledge", provider, outcome }, durationMs);
   span.set({ "adrelay.outcome": outcome });
   span.end({ isFault: reply.kind === "failed" || reply.status >= 500 });
-  return callOf(reply, durationMs);
+  return callOf(reply, durationMs, Buffer.byteLength(body));
 }
 
 async function settle(
   deps: AttemptDeps,
   { due, span, isProbe, account }: StartedAttempt,
-  { reply, outcome, health, durationMs }: Call,
+  { reply, outcome, health, durationMs, bodyBytes }: Call,
 ): Promise<AttemptResult> {
   const isAway = await isProviderAway(deps, due, { account, health, isProbe });
   const providerError = publicErrorOf(reply);
@@ -157,6 +179,7 @@ async function settle(
     outcome,
     providerError,
     durationMs,
+    bodyBytes,
     isProbe,
     parkAt: isAway ? account.shared.id : undefined,
   });
@@ -183,7 +206,7 @@ async function isProviderAway(
 }
 
 /** Each attempt has its own trace, because retries go on for days after the request's trace has ended. */
-function startAttemptSpan(tracing: Tracing, { traceparent }: DeliveryJob): Span {
+function startAttemptSpan(tracing: Tracing, { traceparent }: JobHead): Span {
   return tracing.startSpan({
     name: "delivery attempt",
     kind: "consumer",

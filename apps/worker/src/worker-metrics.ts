@@ -4,7 +4,7 @@
  */
 import { parseTraceContext } from "@adrelay/contract";
 import { createHistogramWithExemplars, ProviderDurations } from "@adrelay/service-kit";
-import type { SettledAttempt, Settlement } from "@adrelay/store";
+import type { RewriteRecord, SettledAttempt, Settlement } from "@adrelay/store";
 import type { Logger } from "pino";
 import { Counter, Gauge, type Histogram, type Registry } from "prom-client";
 
@@ -14,6 +14,8 @@ export interface WorkerMetrics {
   readonly providerDurations: ProviderDurations;
   /** From acceptance, or replay, to delivery. */
   readonly lag: Histogram;
+  /** Called with what is known of the rewrites of Redis' files. */
+  reportRewrites(record: RewriteRecord): void;
 }
 
 /** The label of an outcome in `adrelay_delivery_attempts_total`. An ambiguous attempt is repeated, so it counts as a retry. */
@@ -49,12 +51,55 @@ export function createWorkerMetrics(
   retention.set(deadLetterRetentionMs / 1000);
   return {
     attempts,
+    reportRewrites: makeReportRewrites(registry),
     providerDurations: new ProviderDurations(registry, providersMax),
     lag: createHistogramWithExemplars(registry, {
       name: "adrelay_acknowledgment_delivery_lag_seconds",
       help: "Time from an acknowledgment's acceptance, or replay, to its delivery.",
       buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 30, 120, 600, 3600, 14_400, 86_400, 259_200],
     }),
+  };
+}
+
+export interface PayloadBytes {
+  readonly bytesMax: number;
+  heldBytes(): number;
+}
+
+/** Shows at each scrape how many bytes of large bodies are held, and how many may be. */
+export function reportPayloads(registry: Registry, { heldBytes, bytesMax }: PayloadBytes): void {
+  const registers = [registry];
+  new Gauge({
+    name: "adrelay_delivery_payload_bytes",
+    help: "Bytes of bodies above 8 kB that this worker holds for its attempts.",
+    registers,
+    collect() {
+      this.set(heldBytes());
+    },
+  });
+  const max = new Gauge({
+    name: "adrelay_delivery_payload_max_bytes",
+    help: "The most bytes of bodies above 8 kB that this worker holds for its attempts: WORKER_PAYLOAD_BYTES.",
+    registers,
+  });
+  max.set(bytesMax);
+}
+
+function makeReportRewrites(registry: Registry): (record: RewriteRecord) => void {
+  const registers = [registry];
+  const last = new Gauge({
+    name: "adrelay_redis_last_rewrite_timestamp_seconds",
+    help: "Start of the latest rewrite of Redis' files that succeeded, or when workers began to look after it; 0 if unknown.",
+    registers,
+  });
+  const interval = new Gauge({
+    name: "adrelay_redis_rewrite_interval_seconds",
+    help: "How often workers have Redis rewrite its files: AOF_REWRITE_INTERVAL. 0: only when an operator asks.",
+    registers,
+  });
+  return ({ sinceMs = 0, finishedMs = sinceMs, intervalMs }) => {
+    last.set(finishedMs / 1000);
+    interval.set(intervalMs / 1000);
   };
 }
 

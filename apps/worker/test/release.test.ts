@@ -10,6 +10,7 @@ import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CircuitBreakers } from "../src/circuit-breakers.ts";
 import { CircuitMetrics } from "../src/circuit-metrics.ts";
+import { PayloadBudget } from "../src/payload-budget.ts";
 import { newJob, TEXT_HASH } from "./worker-fixture.ts";
 
 const LONG_MS = 3_600_000;
@@ -48,6 +49,7 @@ function setup() {
     circuits: store.circuits,
     accounts,
     attemptsMax: 10,
+    payloads: new PayloadBudget({ bytesMax: 1, isForOne: () => false }),
     metrics: new CircuitMetrics(new Registry(), { providersMax: 1, slotsMax: 10 }),
     log: pino({ level: "silent" }),
   });

@@ -9,6 +9,7 @@ import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CircuitBreakers } from "../src/circuit-breakers.ts";
 import { CircuitMetrics } from "../src/circuit-metrics.ts";
+import { PayloadBudget } from "../src/payload-budget.ts";
 
 const [acme, beta] = [publisherIdSchema.parse("acme"), publisherIdSchema.parse("beta")];
 const REFUSED = { health: { kind: "refusing" }, isProbe: false } as const;
@@ -40,6 +41,7 @@ function setup() {
     circuits,
     accounts: [sharedOf("old", [acme]), sharedOf("stays", [beta])],
     attemptsMax: 10,
+    payloads: new PayloadBudget({ bytesMax: 1000, isForOne: () => false }),
     metrics: new CircuitMetrics(registry, { providersMax: 10, slotsMax: 10 }),
     log: pino({ level: "silent" }),
   });
@@ -66,7 +68,7 @@ test("a new key begins with a closed breaker while the old one's is open", async
   await breakers.replaceAccounts([sharedOf("new", [acme]), sharedOf("stays", [beta])]);
   const next = attemptOf(acme);
   expect(next.account.shared.id).toBe("new");
-  expect(await breakers.admit(next.account, member)).toMatchObject({ kind: "granted", isProbe: false });
+  expect(await breakers.admit(next.account, member, 10)).toMatchObject({ kind: "granted", isProbe: false });
 });
 
 test("an attempt that began with a key that was replaced ends without a report", async () => {
@@ -83,19 +85,19 @@ test("an attempt that began with a key that was replaced ends without a report",
 test("an account that stays keeps its slots, and shares them with a publisher that comes", async () => {
   const { breakers, attemptOf } = setup();
   const { account, member } = attemptOf(beta);
-  const admissions = await Promise.all(Array.from({ length: 10 }, () => breakers.admit(account, member)));
+  const admissions = await Promise.all(Array.from({ length: 10 }, () => breakers.admit(account, member, 10)));
   expect(admissions.map(({ kind }) => kind)).toEqual(Array(10).fill("granted"));
   await breakers.replaceAccounts([sharedOf("stays", [acme, beta])]);
   const came = attemptOf(acme);
   expect(came.account).toBe(account);
-  const waits = await breakers.admit(came.account, came.member);
+  const waits = await breakers.admit(came.account, came.member, 10);
   expect(waits).toEqual({ kind: "wait", why: "slots" });
   for (const admission of admissions) {
     if (admission.kind === "granted") {
       admission.free();
     }
   }
-  expect(await breakers.admit(came.account, came.member)).toMatchObject({ kind: "granted" });
+  expect(await breakers.admit(came.account, came.member, 10)).toMatchObject({ kind: "granted" });
   expect(await breakers.learn(came.account, came.attempted, HEALTHY)).toBe("closed");
 });
 

@@ -7,6 +7,8 @@ import { startBackgroundJobs } from "../src/background-jobs.ts";
 
 const log = pino({ level: "silent" });
 
+const NO_REWRITES = { sinceMs: undefined, finishedMs: undefined, intervalMs: 0, isDenied: false };
+
 startStopSuite(
   "the worker's background jobs",
   () => {
@@ -16,7 +18,7 @@ startStopSuite(
       runs += 1;
     };
     const parts = {
-      settings: { SWEEP_INTERVAL_MS: 1, DEAD_LETTER_RETENTION: 1 },
+      settings: { SWEEP_INTERVAL_MS: 1, DEAD_LETTER_RETENTION: 1, AOF_REWRITE_INTERVAL: 0 },
       log,
       lifecycle,
       maintenance: {
@@ -26,6 +28,8 @@ startStopSuite(
         returnJobs: run,
         runBulkChanges: async () => false,
       },
+      rewrites: { runRound: run, request: run, load: async () => NO_REWRITES },
+      metrics: { reportRewrites: () => {} },
       breakers: { release: run },
     };
     return {

@@ -124,6 +124,32 @@ export const PUBLISHER: DashboardSpec = {
     },
     {
       kind: "lines",
+      title: "How much of its quotas of Redis' memory does it use?",
+      description:
+        "At 100 % its acknowledgments get 429. The runbook of AdrelayQuotaMet says what to do for each quota.",
+      unit: "percentunit",
+      queries: [
+        {
+          expr: `max by (publisher, quota) (adrelay_quota_used_bytes${CHOSEN}) / max by (publisher, quota) (adrelay_quota_limit_bytes${CHOSEN})`,
+          legend: "{{publisher}} {{quota}}",
+        },
+      ],
+    },
+    {
+      kind: "lines",
+      title: "What do quotas refuse?",
+      description:
+        "Calls that a quota of this publisher refused. redis_memory: Redis itself was nearly full.",
+      unit: "cpm",
+      queries: [
+        {
+          expr: `sum by (publisher, quota) (60 * rate(adrelay_quota_refused_total${CHOSEN}[$__rate_interval]))`,
+          legend: "{{publisher}} {{quota}}",
+        },
+      ],
+    },
+    {
+      kind: "lines",
       title: "Does it miss more than before?",
       description:
         "The last five minutes against the last hour. A step is a release: give the publisher the time.",

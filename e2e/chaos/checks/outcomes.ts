@@ -1,4 +1,5 @@
 /** How each acknowledgment and each ad ended. */
+import { acknowledgedOf } from "@adrelay/store";
 import type { AdEvidence, Evidence } from "../evidence.ts";
 import type { LogWatch } from "../log-watch.ts";
 import { ruleFor } from "../provider-records.ts";
@@ -7,13 +8,19 @@ import { type Check, checkAds } from "./check.ts";
 const isAccepted = ({ publisherRecord }: AdEvidence) =>
   publisherRecord !== undefined && publisherRecord.accepted.size > 0;
 
+const isErased = ({ erasure }: AdEvidence) => erasure === "confirmed";
+
+/** After an erasure nobody knows which text was accepted, so any text counts as a repeat. */
+const isKept = (ad: AdEvidence) => isAccepted(ad) && ad.erasure === undefined;
+
 const isAnswered = ({ publisherRecord }: AdEvidence) => (publisherRecord?.answers.size ?? 0) > 0;
 
 export function checkOutcomes({ ads }: Evidence, { untracked }: LogWatch): readonly Check[] {
   return [
     checkAds("each accepted acknowledgment has ended", ads, isAccepted, endFault),
     checkAds("exactly what the provider counted is delivered", ads, isDeliveredOrCounted, deliveryFault),
-    checkAds("at most one text per id is accepted", ads, isAccepted, ({ publisherRecord }) =>
+    checkAds("what was erased has no trace of its text", ads, isErased, erasureFault),
+    checkAds("at most one text per id is accepted", ads, isKept, ({ publisherRecord }) =>
       (publisherRecord?.accepted.size ?? 0) > 1 || (publisherRecord?.ackIds.size ?? 0) > 1
         ? `accepted ${publisherRecord?.accepted.size} texts with ${publisherRecord?.ackIds.size} ids`
         : undefined,
@@ -43,9 +50,19 @@ export function checkOutcomes({ ads }: Evidence, { untracked }: LogWatch): reado
   ];
 }
 
-function endFault({ id, entry }: AdEvidence): string | undefined {
+function erasureFault({ entry }: AdEvidence): string | undefined {
+  const kept = entry === undefined ? undefined : acknowledgedOf(entry)?.textHash;
+  const isEnded = entry?.state === "discarded" || entry?.state === "delivered" || entry?.state === "refused";
+  return isEnded && kept === undefined
+    ? undefined
+    : `erased, but ${entry?.state ?? "unknown to the ledger"}${kept === undefined ? "" : " with a fingerprint"}`;
+}
+
+function endFault({ id, entry, erasure }: AdEvidence): string | undefined {
   const rule = ruleFor(id);
   switch (entry?.state) {
+    case "discarded":
+      return erasure === undefined ? "discarded, although nobody erased it" : undefined;
     case "delivered":
       return rule.kind === "count" ? undefined : "delivered, although the provider never counts it";
     case "refused":
@@ -67,8 +84,10 @@ function unknownAnswerFault({ id, entry, publisherRecord }: AdEvidence): string 
 
 const isDeliveredOrCounted = ({ entry, isCounted }: AdEvidence) => entry?.state === "delivered" || isCounted;
 
-function deliveryFault({ entry, isCounted }: AdEvidence): string | undefined {
-  return entry?.state === "delivered" && isCounted
+/** An attempt may have been taken without an answer before the erasure, and then nobody will learn of it. */
+function deliveryFault({ entry, isCounted, erasure }: AdEvidence): string | undefined {
+  const isErasedAfter = entry?.state === "discarded" && erasure !== undefined;
+  return (entry?.state === "delivered" && isCounted) || isErasedAfter
     ? undefined
     : `${isCounted ? "counted" : "not counted"} by the provider, ${entry?.state ?? "unknown"} in the ledger`;
 }

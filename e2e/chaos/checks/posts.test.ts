@@ -36,7 +36,7 @@ function adAcceptedAt(acceptedAtMs: number, countedAtMs?: number): AdEvidence {
   const post = { account: "globe", idempotencyKey: "k", bodyHash: "h", fault: undefined } as const;
   const posts =
     countedAtMs === undefined ? [] : [{ ...post, atMs: countedAtMs, decision: "counted" as const }];
-  const unused = { publisherRecord: undefined, sold: undefined, view: undefined };
+  const unused = { publisherRecord: undefined, sold: undefined, view: undefined, erasure: undefined };
   return { ...unused, id, account: "globe", posts, isCounted: posts.length > 0, entry };
 }
 

@@ -12,7 +12,9 @@ const endedAtMsOf = ({ entry }: AdEvidence) =>
 const isPosted = ({ posts }: AdEvidence) => posts.length > 0;
 
 export function checkPosts({ ads }: Evidence, timeline: Timeline): readonly Check[] {
-  const isEnded = (ad: AdEvidence) => endedAtMsOf(ad) !== undefined && ad.posts.length > 0;
+  // An erasure doesn't wait for an attempt that is under way.
+  const isEnded = (ad: AdEvidence) =>
+    endedAtMsOf(ad) !== undefined && ad.posts.length > 0 && ad.erasure === undefined;
   return [
     checkAds("the provider counted each at most once", ads, isPosted, ({ posts }) => {
       const times = posts.filter(({ decision }) => decision === "counted").length;
@@ -161,8 +163,8 @@ function unexplained(
     : `posted ${lateMs} ms after its end was booked (${post.decision})`;
 }
 
-/** A fault of the provider delays no attempt beyond the attempt's time limit. */
-const canDelay = ({ fault }: FaultSpan) => fault.kind !== "provider";
+/** A fault of the provider delays no attempt beyond the attempt's time limit, and an erasure delays none. */
+const canDelay = ({ fault }: FaultSpan) => fault.kind !== "provider" && fault.kind !== "erase";
 
 function overlapMs({ fault, fromMs, untilMs }: FaultSpan, startMs: number, endMs: number): number {
   const silentMs = fault.kind === "link_swallow" ? SWALLOWED_MAX_MS : 0;

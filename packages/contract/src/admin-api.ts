@@ -106,6 +106,26 @@ const strandedCountsSchema = z.object({ dead: count, queued: count, awaiting: co
 /** A publisher that has ad responses, but isn't in the gateway's settings. */
 const gonePublisherViewSchema = strandedCountsSchema.extend({ publisher: z.string() });
 
+/** How much of Redis' memory is used, and which acknowledgments are accepted at that: of all ids, of known ones, or none. */
+const storageViewSchema = z.object({
+  used_bytes: count,
+  /** maxmemory, or the machine's memory if that isn't set; 0 if it isn't known. */
+  limit_bytes: count,
+  accepts: z.enum(["all", "known", "none"]),
+});
+
+const quotaViewSchema = z.object({
+  publisher: z.string(),
+  quota: z.string(),
+  used_bytes: count,
+  /** Null if there is no limit. */
+  limit_bytes: count.nullable(),
+  /** How many acknowledgments the gateway that answers has refused because of it since its start. */
+  refused: count,
+});
+/** A publisher's quota of Redis' memory that it uses, or that has refused something. */
+export type QuotaView = z.infer<typeof quotaViewSchema>;
+
 /** Answer of `GET /stats`: counts, queue, providers and processes of the relay at one time. */
 export const statsSchema = z.object({
   at: time,
@@ -124,6 +144,10 @@ export const statsSchema = z.object({
   foreign_circuits: z.array(foreignCircuitViewSchema).default([]),
   /** An older gateway doesn't send it. */
   gone_publishers: z.array(gonePublisherViewSchema).default([]),
+  /** Null if Redis doesn't say. An older gateway doesn't send it. */
+  storage: storageViewSchema.nullable().default(null),
+  /** An older gateway doesn't send it. */
+  quotas: z.array(quotaViewSchema).default([]),
   processes: z.array(processViewSchema).nullable(),
   /** The latest loss of data within the last 24 hours. */
   data_loss: dataLossViewSchema.nullable(),
@@ -197,6 +221,21 @@ export const adoptionSchema = z.object({
 });
 /** A checked answer to a batch of an adoption. */
 export type AdoptionView = z.infer<typeof adoptionSchema>;
+
+/**
+ * Answer to an erasure: how many had a text or a trace of one, how many have none because nothing was accepted, and of how
+ * many an attempt is under way. `state` is the state of a single one afterwards, and null for a session. `next_cursor` is null
+ * after the last step of a session's search.
+ */
+export const erasureSchema = z.object({
+  erased: count,
+  without_text: count,
+  under_way: count,
+  state: textOrNull,
+  next_cursor: textOrNull,
+});
+/** A checked answer to an erasure. */
+export type ErasureView = z.infer<typeof erasureSchema>;
 
 /** Answer to the replay or the discard of one acknowledgment: the state that its entry has afterwards. */
 export const acknowledgmentStateSchema = z.object({ ad_response_id: z.string(), state: z.string() });

@@ -115,6 +115,15 @@ export function unreadableAttributes(body: unknown, request: InjectionRequest): 
   }).map(([group, name]) => ({ name, path: `${group}.${name}` }));
 }
 
+/**
+ * The session of an injection's body; undefined if it has none in the form of the interface. The gateway forwards such
+ * a body all the same.
+ */
+export function sessionIdOf(body: unknown): string | undefined {
+  const session = memberOf(memberOf(body, "request_context"), "session_id");
+  return typeof session === "string" && session !== "" ? session : undefined;
+}
+
 function hasValue(body: unknown, group: string, name: string): boolean {
   return (memberOf(memberOf(body, group), name) ?? undefined) !== undefined;
 }

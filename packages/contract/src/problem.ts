@@ -72,6 +72,12 @@ export const ERROR_CATALOGUE = {
     retryable: "after",
     title: "The relay can't reach its storage right now",
   },
+  overloaded: { status: 503, retryable: "after", title: "The relay has no room for this request right now" },
+  storage_full: {
+    status: 503,
+    retryable: "after",
+    title: "The relay's storage has no room for this right now",
+  },
   storage_unavailable: {
     status: 503,
     retryable: "after",
@@ -108,7 +114,7 @@ export interface ProblemDetails {
   readonly detail?: string;
   readonly errors?: readonly FieldFault[];
   /** Members that we add to those of the RFC (RFC 9457, section 3.2). */
-  readonly extensions?: Readonly<Record<string, string>>;
+  readonly extensions?: Readonly<Record<string, string | number>>;
 }
 
 /** Builds the body of an error answer from the catalogue. */

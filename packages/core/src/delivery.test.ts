@@ -95,6 +95,7 @@ const CALL_FAILURES = [
   "proxy_failed",
   "connection_lost",
   "answer_too_large",
+  "overloaded",
 ] as const satisfies readonly CallFailure[];
 
 test.each(CALL_FAILURES)("a call that ended as %s before it was sent is retried on schedule", (code) => {

@@ -42,7 +42,9 @@ export type CallFailure =
   | "certificate_invalid"
   | "proxy_failed"
   | "connection_lost"
-  | "answer_too_large";
+  | "answer_too_large"
+  /** This process had no room for the answer. */
+  | "overloaded";
 
 /** The acknowledgment is tried again. */
 interface RetryOutcome {

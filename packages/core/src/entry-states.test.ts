@@ -33,12 +33,21 @@ const IS_END: Record<EntryState, boolean> = {
   abandoned: true,
 };
 
-test("no event leads out of an end state", () => {
-  for (const state of ENTRY_STATES.filter((one) => IS_END[one])) {
-    for (const event of ENTRY_EVENTS) {
-      expect(decideTransition(state, event).kind, `${state} × ${event}`).not.toBe("moved");
-    }
-  }
+test("only the outcome of an attempt that was under way leads out of an end state", () => {
+  const left = ENTRY_STATES.filter((one) => IS_END[one]).flatMap((state) =>
+    ENTRY_EVENTS.filter((event) => decideTransition(state, event).kind === "moved").map(
+      (event) => `${state} × ${event}`,
+    ),
+  );
+  expect(left).toEqual(["discarded × deliver", "discarded × refuse"]);
+});
+
+test("an erasure ends whatever has a text that isn't delivered", () => {
+  const ended = ENTRY_STATES.filter((state) => {
+    const transition = decideTransition(state, "erase");
+    return transition.kind === "moved" && transition.to === "discarded";
+  });
+  expect(ended).toEqual(["queued", "dead"]);
 });
 
 test("a refused acknowledgment is never replayed or retried", () => {

@@ -43,6 +43,8 @@ export const ENTRY_EVENTS = [
   "discard",
   /** A dead letter's retention passed. */
   "expire",
+  /** What a user wrote is erased, also while an attempt is under way. Without its text, nothing can be delivered. */
+  "erase",
 ] as const;
 export type EntryEvent = (typeof ENTRY_EVENTS)[number];
 
@@ -61,7 +63,12 @@ const ENDED = {
   record_unfilled: "same",
   record_abandoned: "same",
 } as const;
-const SOLD_TO_NOBODY = { record_filled: "same", record_unfilled: "same", record_abandoned: "same" } as const;
+const SOLD_TO_NOBODY = {
+  record_filled: "same",
+  record_unfilled: "same",
+  record_abandoned: "same",
+  erase: "same",
+} as const;
 
 const TABLE: Record<EntryState, Partial<Record<EntryEvent, Target>>> = {
   absent: {
@@ -70,8 +77,9 @@ const TABLE: Record<EntryState, Partial<Record<EntryEvent, Target>>> = {
     record_abandoned: "abandoned",
     accept: "queued",
   },
-  awaiting: { ...ENDED, accept: "queued", miss: "missed" },
-  missed: { ...ENDED, accept: "queued", miss: "same" },
+  // No text has come yet.
+  awaiting: { ...ENDED, accept: "queued", miss: "missed", erase: "same" },
+  missed: { ...ENDED, accept: "queued", miss: "same", erase: "same" },
   queued: {
     ...ENDED,
     deliver: "delivered",
@@ -80,6 +88,7 @@ const TABLE: Record<EntryState, Partial<Record<EntryEvent, Target>>> = {
     die: "dead",
     replay: "same",
     discard: "discarded",
+    erase: "discarded",
   },
   // A worker that was stopped during an attempt may learn that a dead letter arrived after all.
   dead: {
@@ -90,11 +99,21 @@ const TABLE: Record<EntryState, Partial<Record<EntryEvent, Target>>> = {
     replay: "queued",
     discard: "discarded",
     expire: "expired",
+    erase: "discarded",
   },
-  delivered: { ...ENDED, deliver: "same" },
-  refused: { ...ENDED, refuse: "same" },
-  discarded: { ...ENDED, discard: "same" },
-  expired: { ...ENDED, expire: "same" },
+  delivered: { ...ENDED, deliver: "same", erase: "same" },
+  refused: { ...ENDED, refuse: "same", erase: "same" },
+  // An erasure doesn't wait for an attempt that is under way. If the provider takes it, that is true, and is booked.
+  discarded: {
+    ...ENDED,
+    deliver: "delivered",
+    refuse: "refused",
+    retry: "same",
+    die: "same",
+    discard: "same",
+    erase: "same",
+  },
+  expired: { ...ENDED, expire: "same", erase: "same" },
   unacknowledgeable: SOLD_TO_NOBODY,
   abandoned: SOLD_TO_NOBODY,
 };
@@ -112,7 +131,7 @@ export function decideTransition(state: EntryState, event: EntryEvent): Transiti
 export interface KnownEntry {
   readonly state: Exclude<EntryState, "absent">;
   readonly publisher: PublisherId;
-  /** Fingerprint of the accepted text; undefined before one was accepted. */
+  /** Fingerprint of the accepted text; undefined before one was accepted, and after it was erased. */
   readonly textHash: string | undefined;
 }
 
@@ -158,7 +177,8 @@ export function decideIntake({ entry, publisher, textHash, acceptsUnknown }: Int
     case "dead":
     case "discarded":
     case "expired":
-      return entry.textHash === textHash
+      // Without a fingerprint nobody knows what was accepted, so any text counts as the same.
+      return entry.textHash === undefined || entry.textHash === textHash
         ? { kind: "repeat" }
         : { kind: "refuse", code: "acknowledgment_conflict" };
     default:

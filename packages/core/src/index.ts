@@ -30,6 +30,7 @@ export {
   type EntryState,
   type IntakeDecision,
 } from "./entry-states.ts";
+export { FairShare, type ShareAccount } from "./fair-share.ts";
 export {
   classifyInjection,
   FALLBACK_REASONS,
@@ -44,5 +45,16 @@ export {
   type PublisherEntry,
   parsePublishersFile,
 } from "./publishers-file.ts";
+export {
+  byteLimitSchema,
+  countLimitSchema,
+  type GivenQuotas,
+  limitInBytes,
+  type Quotas,
+  quotasOf,
+  UNKNOWN_ACK,
+  type UnknownAck,
+} from "./quotas.ts";
 export { explainRedisError, redisErrorKind, redisErrorWord } from "./redis-error-kind.ts";
+export { TokenBucket } from "./token-bucket.ts";
 export { parseYamlText } from "./yaml-text.ts";

@@ -84,6 +84,7 @@ test.each([
   ["proxy_failed", "unreachable"],
   ["connection_lost", "connection_lost"],
   ["answer_too_large", "malformed_answer"],
+  ["overloaded", "overloaded"],
 ] as const)("a call that ended as %s is a fallback for the reason %s", (code, reason) => {
   const reply = { kind: "failed", stage: "after_send", code } as const;
   expect(classifyInjection(reply)).toMatchObject({ kind: "fallback", reason });

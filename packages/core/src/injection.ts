@@ -19,6 +19,7 @@ export const FALLBACK_REASONS = [
   "rate_limited",
   "malformed_answer",
   "unexpected_status",
+  "overloaded",
 ] as const;
 export type FallbackReason = (typeof FALLBACK_REASONS)[number];
 
@@ -53,6 +54,7 @@ const REASON_OF_FAILURE: Readonly<Record<CallFailure, FallbackReason>> = {
   proxy_failed: "unreachable",
   connection_lost: "connection_lost",
   answer_too_large: "malformed_answer",
+  overloaded: "overloaded",
 };
 
 /** Classifies one reply. Total: every status and every failure has a class. */

@@ -11,6 +11,7 @@ import {
 } from "@adrelay/contract";
 import { z } from "zod";
 import { type CallerKey, callerKeySchema, digestSchema, keyOfDigest } from "./caller-keys.ts";
+import { quotasSchema, UNKNOWN_ACK, type UnknownAck } from "./quotas.ts";
 import { parseYamlText } from "./yaml-text.ts";
 
 const providerSchema = z
@@ -40,6 +41,8 @@ const publisherSchema = z
     key_sha256: z.array(digestSchema).min(1).optional(),
     keys: z.array(callerKeySchema).min(1).optional(),
     provider: providerSchema.optional(),
+    unknown_ack: z.enum(UNKNOWN_ACK, "must be accept or reject").optional(),
+    quotas: quotasSchema.optional(),
   })
   .refine(({ key_sha256, keys }) => key_sha256 !== undefined || keys !== undefined, {
     error: "must have keys, or key_sha256",
@@ -48,9 +51,11 @@ const publisherSchema = z
 const fileSchema = z.strictObject({ publishers: z.array(publisherSchema).min(1) });
 
 /** A publisher as the file has it. */
-export interface PublisherEntry extends Omit<z.infer<typeof publisherSchema>, "key_sha256" | "keys"> {
+export interface PublisherEntry
+  extends Omit<z.infer<typeof publisherSchema>, "key_sha256" | "keys" | "unknown_ack"> {
   /** Of both forms. */
   readonly keys: readonly CallerKey[];
+  readonly unknownAck: UnknownAck | undefined;
 }
 
 /** How a publisher's entry names its own provider. */
@@ -72,8 +77,8 @@ export function parsePublishersFile(text: string): PublishersFileResult {
   if (parsed.kind === "faulty") {
     return { ...parsed, entries: [] };
   }
-  const entries = parsed.value.publishers.map(({ key_sha256 = [], keys = [], ...entry }) => {
-    return { ...entry, keys: [...key_sha256.map(keyOfDigest), ...keys] };
+  const entries = parsed.value.publishers.map(({ key_sha256 = [], keys = [], unknown_ack, ...entry }) => {
+    return { ...entry, keys: [...key_sha256.map(keyOfDigest), ...keys], unknownAck: unknown_ack };
   });
   const faults = repeatedEntries(entries);
   return faults.length > 0 ? { kind: "faulty", faults, entries } : { kind: "ok", entries };

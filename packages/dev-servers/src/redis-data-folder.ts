@@ -36,7 +36,7 @@ interface Mark {
  * Rejects with a RedisStartError.
  */
 export async function prepareFolder(dir: string): Promise<void> {
-  mkdirSync(dir, { recursive: true });
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
   const mark = readMark(dir);
   const deadlineMs = performance.now() + LEAVE_TIMEOUT_MS;
   while (mark !== undefined && (await isRunning(mark))) {

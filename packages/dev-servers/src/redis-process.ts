@@ -72,12 +72,16 @@ export function spawnServer(settings: ServerSettings, log: (line: string) => voi
   return { pid, exited, kill, stop, lastWords };
 }
 
+/** Its files hold users' texts, so nobody else may read them. The image's own entry point does the same. */
+const PRIVATE_FILES = 'umask 077; exec "$@"';
+
 /** The command that starts a server on 127.0.0.1, with its append-only file on and without eviction. */
 function serverCommand(settings: ServerSettings): Command {
   const { server, dir, port, container } = settings;
   if (server.kind === "binary") {
     const place = ["--bind", "127.0.0.1", "--port", `${port}`];
-    return { program: server.path, args: [...place, ...rules(settings, resolve(dir))] };
+    const args = [server.path, ...place, ...rules(settings, resolve(dir))];
+    return { program: "sh", args: ["-c", PRIVATE_FILES, "sh", ...args] };
   }
   // The container runs as our user, so that we can read and remove the files in the folder.
   const user = process.getuid === undefined ? [] : ["--user", `${process.getuid()}:${process.getgid?.()}`];

@@ -20,6 +20,7 @@ import type { Dispatcher } from "undici";
 import type { ProviderAccount } from "./accounts.ts";
 import { NO_PROXIES, type Proxies, proxyFor } from "./proxies.ts";
 import { type RawReply, ReplyCollector } from "./reply-collector.ts";
+import { prepareBody } from "./request-body.ts";
 import { RunningClock } from "./running-clock.ts";
 import { createDispatcher, type Route } from "./transport.ts";
 
@@ -33,6 +34,8 @@ export interface ProviderCall {
   readonly traceHeaders?: Readonly<Record<string, string>>;
   /** Time limit of the whole call, from connecting to the last byte of the answer. */
   readonly timeoutMs: number;
+  /** Asked for each number of bytes of the answer before they are held. False: the answer is given up as `overloaded`. */
+  readonly holdAnswer?: (bytes: number) => boolean;
 }
 
 /** The delivery of an acknowledgment; `adAckId` becomes its idempotency key. */
@@ -46,6 +49,8 @@ export interface RunningCall {
   readonly reply: Promise<RawReply>;
   /** Whether the provider can have seen the request. */
   wasSent(): boolean;
+  /** Whether the provider has been sent all of it. A long body is then no longer held. */
+  isBodySent(): boolean;
   /** Ends the call early. A request that wasn't sent yet is never sent. */
   giveUp(): void;
 }
@@ -96,7 +101,8 @@ export class ProviderClient {
   }
 
   #post(path: string, call: ProviderCall, bytesMax: number, headers: Record<string, string>): RunningCall {
-    const { account, body, requestId, traceHeaders, timeoutMs } = call;
+    const { account, requestId, traceHeaders, timeoutMs, holdAnswer: hold } = call;
+    const { body, headers: bodyHeaders } = prepareBody(call.body);
     const { dispatcher, target } = this.#wayTo(account);
     const request = {
       ...target,
@@ -105,6 +111,7 @@ export class ProviderClient {
       body,
       headers: {
         "content-type": "application/json",
+        ...bodyHeaders,
         "user-agent": "adrelay",
         ...target.headers,
         [account.apiKeyHeader]: account.apiKey,
@@ -113,11 +120,12 @@ export class ProviderClient {
         ...headers,
       },
     } as const;
-    const collector = new ReplyCollector({ bytesMax, timeoutMs, clock: this.#clock });
+    const collector = new ReplyCollector({ bytesMax, timeoutMs, clock: this.#clock, hold });
     dispatcher.dispatch(request, collector);
     return {
       reply: collector.reply,
       wasSent: () => collector.wasSent,
+      isBodySent: () => collector.isBodySent,
       giveUp: () => collector.giveUp("connection_lost"),
     };
   }

@@ -2,10 +2,12 @@
 import { type FieldFault, headerKeySchema, type PublisherId, publisherIdSchema } from "@adrelay/contract";
 import {
   type CallerKey,
+  type GivenQuotas,
   keyOfDigest,
   type ProviderEntry,
   type PublisherEntry,
   parsePublishersFile,
+  type UnknownAck,
 } from "@adrelay/core";
 import { isFaulty, makeAccount, type ProviderAccount } from "./accounts.ts";
 import { digestOf, FileReader, type Finding } from "./file-reader.ts";
@@ -18,6 +20,10 @@ export interface Publisher {
   /** The keys by which it calls, also expired ones. */
   readonly keys: readonly CallerKey[];
   readonly account: ProviderAccount;
+  /** What the file says; see `quotasOf`. */
+  readonly quotas?: GivenQuotas | undefined;
+  /** Whether acknowledgments of unknown ids are accepted; undefined: as UNKNOWN_ACK says. */
+  readonly unknownAck?: UnknownAck | undefined;
 }
 
 /** Where publishers are loaded from. */

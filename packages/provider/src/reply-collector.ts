@@ -19,6 +19,8 @@ export interface CallLimits {
   /** Time limit of the whole call, from now to the last byte of the answer, by `clock`. */
   readonly timeoutMs: number;
   readonly clock: RunningClock;
+  /** Asked for each number of bytes of the answer before they are held. False: the answer is given up as `overloaded`. */
+  readonly hold?: ((bytes: number) => boolean) | undefined;
 }
 
 /**
@@ -33,16 +35,19 @@ export class ReplyCollector implements Dispatcher.DispatchHandler {
   readonly reply: Promise<RawReply>;
   readonly #bytesMax: number;
   readonly #cancelLimit: () => void;
+  readonly #hold: (bytes: number) => boolean;
   #resolve: (reply: RawReply) => void = () => {};
   readonly #chunks: Buffer[] = [];
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
   #length = 0;
+  #isBodySent = false;
   #hasEnded = false;
 
-  constructor({ bytesMax, timeoutMs, clock }: CallLimits) {
+  constructor({ bytesMax, timeoutMs, clock, hold = () => true }: CallLimits) {
     this.#bytesMax = bytesMax;
+    this.#hold = hold;
     this.#cancelLimit = clock.startLimit(timeoutMs, () => this.giveUp("timeout"));
     this.reply = new Promise((resolve) => {
       this.#resolve = resolve;
@@ -52,6 +57,11 @@ export class ReplyCollector implements Dispatcher.DispatchHandler {
   /** Whether undici has begun to write the request. Before that the provider can't have seen it. */
   get wasSent(): boolean {
     return this.#controller !== undefined;
+  }
+
+  /** Whether the connection has taken the whole request. A long one is then no longer in memory. */
+  get isBodySent(): boolean {
+    return this.#isBodySent;
   }
 
   /** Ends the call before its answer is complete. */
@@ -68,6 +78,10 @@ export class ReplyCollector implements Dispatcher.DispatchHandler {
     this.#controller = controller;
   }
 
+  onRequestSent(): void {
+    this.#isBodySent = true;
+  }
+
   onResponseStart(
     _controller: Dispatcher.DispatchController,
     status: number,
@@ -82,6 +96,8 @@ export class ReplyCollector implements Dispatcher.DispatchHandler {
     this.#length += chunk.length;
     if (this.#length > this.#bytesMax) {
       this.giveUp("answer_too_large");
+    } else if (!this.#hold(chunk.length)) {
+      this.giveUp("overloaded");
     } else if (!this.#hasEnded) {
       this.#chunks.push(chunk);
     }
@@ -99,12 +115,20 @@ export class ReplyCollector implements Dispatcher.DispatchHandler {
       this.#answer(readContent(encoded.bytes, encoded.contentType));
     } else {
       // The time limit goes on.
-      void decodeAnswer(encoded).then((content) => this.#answer(content));
+      void decodeAnswer(encoded).then((content) => this.#answerDecoded(content));
     }
   }
 
   onResponseError(_controller: unknown, error: Error): void {
     this.#fail(describeFailure(error));
+  }
+
+  #answerDecoded(content: DecodeResult): void {
+    if (content === "too_large" || this.#hold(content.bytes.length)) {
+      this.#answer(content);
+    } else {
+      this.giveUp("overloaded");
+    }
   }
 
   #answer(content: DecodeResult): void {

@@ -5,6 +5,9 @@
  *    whether it reads the answer or not. The same goes for what isn't HTTP (400) and for long headers (431).
  * 2. A peer that doesn't read its answer is cut off after `answerTimeoutMs`.
  * 3. During a stop both waits are short: `drainTimeoutMs`.
+ * 4. If there are too many, the one that has been without a request for the longest makes room for a new one; first those
+ *    that never had one. If all have requests, the new one is surplus: its request should be refused. Of these, too, there
+ *    are few.
  *
  * A connection on which a handler works is never cut off here, however long that takes: handlers have their own limits.
  */
@@ -23,6 +26,8 @@ import { ANSWER_HEADERS } from "./answer-headers.ts";
 
 /** How long a listener waits for its peers. */
 export interface ConnectionLimits {
+  /** How many connections there may be. */
+  readonly connectionsMax: number;
   /** For an answer to be read, from its last byte on. */
   readonly answerTimeoutMs: number;
   /** During a stop: for the rest of a request, and for an answer to be read. */
@@ -41,26 +46,65 @@ interface Connection {
   wait: { readonly task: PeerTask; readonly sinceMs: number } | undefined;
   /** What the peer sent was refused. Nothing more from it is read. */
   isRefused: boolean;
+  /** It came when all others had requests. */
+  readonly isSurplus: boolean;
+  hadRequest: boolean;
+  /** When it was opened, or its latest request was answered. */
+  lastUsedAtMs: number;
 }
+
+/** How many connections may be surplus. */
+const SURPLUS_MAX = 100;
 
 export class Connections {
   readonly #limits: ConnectionLimits;
   readonly #open = new Map<Duplex, Connection>();
+  readonly #onNoRoom: () => void;
   #isDraining = false;
 
-  constructor(limits: ConnectionLimits) {
+  /** `onNoRoom` is called for each connection that is closed at once, because there is no room for it. */
+  constructor(limits: ConnectionLimits, onNoRoom: () => void = () => {}) {
     this.#limits = limits;
+    this.#onNoRoom = onNoRoom;
+  }
+
+  /** How many there are. */
+  get count(): number {
+    return this.#open.size;
   }
 
   add(socket: Socket): void {
-    this.#open.set(socket, { responses: [], wait: undefined, isRefused: false });
+    const isSurplus = this.#open.size >= this.#limits.connectionsMax && !this.#closeOneWithoutRequest();
+    if (isSurplus && this.#open.size >= this.#limits.connectionsMax + SURPLUS_MAX) {
+      this.#onNoRoom();
+      socket.destroy();
+      return;
+    }
+    this.#open.set(socket, {
+      responses: [],
+      wait: undefined,
+      isRefused: false,
+      isSurplus,
+      hadRequest: false,
+      lastUsedAtMs: performance.now(),
+    });
     socket.once("close", () => this.#open.delete(socket));
   }
 
   addResponse(response: ServerResponse): void {
-    const responses = this.#open.get(response.req.socket)?.responses;
+    const connection = this.#open.get(response.req.socket);
+    if (connection?.isSurplus === true) {
+      markAsSurplus(response);
+    }
+    const responses = connection?.responses;
     responses?.push(response);
-    response.once("close", () => responses?.splice(responses.indexOf(response), 1));
+    response.once("close", () => {
+      responses?.splice(responses.indexOf(response), 1);
+      if (connection !== undefined) {
+        connection.hadRequest = true;
+        connection.lastUsedAtMs = performance.now();
+      }
+    });
   }
 
   /** Answers what Node refused to read, and closes the connection. */
@@ -108,6 +152,22 @@ export class Connections {
     }
   }
 
+  #closeOneWithoutRequest(): boolean {
+    let first: { readonly socket: Duplex; readonly connection: Connection } | undefined;
+    for (const [socket, connection] of this.#open) {
+      const isWithout = connection.responses.length === 0 && !connection.isRefused;
+      if (isWithout && (first === undefined || makesRoomBefore(connection, first.connection))) {
+        first = { socket, connection };
+      }
+    }
+    if (first !== undefined) {
+      // Now, because it closes only later, and must not make room twice.
+      this.#open.delete(first.socket);
+      first.socket.destroy();
+    }
+    return first !== undefined;
+  }
+
   #limitMsOf(task: PeerTask): number {
     const { answerTimeoutMs, drainTimeoutMs } = this.#limits;
     if (this.#isDraining) {
@@ -116,6 +176,24 @@ export class Connections {
     // Node limits the wait for a request, and so does the keep-alive time between two of them.
     return task === "read" ? answerTimeoutMs : Number.POSITIVE_INFINITY;
   }
+}
+
+function makesRoomBefore(one: Connection, other: Connection): boolean {
+  return one.hadRequest === other.hadRequest ? one.lastUsedAtMs < other.lastUsedAtMs : !one.hadRequest;
+}
+
+declare global {
+  namespace Express {
+    interface Response {
+      /** Its connection came when all others had requests. */
+      isSurplus?: boolean;
+    }
+  }
+}
+
+function markAsSurplus(response: ServerResponse & Express.Response): void {
+  response.isSurplus = true;
+  response.setHeader("Connection", "close");
 }
 
 /** Undefined if the connection waits for a handler of ours. */

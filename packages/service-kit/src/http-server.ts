@@ -32,11 +32,14 @@ export interface ListenOptions {
   readonly port: number;
   readonly log: Logger;
   readonly limits?: Partial<ListenLimits>;
+  /** Called for each connection that is closed at once, because there are too many. */
+  onNoRoom?(): void;
   /** True from the announcement of a stop on. Answers then close their connections, so that callers find another process. */
   isStopping?(): boolean;
 }
 
 const DEFAULT_LIMITS: ListenLimits = {
+  connectionsMax: Number.POSITIVE_INFINITY,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 60_000,
   keepAliveTimeoutMs: 75_000,
@@ -64,8 +67,9 @@ export class HttpServer {
   constructor(app: ExpressApp, options: ListenOptions) {
     const limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.#options = options;
-    this.#connections = new Connections(limits);
-    this.#checkIntervalMs = Math.min(CHECK_INTERVAL_MS, ...Object.values(limits));
+    this.#connections = new Connections(limits, () => options.onNoRoom?.());
+    const { connectionsMax, ...timeLimitsMs } = limits;
+    this.#checkIntervalMs = Math.min(CHECK_INTERVAL_MS, ...Object.values(timeLimitsMs));
     this.#server = createServer(
       {
         headersTimeout: limits.headersTimeoutMs,
@@ -91,6 +95,11 @@ export class HttpServer {
   get port(): number {
     const address = this.#server.address();
     return typeof address === "object" && address !== null ? address.port : this.#options.port;
+  }
+
+  /** How many connections there are. */
+  get connections(): number {
+    return this.#connections.count;
   }
 
   /** Listens, or rejects with a CannotStartError that says where and why. */

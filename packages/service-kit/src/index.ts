@@ -9,11 +9,9 @@ export {
   answerErrors,
   type JsonBody,
   type JsonObject,
-  makeReadBody,
   methodNotAllowed,
   notFound,
   parseJsonObject,
-  type ReadBody,
   readJson,
   refusedMediaType,
   sendJson,
@@ -43,6 +41,7 @@ export { openTracing } from "./open-tracing.ts";
 export { addressOf, logIn } from "./ops-access.ts";
 export { createOpsApp } from "./ops-app.ts";
 export { ProviderDurations } from "./provider-durations.ts";
+export { makeReadBody, type ReadBody } from "./read-body.ts";
 export { connectRedis, explainAway, type RedisRole } from "./redis.ts";
 export { DurabilityGuard, describeForbidden } from "./redis-durability.ts";
 export { loadRedisInfo, loadSyncPolicy, type RedisInfo } from "./redis-info.ts";

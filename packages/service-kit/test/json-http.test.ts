@@ -1,7 +1,8 @@
-/** Bodies over real sockets. Plain bodies are read by hand, all others by Express. */
+/** Bodies over real sockets. */
 import { once } from "node:events";
 import { type ClientRequest, createServer, type RequestOptions, request } from "node:http";
 import { gzipSync } from "node:zlib";
+import { eventually } from "@adrelay/testkit";
 import express from "express";
 import { expect, onTestFinished, test } from "vitest";
 import { makeReadBody, parseJsonObject } from "../src/index.ts";
@@ -9,12 +10,18 @@ import { makeReadBody, parseJsonObject } from "../src/index.ts";
 const LIMIT_BYTES = 100_000;
 
 /** A server that reads one body. `read` resolves to the parsed body, or to the status of the error. */
-async function setup() {
+async function setup(hold?: (bytes: number) => boolean) {
   const readBody = makeReadBody(LIMIT_BYTES);
   const app = express();
   const read = new Promise<unknown>((resolve) => {
     app.post("/", async (incoming, outgoing) => {
-      resolve(await readBody(incoming, outgoing).then(() => parseJsonObject(incoming), pickStatus));
+      const reading = readBody(incoming, outgoing, hold);
+      resolve(
+        await reading.then(
+          (outcome) => (outcome === "read" ? parseJsonObject(incoming) : outcome),
+          pickStatus,
+        ),
+      );
       outgoing.end();
     });
   });
@@ -75,4 +82,62 @@ test("a body whose caller hangs up before its end is the caller's fault", async 
   const call = send({ headers: { "content-length": BYTES.length } });
   call.write(BYTES.subarray(0, 1000), () => call.destroy());
   expect(await read).toEqual({ status: 400 });
+});
+
+/** Counts what a body holds, up to a limit. */
+function makeHold(bytesMax: number) {
+  const held = { bytes: 0 };
+  const hold = (bytes: number) => {
+    held.bytes += bytes;
+    return held.bytes <= bytesMax;
+  };
+  return { held, hold };
+}
+
+test("a body of many small pieces holds at most twice what has arrived", async () => {
+  const { held, hold } = makeHold(1_000_000);
+  const { read, send } = await setup(hold);
+  const call = send({ headers: { "content-length": 100_000 } });
+  call.write(Buffer.alloc(1));
+  for (let sent = 1; sent < 5000; sent += 1) {
+    call.write(Buffer.alloc(1, "x"));
+  }
+  await eventually(() => expect(held.bytes).toBeGreaterThanOrEqual(5000));
+  expect(held.bytes).toBeLessThanOrEqual(10_000);
+  call.destroy();
+  expect(await read).toEqual({ status: 400 });
+});
+
+test("a body that is read completely holds exactly its announced length", async () => {
+  const { held, hold } = makeHold(1_000_000);
+  const { read, send } = await setup(hold);
+  const call = send({ headers: { "content-length": BYTES.length } });
+  call.write(BYTES.subarray(0, 10));
+  await eventually(() => expect(held.bytes).toBe(10));
+  call.end(BYTES.subarray(10));
+  expect(await read).toMatchObject({ kind: "ok", text: TEXT });
+  expect(held.bytes).toBe(BYTES.length);
+});
+
+test.each([
+  ["plain", {}, BYTES],
+  ["compressed", { "content-encoding": "gzip" }, gzipSync(BYTES)],
+])("a %s body that may not be held is refused while it arrives", async (_name, headers, bytes) => {
+  const { hold } = makeHold(20_000);
+  const { read, send } = await setup(hold);
+  const call = send({ headers: { ...headers, "content-length": bytes.length } });
+  const answered = once(call, "response");
+  call.end(bytes);
+  expect(await read).toBe("not_held");
+  await answered;
+});
+
+test.each([
+  ["gzip", gzipSync(BYTES).subarray(0, 50), 400],
+  ["gzip", gzipSync(Buffer.alloc(7 * LIMIT_BYTES)), 413],
+  ["compress", BYTES, 415],
+])("a faulty body with the encoding %s is refused", async (encoding, bytes, status) => {
+  const { read, send } = await setup();
+  send({ headers: { "content-encoding": encoding, "content-length": bytes.length } }).end(bytes);
+  expect(await read).toEqual({ status });
 });

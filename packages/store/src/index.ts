@@ -14,16 +14,29 @@ export { AUDIT_PLACE, type AuditEntry } from "./dead-letters/dead-letters.ts";
 export type { DeadFilter, ListPlace } from "./dead-letters/listing.ts";
 export {
   type AttemptResult,
+  type BegunAttempt,
   type DueAttempt,
   PARKED_MAX_MS,
   type SettledAttempt,
 } from "./delivery/job-completer.ts";
+export type { JobHead } from "./delivery/payload.ts";
 export type { ChannelNotice, Settlement } from "./delivery/settlement.ts";
 export { acknowledgedOf, type LedgerEntry, lastCodeOf } from "./entry.ts";
+export { ERASURE_PLACE } from "./erasure/erasures.ts";
 export { createDataLossCounter, type DataLoss, type Heartbeat } from "./heartbeat/heartbeat.ts";
 export type { RelayProcess } from "./heartbeat/process-record.ts";
 export type { AcceptResult } from "./intake/accept.ts";
 export type { InjectionRecord } from "./intake/injections.ts";
+export type { RoomView } from "./intake/room.ts";
+export {
+  type IntakeRules,
+  NO_LIMITS,
+  type OverQuota,
+  STORED_QUOTAS,
+  type StoredLimits,
+  type StoredQuota,
+} from "./intake/rules.ts";
+export type { RewriteRecord } from "./maintenance/rewrites.ts";
 export { LedgerMetrics } from "./metrics/ledger-metrics.ts";
 export type { LabelledCount, LedgerSnapshot } from "./metrics/snapshot.ts";
 export { openStore, type Store } from "./open-store.ts";

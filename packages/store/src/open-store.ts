@@ -13,8 +13,8 @@
 import { randomUUID } from "node:crypto";
 import type { AdResponseId } from "@adrelay/contract";
 import type { Redis } from "ioredis";
+import { defineScripts } from "./bullmq/define-scripts.ts";
 import { DeliveryQueue, type QueueDepths } from "./bullmq/queue.ts";
-import { runWhenFull } from "./bullmq/run-when-full.ts";
 import type { CircuitRules } from "./circuit/circuit-reports.ts";
 import { Circuits } from "./circuit/circuits.ts";
 import { BulkDiscards, BulkReplays } from "./dead-letters/bulk-kinds.ts";
@@ -23,11 +23,16 @@ import { type ListPage, type ListQuestion, loadEntry, loadPage } from "./dead-le
 import { Outbox } from "./dead-letters/outbox.ts";
 import { Deliveries } from "./delivery/deliveries.ts";
 import type { LedgerEntry } from "./entry.ts";
+import { Erasures } from "./erasure/erasures.ts";
 import { GoneProcesses } from "./heartbeat/gone-processes.ts";
 import { Heartbeat, type HeartbeatOptions } from "./heartbeat/heartbeat.ts";
 import { Acceptor, type AcceptRequest, type AcceptResult } from "./intake/accept.ts";
 import { InjectionRecorder } from "./intake/injections.ts";
+import { RoomWatch } from "./intake/room.ts";
+import { type IntakeRules, type IntakeRulesOf, NO_LIMITS } from "./intake/rules.ts";
 import { Reconciliation } from "./maintenance/reconcile.ts";
+import { Recount } from "./maintenance/recount.ts";
+import { Rewrites } from "./maintenance/rewrites.ts";
 import { Sweep } from "./maintenance/sweep.ts";
 import { LedgerCollector } from "./metrics/ledger-collector.ts";
 import type { LedgerMetricsOptions } from "./metrics/ledger-metrics.ts";
@@ -47,8 +52,8 @@ export interface StoreOptions {
   readonly recordRetentionMs: number;
   /** The same for a delivered one, and for one without an ad; default: as the others. */
   readonly deliveredRetentionMs?: number;
-  /** Whether an acknowledgment of an unknown ad response is accepted; default `accept`. */
-  readonly unknownIds?: "accept" | "reject";
+  /** What intake must know of a publisher; default: unknown ids are accepted, and there are no limits. */
+  readonly intakeRules?: IntakeRulesOf;
   /** Rules of the circuit breakers; needed by workers only. */
   readonly circuitRules?: CircuitRules;
   /** This process, as operators read it: its host and pid. */
@@ -70,8 +75,11 @@ export interface Store {
     page(question: ListQuestion): Promise<ListPage>;
   };
   readonly injections: Pick<InjectionRecorder, "record">;
+  /** How full Redis is. A process that accepts acknowledgments asks once a second. */
+  readonly room: Pick<RoomWatch, "refresh" | "memory" | "accepts" | "warnings">;
   readonly deliveries: Pick<Deliveries, "start" | "stop" | "setConcurrency" | "isConsuming">;
   readonly deadLetters: Pick<DeadLetters, "replay" | "discard">;
+  readonly erasures: Pick<Erasures, "erase" | "eraseSession">;
   readonly adoptions: Pick<Adoptions, "adoptBatch">;
   /** When callers' keys were used last. */
   readonly keyUses: Pick<KeyUses, "note" | "save" | "load">;
@@ -86,7 +94,7 @@ export interface Store {
   readonly maintenance: {
     /** Moves overdue entries to missed and expired, and does the outbox tasks that are due. */
     sweep(deadLetterRetentionMs: number): Promise<void>;
-    /** Compares the next batch of queued entries with the queue, and repairs what differs. */
+    /** Compares the next batch of queued entries with the queue, and repairs what differs. Recounts what publishers store. */
     reconcile(): Promise<void>;
     /** Brings back jobs whose attempt is overdue by Redis' clock. */
     promoteOverdue(): Promise<void>;
@@ -95,6 +103,8 @@ export interface Store {
     /** Advances all running bulk replays and bulk discards. True if there were any. */
     runBulkChanges(): Promise<boolean>;
   };
+  /** Rewrites of Redis' files, so that what has left its memory leaves its disk. */
+  readonly rewrites: Pick<Rewrites, "runRound" | "request" | "load">;
   /** The process' heartbeat. One for each process. */
   heartbeat(options: HeartbeatOptions): Heartbeat;
   /** All counts of the ledger. Those of one publisher are from one moment. */
@@ -107,6 +117,7 @@ export interface Store {
 }
 
 const NO_LOG: StoreLog = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const OPEN_RULES: IntakeRules = { acceptsUnknown: true, limits: NO_LIMITS };
 const DEFAULT_CIRCUIT_RULES: CircuitRules = { probeIntervalMs: 5000, recoveryRatePerSecond: 100 };
 
 /** Opens the store on the caller's connections. */
@@ -119,6 +130,7 @@ export function assembleStore(parts: StoreParts): Store {
   const { redis, run, keys, queue, acceptor, circuits, outbox, replays, discards } = parts;
   const sweep = new Sweep(parts);
   const reconciliation = new Reconciliation({ run, keys, queue, outbox });
+  const recount = new Recount(parts);
   const goneProcesses = new GoneProcesses({ ...parts, returnJobs: queue.returnJobsScript() });
   return {
     acknowledgments: {
@@ -127,8 +139,10 @@ export function assembleStore(parts: StoreParts): Store {
       page: (question) => loadPage({ redis, run, keys }, question),
     },
     injections: new InjectionRecorder(parts),
+    room: parts.room,
     deliveries: new Deliveries(parts),
     deadLetters: new DeadLetters(parts),
+    erasures: new Erasures(parts),
     adoptions: new Adoptions(parts),
     keyUses: new KeyUses(parts),
     replays,
@@ -137,7 +151,10 @@ export function assembleStore(parts: StoreParts): Store {
     circuits,
     maintenance: {
       sweep: (deadLetterRetentionMs) => sweep.runRound(deadLetterRetentionMs),
-      reconcile: () => reconciliation.runRound(),
+      reconcile: async () => {
+        await reconciliation.runRound();
+        await recount.runRound();
+      },
       promoteOverdue: () => reconciliation.promoteOverdue(),
       returnJobs: () => goneProcesses.returnJobs(),
       runBulkChanges: async () => {
@@ -145,6 +162,7 @@ export function assembleStore(parts: StoreParts): Store {
         return ran.includes(true);
       },
     },
+    rewrites: new Rewrites(parts),
     heartbeat: (heartbeatOptions) => new Heartbeat({ ...parts, ...heartbeatOptions }),
     snapshot: () => loadSnapshot(parts),
     queueDepths: () => queue.depths(),
@@ -161,7 +179,7 @@ export function makeParts({
   waitingRedis,
   recordRetentionMs,
   deliveredRetentionMs = recordRetentionMs,
-  unknownIds = "accept",
+  intakeRules = () => OPEN_RULES,
   circuitRules = DEFAULT_CIRCUIT_RULES,
   process = "",
   log = NO_LOG,
@@ -172,7 +190,7 @@ export function makeParts({
   const library = new ScriptLibrary();
   for (const connection of [redis, waitingRedis]) {
     if (connection !== undefined) {
-      runWhenFull(connection, library);
+      defineScripts(connection, library);
     }
   }
   const scripts = new ScriptRunner(redis, library);
@@ -196,13 +214,16 @@ export function makeParts({
     log,
     isStopping,
   };
+  const room = new RoomWatch({ redis, run, keys });
   return {
     ...shared,
+    room,
     waiting: waitingScripts && waitingRedis && { redis: waitingRedis, scripts: waitingScripts },
     acceptor: new Acceptor({
       ...shared,
       queueJob: queue.queueJobScript(),
-      acceptsUnknown: unknownIds === "accept",
+      rulesOf: intakeRules,
+      roomNow: () => room.now,
     }),
     circuits: new Circuits({
       redis,

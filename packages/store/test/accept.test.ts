@@ -5,7 +5,7 @@
 import { type AdResponseId, publisherIdSchema } from "@adrelay/contract";
 import { decideIntake, ENTRY_STATES, type EntryState, type IntakeDecision } from "@adrelay/core";
 import { expect, test } from "vitest";
-import { acknowledgedOf } from "../src/index.ts";
+import { acknowledgedOf, NO_LIMITS } from "../src/index.ts";
 import type { AcceptRequest, AcceptResult } from "../src/intake/accept.ts";
 import { StoreRefusalError } from "../src/redis/scripts.ts";
 import {
@@ -22,7 +22,9 @@ const theirs = publisherIdSchema.parse("theirs");
 const { redis } = await openTestRedis();
 
 function setup(acceptsUnknown = true) {
-  const fixture = openTestStore(redis, { unknownIds: acceptsUnknown ? "accept" : "reject" });
+  const fixture = openTestStore(redis, {
+    intakeRules: () => ({ acceptsUnknown, limits: NO_LIMITS }),
+  });
   const accept = (id: AdResponseId, { textHash = "hash", ...job }: Changes = {}) =>
     fixture.acknowledgments.accept({ job: { ...jobOf(id), ...job }, textHash });
   const queuedText = (id: AdResponseId) => redis.hget(fixture.parts.queue.payloadKey(id), "name");

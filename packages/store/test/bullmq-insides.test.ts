@@ -17,6 +17,7 @@ import installed from "bullmq/package.json" with { type: "json" };
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import manifest from "../package.json" with { type: "json" };
+import { defineScripts } from "../src/bullmq/define-scripts.ts";
 import {
   ARGS_AT,
   COMPLETE_KEY_COUNT,
@@ -25,8 +26,7 @@ import {
   QUEUE_JOB_KEY_COUNT,
 } from "../src/bullmq/job-scripts.ts";
 import { makeReturnJobs, RETURN_JOBS_KEY_COUNT } from "../src/bullmq/return-jobs.ts";
-import { runWhenFull } from "../src/bullmq/run-when-full.ts";
-import { loadShippedScript } from "../src/bullmq/shipped-scripts.ts";
+import { fetchesJob, loadShippedScript, loadShippedScripts } from "../src/bullmq/shipped-scripts.ts";
 import { ScriptLibrary } from "../src/redis/scripts.ts";
 import { openTestRedis } from "./store-fixture.ts";
 
@@ -284,8 +284,21 @@ test("the token of a job's lock begins with its worker's id, and a job has a loc
   await eventually(async () => expect(await redis.exists(`${queue.toKey(id)}:lock`)).toBe(0));
 });
 
+test("three scripts of BullMQ fetch jobs, and reply with their fields and values", () => {
+  const fetching = Object.values(loadShippedScripts()).filter(({ content }) => fetchesJob(content));
+  expect(fetching.map(({ name }) => name).toSorted()).toEqual([
+    "moveToActive",
+    "moveToDelayed",
+    "moveToFinished",
+  ]);
+  for (const { content } of fetching) {
+    expect(content.match(/HGETALL/g)).toHaveLength(1);
+    expect(content).toContain('return {rcall("HGETALL", jobKey), jobId, 0, 0}');
+  }
+});
+
 test("BullMQ keeps the scripts that a connection has, and those of ours run on a full Redis", async () => {
-  runWhenFull(redis, new ScriptLibrary());
+  defineScripts(redis, new ScriptLibrary());
   const queue = openQueue();
   await queue.add("name", {}, { jobId: "job" });
   const worker = new Worker(queue.name, null, { connection: redis, prefix: queue.opts.prefix ?? "" });

@@ -10,6 +10,7 @@ import { Redis } from "ioredis";
 import { expect, test } from "vitest";
 import { acknowledgedOf, type LedgerSnapshot } from "../src/index.ts";
 import {
+  countEntryBytes,
   fire,
   jobOf,
   LONG_MS,
@@ -20,6 +21,7 @@ import {
   publisher,
   type StoreFixture,
   settlementOf,
+  usedBytes,
 } from "./store-fixture.ts";
 
 const { server, redis } = await openTestRedis();
@@ -58,6 +60,7 @@ test.each(ENTRY_STATES.flatMap((state) => ENTRY_EVENTS.map((event) => [state, ev
       expect(after.totals).toEqual(before.totals);
     }
     expectBalance(after);
+    expect(await usedBytes(fixture)).toEqual(await countEntryBytes(redis, fixture));
   },
 );
 

@@ -1,13 +1,15 @@
 import { randomUUID } from "node:crypto";
-import { type DeliveryJob, parseDeliveryJob } from "@adrelay/contract";
+import type { DeliveryJob } from "@adrelay/contract";
 import { Job, Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import { JOB_OPTIONS } from "../src/bullmq/queue.ts";
 import { type FetchedJob, QueueWorker } from "../src/bullmq/worker.ts";
 import type { JobEnd } from "../src/delivery/job-completer.ts";
+import { type FetchedDelivery, PayloadLoader, readFetched } from "../src/delivery/payload.ts";
 import { jobIdOf, QUEUE_NAME } from "../src/redis/keys.ts";
 import { jobOf, newId, openTestStore } from "./store-fixture.ts";
 
+/** `job`: with its body, which a large one loads as an attempt does. */
 export type Handle = (job: DeliveryJob, fetched: FetchedJob) => Promise<JobEnd>;
 
 export const COMPLETED: JobEnd = { kind: "completed", finalAttempt: undefined };
@@ -27,6 +29,7 @@ export function openTestQueue(redis: Redis, onStop: (stop: () => Promise<void>) 
   onStop(() => queue.stop());
   onStop(() => bare.close());
   const errors: unknown[] = [];
+  const loader = new PayloadLoader(redis);
   const work = (handle: Handle, concurrency = 5) => {
     const worker = new QueueWorker({
       id: randomUUID(),
@@ -36,7 +39,8 @@ export function openTestQueue(redis: Redis, onStop: (stop: () => Promise<void>) 
       attemptTimeoutMs: 1000,
       run: async (fetched) => {
         try {
-          return await handle(parseDeliveryJob(fetched.data) ?? jobOf(newId()), fetched);
+          const delivery = readFetched(fetched.data, fetched.payloadKey, loader);
+          return await handle(delivery === undefined ? jobOf(newId()) : await wholeJob(delivery), fetched);
         } catch (error) {
           errors.push(error);
           throw error;
@@ -56,6 +60,11 @@ export function openTestQueue(redis: Redis, onStop: (stop: () => Promise<void>) 
     await added.addJob(await bare.backend.client);
   };
   return { ...fixture, queue, bare, queuePrefix, enqueue, work, errors };
+}
+
+async function wholeJob({ job, payload }: FetchedDelivery): Promise<DeliveryJob> {
+  const body = await payload.load();
+  return { ...job, body: body === undefined ? "gone" : body.toString() };
 }
 
 export function newJob(body = "{}"): DeliveryJob {

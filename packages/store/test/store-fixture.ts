@@ -150,6 +150,9 @@ export async function fire(fixture: StoreFixture, id: AdResponseId, event: Entry
       await ("followed" in discarded ? discarded.followed : undefined);
       return;
     }
+    case "erase":
+      await fixture.store.erasures.erase(id, { by: "alice", reason: "the user asked" });
+      return;
     case "expire":
       await fixture.sweepExpired(1000, 0);
       return;
@@ -179,4 +182,31 @@ export async function newIdIn(fixture: StoreFixture, state: EntryState): Promise
     await fire(fixture, id, step);
   }
   return id;
+}
+
+/** What counts against the quotas of memory, as publisher|quota to bytes. */
+export async function usedBytes({
+  snapshot,
+}: Pick<StoreFixture, "snapshot">): Promise<Record<string, number>> {
+  const { storedBytes } = await snapshot();
+  return Object.fromEntries(
+    storedBytes.map(({ publisher, label, value }) => [`${publisher}|${label}`, value]),
+  );
+}
+
+/** The same, from the entries themselves. */
+export async function countEntryBytes(
+  redis: Redis,
+  { key }: Pick<StoreFixture, "key">,
+): Promise<Record<string, number>> {
+  const sums: Record<string, number> = {};
+  for (const entryKey of await redis.keys(key("e:*"))) {
+    const { s: state = "", p: owner = "", b: stored = "", r: recorded } = await redis.hgetall(entryKey);
+    if (state === "queued" || state === "dead") {
+      const quota = recorded === undefined ? "unknown_bytes" : `${state}_bytes`;
+      const bytes = Number(/[ku](\d+)$/.exec(stored)?.[1]);
+      sums[`${owner}|${quota}`] = (sums[`${owner}|${quota}`] ?? 0) + bytes;
+    }
+  }
+  return sums;
 }

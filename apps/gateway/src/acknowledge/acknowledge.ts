@@ -1,9 +1,10 @@
 /**
  * Accepts an acknowledgment, then waits for its outcome as long as the caller wants.
+ * Nothing of its text is held while a caller waits.
  *
  * 1. The store queues and books it in one step (invariant 2), within a second, including the answer. Until the store has
- *    answered, nothing is promised: any failure before that is `queue_unavailable`, even if the job may be stored. A repeat
- *    meets the same job (invariant 1).
+ *    answered, nothing is promised: any failure before that is `queue_unavailable`, or `storage_full` if Redis is full, even
+ *    if the job may be stored. A repeat meets the same job (invariant 1).
  * 2. The worker sends the outcome on this process' own channel. A message can be lost, so the ledger is asked at the end,
  *    and in between if Redis doesn't permit the channel. For a repeat it is asked in between, too: the outcome goes to the
  *    process that accepted the acknowledgment, if a caller waited there.
@@ -17,10 +18,12 @@ import {
   type PublisherId,
   type TraceContext,
 } from "@adrelay/contract";
+import { redisErrorWord } from "@adrelay/core";
 import { type DurabilityGuard, OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
-import type { AcceptResult, LedgerEntry, Store } from "@adrelay/store";
+import type { AcceptResult, LedgerEntry, OverQuota, Store } from "@adrelay/store";
 import type { Logger } from "pino";
 import { OnceASecond } from "../once-a-second.ts";
+import type { QuotaName } from "../quota-answers.ts";
 import { textHashOf } from "./fingerprints.ts";
 import type { OutcomeWait, OutcomeWaiters } from "./outcome-waiters.ts";
 import { type AcknowledgeOutcome, outcomeOfEntry, outcomeOfNotice, QUEUED } from "./outcomes.ts";
@@ -35,6 +38,8 @@ export interface AcknowledgeDeps {
   readonly durability: Pick<DurabilityGuard, "isDurable">;
   /** Called for each one that was not accepted before. */
   onAccepted(acceptance: Acceptance): void;
+  /** Called for each one that a quota refuses. */
+  onOverQuota(publisher: PublisherId, quota: QuotaName): void;
 }
 
 export interface Acceptance {
@@ -55,6 +60,8 @@ export interface AcknowledgeInput {
   /** The trace of the request; attempts link to it. */
   readonly trace: TraceContext | undefined;
   readonly waitMs: number;
+  /** Called once nothing of the text is held any more. */
+  onLetGo(): void;
 }
 
 export type Acknowledge = (input: AcknowledgeInput) => Promise<AcknowledgeOutcome>;
@@ -81,33 +88,54 @@ function reportRefusals({ log }: Pick<AcknowledgeDeps, "log">): OnceASecond<Refu
 
 export function makeAcknowledge(given: Omit<AcknowledgeDeps, "refusals">): Acknowledge {
   const deps = { ...given, refusals: reportRefusals(given) };
-  return async (input) => {
+  // Not async, because the input has the text: see `conclude`.
+  return (input) => {
+    const { id, waitMs } = input;
     // Begins before the job is queued, so that no message is missed.
-    const wait = input.waitMs > 0 ? deps.waiters.wait(input.id) : undefined;
-    try {
-      const accepted = await traceAccept(deps, input, wait?.channel);
-      switch (accepted.kind) {
-        case "refused":
-          return { kind: "error", code: accepted.code };
-        case "repeat":
-          return outcomeOfEntry(
-            wait === undefined ? accepted.entry : await awaitEnd(deps, input, accepted, wait),
-          );
-        case "accepted":
-          return wait === undefined ? QUEUED : await awaitOutcome(deps, { ...input, ...accepted }, wait);
-        default:
-          return accepted satisfies never;
-      }
-    } finally {
-      wait?.end();
-    }
+    const wait = waitMs > 0 ? deps.waiters.wait(id) : undefined;
+    return conclude(deps, { id, waitMs, wait }, traceAccept(deps, input, wait?.channel));
   };
+}
+
+/** What is needed of an acknowledgment after it was accepted. */
+interface AcceptedInput {
+  readonly id: AdResponseId;
+  readonly waitMs: number;
+  readonly wait: OutcomeWait | undefined;
+}
+
+async function conclude(
+  deps: AcknowledgeDeps,
+  input: AcceptedInput,
+  accepting: Promise<Accepted>,
+): Promise<AcknowledgeOutcome> {
+  const { wait } = input;
+  try {
+    const accepted = await accepting;
+    switch (accepted.kind) {
+      case "refused":
+        return { kind: "error", code: accepted.code };
+      case "over_quota":
+        return accepted;
+      case "repeat":
+        return outcomeOfEntry(
+          wait === undefined ? accepted.entry : await awaitEnd(deps, input, accepted, wait),
+        );
+      case "accepted":
+        return wait === undefined ? QUEUED : await awaitOutcome(deps, { ...input, ...accepted }, wait);
+      default:
+        return accepted satisfies never;
+    }
+  } finally {
+    wait?.end();
+  }
 }
 
 type Accepted =
   /** `isRecorded`: the ledger knows its injection. */
   | { readonly kind: "accepted"; readonly isRecorded: boolean }
   | { readonly kind: "repeat"; readonly entry: LedgerEntry }
+  | OverQuota
   | {
       readonly kind: "refused";
       readonly code:
@@ -115,10 +143,12 @@ type Accepted =
         | "other_publisher"
         | "not_acknowledgeable"
         | "acknowledgment_conflict"
+        | "storage_full"
         | "queue_unavailable";
     };
 
 const UNAVAILABLE: Accepted = { kind: "refused", code: "queue_unavailable" };
+const FULL: Accepted = { kind: "refused", code: "storage_full" };
 
 async function traceAccept(
   deps: AcknowledgeDeps,
@@ -142,28 +172,44 @@ class NotDurableError extends Error {
   override readonly message = "Redis is away, or not known to be durable";
 }
 
+class NoRoomError extends Error {
+  override readonly name = "NoRoomError";
+  override readonly message = "Redis is nearly full, and its room is kept for others";
+}
+
 async function accept(
-  { acknowledgments, durability, refusals, onAccepted }: AcknowledgeDeps,
+  { acknowledgments, durability, refusals, onAccepted, onOverQuota }: AcknowledgeDeps,
   input: AcknowledgeInput,
   replyTo: string | undefined,
 ): Promise<Accepted> {
   const { id, publisher, text, requestId } = input;
   try {
     if (!durability.isDurable) {
+      input.onLetGo();
       throw new NotDurableError();
     }
-    const request = { job: jobOf(input, replyTo), textHash: textHashOf(publisher, text) };
-    const result = await withDeadline(acknowledgments.accept(request), ACCEPT_TIMEOUT_MS);
+    const accepting = acknowledgments.accept({
+      job: jobOf(input, replyTo),
+      textHash: textHashOf(publisher, text),
+    });
+    // Also after the deadline: until Redis has answered, the text waits in our queue to it.
+    void accepting.then(input.onLetGo, input.onLetGo);
+    const result = await withDeadline(accepting, ACCEPT_TIMEOUT_MS);
     if (result === OVERDUE) {
       throw new AcceptOverdueError();
     }
     if ("acceptedAtMs" in result) {
       onAccepted({ publisher, acceptedAtMs: result.acceptedAtMs, recordedAtMs: result.recordedAtMs });
+    } else if (result.kind === "over_quota") {
+      onOverQuota(publisher, result.quota);
+    } else if (result.kind === "no_room") {
+      onOverQuota(publisher, "redis_memory");
+      refusals.add({ requestId, adResponseId: id, err: new NoRoomError() });
     }
     return acceptedOf(result);
   } catch (err) {
     refusals.add({ requestId, adResponseId: id, err });
-    return UNAVAILABLE;
+    return redisErrorWord(err) === "OOM" ? FULL : UNAVAILABLE;
   }
 }
 
@@ -190,7 +236,10 @@ function acceptedOf(result: AcceptResult): Accepted {
     case "accepted_unknown":
       return { kind: "accepted", isRecorded: result.kind !== "accepted_unknown" };
     case "repeat":
+    case "over_quota":
       return result;
+    case "no_room":
+      return FULL;
     case "unknown":
       return { kind: "refused", code: "unknown_ad_response" };
     case "conflict":
@@ -208,7 +257,7 @@ function acceptedOf(result: AcceptResult): Accepted {
 
 async function awaitOutcome(
   { acknowledgments, waiters }: AcknowledgeDeps,
-  { id, waitMs, isRecorded }: AcknowledgeInput & { readonly isRecorded: boolean },
+  { id, waitMs, isRecorded }: AcceptedInput & { readonly isRecorded: boolean },
   wait: OutcomeWait,
 ): Promise<AcknowledgeOutcome> {
   const untilMs = performance.now() + waitMs;
@@ -235,7 +284,7 @@ async function awaitOutcome(
  */
 async function awaitEnd(
   { acknowledgments, waiters }: AcknowledgeDeps,
-  { id, waitMs }: AcknowledgeInput,
+  { id, waitMs }: AcceptedInput,
   repeat: { readonly entry: LedgerEntry },
   wait: OutcomeWait,
 ): Promise<LedgerEntry> {

@@ -19,6 +19,7 @@ import {
 import type { Response } from "express";
 import { CALLER_TIMEOUT_MAX_MS } from "../config.ts";
 import type { JsonCall } from "../public-app.ts";
+import { sendOverQuota, sendStorageFull } from "../quota-answers.ts";
 import { STATE_HEADER, sendUnavailable } from "../store-answers.ts";
 import type { Acknowledge } from "./acknowledge.ts";
 import { ackIdOf } from "./fingerprints.ts";
@@ -33,11 +34,12 @@ export interface AcknowledgeRoute {
 
 /** POST /api/ad-injection/acknowledge/ */
 export function makeAcknowledgeHandler(route: AcknowledgeRoute): (call: JsonCall) => Promise<void> {
-  return async ({ publisher, request, response, text, value }) => {
+  // Not async, and what it captures has no body: the text must not stay in memory during the wait.
+  return ({ publisher, request, response, holding, text, value }) => {
     const parsed = parseAcknowledgment(text, value);
     if (parsed.kind === "faulty") {
       sendProblem(response, "validation_failed", { errors: parsed.faults });
-      return;
+      return Promise.resolve();
     }
     const { ad_response_id: id, llm_response } = parsed.body;
     addToRequestLog(response, { ad_response_id: id });
@@ -47,7 +49,8 @@ export function makeAcknowledgeHandler(route: AcknowledgeRoute): (call: JsonCall
     }
     const requestId = requestIdOf(response);
     const ackId = ackIdOf(id);
-    const outcome = await route.acknowledge({
+    const body = holding.takeBody();
+    const outcome = route.acknowledge({
       publisher: publisher.id,
       id,
       ackId,
@@ -56,8 +59,9 @@ export function makeAcknowledgeHandler(route: AcknowledgeRoute): (call: JsonCall
       requestId,
       trace: requestSpanOf(response).context,
       waitMs,
+      onLetGo: () => body.release(),
     });
-    sendOutcome(response, ackId, outcome);
+    return outcome.then((known) => sendOutcome(response, ackId, known));
   };
 }
 
@@ -80,7 +84,7 @@ function parseAcknowledgment(text: string, value: JsonObject): Parsed {
 }
 
 function sendOutcome(response: Response, ackId: AdAckId, outcome: AcknowledgeOutcome): void {
-  const state = outcome.kind === "delivered" ? outcome.kind : outcome.state;
+  const state = outcome.kind === "delivered" ? outcome.kind : "state" in outcome ? outcome.state : undefined;
   if (state !== undefined) {
     response.setHeader(STATE_HEADER, state);
   }
@@ -96,10 +100,16 @@ function sendOutcome(response: Response, ackId: AdAckId, outcome: AcknowledgeOut
       addToRequestLog(response, { outcome: "recoverable_error" });
       sendJson(response, 201, JSON.stringify(answerOf(ackId, "recoverable_error")));
       return;
+    case "over_quota":
+      addToRequestLog(response, { outcome: outcome.quota });
+      sendOverQuota(response, { ...outcome, limit: outcome.limitBytes, used: outcome.usedBytes });
+      return;
     case "error":
       addToRequestLog(response, { outcome: outcome.code });
       if (outcome.code === "queue_unavailable") {
         sendUnavailable(response);
+      } else if (outcome.code === "storage_full") {
+        sendStorageFull(response);
       } else {
         sendProblem(response, outcome.code);
       }

@@ -1,13 +1,14 @@
 /** What a caller is answered: by the entry of its acknowledgment, or by a notice about it. */
 import type { ErrorCode, OutcomeNotice, Verdict } from "@adrelay/contract";
 import type { EntryState } from "@adrelay/core";
-import type { LedgerEntry } from "@adrelay/store";
+import type { LedgerEntry, OverQuota } from "@adrelay/store";
 
 /** The answer to a caller's acknowledgment. */
 export type AcknowledgeOutcome =
   /** Accepted, and not delivered yet. */
   | { readonly kind: "open"; readonly state: EntryState }
   | { readonly kind: "delivered"; readonly verdict: Verdict; readonly providerAckId: string | undefined }
+  | OverQuota
   /** `state` is that of the acknowledgment, if one was accepted before. */
   | { readonly kind: "error"; readonly code: ErrorCode; readonly state?: EntryState };
 

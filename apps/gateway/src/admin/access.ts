@@ -3,9 +3,9 @@
  * make it: its handler then shows and changes only what belongs to these.
  */
 import { timingSafeEqual } from "node:crypto";
-import type { PublisherId } from "@adrelay/contract";
+import type { AdResponseId, PublisherId } from "@adrelay/contract";
 import { addressOf, type LoginGuard, logIn, sendProblem } from "@adrelay/service-kit";
-import { type Actor, writeActor } from "@adrelay/store";
+import { type Actor, type Store, writeActor } from "@adrelay/store";
 import type { Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import type { Operator, Role } from "./operators.ts";
@@ -96,6 +96,17 @@ export function ownPublishers(response: Response): readonly PublisherId[] | unde
 export function maySee(response: Response, publisher: string | undefined): boolean {
   const own = ownPublishers(response);
   return own === undefined || own.some((id) => id === publisher);
+}
+
+/** The same of an ad response. To an operator of other publishers, its id is unknown. */
+export async function maySeeId(
+  acknowledgments: Pick<Store["acknowledgments"], "find">,
+  id: AdResponseId,
+  response: Response,
+): Promise<boolean> {
+  return (
+    ownPublishers(response) === undefined || maySee(response, (await acknowledgments.find(id))?.publisher)
+  );
 }
 
 function sessionOf(response: Response): Session {

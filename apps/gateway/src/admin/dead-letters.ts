@@ -6,7 +6,7 @@ import type { RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { askStore, parseIdInPath, sendUnavailable } from "../store-answers.ts";
-import { actorOf, maySee, operatorOf, ownPublishers } from "./access.ts";
+import { actorOf, maySeeId, operatorOf } from "./access.ts";
 import { discardReasonSchema, parseForm } from "./forms.ts";
 
 export interface ChangeDeps {
@@ -90,15 +90,12 @@ async function change(
   }
 }
 
-/** To an operator of other publishers, the id is unknown. */
 async function changeIfSeen(
   acknowledgments: ChangeDeps["acknowledgments"],
   { response, id }: Pick<Order, "response" | "id">,
   makeChange: () => ReturnType<Store["deadLetters"]["replay"]>,
 ): ReturnType<Store["deadLetters"]["replay"]> {
-  const isLimited = ownPublishers(response) !== undefined;
-  const isSeen = !isLimited || maySee(response, (await acknowledgments.find(id))?.publisher);
-  return isSeen ? await makeChange() : { kind: "unknown" };
+  return (await maySeeId(acknowledgments, id, response)) ? await makeChange() : { kind: "unknown" };
 }
 
 /** Half of an attempt's usual bound, `DELIVERY_TIMEOUT_MS` of the workers. */

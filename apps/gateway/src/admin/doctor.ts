@@ -15,7 +15,7 @@ import { checkRedis } from "./redis-checks.ts";
 export interface DoctorDeps extends ProviderCheckDeps {
   readonly redis: Redis;
   readonly subscriber: Redis;
-  readonly store: Pick<Store, "snapshot" | "circuits" | "acknowledgments">;
+  readonly store: Pick<Store, "snapshot" | "circuits" | "acknowledgments" | "rewrites">;
   readonly heartbeat: Pick<Heartbeat, "loadProcesses" | "loadLoss" | "writes">;
   readonly log: Logger;
 }
@@ -35,7 +35,7 @@ const GROUP_TIMEOUT_MS = 3000;
 
 export function makeDoctor(deps: DoctorDeps): Doctor {
   const groups: readonly CheckGroup[] = [
-    { name: "redis", run: () => checkRedis(deps) },
+    { name: "redis", run: () => checkRedis({ ...deps, rewrites: deps.store.rewrites }) },
     { name: "processes", run: () => checkProcesses(deps.heartbeat) },
     { name: "data_loss", run: () => checkDataLoss(deps.heartbeat) },
     { name: "books", run: () => checkLedger(deps) },

@@ -61,5 +61,6 @@ function adviceWith(proxyVariable: "HTTP_PROXY" | "HTTPS_PROXY"): Readonly<Recor
       "the connection ended without an answer: check whether its URL should be https:// or http://, and whether it wants a client certificate",
     answer_too_large:
       "it answers with more than the relay reads: check whether its URL leads to an ad service",
+    overloaded: "this process had no room for its answer: see adrelay_overload_refused_total",
   };
 }

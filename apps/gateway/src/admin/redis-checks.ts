@@ -7,7 +7,7 @@ import {
   loadSyncPolicy,
   type RedisInfo,
 } from "@adrelay/service-kit";
-import { type Heartbeat, loadMissingRights } from "@adrelay/store";
+import { type Heartbeat, loadMissingRights, type RewriteRecord, type Store } from "@adrelay/store";
 import type { Redis } from "ioredis";
 
 const SHARE_WARNED = 0.8;
@@ -17,10 +17,16 @@ export interface RedisCheckDeps {
   readonly redis: Redis;
   readonly subscriber: Redis;
   readonly heartbeat: Pick<Heartbeat, "writes">;
+  readonly rewrites: Pick<Store["rewrites"], "load">;
 }
 
 /** Whether Redis answers, and whether it is safe for acknowledgments. */
-export async function checkRedis({ redis, subscriber, heartbeat }: RedisCheckDeps): Promise<DoctorCheck[]> {
+export async function checkRedis({
+  redis,
+  subscriber,
+  heartbeat,
+  rewrites,
+}: RedisCheckDeps): Promise<DoctorCheck[]> {
   const startedAtMs = performance.now();
   try {
     await redis.ping();
@@ -31,15 +37,17 @@ export async function checkRedis({ redis, subscriber, heartbeat }: RedisCheckDep
     ];
   }
   const tookMs = Math.round(performance.now() - startedAtMs);
-  const [info, syncPolicy, rights] = await Promise.all([
+  const [info, syncPolicy, rights, rewriteRecord] = await Promise.all([
     loadRedisInfo(redis),
     loadSyncPolicy(redis),
     checkRights(redis, subscriber),
+    rewrites.load(),
   ]);
   return [
     checkServer(info, tookMs),
     checkWrites(heartbeat),
     checkAppendOnlyFile(info, syncPolicy),
+    checkRewrites(rewriteRecord),
     checkEviction(info),
     checkMemory(info),
     checkConnections(info),
@@ -98,6 +106,32 @@ function checkAppendOnlyFile({ isAofOn }: RedisInfo, syncPolicy: string | undefi
         detail: `is on, appendfsync ${syncPolicy}: a crash of Redis can lose the writes of the last seconds; set always`,
       };
   }
+}
+
+const MS_PER_HOUR = 3_600_000;
+
+/** Whether what has left Redis leaves its disk, too. */
+function checkRewrites({ sinceMs, finishedMs, intervalMs, isDenied }: RewriteRecord): DoctorCheck {
+  const name = "redis_rewrites";
+  if (isDenied) {
+    const why = "Redis doesn't permit BGREWRITEAOF (or BGSAVE), so texts stay on its disk after delivery";
+    return { name, status: "warn", detail: `${why}: permit it, or see docs/privacy.md` };
+  }
+  const last =
+    finishedMs === undefined ? "none yet" : `the last one of ${new Date(finishedMs).toISOString()}`;
+  if (sinceMs === undefined || intervalMs === 0) {
+    const why = sinceMs === undefined ? "no worker has looked after them" : "AOF_REWRITE_INTERVAL is off";
+    return { name, status: "ok", detail: `${last}; ${why}` };
+  }
+  const isLate = Date.now() - (finishedMs ?? sinceMs) > 2 * intervalMs;
+  const detail = `${last}, every ${Math.round((10 * intervalMs) / MS_PER_HOUR) / 10} h`;
+  return isLate
+    ? {
+        name,
+        status: "warn",
+        detail: `${detail}: overdue, so texts stay on Redis' disk; see the workers' logs`,
+      }
+    : { name, status: "ok", detail };
 }
 
 function checkEviction({ evictionPolicy }: RedisInfo): DoctorCheck {

@@ -10,6 +10,7 @@ import { type BulkReplayDeps, describeReplays, makeStartReplayHandler } from "./
 import { type ChangeDeps, makeDiscardHandler, makeReplayHandler } from "./dead-letters.ts";
 import type { Doctor } from "./doctor.ts";
 import { makeListHandler, makeShowHandler } from "./entries.ts";
+import { type ErasureDeps, makeEraseHandler } from "./erasures.ts";
 import { makeChoosePublisher } from "./known-publishers.ts";
 import { makePublishersHandler, type PublishersDeps } from "./publishers.ts";
 import { makeAuditHandler, makeStatsHandler, type StatsDeps } from "./stats.ts";
@@ -19,6 +20,7 @@ export interface AdminDeps
     BulkReplayDeps,
     BulkDiscardDeps,
     StatsDeps,
+    ErasureDeps,
     PublishersDeps,
     Omit<AdoptionDeps, "snapshot"> {
   readonly acknowledgments: Store["acknowledgments"];
@@ -47,6 +49,7 @@ export const ADMIN_ACCESS = {
   "POST /discards": OPERATE,
   "GET /discards/:discard_id": VIEW,
   "POST /discards/:discard_id/cancel": OPERATE,
+  "POST /erasures": OPERATE,
   "POST /publishers/:publisher/adopt": { role: "operate", publishers: "all" },
   "GET /publishers": VIEW,
   "GET /audit": VIEW,
@@ -76,6 +79,7 @@ function handlersOf(deps: AdminDeps): Readonly<Record<AdminCall, RequestHandler>
     "POST /discards": makeStartDiscardHandler(deps, { choosePublisher, readBody }),
     "GET /discards/:discard_id": makeShowBulkHandler(discards),
     "POST /discards/:discard_id/cancel": makeCancelBulkHandler(discards),
+    "POST /erasures": makeEraseHandler(deps, { choosePublisher, readBody }),
     "POST /publishers/:publisher/adopt": makeAdoptHandler(
       { ...deps, snapshot: () => deps.store.snapshot() },
       readBody,

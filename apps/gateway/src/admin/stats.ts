@@ -18,18 +18,23 @@ import {
   type ForeignCircuit,
   gonePublishers,
   type Heartbeat,
+  type IntakeRules,
   type LabelledCount,
   type RelayProcess,
   type Store,
 } from "@adrelay/store";
 import type { RequestHandler } from "express";
 import { z } from "zod";
+import type { GatewayMetrics } from "../gateway-metrics.ts";
 import { askStore, isoTime, sendUnavailable } from "../store-answers.ts";
 import { maySee, ownPublishers } from "./access.ts";
 import { auditCursor, auditCursorSchema, limitSchema, parseForm } from "./forms.ts";
+import { viewOfQuotas, viewOfStorage } from "./quotas.ts";
 
 export interface StatsDeps {
-  readonly store: Pick<Store, "snapshot" | "queueDepths" | "circuits">;
+  readonly store: Pick<Store, "snapshot" | "queueDepths" | "circuits" | "room">;
+  readonly metrics: Pick<GatewayMetrics, "loadRefusals">;
+  readonly rulesOf: (publisher: string) => Pick<IntakeRules, "limits">;
   readonly heartbeat: Pick<Heartbeat, "loadProcesses" | "loadLoss">;
   readonly publishers: PublisherDirectory;
 }
@@ -47,16 +52,18 @@ export function makeStatsHandler(deps: StatsDeps): RequestHandler {
   };
 }
 
-async function gatherStats({ store, heartbeat, publishers }: StatsDeps): Promise<Stats> {
+async function gatherStats(deps: StatsDeps): Promise<Stats> {
+  const { store, heartbeat, publishers } = deps;
   const { accounts, current } = publishers;
   const ids = new Set(accounts.map(({ id }) => id));
-  const [snapshot, depths, circuits, foreign, processes, loss] = await Promise.all([
+  const [snapshot, depths, circuits, foreign, processes, loss, refusals] = await Promise.all([
     store.snapshot(),
     store.queueDepths(),
     Promise.all(accounts.map(async (account) => ({ account, state: await store.circuits.load(account) }))),
     store.circuits.foreign(ids),
     heartbeat.loadProcesses(),
     heartbeat.loadLoss(),
+    deps.metrics.loadRefusals(),
   ]);
   const configured = current.map(({ id }) => id);
   const states = sumByState(snapshot.states);
@@ -78,6 +85,8 @@ async function gatherStats({ store, heartbeat, publishers }: StatsDeps): Promise
     gone_publishers: gonePublishers(snapshot, configured).map(({ publisher, counts }) => {
       return { publisher, ...counts };
     }),
+    storage: viewOfStorage(store.room),
+    quotas: viewOfQuotas(snapshot.storedBytes, refusals, deps.rulesOf),
     processes: processes.map(viewOfProcess),
     data_loss: viewOfLoss(loss),
   };

@@ -1,5 +1,6 @@
-import type { ErrorCode } from "@adrelay/contract";
+import { type ErrorCode, sessionIdOf } from "@adrelay/contract";
 import type { FallbackReason, ProviderReply } from "@adrelay/core";
+import type { Publisher } from "@adrelay/provider";
 import {
   addToRequestLog,
   headerOf,
@@ -9,10 +10,14 @@ import {
   sendProblem,
 } from "@adrelay/service-kit";
 import type { Response } from "express";
+import type { Refusal } from "../admission/holding.ts";
 import { CALLER_TIMEOUT_MAX_MS } from "../config.ts";
+import type { GatewayMetrics } from "../gateway-metrics.ts";
 import type { JsonCall } from "../public-app.ts";
+import { nameOfRefusal, sendRefusal } from "../quota-answers.ts";
+import type { SessionHashes } from "../session-hashes.ts";
 import { isoTime } from "../store-answers.ts";
-import type { InjectionAnswer, StartInjection } from "./start-injection.ts";
+import { type InjectionAnswer, makeFallback, type StartInjection } from "./start-injection.ts";
 import type { Caller } from "./waits.ts";
 
 const TIMEOUT_HEADER = "X-Adrelay-Timeout-Ms";
@@ -27,11 +32,13 @@ export interface StartInjectionRoute {
   readonly startInjection: StartInjection;
   readonly defaultTimeoutMs: number;
   readonly fallbackAs: "no_fill" | "error";
+  readonly sessionHashes: SessionHashes;
 }
 
 /** POST /api/ad-injection/start/ */
 export function makeStartInjectionHandler(route: StartInjectionRoute): (call: JsonCall) => Promise<void> {
-  return async ({ publisher, request, response, bytes }) => {
+  // Not async, and what it captures has no body: it must not stay in memory while the provider works.
+  return ({ publisher, request, response, holding, bytes, value }) => {
     const timeoutMs = parseTimeoutHeader(
       headerOf(request, LOWER_CASE_TIMEOUT_HEADER),
       route.defaultTimeoutMs,
@@ -41,17 +48,39 @@ export function makeStartInjectionHandler(route: StartInjectionRoute): (call: Js
         { path: TIMEOUT_HEADER, message: "must be a whole number of milliseconds from 1 to 30000" },
       ];
       sendProblem(response, "validation_failed", { errors });
-      return;
+      return Promise.resolve();
     }
-    const answer = await route.startInjection({
+    const input = {
       publisher,
-      body: bytes,
+      holding,
+      session: route.sessionHashes.hash(sessionIdOf(value)),
       requestId: requestIdOf(response),
       trace: requestSpanOf(response).context,
       timeoutMs,
       caller: callerOf(response),
-    });
-    sendAnswer(route, response, answer);
+    };
+    return route.startInjection(input, bytes).then((answer) => sendAnswer(route, response, answer));
+  };
+}
+
+/**
+ * Answers an injection that was not admitted. It isn't recorded: what is refused to spare this process must not cost Redis
+ * anything, and nobody acknowledges a fallback.
+ */
+export function makeRefuseInjection(
+  fallbackAs: StartInjectionRoute["fallbackAs"],
+  metrics: Pick<GatewayMetrics, "countInjection">,
+): (publisher: Publisher, response: Response, refusal: Refusal) => void {
+  return ({ id }, response, refusal) => {
+    metrics.countInjection(id, { outcome: "fallback", reason: "overloaded" });
+    addToRequestLog(response, { outcome: "fallback_overloaded" });
+    response.set(FALLBACK_HEADER, "overloaded");
+    response.set(FALLBACK_DETAIL_HEADER, nameOfRefusal(refusal));
+    if (fallbackAs === "error") {
+      sendRefusal(response, refusal);
+    } else {
+      sendJson(response, 202, JSON.stringify(makeFallback(0).body));
+    }
   };
 }
 
@@ -127,5 +156,8 @@ function parseTimeoutHeader(header: string | undefined, fallbackMs: number): num
 
 /** The error in place of a fallback, with INJECTION_FALLBACK=error. */
 function fallbackError(reason: FallbackReason): ErrorCode {
+  if (reason === "overloaded") {
+    return reason;
+  }
   return reason === "timeout" ? "provider_timeout" : "provider_unavailable";
 }

@@ -29,6 +29,7 @@ import {
 import { OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
 import type { InjectionRecord, Store } from "@adrelay/store";
 import type { Logger } from "pino";
+import type { Holding } from "../admission/holding.ts";
 import type { GatewayMetrics } from "../gateway-metrics.ts";
 import { OnceASecond } from "../once-a-second.ts";
 import { type Caller, GIVEN_UP, type PendingWork, Waits } from "./waits.ts";
@@ -47,12 +48,15 @@ export interface StartInjectionDeps {
 
 interface InjectionInput {
   readonly publisher: Publisher;
-  readonly body: Buffer;
+  /** The session's hash; undefined if none is kept. */
+  readonly session: string | undefined;
   readonly requestId: string;
   /** The trace of its request. */
   readonly trace: TraceContext | undefined;
   readonly timeoutMs: number;
   readonly caller: Caller;
+  /** Counts what the call to the provider holds. */
+  readonly holding: Holding;
 }
 
 export type InjectionAnswer =
@@ -89,7 +93,7 @@ const LATE_ANSWER_MS = 30_000;
 /** How many such calls there may be: a provider that hangs must not pile them up. */
 const LATE_ANSWERS_MAX = 64;
 
-export type StartInjection = (input: InjectionInput) => Promise<InjectionAnswer>;
+export type StartInjection = (input: InjectionInput, body: Buffer) => Promise<InjectionAnswer>;
 
 /** What the parts here share. */
 interface Parts extends StartInjectionDeps {
@@ -114,9 +118,8 @@ export function makeStartInjection(given: StartInjectionDeps): StartInjection {
   const deps: Parts = { ...given, untracked: reportUntracked(given) };
   const late = new Set<RunningCall>();
   const waits = new Waits(deps.drainSignal);
-  return async (input) => {
+  const follow = async (input: InjectionInput, call: RunningCall): Promise<InjectionAnswer> => {
     const startedAtMs = performance.now();
-    const call = callProvider(deps, input);
     const first = await waits.untilGivenUp(call.reply, input.timeoutMs, input.caller);
     if (first === GIVEN_UP) {
       listenLate(deps, input, { call, late });
@@ -130,18 +133,20 @@ export function makeStartInjection(given: StartInjectionDeps): StartInjection {
     }
     return passThrough(deps, input, { raw: first, classified, startedAtMs });
   };
+  // Not async, because it would hold the body until the provider has answered.
+  return (input, body) => follow(input, callProvider(deps, input, body));
 }
 
 /**
  * Waits for the provider's answer after its caller was given a fallback. A request that was not
- * sent yet is cancelled, so that no ad is sold without a caller.
+ * sent yet, or not completely, is cancelled, so that no ad is sold without a caller, and no body is held for one.
  */
 function listenLate(
   deps: Parts,
   input: InjectionInput,
   { call, late }: { call: RunningCall; late: Set<RunningCall> },
 ): void {
-  if (!call.wasSent()) {
+  if (!call.isBodySent()) {
     call.giveUp();
     return;
   }
@@ -151,28 +156,36 @@ function listenLate(
     late.delete(oldest);
   }
   late.add(call);
+  input.holding.takeBody().release();
+  const answer = input.holding.takeAnswer();
   deps.pending.add(
-    call.reply.then((raw) => {
-      late.delete(call);
-      return recordAbandoned(deps, input, raw);
-    }),
+    call.reply
+      .then((raw) => {
+        late.delete(call);
+        return recordAbandoned(deps, input, raw);
+      })
+      .finally(() => answer.release()),
   );
 }
 
 function callProvider(
   { provider, metrics, tracing }: StartInjectionDeps,
   input: InjectionInput,
+  body: Buffer,
 ): RunningCall {
   const startedAtMs = performance.now();
   const span = tracing.startSpan({ name: "provider start_injection", kind: "client", parent: input.trace });
   const call = provider.startInjection({
     account: input.publisher.account,
-    body: input.body,
+    body,
     requestId: input.requestId,
     traceHeaders: traceHeadersOf(span.context),
     timeoutMs: input.timeoutMs + LATE_ANSWER_MS,
+    holdAnswer: (bytes) => input.holding.holdAnswer(bytes),
   });
+  const held = input.holding.takeBody();
   const reply = call.reply.then((raw) => {
+    held.release();
     const outcome = outcomeLabelOf(raw.reply);
     span.set({ "adrelay.outcome": outcome });
     span.end({ isFault: raw.reply.kind === "failed" || raw.reply.status >= 500 });
@@ -246,7 +259,7 @@ type RecordedAnswer = Pick<InjectionRecord, "id"> & { readonly timeoutMs: number
  */
 async function record(
   { injections, metrics, untracked, ackDeadlineMs }: Parts,
-  { publisher, requestId }: InjectionInput,
+  { publisher, session, requestId }: InjectionInput,
   answer: RecordedAnswer,
 ): Promise<{ readonly deadlineAtMs: number | undefined } | undefined> {
   const { id, outcome, timeoutMs } = answer;
@@ -258,7 +271,7 @@ async function record(
   );
   const base = { id, publisher: publisher.id };
   const written = injections.record(
-    outcome === "ok" ? { ...base, outcome, deadlineMs: ackDeadlineMs } : { ...base, outcome },
+    outcome === "ok" ? { ...base, outcome, deadlineMs: ackDeadlineMs, session } : { ...base, outcome },
   );
   const result = await withDeadline(
     written.catch((err: unknown) => ({ err })),
@@ -284,7 +297,7 @@ interface Fallback {
   readonly body: EnhancementResponse;
 }
 
-function makeFallback(elapsedMs: number): Fallback {
+export function makeFallback(elapsedMs: number): Fallback {
   const adResponseId = newAdResponseId();
   const body = {
     ad_request_id: randomUUID(),

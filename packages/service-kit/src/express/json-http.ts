@@ -1,21 +1,20 @@
-/** JSON over HTTP: how bodies of requests are read, and how errors are answered as problem+json. */
+/** JSON over HTTP: how bodies of requests are parsed, and how errors are answered as problem+json. */
 import {
-  countUnescapedBytes,
   ERROR_CATALOGUE,
   type ErrorCode,
   isJsonWithinLimits,
   JSON_DEPTH_MAX,
-  JSON_ESCAPE_FACTOR_MAX,
   JSON_VALUES_MAX,
   makeProblem,
   PROBLEM_CONTENT_TYPE,
   type ProblemDetails,
 } from "@adrelay/contract";
 import { parse as parseContentType } from "content-type";
-import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from "express";
+import type { ErrorRequestHandler, Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { headerOf, requestIdOf } from "../http-app.ts";
+import type { ReadBody } from "../read-body.ts";
 
 /** A JSON object whose members are not checked yet. */
 export type JsonObject = Record<string, unknown>;
@@ -24,80 +23,6 @@ export type JsonObject = Record<string, unknown>;
 type BodyResult =
   | ({ readonly kind: "ok" } & JsonBody)
   | { readonly kind: "refused"; readonly code: ErrorCode; readonly detail: string };
-
-/** Reads a request's whole body, decompressed, so that `parseJsonObject` finds it. */
-export type ReadBody = (request: Request, response: Response) => Promise<void>;
-
-/**
- * Makes a reader of bodies. It rejects if a body is longer than the limit, is cut off or can't be decompressed;
- * `answerErrors` turns these errors into answers.
- *
- * @param bytesMax limit of a body, counted without the escapes of JSON
- */
-export function makeReadBody(bytesMax: number): ReadBody {
-  const rawBytesMax = bytesMax * JSON_ESCAPE_FACTOR_MAX;
-  const readRawBody = express.raw({ type: () => true, limit: rawBytesMax });
-  const readUnusualBody: ReadBody = (request, response) =>
-    new Promise((resolve, reject) => {
-      void readRawBody(request, response, (error: unknown) =>
-        error === undefined ? resolve() : reject(isTooLarge(error) ? new BodyTooLargeError(bytesMax) : error),
-      );
-    });
-  return async (request, response) => {
-    await (isPlainBody(request, rawBytesMax) ? readPlainBody(request) : readUnusualBody(request, response));
-    if (request.body?.length > bytesMax && countUnescapedBytes(request.body) > bytesMax) {
-      throw new BodyTooLargeError(bytesMax);
-    }
-  };
-}
-
-/** The body is longer than the limit. `answerErrors` reads `status` and `limit`, because body-parser's own error has them. */
-class BodyTooLargeError extends Error {
-  override readonly name = "BodyTooLargeError";
-  readonly status = 413;
-  readonly limit: number;
-
-  constructor(limit: number) {
-    super("the body is too large");
-    this.limit = limit;
-  }
-}
-
-/** The caller hung up before the end of its body. `answerErrors` reads `status`. */
-class BodyCutOffError extends Error {
-  override readonly name = "BodyCutOffError";
-  readonly status = 400;
-}
-
-function isTooLarge(error: unknown): boolean {
-  return faultSchema.safeParse(error).data?.status === 413;
-}
-
-/** Whether a body is sent uncompressed and announces a length within the limit, as almost all bodies do. */
-function isPlainBody({ headers }: Request, bytesMax: number): boolean {
-  return headers["content-encoding"] === undefined && Number(headers["content-length"]) <= bytesMax;
-}
-
-/**
- * Reads a plain body into `request.body`. Node's parser ends such a body exactly at its announced length, so the only
- * thing that can go wrong is that the caller hangs up.
- */
-function readPlainBody(request: Request): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => {
-      const [only] = chunks;
-      request.body = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
-      resolve();
-    });
-    request.on("close", () => {
-      if (request.body === undefined) {
-        reject(new BodyCutOffError());
-      }
-    });
-  });
-}
 
 /** Says why a Content-Type is refused, before the body is read; undefined if it declares JSON in UTF-8. */
 export function refusedMediaType(contentType: string | undefined): string | undefined {
@@ -151,19 +76,26 @@ export interface JsonBody {
   readonly value: JsonObject;
 }
 
-/** Reads a JSON body, after a check of its media type; undefined if a refusal was sent. */
+/**
+ * Reads a JSON body, after a check of its media type; undefined if a refusal was sent, or if `hold` refused it. Only the
+ * result has the body, the request no longer.
+ */
 export async function readJson(
   readBody: ReadBody,
   request: Request,
   response: Response,
+  hold?: (bytes: number) => boolean,
 ): Promise<JsonBody | undefined> {
   const refusedType = refusedMediaType(headerOf(request, "content-type"));
   if (refusedType !== undefined) {
     sendProblem(response, "unsupported_media_type", { detail: refusedType });
     return undefined;
   }
-  await readBody(request, response);
+  if ((await readBody(request, response, hold)) === "not_held") {
+    return undefined;
+  }
   const body = parseJsonObject(request);
+  request.body = undefined;
   if (body.kind === "refused") {
     sendProblem(response, body.code, { detail: body.detail });
     return undefined;

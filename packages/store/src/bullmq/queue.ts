@@ -133,8 +133,11 @@ export class DeliveryQueue {
 
   /** Removes a payload for good; it may be gone already. Rejects while an attempt runs. */
   async remove(id: AdResponseId): Promise<void> {
-    const job = await Job.fromId(await this.#ready(), jobIdOf(id));
-    await job?.remove();
+    const queue = await this.#ready();
+    if ((await this.#options.redis.exists(this.payloadKey(id))) === 1) {
+      // As for a retry, loading the job would fetch its whole text.
+      await new Job(queue, "", {}, {}, jobIdOf(id)).remove();
+    }
   }
 
   async depths(): Promise<QueueDepths> {

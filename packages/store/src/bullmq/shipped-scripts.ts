@@ -20,6 +20,11 @@ export function loadShippedScript(name: string, keyCount: number): string {
     .content;
 }
 
+/** Whether a script may reply with a job that it fetched. */
+export function fetchesJob(shipped: string): boolean {
+  return shipped.includes("function prepareJobForProcessing(");
+}
+
 /** Bytes as a Lua string literal, quotes included. */
 export function luaText(bytes: Uint8Array): string {
   return `'${[...bytes].map((byte) => `\\${String(byte).padStart(3, "0")}`).join("")}'`;

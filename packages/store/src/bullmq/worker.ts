@@ -43,7 +43,7 @@ import { STALLED_COUNT_UNBOUNDED } from "./return-jobs.ts";
 /** A job as it was fetched. */
 export interface FetchedJob {
   readonly id: string;
-  /** As they were stored, parsed from JSON; null if they are no JSON. */
+  /** Parsed from JSON; null if they are no JSON. As they were stored, or without a large body (bullmq/leave-payload.lua). */
   readonly data: unknown;
   /** The job's name: the fingerprint of its text. */
   readonly textHash: string;

@@ -76,6 +76,7 @@ const AUDIT_ACTIONS = [
   "discards_cancel",
   "discards_end",
   "adopt",
+  "erase",
 ] as const;
 
 /** Who did what, and when. */
@@ -91,7 +92,7 @@ export interface AuditEntry {
   readonly replayId: string | undefined;
   readonly discardId: string | undefined;
   /**
-   * The reason of a discard, and the state before it; the filter, rate and counts of a bulk replay or bulk discard; the
+   * The reason of a discard or an erasure, and the state before it, and the session's hash of an erasure by session; the filter, rate and counts of a bulk replay or bulk discard; the
    * publishers and counts of an adoption.
    */
   readonly details: Readonly<Record<string, unknown>>;

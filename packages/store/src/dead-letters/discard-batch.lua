@@ -7,6 +7,7 @@
 -- Returns {state or '', outbox tasks of the letters that were discarded, now in µs}.
 -- @include redis/when-full
 -- @include redis/ledger
+-- @include redis/stored-bytes
 -- @include dead-letters/bulk-record
 -- @include dead-letters/dead-index
 -- @include dead-letters/discard-entry

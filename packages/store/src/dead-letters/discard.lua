@@ -12,6 +12,7 @@
 -- under way.
 -- @include redis/when-full
 -- @include redis/ledger
+-- @include redis/stored-bytes
 -- @include dead-letters/dead-index
 -- @include dead-letters/discard-entry
 -- @include dead-letters/replay-outcome

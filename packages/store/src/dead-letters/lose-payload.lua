@@ -6,14 +6,20 @@
 -- Returns 1 if booked, 0 if the payload is there or the state is another one.
 -- @include redis/when-full
 -- @include redis/ledger
+-- @include redis/stored-bytes
 -- @include dead-letters/dead-index
 -- @include dead-letters/replay-outcome
 local id = ARGV[1]
-local state, publisher, replay = unpack(redis.call('HMGET', entryKey, 's', 'p', 'R'))
+local state, publisher, replay, stored = unpack(redis.call('HMGET', entryKey, 's', 'p', 'R', 'b'))
 if state ~= 'queued' or redis.call('EXISTS', KEYS[8]) == 1 then
   return 0
 end
 local now = clockMs()
+local kind = releaseBytes(stored, publisher, 'queued')
+if kind then
+  -- Without the text, it takes the rest only.
+  redis.call('HSET', entryKey, 'b', storeBytes(publisher, 'dead', kind, OVERHEAD_BYTES))
+end
 move(entryKey, publisher, 'queued', 'dead')
 redis.call('ZREM', queuedKey, id)
 redis.call('HDEL', entryKey, 'w', 'y')

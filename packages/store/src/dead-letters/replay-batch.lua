@@ -13,6 +13,7 @@
 -- Returns {state or '', outbox tasks of the letters that were moved, now in µs}.
 -- @include redis/when-full
 -- @include redis/ledger
+-- @include redis/stored-bytes
 -- @include dead-letters/bulk-record
 -- @include dead-letters/dead-index
 -- @include dead-letters/replay-dead

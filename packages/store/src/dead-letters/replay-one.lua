@@ -6,6 +6,7 @@
 -- Returns {code, outbox task}: 1 if booked, 0 if the id is unknown, -1 if it is not dead.
 -- @include redis/when-full
 -- @include redis/ledger
+-- @include redis/stored-bytes
 -- @include dead-letters/dead-index
 -- @include dead-letters/replay-dead
 -- @include dead-letters/audit

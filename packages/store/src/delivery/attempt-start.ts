@@ -1,5 +1,5 @@
 /** The start of an attempt: what the ledger says of the acknowledgment, and whether an attempt is due. */
-import type { DeliveryJob, PublisherId } from "@adrelay/contract";
+import type { PublisherId } from "@adrelay/contract";
 import type { EntryState } from "@adrelay/core";
 import { Batcher } from "../redis/batcher.ts";
 import { FINGERPRINT_FIELD, memberOf, type StoreKeys } from "../redis/keys.ts";
@@ -13,6 +13,7 @@ import {
   stateOf,
   textOf,
 } from "../redis/scripts.ts";
+import type { JobHead } from "./payload.ts";
 
 /** A queued entry, as an attempt needs it. */
 export interface QueuedEntry {
@@ -44,7 +45,7 @@ export interface PrefetchedEntry {
 
 /** A job as it was fetched, with what is needed to begin its attempt. */
 export interface JobToBegin {
-  readonly job: DeliveryJob;
+  readonly job: JobHead;
   readonly textHash: string;
   /** Key of the job's payload in Redis. */
   readonly payloadKey: string;
@@ -138,7 +139,10 @@ function parseBegun(reply: unknown): BeginResult {
     case "payload_missing":
       return { kind: "not_accepted", why: kind };
     case "unknown":
-      // delivery/begin.lua accepts unknown ids: the queue holds the acknowledgment already.
+    case "over_quota":
+    case "no_room":
+    case "has_room":
+      // delivery/begin.lua refuses for none of these: the queue holds the acknowledgment already.
       return { kind: "not_accepted", why: "payload_missing" };
     default:
       return kind satisfies never;

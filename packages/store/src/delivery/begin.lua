@@ -8,6 +8,7 @@
 -- @include redis/when-full
 -- @include redis/ledger
 -- @include redis/batch
+-- @include redis/stored-bytes
 -- @include intake/acceptance
 -- Returns the code, and the entry before. Nothing is booked unless the queue really holds this text (invariant 1).
 local function beginOne(key, id, publisher, textHash, payload, now)
@@ -16,11 +17,11 @@ local function beginOne(key, id, publisher, textHash, payload, now)
   if code > 3 then
     return code, entry
   end
-  local queued = redis.call('HGET', payload, ARGV[1])
+  local queued, data = unpack(redis.call('HMGET', payload, ARGV[1], 'data'))
   if queued ~= textHash then
     return queued and 5 or 8
   end
-  bookAccepted(key, id, publisher, textHash, code, now)
+  bookAccepted(key, id, publisher, textHash, code, now, #(data or '') + OVERHEAD_BYTES)
   return code, entry
 end
 

@@ -5,6 +5,7 @@
 -- 2. A booking is returned even if the queue's step fails: its error is returned beside it.
 -- 3. An entry is returned only if all is in order: it is queued, with the text that the queue holds. delivery/begin.lua
 --    judges all other cases.
+-- 4. A large body of the fetched job stays in Redis (bullmq/leave-payload.lua).
 -- KEYS: 8 to 21 the queue's own, in the order that `completeJob` reads
 -- ARGV: 1 to 3 as in delivery/settlement.lua, 4 prefix of entry keys, 5 prefix of job keys, 6 the worker's time in ms;
 --       Then eleven for each: the job's id, its lock's token, 1 to fetch another job, and the arguments 1 to 8 of
@@ -14,8 +15,10 @@
 -- An entry is its publisher, a comma, and the text that `writeEntry` in redis/ledger.lua writes.
 -- @include redis/when-full
 -- @include bullmq/complete-job
+-- @include bullmq/leave-payload
 -- @include redis/ledger
 -- @include redis/batch
+-- @include redis/stored-bytes
 -- @include dead-letters/dead-index
 -- @include delivery/settlement
 local MEMBERS = 11
@@ -40,7 +43,7 @@ local replies = eachOf((#ARGV - 6) / MEMBERS, function(at)
   local completed = replyOf(pcall(completeJob, queueKeys, ARGV[5], jobId, token, fetchNext, ARGV[6]))
   -- A job may be fetched by now. If its entry can't be read, the worker gets the job without it.
   local isOk, entry = pcall(readFetched, completed)
-  return {booked, isOk and entry or '', completed}
+  return {booked, isOk and entry or '', leavePayload(completed)}
 end)
 leaveQueued()
 return replies

@@ -7,7 +7,6 @@
  * 3. A job that this version can't read waits for a worker that can: it may be of a newer version.
  * 4. If making an attempt throws, the job is run again: a fault of ours ends no acknowledgment.
  */
-import { type DeliveryJob, parseDeliveryJob } from "@adrelay/contract";
 import type { Redis } from "ioredis";
 import { FairTurns } from "../bullmq/fair-turns.ts";
 import type { DeliveryQueue } from "../bullmq/queue.ts";
@@ -25,6 +24,7 @@ import {
   type JobEnd,
   type SettledAttempt,
 } from "./job-completer.ts";
+import { type JobHead, PayloadLoader, readFetched } from "./payload.ts";
 
 export interface DeliveryOptions {
   /** How many jobs are held at the same time. */
@@ -83,6 +83,7 @@ export class Deliveries {
     }
     const { redis, scripts } = waiting;
     const starter = new AttemptStarter(scripts.run, keys);
+    const loader = new PayloadLoader(redis);
     const bookingRetry = new BookingRetry({ log, isStopping });
     const completer = new JobCompleter({ ...this.#parts, scripts, bookingRetry, onSettled });
     this.#worker = new QueueWorker({
@@ -91,7 +92,7 @@ export class Deliveries {
       queuePrefix: keys.queuePrefix,
       concurrency,
       attemptTimeoutMs,
-      run: (fetched) => this.#run(fetched, { starter, completer, attempt }),
+      run: (fetched) => this.#run(fetched, { loader, starter, completer, attempt }),
       complete: async (job, finalAttempt, script) => {
         try {
           return await completer.complete(job, finalAttempt, script);
@@ -132,20 +133,21 @@ export class Deliveries {
     }
   }
 
-  async #run(fetched: FetchedJob, { starter, completer, attempt }: RunParts): Promise<JobEnd> {
-    const job = parseDeliveryJob(fetched.data);
-    if (job === undefined) {
+  async #run(fetched: FetchedJob, { loader, starter, completer, attempt }: RunParts): Promise<JobEnd> {
+    const { textHash, payloadKey, prefetched } = fetched;
+    const delivery = readFetched(fetched.data, payloadKey, loader);
+    if (delivery === undefined) {
       this.#parts.log.error({ event: "job_unreadable", job_id: fetched.id });
       return { kind: "delayed", delayMs: UNREADABLE_DELAY_MS };
     }
+    const { job, payload } = delivery;
     try {
-      const { textHash, payloadKey, prefetched } = fetched;
       const toBegin: JobToBegin = { job, textHash, payloadKey, prefetched };
       const start = decideAttempt(await starter.begin(toBegin));
       if (start.kind !== "due") {
         return this.#skip(job, start);
       }
-      const due = { job, entry: start.entry, nowMs: start.nowMs };
+      const due = { job, payload, entry: start.entry, nowMs: start.nowMs };
       return await completer.end(due, await attempt(due));
     } catch (error) {
       this.#logFailure(job.adResponseId, error);
@@ -153,7 +155,7 @@ export class Deliveries {
     }
   }
 
-  #skip(job: DeliveryJob, start: Exclude<AttemptStart, { kind: "due" }>): JobEnd {
+  #skip(job: JobHead, start: Exclude<AttemptStart, { kind: "due" }>): JobEnd {
     const { why, end, outcome } = endOfSkipped(start);
     this.#parts.log.info({
       event: "attempt_skipped",
@@ -177,6 +179,7 @@ export class Deliveries {
 }
 
 interface RunParts extends Pick<DeliveryOptions, "attempt"> {
+  readonly loader: PayloadLoader;
   readonly starter: AttemptStarter;
   readonly completer: JobCompleter;
 }

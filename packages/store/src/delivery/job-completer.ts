@@ -14,7 +14,6 @@
  *    again with the same idempotency key (invariant 4).
  */
 import { setTimeout as wait } from "node:timers/promises";
-import type { DeliveryJob } from "@adrelay/contract";
 import { redisErrorKind } from "@adrelay/core";
 import type { CompletedJob, CompleteJobScript, JobToComplete } from "../bullmq/job-scripts.ts";
 import type { Circuits } from "../circuit/circuits.ts";
@@ -32,6 +31,7 @@ import {
 } from "../redis/scripts.ts";
 import type { StoreLog } from "../store-log.ts";
 import { type PrefetchedEntry, parsePrefetched, type QueuedEntry } from "./attempt-start.ts";
+import type { JobHead, Payload } from "./payload.ts";
 import {
   argsOfFinal,
   argsOfSettlement,
@@ -43,17 +43,24 @@ import {
   type Settlement,
 } from "./settlement.ts";
 
-/** An attempt that is due. */
-export interface DueAttempt {
-  readonly job: DeliveryJob;
+/** An attempt that has begun: its job and its entry. */
+export interface BegunAttempt {
+  readonly job: JobHead;
   readonly entry: QueuedEntry;
   /** Redis' time when the attempt began, in milliseconds since 1970. */
   readonly nowMs: number;
 }
 
+/** An attempt that is due. Only making it needs the body. */
+export interface DueAttempt extends BegunAttempt {
+  readonly payload: Payload;
+}
+
 /** The result of making an attempt, or of not making one. */
 export type AttemptResult =
   | MadeAttempt
+  /** No attempt was made: Redis has no such job any more, and the ledger says why. */
+  | { readonly kind: "payload_gone" }
   /** No attempt was made: the acknowledgment waits for its provider account. */
   | {
       readonly kind: "parked";
@@ -81,7 +88,7 @@ interface MadeAttempt {
 
 /** An attempt whose outcome was booked, for its one log line and its metrics. */
 export interface SettledAttempt {
-  readonly due: DueAttempt;
+  readonly due: BegunAttempt;
   readonly made: MadeAttempt;
   readonly booked: BookedCode;
 }
@@ -96,7 +103,7 @@ export type JobEnd =
 
 /** An attempt that was delivered or refused. */
 export interface FinalAttempt {
-  readonly due: DueAttempt;
+  readonly due: BegunAttempt;
   readonly made: MadeAttempt;
   readonly settlement: FinalSettlement;
 }
@@ -115,7 +122,10 @@ export interface JobCompleterParts {
 
 /** How long the job of a parked acknowledgment is delayed. If it was not released by then, it runs and asks again. */
 export const PARKED_MAX_MS = 600_000;
-/** A death that wasn't booked: it was booked before, or the letter was replayed meanwhile. The ledger is asked again. */
+/**
+ * A death that wasn't booked: it was booked before, or the letter was replayed meanwhile. Or a payload that is gone. The
+ * ledger is asked again.
+ */
 const BEGIN_AGAIN_MS = 1000;
 /** Redis works on one call while the worker works on the replies of the other. */
 const COMPLETING_CALLS_MAX = 2;
@@ -141,7 +151,10 @@ export class JobCompleter {
    * Books a retry or a death, or parks. A delivery or a refusal is left to `complete`. Returns what the queue is to
    * do with the job.
    */
-  async end(due: DueAttempt, result: AttemptResult): Promise<JobEnd> {
+  async end(due: BegunAttempt, result: AttemptResult): Promise<JobEnd> {
+    if (result.kind === "payload_gone") {
+      return { kind: "delayed", delayMs: BEGIN_AGAIN_MS };
+    }
     if (result.kind === "parked") {
       const { account, place, notify } = result;
       return this.#park(due.job, { account, place, notify });
@@ -160,7 +173,7 @@ export class JobCompleter {
     return this.#settlements.submit(settlement);
   }
 
-  #move(job: DeliveryJob, settlement: OpenSettlement, booked: BookedCode): Promise<JobEnd> | JobEnd {
+  #move(job: JobHead, settlement: OpenSettlement, booked: BookedCode): Promise<JobEnd> | JobEnd {
     if (settlement.event === "die") {
       return booked === "booked"
         ? { kind: "failed", reason: settlement.reason }
@@ -177,7 +190,7 @@ export class JobCompleter {
    * Parks first, then delays the job. A crash in between leaves a job that stalls and is run again; the other way round
    * would leave a job that nothing brings back.
    */
-  async #park(job: DeliveryJob, parking: Pick<Parking, "account" | "place" | "notify">): Promise<JobEnd> {
+  async #park(job: JobHead, parking: Pick<Parking, "account" | "place" | "notify">): Promise<JobEnd> {
     const member = { publisher: job.publisher, id: job.adResponseId };
     await this.#parts.circuits.park({ ...parking, member });
     return { kind: "delayed", delayMs: PARKED_MAX_MS };

@@ -13,6 +13,7 @@
 -- @include redis/when-full
 -- @include redis/ledger
 -- @include redis/batch
+-- @include redis/stored-bytes
 -- @include dead-letters/dead-index
 -- @include delivery/settlement
 local MEMBERS = 13

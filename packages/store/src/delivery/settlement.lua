@@ -1,5 +1,6 @@
 -- Books the outcome of an attempt (invariant 3: the ledger first, then the queue). A script that includes this calls
--- `leaveQueued` at its end. Needs redis/batch.lua and dead-letters/dead-index.lua.
+-- `leaveQueued` at its end. Needs redis/batch.lua, redis/stored-bytes.lua and
+-- dead-letters/dead-index.lua.
 -- ARGV: 1 retention of delivered entries in ms, 2 of refused ones, 3 how many attempts are kept
 -- TTL: an entry that ends here lives for the retention.
 -- The reply to a write may be lost and the write sent again. So a retry or a death is booked only if no other attempt
@@ -7,6 +8,8 @@
 -- The rules are those of `decideTransition` in core; test/ledger.test.ts compares the two in every state.
 -- @include delivery/attempt-log
 -- @include dead-letters/replay-outcome
+-- An erasure doesn't wait for an attempt that is under way. So a discarded entry may learn that the provider has it. Any
+-- other outcome changes nothing there.
 local ENDS = {deliver = 'delivered', refuse = 'refused', die = 'dead', retry = 'queued', ambiguous = 'queued'}
 local retentionMs, attemptsKept = {deliver = ARGV[1], refuse = ARGV[2]}, tonumber(ARGV[3])
 local now = clockMs()
@@ -17,11 +20,13 @@ local nowText = string.format('%.0f', now)
 local function settle(key, id, event, label, code, ackId, durationMs, channel, message, attemptsBefore, waitMs,
     failures, size, providerError)
   local to, isFinal = ENDS[event], event == 'deliver' or event == 'refuse'
-  local state, publisher, log, attempts, reason, wait, providerCode, replay =
-    unpack(redis.call('HMGET', key, 's', 'p', 'l', 'n', 'x', 'w', 'y', 'R'))
+  local state, publisher, log, attempts, reason, wait, providerCode, replay, stored =
+    unpack(redis.call('HMGET', key, 's', 'p', 'l', 'n', 'x', 'w', 'y', 'R', 'b'))
   if state ~= 'queued' and state == to then
     return 0
-  elseif state ~= 'queued' and not (state == 'dead' and isFinal) then
+  elseif state == 'discarded' and not isFinal then
+    return 0
+  elseif state ~= 'queued' and not ((state == 'dead' or state == 'discarded') and isFinal) then
     return -1
   elseif not isFinal and (attempts or '0') ~= attemptsBefore then
     return 0
@@ -36,11 +41,17 @@ local function settle(key, id, event, label, code, ackId, durationMs, channel, m
     writeRetry(key, id, log, attempts + 1, now, waitMs, failures)
   elseif event == 'die' then
     redis.call('HSET', key, 'l', log, 'n', attempts + 1, 's', to, 'x', label, 'z', size, 'y', providerError)
+    moveBytes(key, stored, publisher, 'queued', publisher, 'dead')
     addDead(id, publisher, label, providerError, now)
   else
+    if state ~= 'discarded' then
+      releaseBytes(stored, publisher, state)
+    end
     writeFinal(key, log, attempts + 1, to, label, ackId, retentionMs[event])
     if state == 'dead' then
       leaveDeath(key, id, publisher, reason, providerCode, now)
+    elseif state == 'discarded' then
+      redis.call('HDEL', key, 'x', 'y', 'e')
     end
   end
   if to ~= 'queued' then

@@ -4,28 +4,37 @@
 -- 2. Only what the queue holds is booked (invariant 1): the queue may hold another text under this id.
 -- 3. If Redis refuses a command (it is full, or a replica), only that acknowledgment fails.
 -- 4. Jobs that must wait get their turns in the same call. If Redis refuses that, a worker does it later.
+-- 5. The quotas are checked in the same step, so they are exact over all gateways. A repeat needs no room.
 -- KEYS: 8 to 16 the queue's own, in the order that `queueJob` reads, 17 to 19 as `giveTurns` reads them
--- ARGV: 1 prefix of entry keys, 2 prefix of job keys, 3 `1` if unknown ids are accepted;
---       then for each: id, publisher, fingerprint of the text, job's id, job's data
+-- ARGV: 1 prefix of entry keys, 2 prefix of job keys, 3 how many bytes all publishers may take together with acknowledgments of
+--       known ids, 4 the same of unknown ids;
+--       then for each: id, publisher, fingerprint of the text, job's id, job's data, `1` if an unknown id is accepted,
+--       the publisher's limits of queued_bytes, dead_bytes and unknown_bytes. Limits are '' if there is none.
+--       If the job's data are a number, that is their size, and the call only asks: a large text isn't sent in vain.
 -- Clock: Redis', one reading for all. TTL: removed from a missed entry that is acknowledged after all.
 -- Returns for each one of (codes are in redis/scripts.ts):
 --   accepted: the text `code,now in ms,time of the injection or nothing`
---   refused: the text `code`
+--   there is room, if the call only asks: the text `12`
+--   refused: the text `code`, or `code,quota,its limit,its use`
 --   a repeat: the fields and values of its entry
 --   failed: an error (3)
 -- @include bullmq/queue-job
 -- @include bullmq/turns
 -- @include redis/ledger
 -- @include redis/batch
+-- @include redis/stored-bytes
+-- @include intake/quotas
 -- @include intake/acceptance
-local acceptsUnknown = ARGV[3] == '1'
+local MEMBERS = 9
 local queueKeys = {unpack(KEYS, 8, 16)}
 local publishers = {} -- by the id of their job
 -- As a text: Redis would write a number as a text at each use.
 local nowText = string.format('%.0f', clockMs())
 
 local function accept(at)
-  local id, publisher, textHash, jobId, data = unpack(ARGV, 5 * at - 1, 5 * at + 3)
+  local from = 5 + MEMBERS * (at - 1)
+  local id, publisher, textHash, jobId, data, acceptsUnknown, queuedMax, deadMax, unknownMax =
+    unpack(ARGV, from, from + MEMBERS - 1)
   local key = ARGV[1] .. id
   local state, owner, knownHash, recorded = unpack(redis.call('HMGET', key, 's', 'p', 't', 'r'))
   local code = judge(state, owner, knownHash, publisher, textHash)
@@ -33,19 +42,28 @@ local function accept(at)
     return redis.call('HGETALL', key)
   elseif code > 4 then
     return tostring(code)
-  elseif code == 3 and not acceptsUnknown then
+  elseif code == 3 and acceptsUnknown ~= '1' then
     return '9'
+  end
+  local asked = tonumber(data)
+  local bytes = (asked or #data) + OVERHEAD_BYTES
+  local limits = {queued = queuedMax, dead = deadMax, unknown = unknownMax}
+  local refusal = findRefusal(publisher, code == 3, bytes, limits, code == 3 and ARGV[4] or ARGV[3])
+  if refusal then
+    return refusal
+  elseif asked then
+    return '12'
   end
   local queued = queueJob(queueKeys, ARGV[2], jobId, textHash, data, nowText)
   if queued ~= textHash then
     return queued and '5' or '8'
   end
   publishers[jobId] = publisher
-  bookAccepted(key, id, publisher, textHash, code, nowText)
+  bookAccepted(key, id, publisher, textHash, code, nowText, bytes)
   return code .. ',' .. nowText .. ',' .. (recorded or '')
 end
 
-local items = (#ARGV - 3) / 5
+local items = (#ARGV - 4) / MEMBERS
 local replies = eachOf(items, accept)
 -- It moves more jobs than this call added, so that the list, to which BullMQ adds jobs too, gets shorter.
 pcall(giveTurns, {unpack(KEYS, 17)}, ARGV[2], publishers, items + 100)

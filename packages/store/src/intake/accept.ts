@@ -3,10 +3,13 @@
  *
  * 1. All acknowledgments of one turn of the event loop go together, at most twelve in a call. If four calls are under way,
  *    further acknowledgments are held for at most 2 ms (docs/adr/0031).
- * 2. A rejected `accept` means that the fate is unknown: the acknowledgment may be queued and booked. A repeat then gets
+ * 2. A large text is sent only after a call without it has found that there is room. So a flood of refused ones costs Redis
+ *    and the other publishers nearly nothing.
+ * 3. A rejected `accept` means that the fate is unknown: the acknowledgment may be queued and booked. A repeat then gets
  *    its present state (invariant 1).
  */
 import type { AdResponseId, DeliveryJob } from "@adrelay/contract";
+import { z } from "zod";
 import type { QueueJobScript } from "../bullmq/job-scripts.ts";
 import type { DeliveryQueue } from "../bullmq/queue.ts";
 import { type LedgerEntry, parseEntry } from "../entry.ts";
@@ -21,6 +24,7 @@ import {
   type ScriptRunner,
   StoreReplyError,
 } from "../redis/scripts.ts";
+import { type IntakeRoom, type IntakeRulesOf, limitArg, type OverQuota, STORED_QUOTAS } from "./rules.ts";
 
 /** An acknowledgment to be accepted. */
 export interface AcceptRequest {
@@ -38,10 +42,13 @@ export type AcceptResult =
       readonly recordedAtMs: number | undefined;
     }
   | { readonly kind: "repeat"; readonly entry: LedgerEntry }
+  | OverQuota
   /**
-   * Nothing was accepted. `payload_missing`: the queue confirmed the job and doesn't hold it, which is a fault of ours.
+   * Nothing was accepted. `no_room`: Redis' memory is kept for others. `payload_missing`: the queue confirmed the job and doesn't hold it, which is a fault of ours.
    */
-  | { readonly kind: Exclude<AcceptCode, AcceptedKind | "repeat"> };
+  | { readonly kind: Exclude<AcceptCode, AcceptedKind | "repeat" | "over_quota" | "has_room"> };
+/** `has_room`: nothing was accepted, because the call only asked. */
+type CallResult = AcceptResult | { readonly kind: "has_room" };
 type AcceptedKind = "accepted" | "accepted_late" | "accepted_unknown";
 
 export interface AcceptorParts {
@@ -50,28 +57,33 @@ export interface AcceptorParts {
   readonly keys: StoreKeys;
   readonly queueJob: QueueJobScript;
   readonly queue: Pick<DeliveryQueue, "waitingKeys">;
-  /** Whether an id that the ledger doesn't know is accepted. */
-  readonly acceptsUnknown: boolean;
+  readonly rulesOf: IntakeRulesOf;
+  readonly roomNow: () => IntakeRoom;
 }
 
 /** All texts of a call go in one write, so the call is bounded. */
 const CHARACTERS_MAX = 1_000_000;
 const CALLS_MAX = 4;
 
+/** Acknowledgments with longer bodies ask first. */
+const ASK_FIRST_CHARACTERS = 65_536;
+
 interface Prepared {
   readonly request: AcceptRequest;
+  /** The job's data; for a question only their size. */
   readonly data: string;
 }
 
 export class Acceptor {
-  readonly #batcher: Batcher<Prepared, AcceptResult>;
+  readonly #batcher: Batcher<Prepared, CallResult>;
 
-  constructor({ scripts, library, keys, queueJob, queue, acceptsUnknown }: AcceptorParts) {
+  constructor({ scripts, library, keys, queueJob, queue, rulesOf, roomNow }: AcceptorParts) {
     const script = library.compose("intake/accept", { "bullmq/queue-job": queueJob.lua });
     const scriptKeys = [...keys.forEntry(""), ...queueJob.keys, ...queue.waitingKeys, keys.turns];
-    const shared = [keys.entryPrefix, queueJob.jobPrefix, acceptsUnknown ? 1 : 0];
     const acceptAll = async (prepared: readonly Prepared[]) => {
-      const args = [...shared, ...prepared.flatMap(argsOf)];
+      const { knownBytes, unknownBytes } = roomNow();
+      const shared = [keys.entryPrefix, queueJob.jobPrefix, limitArg(knownBytes), limitArg(unknownBytes)];
+      const args = [...shared, ...prepared.flatMap((item) => argsOf(item, rulesOf))];
       const replies = await scripts.runScript(script, { keys: scriptKeys, args });
       return readEach(replies, (reply, at) => readReply(reply, prepared[at]?.request.job.adResponseId));
     };
@@ -83,21 +95,36 @@ export class Acceptor {
   }
 
   /** Accepts one acknowledgment, or says why not. */
-  accept(request: AcceptRequest): Promise<AcceptResult> {
-    return this.#batcher.submit({ request, data: JSON.stringify(request.job) });
+  async accept(request: AcceptRequest): Promise<AcceptResult> {
+    const { body } = request.job;
+    if (body.length > ASK_FIRST_CHARACTERS) {
+      // Escapes make the data longer. The second call checks again, by the exact size.
+      const answer = await this.#batcher.submit({ request, data: String(Buffer.byteLength(body)) });
+      if (answer.kind !== "has_room") {
+        return answer;
+      }
+    }
+    const accepted = await this.#batcher.submit({ request, data: JSON.stringify(request.job) });
+    if (accepted.kind === "has_room") {
+      throw new StoreReplyError("intake/accept.lua answered an acknowledgment as a question");
+    }
+    return accepted;
   }
 }
 
-function argsOf({ request: { job, textHash }, data }: Prepared): string[] {
+function argsOf({ request: { job, textHash }, data }: Prepared, rulesOf: IntakeRulesOf): string[] {
   const { adResponseId, publisher } = job;
-  return [memberOf(adResponseId), publisher, textHash, jobIdOf(adResponseId), data];
+  const { acceptsUnknown, limits } = rulesOf(publisher);
+  const rules = [acceptsUnknown ? "1" : "0", ...STORED_QUOTAS.map((quota) => limitArg(limits[quota]))];
+  return [memberOf(adResponseId), publisher, textHash, jobIdOf(adResponseId), data, ...rules];
 }
 
-function readReply(reply: unknown, id: AdResponseId | undefined): AcceptResult {
+function readReply(reply: unknown, id: AdResponseId | undefined): CallResult {
   if (Array.isArray(reply)) {
     return { kind: "repeat", entry: entryOf(id, reply) };
   }
-  const [code, acceptedAt, recordedAt] = String(reply).split(",");
+  const [code, ...more] = String(reply).split(",");
+  const [acceptedAt, recordedAt] = more;
   const kind = decodeReply(ACCEPT_CODES, code);
   switch (kind) {
     case "accepted":
@@ -110,9 +137,13 @@ function readReply(reply: unknown, id: AdResponseId | undefined): AcceptResult {
       };
     case "repeat":
       return { kind, entry: entryOf(id, []) };
+    case "over_quota":
+      return overQuotaOf(more);
     case "conflict":
     case "not_acknowledgeable":
     case "other_publisher":
+    case "no_room":
+    case "has_room":
     case "payload_missing":
     case "unknown":
       return { kind };
@@ -127,4 +158,11 @@ function entryOf(id: AdResponseId | undefined, fields: readonly unknown[]): Ledg
     throw new StoreReplyError("intake/accept.lua replied a repeat without its entry");
   }
   return entry;
+}
+
+const overQuotaSchema = z.tuple([z.enum(STORED_QUOTAS), z.coerce.number(), z.coerce.number()]);
+
+function overQuotaOf(fields: readonly string[]): OverQuota {
+  const [quota, limitBytes, usedBytes] = overQuotaSchema.parse(fields);
+  return { kind: "over_quota", quota, limitBytes, usedBytes };
 }

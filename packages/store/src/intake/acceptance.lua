@@ -12,11 +12,13 @@ local function judge(state, owner, knownHash, publisher, textHash)
   elseif state == 'unacknowledgeable' or state == 'abandoned' then
     return 6
   end
-  return knownHash == textHash and 4 or 5
+  -- Without a fingerprint, because it was erased, any text counts as the same.
+  return (not knownHash or knownHash == textHash) and 4 or 5
 end
 
--- Books an acknowledgment that was judged 1 to 3 and that the queue holds. TTL: removed from a missed entry.
-local function bookAccepted(key, id, publisher, textHash, code, now)
+-- Books an acknowledgment that was judged 1 to 3 and that the queue holds. `bytes`: what it counts with (redis/stored-bytes.lua).
+-- TTL: removed from a missed entry.
+local function bookAccepted(key, id, publisher, textHash, code, now, bytes)
   if code == 2 then
     redis.call('HDEL', key, 'e')
     redis.call('PERSIST', key)
@@ -25,7 +27,8 @@ local function bookAccepted(key, id, publisher, textHash, code, now)
     redis.call('ZREM', awaitingKey, id)
   end
   -- The time of queueing is the time of acceptance, and no attempt has failed: these two fields are left out.
-  redis.call('HSET', key, 's', 'queued', 'p', publisher, 't', textHash, 'a', now, 'n', '0')
+  local stored = storeBytes(publisher, 'queued', code == 3 and 'u' or 'k', bytes)
+  redis.call('HSET', key, 's', 'queued', 'p', publisher, 't', textHash, 'a', now, 'n', '0', 'b', stored)
   redis.call('ZADD', queuedKey, now, id)
   moveCount(publisher, code == 1 and 'awaiting' or code == 2 and 'missed', 'queued')
   count('accepted', publisher)

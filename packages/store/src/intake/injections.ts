@@ -13,6 +13,8 @@ export type InjectionRecord = { readonly id: AdResponseId; readonly publisher: P
       readonly outcome: "ok";
       /** Time until the acknowledgment counts as missed. */
       readonly deadlineMs: number;
+      /** The session's hash, by which an erasure finds it; undefined if the installation keeps none. */
+      readonly session?: string | undefined;
     }
   | { readonly outcome: Exclude<(typeof RECORDED_OUTCOMES)[number], "ok"> }
 );
@@ -58,8 +60,8 @@ function readRecorded(reply: unknown): RecordedInjection {
 
 function argsOf(record: InjectionRecord): (string | number)[] {
   const { id, publisher, outcome } = record;
-  const deadlineMs = outcome === "ok" ? record.deadlineMs : 0;
-  return [memberOf(id), publisher, stateAfter(outcome), outcome, deadlineMs];
+  const [deadlineMs, session = ""] = outcome === "ok" ? [record.deadlineMs, record.session] : [0];
+  return [memberOf(id), publisher, stateAfter(outcome), outcome, deadlineMs, session];
 }
 
 function stateAfter(outcome: InjectionRecord["outcome"]): "awaiting" | "abandoned" | "unacknowledgeable" {

@@ -6,6 +6,7 @@
 -- Returns how many ids were checked. If it is as many as asked for, there may be more.
 -- @include redis/when-full
 -- @include redis/ledger
+-- @include redis/stored-bytes
 -- @include dead-letters/dead-index
 local event = ARGV[1]
 local now = clockMs()
@@ -16,7 +17,7 @@ end
 local ids = redis.call('ZRANGEBYSCORE', index, '-inf', due, 'LIMIT', 0, ARGV[2])
 for _, id in ipairs(ids) do
   local key = ARGV[4] .. id
-  local state, publisher, reason, code = unpack(redis.call('HMGET', key, 's', 'p', 'x', 'y'))
+  local state, publisher, reason, code, stored = unpack(redis.call('HMGET', key, 's', 'p', 'x', 'y', 'b'))
   redis.call('ZREM', index, id)
   if state == from then
     move(key, publisher, from, to)
@@ -24,6 +25,7 @@ for _, id in ipairs(ids) do
     redis.call('HSET', key, 'e', now)
     redis.call('PEXPIRE', key, ARGV[3])
     if event == 'expire' then
+      releaseBytes(stored, publisher, from)
       removeDead(id, publisher, reason, code)
       redis.call('ZADD', outboxKey, now, 'remove:' .. id)
     end

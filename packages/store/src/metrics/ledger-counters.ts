@@ -69,6 +69,11 @@ export const LEDGER_COUNTERS: readonly LedgerCounter[] = [
     help: "Dead letters and queued acknowledgments that an operator discarded.",
   },
   {
+    source: "erased",
+    metric: "adrelay_acknowledgments_erased_total",
+    help: "Dead letters and queued acknowledgments that an erasure ended. They count as discarded, too.",
+  },
+  {
     source: "expired",
     metric: "adrelay_acknowledgments_expired_total",
     help: "Dead letters past their retention.",

@@ -19,6 +19,7 @@ function countsOf(name: string, { accepted = 0, queued = 0 }: Numbers): Publishe
     states: COUNTED_STATES.map((state) => (state === "queued" ? queued : 0)),
     totals: TOTAL_PLACES.map(({ source }) => (source === "accepted" ? accepted : 0)),
     deadLetters: DEAD_REASONS.map(() => 0),
+    storedBytes: [queued * 1000, 0, 0],
     imbalance: 0,
     text: "",
   };

@@ -12,6 +12,7 @@
 import { COUNTED_STATES } from "@adrelay/contract";
 import { DEAD_REASONS, OTHER_LABEL, OwnSeries } from "@adrelay/core";
 import type { QueueDepths } from "../bullmq/queue.ts";
+import { STORED_QUOTAS, type StoredLimits } from "../intake/rules.ts";
 import { LEDGER_COUNTERS, TOTAL_PLACES } from "./ledger-counters.ts";
 import type { PublisherCounts, SharedCounts } from "./snapshot.ts";
 
@@ -40,6 +41,8 @@ export interface LedgerMetricsOptions {
   listPublishers(): readonly string[];
   /** How many publishers have their own series. */
   readonly publishersMax: number;
+  /** A publisher's quotas of memory. Without it, only their use is shown. */
+  readonly limitsOf?: (publisher: string) => StoredLimits;
 }
 
 const UNFINISHED = (["awaiting", "queued", "dead"] as const).map((state) => COUNTED_STATES.indexOf(state));
@@ -71,6 +74,7 @@ export class LedgerMetrics {
     this.#last = rows;
     return [
       ...publisherMetrics(this.#makeTable(rows)),
+      ...limitMetrics(this.#own.values, this.#options.limitsOf),
       goneMetric(counts, this.#options.listPublishers()),
       ...sharedMetrics({ counts, shared, depths }),
     ];
@@ -117,6 +121,10 @@ export class LedgerMetrics {
             DEAD_REASONS,
             hidden.map(({ deadLetters }) => deadLetters),
           ),
+          storedBytes: sumEach(
+            STORED_QUOTAS,
+            hidden.map(({ storedBytes }) => storedBytes),
+          ),
         }
       : undefined;
     return { rows: other === undefined ? own : [...own, { publisher: OTHER_LABEL, row: other }] };
@@ -127,7 +135,7 @@ function sumEach(labels: readonly string[], rows: readonly (readonly number[])[]
   return labels.map((_label, at) => rows.reduce((sum, row) => sum + (row[at] ?? 0), 0));
 }
 
-type ShownCounts = Pick<PublisherCounts, "states" | "totals" | "deadLetters">;
+type ShownCounts = Pick<PublisherCounts, "states" | "totals" | "deadLetters" | "storedBytes">;
 
 /** What is shown for each publisher; without a row, all its counts are zero. */
 interface PublisherTable {
@@ -159,6 +167,35 @@ function* publisherMetrics({ rows }: PublisherTable): Iterable<LedgerMetric> {
     type: "gauge",
     ...tableOf(rows, { label: "reason", values: DEAD_REASONS, numbersOf: (row) => row.deadLetters, from: 0 }),
   };
+  yield {
+    name: "adrelay_quota_used_bytes",
+    help: "Memory of Redis that counts against a publisher's quota: queued_bytes, dead_bytes, unknown_bytes (queued and dead ones of unknown ids).",
+    type: "gauge",
+    ...tableOf(rows, { label: "quota", values: STORED_QUOTAS, numbersOf: (row) => row.storedBytes, from: 0 }),
+  };
+}
+
+/** A quota without a limit has no series. */
+function limitMetrics(
+  publishers: Iterable<string>,
+  limitsOf: LedgerMetricsOptions["limitsOf"],
+): LedgerMetric[] {
+  if (limitsOf === undefined) {
+    return [];
+  }
+  const samples = [...publishers].flatMap((publisher) => {
+    const limits = limitsOf(publisher);
+    return STORED_QUOTAS.map((quota) => ({ labels: { publisher, quota }, value: limits[quota] }));
+  });
+  return [
+    {
+      name: "adrelay_quota_limit_bytes",
+      help: "A publisher's quota of Redis' memory, as this gateway has it. Left out if there is none.",
+      type: "gauge",
+      labelNames: ["publisher", "quota"],
+      samples: () => samples.filter(({ value }) => Number.isFinite(value)),
+    },
+  ];
 }
 
 interface Column {

@@ -4,9 +4,11 @@
 -- ARGV: how many states, the states; how many counters, each as name and label; how many reasons, the reasons of death;
 --       then the publishers
 -- Writes nothing.
--- Returns for each publisher a text: states, counters and current dead letters by reason in that order, with commas.
+-- Returns for each publisher a text: states, counters, current dead letters by reason, and the bytes that count against
+-- queued_bytes, dead_bytes and unknown_bytes, in that order, with commas.
 -- A count that doesn't exist is empty.
 -- @include redis/ledger
+-- @include redis/stored-bytes
 -- @include dead-letters/dead-index
 local at = 0
 local function read()
@@ -33,6 +35,20 @@ local function append(values, more)
   end
 end
 
+local QUOTAS = {'queued_bytes', 'dead_bytes', 'unknown_bytes'}
+local function storedBytesOf(publisher)
+  local sums = {0, 0, 0}
+  for _, key in ipairs(storedKeys()) do
+    for at, quota in ipairs(QUOTAS) do
+      sums[at] = sums[at] + (redis.call('HGET', key, publisher .. '|' .. quota) or 0)
+    end
+  end
+  for at, sum in ipairs(sums) do
+    sums[at] = string.format('%.0f', sum)
+  end
+  return sums
+end
+
 local function countsOf(publisher)
   local gauges, totals, dead = {}, {}, {}
   for item, state in ipairs(states) do
@@ -48,6 +64,7 @@ local function countsOf(publisher)
   append(values, redis.call('HMGET', gaugesKey, unpack(gauges)))
   append(values, redis.call('HMGET', totalsKey, unpack(totals)))
   append(values, dead)
+  append(values, storedBytesOf(publisher))
   return table.concat(values, ',')
 end
 

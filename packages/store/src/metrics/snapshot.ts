@@ -9,6 +9,7 @@ import { COUNTED_STATES, type PublisherId, publisherIdSchema } from "@adrelay/co
 import { DEAD_REASONS } from "@adrelay/core";
 import type { Redis } from "ioredis";
 import { z } from "zod";
+import { STORED_QUOTAS } from "../intake/rules.ts";
 import type { StoreKeys } from "../redis/keys.ts";
 import type { RunScript } from "../redis/scripts.ts";
 import { PLACE_ARGS, TOTAL_PLACES } from "./ledger-counters.ts";
@@ -29,6 +30,8 @@ export interface PublisherCounts {
   readonly totals: readonly number[];
   /** Current dead letters by reason, in the order of DEAD_REASONS. */
   readonly deadLetters: readonly number[];
+  /** Memory of Redis that it takes, by quota, in the order of STORED_QUOTAS. */
+  readonly storedBytes: readonly number[];
   /** What came into the ledger minus what is in it (docs/state-machine.md). */
   readonly imbalance: number;
   /** The reply of metrics/publisher-counts.lua. */
@@ -54,6 +57,8 @@ export interface LedgerSnapshot extends SharedCounts {
   readonly totals: ReadonlyMap<string, readonly LabelledCount[]>;
   /** Current dead letters; `label` is the reason. */
   readonly deadLetters: readonly LabelledCount[];
+  /** Memory of Redis that publishers take; `label` is the quota. */
+  readonly storedBytes: readonly LabelledCount[];
 }
 
 export interface SnapshotParts {
@@ -111,7 +116,9 @@ function parseCounts(publisher: PublisherId, text: string): PublisherCounts {
   const totals = counts.slice(totalsFrom, deadFrom);
   const came = sum(CAME_IN_PLACES.map((at) => totals[at] ?? 0)) - (totals[GIVEN_PLACE] ?? 0);
   const imbalance = came - sum(states);
-  return { publisher, states, totals, deadLetters: counts.slice(deadFrom), imbalance, text };
+  const storedFrom = deadFrom + DEAD_REASONS.length;
+  const [deadLetters, storedBytes] = [counts.slice(deadFrom, storedFrom), counts.slice(storedFrom)];
+  return { publisher, states, totals, deadLetters, storedBytes, imbalance, text };
 }
 
 function sum(numbers: readonly number[]): number {
@@ -153,6 +160,9 @@ export async function loadSnapshot(parts: SnapshotParts): Promise<LedgerSnapshot
     totals: new Map([...totals].map(([source, values]) => [source, values.map(withoutSource)])),
     deadLetters: counts.flatMap(({ publisher, deadLetters }) =>
       labelled(publisher, DEAD_REASONS, deadLetters),
+    ),
+    storedBytes: counts.flatMap(({ publisher, storedBytes }) =>
+      labelled(publisher, STORED_QUOTAS, storedBytes),
     ),
   };
 }

@@ -11,6 +11,7 @@
 -- Returns {how many were looked at, awaiting, queued and dead ones that were adopted, how many an attempt holds}.
 -- @include redis/when-full
 -- @include redis/ledger
+-- @include redis/stored-bytes
 -- @include dead-letters/dead-index
 -- @include dead-letters/audit
 local from, to, entryPrefix, parkedPrefix = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
@@ -50,7 +51,7 @@ end
 
 local function adopt(id, jobKey)
   local key = entryPrefix .. id
-  local state, publisher, reason, code = unpack(redis.call('HMGET', key, 's', 'p', 'x', 'y'))
+  local state, publisher, reason, code, stored = unpack(redis.call('HMGET', key, 's', 'p', 'x', 'y', 'b'))
   if publisher ~= from or not adopted[state] then
     return
   elseif state ~= 'awaiting' and (redis.call('EXISTS', jobKey .. ':lock') == 1 or not changeJob(jobKey)) then
@@ -58,6 +59,9 @@ local function adopt(id, jobKey)
     return
   end
   redis.call('HSET', key, 'p', to)
+  if state ~= 'awaiting' then
+    moveBytes(key, stored, from, state, to, state)
+  end
   if state == 'queued' then
     moveTime(parkedPrefix .. from, parkedPrefix .. to, id)
   elseif state == 'dead' then

@@ -5,9 +5,11 @@ local function entryKeyOf(at)
 end
 
 -- What this call counts. It is written once, at the end: there are few publishers and many acknowledgments.
-local sums = {[gaugesKey] = {}, [totalsKey] = {}}
+local sums = {}
 add = function(key, field, by)
-  sums[key][field] = (sums[key][field] or 0) + by
+  local fields = sums[key] or {}
+  sums[key] = fields
+  fields[field] = (fields[field] or 0) + by
 end
 
 -- The reply of a step that ran under `pcall`, or its error as a reply.

@@ -44,6 +44,8 @@ export interface StoreKeys {
   /** Hash: a running process' id to its record. */
   readonly processes: string;
   readonly dataLoss: string;
+  /** Hash: what is known of the rewrites of Redis' files; see maintenance/plan-rewrite.lua. */
+  readonly rewrites: string;
   /** Sorted set: callers' keys by the time of their latest use. */
   readonly keyUses: string;
   /** Before a process' id: channel, its lifeline. */
@@ -92,6 +94,7 @@ export function storeKeys(partition: string): StoreKeys {
     due: named("queued:due"),
     processes: named("processes"),
     dataLoss: named("data-loss"),
+    rewrites: named("rewrites"),
     keyUses: named("key-uses"),
     lifelinePrefix: named("lifeline:"),
     queuePrefix,

@@ -7,7 +7,7 @@ local key = KEYS[1]
 local TRIED = {
   {'time'}, {'exists', key}, {'del', key}, {'pttl', key}, {'pexpire', key, 1}, {'persist', key},
   {'hset', key, 'f', 'v'}, {'hmset', key, 'f', 'v'}, {'hsetnx', key, 'f', 'v'}, {'hget', key, 'f'}, {'hmget', key, 'f'},
-  {'hgetall', key}, {'hscan', key, 0}, {'hexists', key, 'f'}, {'hincrby', key, 'n', 1}, {'hdel', key, 'f', 'n'},
+  {'hgetall', key}, {'hscan', key, 0}, {'scan', 0}, {'hexists', key, 'f'}, {'hincrby', key, 'n', 1}, {'hdel', key, 'f', 'n'},
   {'set', key, 'v', 'PX', 1000}, {'get', key}, {'incr', key}, {'del', key},
   {'zadd', key, 1, 'm'}, {'zcard', key}, {'zcount', key, 1, 1}, {'zscore', key, 'm'}, {'zrank', key, 'm'}, {'zrange', key, 0, 0},
   {'zrevrange', key, 0, 0}, {'zrangebyscore', key, 1, 1}, {'zrevrangebyscore', key, 1, 1}, {'zpopmin', key},

@@ -14,8 +14,8 @@ interface ForbiddenCommands {
   readonly wanted: readonly string[];
 }
 
-/** With these, Redis is asked about itself, and callers hear of outcomes at once. */
-const WANTED: ReadonlySet<string> = new Set(["info", "config", "publish", "pubsub", "subscribe"]);
+/** With these, Redis is asked about itself, callers hear of outcomes at once, and a session's ad responses are found. */
+const WANTED: ReadonlySet<string> = new Set(["info", "config", "publish", "pubsub", "scan", "subscribe"]);
 /** Before 7.0.8, Redis may block for ever instead of for a millisecond. */
 const BLOCK_SECONDS = 0.01;
 

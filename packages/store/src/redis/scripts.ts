@@ -99,6 +99,9 @@ export const ACCEPT_CODES = {
   7: "other_publisher",
   8: "payload_missing",
   9: "unknown",
+  10: "over_quota",
+  11: "no_room",
+  12: "has_room",
 } as const;
 export type AcceptCode = (typeof ACCEPT_CODES)[keyof typeof ACCEPT_CODES];
 
@@ -114,6 +117,10 @@ export const CHANGE_CODES = {
   "-2": "attempt_under_way",
 } as const;
 export type ChangeCode = (typeof CHANGE_CODES)[keyof typeof CHANGE_CODES];
+
+/** Of an erasure. `no_text`: nothing was accepted yet, or ever. `erased_before`: a repeat, which changed nothing. */
+export const ERASE_CODES = { 0: "unknown", 1: "erased", 2: "erased_before", 3: "no_text" } as const;
+export type EraseCode = (typeof ERASE_CODES)[keyof typeof ERASE_CODES];
 
 export const CLAIM_CODES = { 0: "not_now", 1: "closed", 2: "probe", 3: "granted" } as const;
 export type ClaimCode = (typeof CLAIM_CODES)[keyof typeof CLAIM_CODES];

@@ -10,6 +10,7 @@ const READ_ONLY = [
   "dead-letters/latest-bulk",
   "dead-letters/list-entries",
   "heartbeat/list-processes",
+  "intake/stored-total",
   "maintenance/queued-batch",
   "metrics/publisher-counts",
   "metrics/snapshot",

@@ -1,0 +1,120 @@
+/**
+ * Asks for an ad. It never rejects and is bounded in time, whatever the relay and the network do.
+ *
+ * An ad that comes after the time limit was sold and won't be shown. The client waits a little for it and acknowledges it with
+ * an empty text, so that it isn't missed.
+ */
+import { RelayError } from "./errors.ts";
+import { type Connection, errorOf, type Message, type Reply, type RunningPost, startPost } from "./http.ts";
+import type { Ad, NoAd } from "./injection.ts";
+import { ABORTED, OVERDUE, untilLimit } from "./limits.ts";
+import { INJECTION_PATH, type InjectionRequest, parseFilled } from "./wire.ts";
+
+interface InjectInput {
+  readonly request: InjectionRequest;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+  readonly traceHeaders: Readonly<Record<string, string>>;
+}
+
+/** An ad, or why there is none. */
+type InjectOutcome = { readonly kind: "ad"; readonly ad: Ad } | (NoAd & { readonly kind: "none" });
+
+/** How long to wait for an ad after the caller has gone on without it. The relay has a limit itself, so it answers soon. */
+const LATE_AD_MS = 5000;
+/** How many such calls there may be: a relay that hangs must not pile them up. */
+const LATE_CALLS_MAX = 64;
+
+export type Inject = (input: InjectInput) => Promise<InjectOutcome>;
+
+/** `onLateAd` is called with each ad that came too late. */
+export function makeInject(connection: Connection, onLateAd: (ad: Ad) => void): Inject {
+  const late = new Set<RunningPost>();
+  return async ({ request, timeoutMs, signal, traceHeaders }) => {
+    const body = writeJson(request);
+    if (typeof body !== "string") {
+      return { kind: "none", reason: "unsendable", error: body };
+    }
+    if (signal?.aborted === true) {
+      return { kind: "none", reason: "aborted" };
+    }
+    const post = startPost(connection, messageOf(body, timeoutMs, traceHeaders));
+    const reply = await untilLimit(post.reply, timeoutMs, signal);
+    if (reply !== OVERDUE && reply !== ABORTED) {
+      return outcomeOf(reply);
+    }
+    void listenLate(post, late, onLateAd);
+    return reply === ABORTED
+      ? { kind: "none", reason: "aborted" }
+      : {
+          kind: "none",
+          reason: "timeout",
+          error: new RelayError("timeout", `the relay gave no answer within ${timeoutMs} ms`),
+        };
+  };
+}
+
+function writeJson(request: InjectionRequest): string | RelayError {
+  try {
+    return JSON.stringify(request);
+  } catch (cause) {
+    return new RelayError("unsendable", "the request can't be written as JSON", { cause });
+  }
+}
+
+/** The relay is given a little less time than there is, so that its answer arrives in time. */
+function messageOf(body: string, timeoutMs: number, traceHeaders: InjectInput["traceHeaders"]): Message {
+  const relayMs = Math.floor(timeoutMs - Math.min(250, timeoutMs / 4));
+  const limit = String(Math.min(Math.max(relayMs, 1), 30_000));
+  return { path: INJECTION_PATH, body, headers: { ...traceHeaders, "X-Adrelay-Timeout-Ms": limit } };
+}
+
+async function listenLate(
+  post: RunningPost,
+  late: Set<RunningPost>,
+  onLateAd: (ad: Ad) => void,
+): Promise<void> {
+  if (late.size < LATE_CALLS_MAX) {
+    late.add(post);
+    const reply = await untilLimit(post.reply, LATE_AD_MS);
+    late.delete(post);
+    if (typeof reply !== "symbol") {
+      const outcome = outcomeOf(reply);
+      if (outcome.kind === "ad") {
+        onLateAd(outcome.ad);
+      }
+      return;
+    }
+  }
+  post.abort();
+}
+
+function outcomeOf(reply: Reply): InjectOutcome {
+  if (reply.kind === "failed") {
+    return { kind: "none", reason: "unreachable", error: reply.error };
+  }
+  const { status, headers, body } = reply;
+  const filled = status === 200 ? parseFilled(body) : undefined;
+  if (filled !== undefined) {
+    const { id, prompt, productName } = filled;
+    const byMs = Date.parse(headers.get("x-adrelay-acknowledge-by") ?? "");
+    const acknowledgeBy = Number.isNaN(byMs) ? undefined : new Date(byMs);
+    return { kind: "ad", ad: { adResponseId: id, prompt, productName, acknowledgeBy } };
+  }
+  switch (status) {
+    case 201:
+      return { kind: "none", reason: "rejected" };
+    case 202: {
+      const fallback = headers.get("x-adrelay-fallback");
+      return fallback === null
+        ? { kind: "none", reason: "no_fill" }
+        : { kind: "none", reason: "fallback", fallback };
+    }
+    default:
+      return {
+        kind: "none",
+        reason: status >= 400 && status < 500 ? "refused" : "failed",
+        error: errorOf(reply),
+      };
+  }
+}

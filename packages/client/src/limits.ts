@@ -1,0 +1,57 @@
+/** Limits of time, on web-standard timers. */
+
+/** The outcome of `untilLimit` when the time was up. */
+export const OVERDUE = Symbol("overdue");
+/** The outcome of `untilLimit` when the signal fired first. */
+export const ABORTED = Symbol("aborted");
+
+/** Waits for a promise, but no longer than the limit, and only until the signal fires. The promise runs on. */
+export function untilLimit<T>(
+  promise: Promise<T>,
+  limitMs: number,
+  signal?: AbortSignal | undefined,
+): Promise<T | typeof OVERDUE | typeof ABORTED> {
+  return new Promise((resolve, reject) => {
+    const end = () => {
+      stopTimer();
+      signal?.removeEventListener("abort", onAbort);
+    };
+    const onAbort = () => {
+      end();
+      resolve(ABORTED);
+    };
+    const stopTimer = startTimer(limitMs, () => {
+      end();
+      resolve(OVERDUE);
+    });
+    promise.finally(end).then(resolve, reject);
+    if (signal?.aborted === true) {
+      onAbort();
+    } else {
+      signal?.addEventListener("abort", onAbort);
+    }
+  });
+}
+
+/** `isIdle`: the timer doesn't keep a process alive, where the runtime can tell. */
+export function startTimer(delayMs: number, onTime: () => void, { isIdle = false } = {}): () => void {
+  const timer: unknown = setTimeout(onTime, Math.min(delayMs, TIMER_MAX_MS));
+  if (isIdle && typeof timer === "object" && timer !== null && "unref" in timer) {
+    // Node's, Bun's and Deno's own. Elsewhere a timer is a number and keeps nothing alive.
+    (timer as { unref(): void }).unref();
+  }
+  // Both forms are what this runtime's clearTimeout takes.
+  return () => clearTimeout(timer as ReturnType<typeof setTimeout>);
+}
+
+/** The longest delay of a timer: a longer one fires at once. */
+const TIMER_MAX_MS = 2_147_483_647;
+
+/** Promise.withResolvers, which Node 18 and 20 lack. */
+export function withResolver<T>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
+  let resolve: (value: T) => void = () => {};
+  const promise = new Promise<T>((take) => {
+    resolve = take;
+  });
+  return { promise, resolve };
+}

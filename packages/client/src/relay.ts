@@ -1,0 +1,213 @@
+/** The client: wires asking for ads, watching answers and sending acknowledgments together. */
+import { ASYNC_DISPOSE } from "./dispose.ts";
+import { makeReport, type RelayEvent } from "./events.ts";
+import { type Inject, makeInject } from "./inject.ts";
+import { type Injection, makeInjected, notInjected } from "./injection.ts";
+import { untilLimit } from "./limits.ts";
+import { type CheckedOptions, checkOptions, type RelayOptions, type WaitUntil } from "./options.ts";
+import type { AcknowledgmentOutcome } from "./outcomes.ts";
+import { Sender } from "./sender.ts";
+import { ShownText, type TextOf } from "./shown-text.ts";
+import {
+  type AnswerWatcher,
+  type ChunkOf,
+  isAsyncIterable,
+  isReadableStream,
+  NO_WATCHER,
+  type Watched,
+  watchIterable,
+  watchReadable,
+} from "./watch-answer.ts";
+import type { InjectionRequest } from "./wire.ts";
+
+export interface InjectOptions {
+  /** Ends the wait for an ad. In `withAd` it also acknowledges what was shown until then. */
+  readonly signal?: AbortSignal | undefined;
+  /** Instead of the client's own. */
+  readonly timeoutMs?: number | undefined;
+  /** Instead of the client's own: some platforms have one for each request. */
+  readonly waitUntil?: WaitUntil | undefined;
+}
+
+export interface WithAdOptions<Chunk> extends InjectOptions {
+  /** The text of a chunk. Chunks that are texts need none. */
+  readonly textOf: TextOf<Chunk>;
+}
+
+/** Of `withAd`, for chunks of any type: its overloads hold `textOf` to the type of the chunks. */
+type WatchOptions = InjectOptions & { readonly textOf?: TextOf<never> };
+
+/** Calls the model with the prompt. The injection tells more, if that is needed. */
+export type AnswerCall<Answer> = (prompt: string, injection: Injection) => Answer | PromiseLike<Answer>;
+
+/** An answer whose chunks are texts. */
+export type TextAnswer = string | AsyncIterable<string> | ReadableStream<string>;
+
+export interface FlushOptions {
+  /** Default: 10000. */
+  readonly timeoutMs?: number;
+}
+
+const FLUSH_TIMEOUT_MS = 10_000;
+/** Platforms let a function live for about 30 s after its answer. */
+const WAIT_UNTIL_MS = 25_000;
+
+/** A client of one relay. Make one for a process, or for a request where nothing outlives it. */
+export class Relay implements AsyncDisposable {
+  readonly #options: CheckedOptions;
+  readonly #report: (event: RelayEvent) => void;
+  readonly #inject: Inject;
+  readonly #sender: Sender;
+  #isClosed = false;
+
+  constructor(options: RelayOptions) {
+    this.#options = checkOptions(options);
+    const { verdictWaitSeconds: seconds, acknowledgeTimeoutMs, onEvent, outbox } = this.#options;
+    this.#report = makeReport(onEvent);
+    this.#inject = makeInject(this.#options, ({ adResponseId }) => {
+      void this.#acknowledge(adResponseId, "", this.#options.waitUntil);
+    });
+    this.#sender = new Sender(
+      { connection: this.#options, outbox, report: this.#report, random: Math.random },
+      {
+        ...this.#options,
+        attemptTimeoutMs: acknowledgeTimeoutMs + seconds * 1000,
+        headers: { Prefer: seconds === 0 ? "respond-async" : `wait=${seconds}` },
+      },
+    );
+  }
+
+  /** How many acknowledgments the relay doesn't have yet. */
+  get pendingCount(): number {
+    return this.#sender.pendingCount;
+  }
+
+  /** Asks for an ad. Never rejects, and takes no longer than its limit: without an ad it gives back the prompt. */
+  async inject(request: InjectionRequest, options: InjectOptions = {}): Promise<Injection> {
+    if (this.#isClosed) {
+      return notInjected(request.prompt, { reason: "closed" });
+    }
+    const { timeoutMs = this.#options.timeoutMs, signal, waitUntil = this.#options.waitUntil } = options;
+    const startedAtMs = performance.now();
+    const outcome = await this.#inject({ request, timeoutMs, signal, traceHeaders: this.#traceHeaders() });
+    const durationMs = performance.now() - startedAtMs;
+    if (outcome.kind === "none") {
+      const { reason, error } = outcome;
+      this.#report({ kind: "not_injected", reason, durationMs, error });
+      return notInjected(request.prompt, outcome);
+    }
+    const { adResponseId } = outcome.ad;
+    this.#report({ kind: "injected", adResponseId, durationMs });
+    return makeInjected(outcome.ad, (text) => this.#acknowledge(adResponseId, text, waitUntil));
+  }
+
+  /**
+   * Asks for an ad, calls the model with the prompt, and passes the answer through unchanged. What was handed over is
+   * acknowledged: at the end, on an error or an abort, and if the consumer leaves early. Rejects only with the model's error.
+   */
+  withAd<Answer extends TextAnswer>(
+    request: InjectionRequest,
+    answer: AnswerCall<Answer>,
+    options?: InjectOptions,
+  ): Promise<Watched<Answer>>;
+  withAd<Answer>(
+    request: InjectionRequest,
+    answer: AnswerCall<Answer>,
+    options: WithAdOptions<ChunkOf<Answer>>,
+  ): Promise<Watched<Answer>>;
+  async withAd(
+    request: InjectionRequest,
+    answer: AnswerCall<unknown>,
+    options: WatchOptions = {},
+  ): Promise<unknown> {
+    const injection = await this.inject(request, options);
+    let value: unknown;
+    try {
+      value = await answer(injection.prompt, injection);
+    } catch (error) {
+      if (injection.kind === "injected") {
+        void injection.acknowledge("");
+      }
+      throw error;
+    }
+    if (isReadableStream(value)) {
+      return injection.kind === "none" ? value : watchReadable(value, this.#watch(injection, options));
+    }
+    if (isAsyncIterable(value)) {
+      return watchIterable(value, this.#watch(injection, options));
+    }
+    const shown = this.#watch(injection, { ...options, signal: undefined });
+    shown.add(value);
+    shown.settle();
+    return value;
+  }
+
+  /** Sends what is pending now, and waits for it. Resolves to how many the relay doesn't have at the end. */
+  flush({ timeoutMs = FLUSH_TIMEOUT_MS }: FlushOptions = {}): Promise<number> {
+    return this.#sender.flush(timeoutMs);
+  }
+
+  /**
+   * Flushes, then stops. From now on there are no ads. What is left stays in a durable outbox; otherwise it is lost, and
+   * reported. Acknowledge or end running streams before.
+   */
+  close({ timeoutMs = FLUSH_TIMEOUT_MS }: FlushOptions = {}): Promise<number> {
+    this.#isClosed = true;
+    return this.#sender.close(timeoutMs);
+  }
+
+  async [ASYNC_DISPOSE](): Promise<void> {
+    await this.close();
+  }
+
+  async #acknowledge(
+    adResponseId: string,
+    text: string,
+    waitUntil: WaitUntil | undefined,
+  ): Promise<AcknowledgmentOutcome> {
+    const traceHeaders = this.#traceHeaders();
+    const { first, ended } = this.#sender.add({ adResponseId, text, storedAtMs: Date.now(), traceHeaders });
+    keepAlive(waitUntil, untilLimit(ended, WAIT_UNTIL_MS));
+    const outcome = await untilLimit(first, this.#options.acknowledgeTimeoutMs);
+    return typeof outcome === "symbol" ? { kind: "waiting" } : outcome;
+  }
+
+  #watch(injection: Injection, options: WatchOptions): AnswerWatcher<unknown> {
+    if (injection.kind === "none") {
+      return NO_WATCHER;
+    }
+    const { signal, textOf, waitUntil = this.#options.waitUntil } = options;
+    const shown = new ShownText({
+      injected: injection,
+      // The overloads of withAd demand textOf unless the chunks are texts, and chunks of its own type.
+      textOf: (textOf ?? String) as TextOf<unknown>,
+      signal,
+      idleMs: this.#options.idleStreamMs,
+      report: this.#report,
+    });
+    keepAlive(waitUntil, shown.settled);
+    return shown;
+  }
+
+  /** A program's hook must not break the chat. */
+  #traceHeaders(): Readonly<Record<string, string>> {
+    try {
+      return this.#options.traceHeaders();
+    } catch {
+      return {};
+    }
+  }
+}
+
+/** Makes a client. Throws only if an option is wrong. */
+export function createRelay(options: RelayOptions): Relay {
+  return new Relay(options);
+}
+
+function keepAlive(waitUntil: WaitUntil | undefined, promise: Promise<unknown>): void {
+  try {
+    waitUntil?.(promise);
+  } catch {
+    // Outside of a request a platform may refuse it. The acknowledgment is sent as well as may be.
+  }
+}

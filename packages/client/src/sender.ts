@@ -1,0 +1,358 @@
+/**
+ * Sends acknowledgments until the relay has accepted or refused them.
+ *
+ * 1. Every acknowledgment that hasn't ended is in `#pending`, which is bounded. The outbox has a second copy.
+ * 2. It is stored before it is sent, and removed from the outbox only after its end. So a process that dies at any point
+ *    leaves it to the next one.
+ * 3. Its text never changes, and its id decides at the relay: sending it twice is harmless.
+ * 4. While the relay fails, one acknowledgment at a time tries it, with growing pauses. One that fails by itself waits alone.
+ */
+import { RelayError } from "./errors.ts";
+import type { RelayEvent } from "./events.ts";
+import { type Connection, type RunningPost, startPost } from "./http.ts";
+import { startTimer, untilLimit, withResolver } from "./limits.ts";
+import type { Outbox, StoredAcknowledgment } from "./outbox.ts";
+import type { AcknowledgmentOutcome } from "./outcomes.ts";
+import { type Attempt, backoffMs, classifyReply, type RetryOptions } from "./plan-send.ts";
+import { ACKNOWLEDGE_PATH } from "./wire.ts";
+
+export interface SenderOptions {
+  readonly retry: RetryOptions;
+  /** The limit of one attempt. */
+  readonly attemptTimeoutMs: number;
+  readonly concurrency: number;
+  readonly pendingMax: number;
+  readonly pendingCharsMax: number;
+  /** Sent with each acknowledgment, such as Prefer. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface SenderDeps {
+  readonly connection: Connection;
+  readonly outbox: Outbox;
+  readonly report: (event: RelayEvent) => void;
+  readonly random: () => number;
+}
+
+/** An acknowledgment on its way. `first` and `ended` never reject. */
+export interface Sending {
+  /** Its outcome after the first attempt. */
+  readonly first: Promise<AcknowledgmentOutcome>;
+  /** Resolves at its end: it is accepted, refused or lost. */
+  readonly ended: Promise<AcknowledgmentOutcome>;
+}
+
+interface Entry {
+  readonly acknowledgment: StoredAcknowledgment;
+  readonly sending: Sending;
+  readonly tellFirst: (outcome: AcknowledgmentOutcome) => void;
+  readonly tellEnded: (outcome: AcknowledgmentOutcome) => void;
+  /** Whether the outbox has it. */
+  isStored: boolean;
+  attempts: number;
+  /** Infinite until it is stored. */
+  dueAtMs: number;
+  isBeingSent: boolean;
+}
+
+/** A slow outbox delays the sending by this at most. */
+const OUTBOX_TIMEOUT_MS = 5000;
+/** How often to look for what processes left that are gone. */
+const LEFT_OVER_INTERVAL_MS = 10_000;
+
+export class Sender {
+  readonly #deps: SenderDeps;
+  readonly #options: SenderOptions;
+  /** By ad_response_id, in the order in which they came. */
+  readonly #pending = new Map<string, Entry>();
+  #pendingChars = 0;
+  #sending = 0;
+  #failuresInRow = 0;
+  #resumeAtMs = 0;
+  #closing: Promise<number> | undefined;
+  readonly #posts = new Set<RunningPost>();
+  #stopTimer = () => {};
+  #stopLookingForLeftOver = () => {};
+  readonly #whenEmpty: (() => void)[] = [];
+
+  constructor(deps: SenderDeps, options: SenderOptions) {
+    this.#deps = deps;
+    this.#options = options;
+    if (deps.outbox.isDurable) {
+      void this.#takeLeftOver();
+    }
+  }
+
+  get pendingCount(): number {
+    return this.#pending.size;
+  }
+
+  /** Takes an acknowledgment on. While one with the same id is pending, that one stays: the first text wins. */
+  add(acknowledgment: StoredAcknowledgment): Sending {
+    const chars = acknowledgment.text.length;
+    const { pendingMax, pendingCharsMax } = this.#options;
+    const same = this.#pending.get(acknowledgment.adResponseId);
+    if (same !== undefined) {
+      return same.sending;
+    }
+    if (this.#closing !== undefined) {
+      return this.#lose(acknowledgment, new RelayError("closed", "the client is closed"));
+    }
+    if (this.#pending.size >= pendingMax || this.#pendingChars + chars > pendingCharsMax) {
+      const message = `${this.#pending.size} acknowledgments wait already`;
+      return this.#lose(acknowledgment, new RelayError("outbox_full", message));
+    }
+    return this.#hold(acknowledgment, { isStored: false });
+  }
+
+  /** Tries all now, whatever their waits, until none is pending or the time is up. Resolves to how many are left. */
+  async flush(timeoutMs: number): Promise<number> {
+    if (this.#pending.size > 0) {
+      this.#hurry();
+      await untilLimit(new Promise<void>((resolve) => this.#whenEmpty.push(resolve)), timeoutMs);
+    }
+    return this.#pending.size;
+  }
+
+  /** Flushes, then lets go: a durable outbox keeps what is left for another process, otherwise it is lost. */
+  close(timeoutMs: number): Promise<number> {
+    this.#closing ??= this.#close(timeoutMs);
+    return this.#closing;
+  }
+
+  async #close(timeoutMs: number): Promise<number> {
+    this.#stopLookingForLeftOver();
+    const left = await this.flush(timeoutMs);
+    this.#stopTimer();
+    for (const post of this.#posts) {
+      post.abort();
+    }
+    const { outbox } = this.#deps;
+    for (const [id, entry] of this.#pending) {
+      if (outbox.isDurable && entry.isStored) {
+        entry.tellFirst({ kind: "waiting" });
+        entry.tellEnded({ kind: "waiting" });
+      } else {
+        const error = new RelayError("closed", "the client was closed before the relay answered");
+        this.#end(id, entry, { kind: "lost", error });
+      }
+    }
+    this.#pending.clear();
+    await this.#guardOutbox(() => outbox.close());
+    return left;
+  }
+
+  #hold(acknowledgment: StoredAcknowledgment, { isStored }: { readonly isStored: boolean }): Sending {
+    const first = withResolver<AcknowledgmentOutcome>();
+    const ended = withResolver<AcknowledgmentOutcome>();
+    const entry: Entry = {
+      acknowledgment,
+      sending: { first: first.promise, ended: ended.promise },
+      tellFirst: first.resolve,
+      tellEnded: ended.resolve,
+      isStored,
+      attempts: 0,
+      dueAtMs: isStored ? 0 : Number.POSITIVE_INFINITY,
+      isBeingSent: false,
+    };
+    this.#pending.set(acknowledgment.adResponseId, entry);
+    this.#pendingChars += acknowledgment.text.length;
+    if (isStored) {
+      this.#sendDue();
+    } else {
+      void this.#guardOutbox(() => this.#deps.outbox.add(acknowledgment)).then((done) => {
+        entry.isStored = done.kind === "done";
+        entry.dueAtMs = 0;
+        if (this.#failuresInRow > 0) {
+          entry.tellFirst({ kind: "waiting" });
+        }
+        this.#sendDue();
+      });
+    }
+    return entry.sending;
+  }
+
+  /** Sends what is due, as many at a time as the relay takes well, and sets the timer for the next one. */
+  #sendDue(): void {
+    this.#stopTimer();
+    const nowMs = performance.now();
+    const limit = this.#failuresInRow > 0 ? 1 : this.#options.concurrency;
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const [id, entry] of this.#pending) {
+      if (this.#sending >= limit) {
+        return;
+      }
+      const dueAtMs = entry.isBeingSent
+        ? Number.POSITIVE_INFINITY
+        : Math.max(entry.dueAtMs, this.#resumeAtMs);
+      if (dueAtMs <= nowMs) {
+        void this.#send(id, entry);
+      } else {
+        nextMs = Math.min(nextMs, dueAtMs);
+      }
+    }
+    if (nextMs < Number.POSITIVE_INFINITY) {
+      // What only memory has keeps the process alive until it is sent.
+      const isDurable = this.#deps.outbox.isDurable && [...this.#pending.values()].every(isStored);
+      this.#stopTimer = startTimer(nextMs - nowMs, () => this.#sendDue(), { isIdle: isDurable });
+    }
+  }
+
+  async #send(id: string, entry: Entry): Promise<void> {
+    entry.isBeingSent = true;
+    this.#sending += 1;
+    entry.attempts += 1;
+    const failuresBefore = this.#failuresInRow;
+    const attempt = await this.#attempt(entry.acknowledgment);
+    this.#sending -= 1;
+    entry.isBeingSent = false;
+    if (this.#pending.get(id) !== entry) {
+      return;
+    }
+    if (attempt.kind === "retry") {
+      if (attempt.about === "relay") {
+        this.#pause(failuresBefore + 1, attempt.afterMs);
+      }
+      this.#postpone(id, entry, attempt);
+    } else {
+      this.#failuresInRow = 0;
+      this.#resumeAtMs = 0;
+      this.#end(id, entry, attempt);
+    }
+    this.#sendDue();
+  }
+
+  async #attempt({ adResponseId, text, traceHeaders }: StoredAcknowledgment): Promise<Attempt> {
+    const { connection } = this.#deps;
+    const { headers, attemptTimeoutMs } = this.#options;
+    const body = JSON.stringify({ ad_response_id: adResponseId, llm_response: text });
+    const post = startPost(connection, {
+      path: ACKNOWLEDGE_PATH,
+      body,
+      headers: { ...traceHeaders, ...headers },
+    });
+    this.#posts.add(post);
+    const reply = await untilLimit(post.reply, attemptTimeoutMs);
+    this.#posts.delete(post);
+    if (typeof reply === "symbol") {
+      post.abort();
+      const error = new RelayError("timeout", `the relay gave no answer within ${attemptTimeoutMs} ms`);
+      return { kind: "retry", error, about: "relay", afterMs: 0 };
+    }
+    return classifyReply(reply, Date.now());
+  }
+
+  /** Keeps all from the relay for a while. Attempts that were under way together count as one failure. */
+  #pause(failuresInRow: number, afterMs: number): void {
+    const pauseMs = Math.max(afterMs, backoffMs(failuresInRow, this.#options.retry, this.#deps.random));
+    this.#failuresInRow = Math.max(this.#failuresInRow, failuresInRow);
+    this.#resumeAtMs = Math.max(this.#resumeAtMs, performance.now() + pauseMs);
+    if (failuresInRow === 1) {
+      for (const { tellFirst } of this.#pending.values()) {
+        tellFirst({ kind: "waiting" });
+      }
+    }
+  }
+
+  #postpone(id: string, entry: Entry, { error, afterMs }: Extract<Attempt, { kind: "retry" }>): void {
+    const { retry } = this.#options;
+    const { acknowledgment, attempts } = entry;
+    if (Date.now() - acknowledgment.storedAtMs >= retry.giveUpAfterMs) {
+      const message = `not accepted in ${retry.giveUpAfterMs} ms: ${error.message}`;
+      this.#end(id, entry, { kind: "lost", error: new RelayError("gave_up", message, { cause: error }) });
+      return;
+    }
+    const nowMs = performance.now();
+    entry.dueAtMs = nowMs + Math.max(afterMs, backoffMs(attempts, retry, this.#deps.random));
+    const delayMs = Math.max(entry.dueAtMs, this.#resumeAtMs) - nowMs;
+    this.#deps.report({ kind: "retrying", adResponseId: id, attempts, delayMs, error });
+    entry.tellFirst({ kind: "waiting" });
+  }
+
+  #end(id: string, entry: Entry, outcome: Exclude<AcknowledgmentOutcome, { kind: "waiting" }>): void {
+    const { outbox, report } = this.#deps;
+    this.#pending.delete(id);
+    this.#pendingChars -= entry.acknowledgment.text.length;
+    void this.#guardOutbox(() => outbox.remove(id));
+    switch (outcome.kind) {
+      case "accepted": {
+        const durationMs = Date.now() - entry.acknowledgment.storedAtMs;
+        const { status } = outcome;
+        report({ kind: "accepted", adResponseId: id, status, attempts: entry.attempts, durationMs });
+        break;
+      }
+      case "refused":
+      case "lost":
+        report({ kind: outcome.kind, adResponseId: id, error: outcome.error });
+        break;
+      default:
+        outcome satisfies never;
+    }
+    entry.tellFirst(outcome);
+    entry.tellEnded(outcome);
+    if (this.#pending.size === 0) {
+      for (const resolve of this.#whenEmpty.splice(0)) {
+        resolve();
+      }
+    }
+  }
+
+  #lose({ adResponseId }: StoredAcknowledgment, error: RelayError): Sending {
+    this.#deps.report({ kind: "lost", adResponseId, error });
+    const outcome = Promise.resolve({ kind: "lost", error } as const);
+    return { first: outcome, ended: outcome };
+  }
+
+  #hurry(): void {
+    this.#resumeAtMs = 0;
+    this.#failuresInRow = 0;
+    for (const entry of this.#pending.values()) {
+      entry.dueAtMs = entry.dueAtMs === Number.POSITIVE_INFINITY ? entry.dueAtMs : 0;
+    }
+    this.#sendDue();
+  }
+
+  /** Takes over one log after the other while there is room, and looks again from time to time. */
+  async #takeLeftOver(): Promise<void> {
+    const { outbox, report } = this.#deps;
+    let found = 1;
+    while (found > 0 && this.#pending.size < this.#options.pendingMax / 2) {
+      const taken = await this.#guardOutbox(() => outbox.takeLeftOver());
+      const left = taken.kind === "done" ? taken.value : [];
+      if (this.#closing !== undefined) {
+        return;
+      }
+      found = left.length;
+      for (const acknowledgment of left.filter(({ adResponseId }) => !this.#pending.has(adResponseId))) {
+        this.#hold(acknowledgment, { isStored: true });
+      }
+      if (found > 0) {
+        report({ kind: "left_over", count: found });
+      }
+    }
+    const look = () => void this.#takeLeftOver();
+    this.#stopLookingForLeftOver = startTimer(LEFT_OVER_INTERVAL_MS, look, { isIdle: true });
+  }
+
+  /** Waits for the outbox within its limit. A failure is reported, and the client goes on without it. */
+  async #guardOutbox<T>(work: () => Promise<T>): Promise<OutboxOutcome<T>> {
+    try {
+      const value = await untilLimit(work(), OUTBOX_TIMEOUT_MS);
+      if (typeof value !== "symbol") {
+        return { kind: "done", value };
+      }
+      throw new RelayError("outbox_failed", `the outbox did not answer within ${OUTBOX_TIMEOUT_MS} ms`);
+    } catch (cause) {
+      const error =
+        cause instanceof RelayError ? cause : new RelayError("outbox_failed", String(cause), { cause });
+      this.#deps.report({ kind: "outbox_failed", error });
+      return { kind: "failed" };
+    }
+  }
+}
+
+type OutboxOutcome<T> = { readonly kind: "done"; readonly value: T } | { readonly kind: "failed" };
+
+function isStored(entry: Entry): boolean {
+  return entry.isStored;
+}

@@ -1,0 +1,44 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { TokenBucket } from "./token-bucket.ts";
+
+const LIMITS = { ratePerSecond: 10, burst: 3 };
+const UNLIMITED = Number.POSITIVE_INFINITY;
+
+test("a burst is let through at once and then one request each interval", () => {
+  const bucket = new TokenBucket();
+  const waits = [0, 0, 0, 0, 50, 100, 100].map((nowMs) => bucket.take(LIMITS, nowMs));
+  expect(waits).toEqual([0, 0, 0, 100, 50, 0, 100]);
+});
+
+test("a long pause gives back no more than the burst", () => {
+  const bucket = new TokenBucket();
+  const waits = [0, 1e9, 1e9, 1e9, 1e9].map((nowMs) => bucket.take(LIMITS, nowMs));
+  expect(waits).toEqual([0, 0, 0, 0, 100]);
+});
+
+test("without a rate or a burst nothing is refused", () => {
+  for (const limits of [
+    { ratePerSecond: UNLIMITED, burst: 1 },
+    { ratePerSecond: 1, burst: UNLIMITED },
+    { ratePerSecond: UNLIMITED, burst: UNLIMITED },
+  ]) {
+    const bucket = new TokenBucket();
+    expect([1, 2, 2, 2].map((nowMs) => bucket.take(limits, nowMs))).toEqual([0, 0, 0, 0]);
+  }
+});
+
+test("within any time no more get through than the burst and the rate allow", () => {
+  fc.assert(
+    fc.property(fc.array(fc.nat(100), { maxLength: 300 }), (pausesMs) => {
+      const bucket = new TokenBucket();
+      let nowMs = 0;
+      let passed = 0;
+      for (const pauseMs of pausesMs) {
+        nowMs += pauseMs;
+        passed += bucket.take(LIMITS, nowMs) === 0 ? 1 : 0;
+      }
+      expect(passed).toBeLessThanOrEqual(LIMITS.burst + (nowMs * LIMITS.ratePerSecond) / 1000 + 1e-6);
+    }),
+  );
+});

@@ -1,0 +1,211 @@
+/**
+ * Reads bodies of requests. No body holds much more memory than what has arrived of it, however small its pieces are:
+ * they are copied into one buffer that doubles. Content-Length is trusted only as a limit.
+ */
+import type { Readable } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
+import { countUnescapedBytes, JSON_ESCAPE_FACTOR_MAX } from "@adrelay/contract";
+import type { Request, Response } from "express";
+
+/**
+ * Reads a request's whole body, decompressed, so that `parseJsonObject` finds it. Nothing is read if `hold` refused; what
+ * still arrives is then dropped. It rejects if a body is longer than the limit, is cut off or can't be decompressed;
+ * `answerErrors` turns these errors into answers.
+ *
+ * @param hold asked for each number of bytes before they are held. False: the body is refused
+ */
+export type ReadBody = (
+  request: Request,
+  response: Response,
+  hold?: (bytes: number) => boolean,
+) => Promise<"read" | "not_held">;
+
+/**
+ * Makes a reader of bodies.
+ *
+ * @param bytesMax limit of a body, counted without the escapes of JSON
+ */
+export function makeReadBody(bytesMax: number): ReadBody {
+  const rawBytesMax = bytesMax * JSON_ESCAPE_FACTOR_MAX;
+  return async (request, _response, hold = holdAnything) => {
+    if (Number(request.headers["content-length"]) > rawBytesMax) {
+      throw new BodyTooLargeError(bytesMax);
+    }
+    const source = decompressed(request);
+    const piecesMax = source === request ? lengthMaxOf(request, rawBytesMax) : rawBytesMax;
+    const body = await collect({ request, source, hold, bytesMax: piecesMax });
+    if (body === "not_held") {
+      return body;
+    }
+    if (body === "too_large" || (body.length > bytesMax && countUnescapedBytes(body) > bytesMax)) {
+      throw new BodyTooLargeError(bytesMax);
+    }
+    request.body = body;
+    return "read";
+  };
+}
+
+const holdAnything = () => true;
+
+/** Node's parser ends a body exactly at its announced length. */
+function lengthMaxOf({ headers }: Request, rawBytesMax: number): number {
+  const announced = headers["content-length"];
+  return announced === undefined ? rawBytesMax : Number(announced);
+}
+
+/** The body is longer than the limit. `answerErrors` reads `status` and `limit`. */
+class BodyTooLargeError extends Error {
+  override readonly name = "BodyTooLargeError";
+  readonly status = 413;
+  readonly limit: number;
+
+  constructor(limit: number) {
+    super("the body is too large");
+    this.limit = limit;
+  }
+}
+
+/** The caller hung up before the end of its body, or its compression is broken. `answerErrors` reads `status`. */
+class BodyUnreadableError extends Error {
+  override readonly name = "BodyUnreadableError";
+  readonly status = 400;
+}
+
+/** `answerErrors` reads `status`. */
+class UnknownEncodingError extends Error {
+  override readonly name = "UnknownEncodingError";
+  readonly status = 415;
+}
+
+function decompressed(request: Request): Readable {
+  const encoding = request.headers["content-encoding"]?.toLowerCase() ?? "identity";
+  switch (encoding) {
+    case "identity":
+      return request;
+    case "gzip":
+      return request.pipe(createGunzip());
+    case "deflate":
+      return request.pipe(createInflate());
+    case "br":
+      return request.pipe(createBrotliDecompress());
+    case "zstd":
+      return request.pipe(createZstdDecompress());
+    default:
+      throw new UnknownEncodingError(encoding);
+  }
+}
+
+interface Collected {
+  readonly request: Request;
+  /** The request itself, or what decompresses it. */
+  readonly source: Readable;
+  readonly hold: (bytes: number) => boolean;
+  readonly bytesMax: number;
+}
+
+function collect(given: Collected): Promise<Buffer | "too_large" | "not_held"> {
+  const { request, source, hold, bytesMax } = given;
+  return new Promise((resolve, reject) => {
+    const pieces = new Pieces(hold, bytesMax);
+    const end = (result: Buffer | "too_large" | "not_held") => {
+      stop();
+      resolve(result);
+    };
+    const onData = (piece: Buffer) => {
+      const refusal = pieces.add(piece);
+      if (refusal !== undefined) {
+        end(refusal);
+      }
+    };
+    const onEnd = () => end(pieces.take());
+    const onFault = () => {
+      stop();
+      reject(new BodyUnreadableError());
+    };
+    const onClose = () => {
+      if (source === request || !request.complete) {
+        onFault();
+      }
+    };
+    const stop = () => {
+      source.off("data", onData).off("end", onEnd);
+      request.off("close", onClose);
+      if (source !== request) {
+        // A later error of it has no meaning.
+        source.off("error", onFault).on("error", () => {});
+        request.unpipe();
+        source.destroy();
+      }
+      request.resume();
+    };
+    source.on("data", onData).on("end", onEnd);
+    request.on("close", onClose);
+    if (source !== request) {
+      source.on("error", onFault);
+    }
+  });
+}
+
+/** The smallest buffer for a body of several pieces. */
+const BUFFER_BYTES_MIN = 1024;
+
+/** Puts the pieces of a body together. A body of one piece is never copied. */
+class Pieces {
+  readonly #hold: (bytes: number) => boolean;
+  readonly #bytesMax: number;
+  #only: Buffer | undefined;
+  #buffer: Buffer<ArrayBuffer> | undefined;
+  #length = 0;
+
+  constructor(hold: (bytes: number) => boolean, bytesMax: number) {
+    this.#hold = hold;
+    this.#bytesMax = bytesMax;
+  }
+
+  add(piece: Buffer): "too_large" | "not_held" | undefined {
+    const length = this.#length + piece.length;
+    if (length > this.#bytesMax) {
+      return "too_large";
+    }
+    const refusal = this.#length === 0 ? this.#keep(piece) : this.#copy(piece, length);
+    this.#length = length;
+    return refusal;
+  }
+
+  /** The whole body. It is no longer held here. */
+  take(): Buffer {
+    const body = this.#only ?? this.#buffer?.subarray(0, this.#length) ?? Buffer.alloc(0);
+    this.#only = undefined;
+    this.#buffer = undefined;
+    return body;
+  }
+
+  #keep(piece: Buffer): "not_held" | undefined {
+    this.#only = piece;
+    return this.#hold(piece.length) ? undefined : "not_held";
+  }
+
+  #copy(piece: Buffer, length: number): "not_held" | undefined {
+    const heldBytes = this.#buffer?.length ?? this.#length;
+    if (length > heldBytes || this.#buffer === undefined) {
+      const bytes = Math.min(this.#bytesMax, Math.max(BUFFER_BYTES_MIN, 2 * length));
+      if (!this.#hold(bytes - heldBytes)) {
+        return "not_held";
+      }
+      this.#grow(bytes);
+    }
+    this.#buffer?.set(piece, this.#length);
+    return undefined;
+  }
+
+  /** Moves what there is into a longer buffer. The memory of the old one is free at once, without a garbage collection. */
+  #grow(bytes: number): void {
+    if (this.#buffer === undefined) {
+      this.#buffer = Buffer.from(new ArrayBuffer(bytes));
+      this.#buffer.set(this.#only ?? [], 0);
+      this.#only = undefined;
+    } else {
+      this.#buffer = Buffer.from(this.#buffer.buffer.transfer(bytes));
+    }
+  }
+}

@@ -1,0 +1,90 @@
+-- Erases what users wrote, of many ad responses, in any state.
+-- 1. The text leaves the job in this step, wherever the job is, also while an attempt holds it. The job itself is removed
+--    by an outbox task, because BullMQ doesn't remove a job that is held. Its data keep their form, so that each version of
+--    the worker can read them.
+-- 2. A dead letter or a queued acknowledgment ends as discarded, since it can't be delivered without its text. If an attempt
+--    is under way, its caller isn't told: the attempt's outcome may still be delivered (delivery/settlement.lua).
+-- 3. With the text go its fingerprint, which could confirm a guess, the provider's code, and the session's hash.
+-- 4. What hasn't been accepted yet has no text. Its session's hash stays, so that a later erasure finds it.
+-- 5. A repeat changes nothing, and counts nothing.
+-- KEYS: 8 the audit
+-- ARGV: 1 operator, 2 details of the audit as a JSON object, 3 retention in ms, 4 prefix of entry keys, 5 prefix of job
+--       keys, 6 prefix of the keys of parked acknowledgments;
+--       then for each: its id, the id as callers know it, the job's id
+-- Clock: Redis'. TTL: an entry that ends here lives for the retention.
+-- Returns for each the text `code,state afterwards,1 if an attempt is under way,outbox task or ''`. The code is one of
+-- ERASE_CODES in redis/scripts.ts.
+-- @include redis/when-full
+-- @include redis/ledger
+-- @include redis/batch
+-- @include redis/stored-bytes
+-- @include dead-letters/dead-index
+-- @include dead-letters/discard-entry
+-- @include dead-letters/replay-outcome
+-- @include dead-letters/audit
+-- @include erasure/blank-job
+local MEMBERS = 3
+local by, details, retentionMs, entryPrefix, jobPrefix, parkedPrefix = unpack(ARGV, 1, 6)
+local now = clockMs()
+local WITHOUT_TEXT = {awaiting = true, missed = true, unacknowledgeable = true, abandoned = true}
+
+local function leaveQueue(key, id, publisher)
+  redis.call('ZREM', queuedKey, id)
+  redis.call('ZREM', dueKey, id)
+  redis.call('ZREM', parkedPrefix .. publisher, id)
+  redis.call('HDEL', key, 'w')
+end
+
+local function endWithoutText(key, id, entry)
+  local state, publisher, reason, code, replay = unpack(entry)
+  if state == 'dead' then
+    removeDead(id, publisher, reason, code)
+  else
+    leaveQueue(key, id, publisher)
+  end
+  countOutcome(key, replay, 'discarded')
+  count('erased', publisher)
+  return discardEntry(key, id, publisher, state, now, now, retentionMs)
+end
+
+local function tellCaller(channel, publicId, publisher)
+  redis.pcall('PUBLISH', channel, cjson.encode({adResponseId = publicId, publisher = publisher, event = 'discard',
+    code = 'discarded', delayMs = 0}))
+end
+
+local function writeAudit(id, from)
+  audit(KEYS[8], now, {by = by, action = 'erase', id = id,
+    details = string.gsub(details, '}$', ',"from":"' .. from .. '"}')})
+end
+
+local function erase(id, publicId, jobId)
+  local key, jobKey = entryPrefix .. id, jobPrefix .. jobId
+  local entry = redis.call('HMGET', key, 's', 'p', 'x', 'y', 'R', 'E')
+  local state, publisher, erased = entry[1], entry[2], entry[6]
+  if not state then
+    return '0,,0,'
+  elseif WITHOUT_TEXT[state] then
+    writeAudit(id, state)
+    return '3,' .. state .. ',0,'
+  end
+  local isHeld = redis.call('EXISTS', jobKey .. ':lock') == 1
+  local channel = blankJob(jobKey)
+  local task = ''
+  local isOpen = state == 'queued' or state == 'dead'
+  if isOpen then
+    task = endWithoutText(key, id, entry)
+  end
+  redis.call('HDEL', key, 't', 'y', 'S')
+  if not erased then
+    redis.call('HSET', key, 'E', now)
+    writeAudit(id, state)
+  end
+  if isOpen and channel and not isHeld then
+    tellCaller(channel, publicId, publisher)
+  end
+  return (erased and 2 or 1) .. ',' .. (isOpen and 'discarded' or state) .. ',' .. (isHeld and 1 or 0) .. ',' .. task
+end
+
+return eachOf((#ARGV - 6) / MEMBERS, function(at)
+  return erase(unpack(ARGV, 4 + MEMBERS * at, 6 + MEMBERS * at))
+end)

@@ -1,0 +1,35 @@
+-- Says whether a worker is to have Redis rewrite its files now: because it is time, or because an operator asked. Only one
+-- worker is told so.
+-- KEYS: 1 the record of rewrites: a hash. `since`: when workers began to look. `started`: the latest start. `finished`: the
+--       start of the latest one that succeeded. `saved`: the start of the one after which
+--       a snapshot was begun. `wanted`: an operator asked. `interval`: as the workers are set. `denied`: Redis
+--       doesn't permit it.
+-- ARGV: 1 time between two rewrites in ms, `0` for none, 2 the least time between two starts in ms
+-- Clock: Redis'. TTL: none.
+-- Returns {1 if a rewrite is to be started now, 1 if one was started that isn't known to have finished}.
+-- @include redis/when-full
+local key, intervalMs = KEYS[1], tonumber(ARGV[1])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+local fields = redis.call('HMGET', key, 'since', 'started', 'finished', 'wanted', 'interval')
+-- A time after now was written before Redis' clock was set back.
+local function timeOf(text)
+  local at = tonumber(text) or 0
+  return at <= now and at or 0
+end
+local since, started = timeOf(fields[1]), timeOf(fields[2])
+if since == 0 then
+  since = now
+  redis.call('HSET', key, 'since', now)
+end
+if fields[5] ~= ARGV[1] then
+  redis.call('HSET', key, 'interval', ARGV[1])
+end
+local isDue = intervalMs > 0 and now - math.max(since, started) >= intervalMs
+if (fields[4] or isDue) and now - started >= tonumber(ARGV[2]) then
+  redis.call('HSET', key, 'started', now)
+  redis.call('HDEL', key, 'wanted', 'denied')
+  return {1, 1}
+end
+return {0, (fields[2] and fields[2] ~= fields[3]) and 1 or 0}

@@ -1,0 +1,151 @@
+/**
+ * Rewrites of Redis' files. Redis appends each write to its append-only file, so a text that has left its memory stays on
+ * disk until the file is rewritten. Redis does that by itself only once the file has grown. So workers have it done at an
+ * interval, and when an operator asks. If Redis saves snapshots as well, it saves a new one.
+ *
+ * Any worker takes the next step; the record in Redis says which one (maintenance/plan-rewrite.lua).
+ */
+import { redisErrorKind } from "@adrelay/core";
+import type { Redis } from "ioredis";
+import { z } from "zod";
+import type { StoreKeys } from "../redis/keys.ts";
+import { fieldsOf, numberOf, type RunScript } from "../redis/scripts.ts";
+import type { StoreLog } from "../store-log.ts";
+
+export interface RewritesParts {
+  readonly redis: Redis;
+  readonly run: RunScript;
+  readonly keys: StoreKeys;
+  readonly log: StoreLog;
+}
+
+/** What is known of the rewrites. Times are milliseconds since 1970 by Redis' clock. */
+export interface RewriteRecord {
+  /** When workers began to look after it; undefined if none has. */
+  readonly sinceMs: number | undefined;
+  /** The start of the latest rewrite that succeeded. What had left Redis by then isn't in its files any more. */
+  readonly finishedMs: number | undefined;
+  /** 0: only when an operator asks. */
+  readonly intervalMs: number;
+  /** Redis doesn't permit it, or doesn't know the command. */
+  readonly isDenied: boolean;
+}
+
+/** A failed rewrite is started again after this. */
+const START_AGAIN_MS = 5000;
+
+/** Fields of INFO. */
+const RUNNING = ["aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress"];
+const LATEST = ["aof_last_bgrewrite_status", "rdb_last_bgsave_status"];
+
+const planSchema = z.tuple([z.number(), z.number()]);
+
+export class Rewrites {
+  readonly #parts: RewritesParts;
+  #wasDenied = false;
+
+  constructor(parts: RewritesParts) {
+    this.#parts = parts;
+  }
+
+  /** Starts a rewrite if one is due, and books that it has finished. `intervalMs` 0: only when an operator asks. */
+  async runRound(intervalMs: number): Promise<void> {
+    const { run, keys } = this.#parts;
+    const plan = await run("maintenance/plan-rewrite", {
+      keys: [keys.rewrites],
+      args: [intervalMs, START_AGAIN_MS],
+    });
+    const [isDue, isOpen] = planSchema.parse(plan);
+    if (isDue === 1) {
+      await this.#start();
+    } else if (isOpen === 1) {
+      await this.#bookEnd();
+    }
+  }
+
+  /** Asks the workers for a rewrite, which one of them starts within seconds. */
+  async request(): Promise<void> {
+    await this.#parts.redis.hset(this.#parts.keys.rewrites, "wanted", 1);
+  }
+
+  async load(): Promise<RewriteRecord> {
+    const { redis, keys } = this.#parts;
+    const stored = fieldsOf(await redis.call("HGETALL", keys.rewrites));
+    return {
+      sinceMs: numberOf(stored["since"], "since"),
+      finishedMs: numberOf(stored["finished"], "finished"),
+      intervalMs: numberOf(stored["interval"], "interval") ?? 0,
+      isDenied: stored["denied"] !== undefined,
+    };
+  }
+
+  async #start(): Promise<void> {
+    const { redis, keys, log } = this.#parts;
+    try {
+      await redis.call("BGREWRITEAOF");
+      log.info({ event: "rewrite_started" });
+      this.#wasDenied = false;
+    } catch (err) {
+      if (await this.#isDenied(err)) {
+        return;
+      }
+      // Usually one is running already. It may have begun before what is to leave the disk has left Redis.
+      await redis.hset(keys.rewrites, "wanted", 1);
+      throw err;
+    }
+  }
+
+  async #bookEnd(): Promise<void> {
+    const { redis, keys, log } = this.#parts;
+    const [started, saved, denied] = await redis.hmget(keys.rewrites, "started", "saved", "denied");
+    const info = String(await redis.call("INFO", "persistence"));
+    const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(info)?.[1];
+    if (!started || denied || RUNNING.some((name) => field(name) !== "0")) {
+      return;
+    }
+    const failed = LATEST.find((name) => field(name) !== "ok");
+    if (failed !== undefined) {
+      await redis.hset(keys.rewrites, "wanted", 1);
+      log.warn({ event: "rewrite_failed", why: failed });
+    } else if (saved !== started && (await this.#savesSnapshots())) {
+      await this.#saveSnapshot(started);
+    } else {
+      await redis.hset(keys.rewrites, "finished", started);
+      log.info({ event: "rewrite_finished" });
+    }
+  }
+
+  /** Redis can't save a snapshot while it rewrites its append-only file, so this comes after it. */
+  async #saveSnapshot(started: string): Promise<void> {
+    const { redis, keys } = this.#parts;
+    try {
+      await redis.call("BGSAVE");
+      await redis.hset(keys.rewrites, "saved", started);
+    } catch (err) {
+      if (!(await this.#isDenied(err))) {
+        throw err;
+      }
+    }
+  }
+
+  /** Whether Redis doesn't permit a command, or doesn't know it. Then it is recorded, and told once. */
+  async #isDenied(err: unknown): Promise<boolean> {
+    const { redis, keys, log } = this.#parts;
+    const kind = redisErrorKind(err);
+    if (kind !== "no_permission" && kind !== "unknown_command") {
+      return false;
+    }
+    await redis.hset(keys.rewrites, "denied", 1);
+    if (!this.#wasDenied) {
+      log.warn({ event: "rewrite_denied", err });
+    }
+    this.#wasDenied = true;
+    return true;
+  }
+
+  /** Whether Redis saves snapshots by itself. If our user may not ask, nobody knows, and none is saved. */
+  async #savesSnapshots(): Promise<boolean> {
+    const reply: unknown = await this.#parts.redis.config("GET", "save").catch(() => []);
+    return /"save"[,:]"\d/.test(JSON.stringify(reply) ?? "");
+  }
+}

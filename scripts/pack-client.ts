@@ -1,0 +1,144 @@
+/**
+ * `npm run pack:client [-- FOLDER]`: builds @adrelay/client for ESM and CommonJS with its types, and packs it. Prints its path.
+ * In the workspace the sources run as they are.
+ */
+import { execFileSync } from "node:child_process";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import manifest from "../packages/client/package.json" with { type: "json" };
+
+const ROOT = fileURLToPath(new URL("../", import.meta.url));
+const SOURCES = join(ROOT, "packages/client/src");
+/** The oldest syntax: that of Node 18. */
+const TARGET = "es2022";
+
+/** What the package offers, by the path of import. `platform` decides which globals and modules its types may use. */
+const ENTRIES = [
+  { path: ".", source: "index", platform: "web" },
+  { path: "./node", source: "node/index", platform: "node" },
+] as const;
+
+const FORMATS = [
+  { condition: "import", folder: "esm", format: "esm", type: "module" },
+  { condition: "require", folder: "cjs", format: "cjs", type: "commonjs" },
+] as const;
+
+const [home = join(ROOT, ".adrelay")] = process.argv.slice(2);
+console.log(await packClient(home));
+
+/** Resolves to the path of the archive in `home`. */
+async function packClient(home: string): Promise<string> {
+  const folder = join(home, "client");
+  const dist = join(folder, "dist");
+  rmSync(folder, { recursive: true, force: true });
+  for (const { folder: of, format, type } of FORMATS) {
+    await bundle(join(dist, of), format);
+    writeFileSync(join(dist, of, "package.json"), JSON.stringify({ type }));
+  }
+  for (const { source, platform } of ENTRIES) {
+    declareTypes(join(dist, "types"), source, platform);
+  }
+  copyTypes(dist);
+  writeFileSync(join(folder, "package.json"), JSON.stringify(describePackage(), null, 2));
+  copyFileSync(join(ROOT, "packages/client/README.md"), join(folder, "README.md"));
+  copyFileSync(join(ROOT, "LICENSE"), join(folder, "LICENSE"));
+  const options = { cwd: folder, encoding: "utf8" } as const;
+  const name = execFileSync(
+    "npm",
+    ["pack", "--silent", "--ignore-scripts", "--pack-destination", home],
+    options,
+  );
+  return join(home, name.trim());
+}
+
+async function bundle(outdir: string, format: "esm" | "cjs"): Promise<void> {
+  await build({
+    entryPoints: ENTRIES.map(({ source }) => join(SOURCES, `${source}.ts`)),
+    outbase: SOURCES,
+    outdir,
+    bundle: true,
+    platform: "neutral",
+    external: ["node:*"],
+    format,
+    target: TARGET,
+    legalComments: "none",
+    logLevel: "error",
+  });
+}
+
+/** A compile error fails here: the main entry has only the globals of the web, and the syntax of its target. */
+function declareTypes(outDir: string, source: string, platform: "web" | "node"): void {
+  const options = {
+    declaration: "true",
+    emitDeclarationOnly: "true",
+    strict: "true",
+    exactOptionalPropertyTypes: "true",
+    skipLibCheck: "true",
+    allowImportingTsExtensions: "true",
+    verbatimModuleSyntax: "true",
+    module: "nodenext",
+    moduleResolution: "nodenext",
+    target: TARGET,
+    lib:
+      platform === "web"
+        ? `${TARGET},esnext.disposable,dom,dom.asynciterable`
+        : `${TARGET},esnext.disposable`,
+    types: platform === "web" ? "" : "node",
+    typeRoots: join(ROOT, "node_modules/@types"),
+    rootDir: SOURCES,
+    outDir,
+  };
+  const flags = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
+  const tsc = join(ROOT, "node_modules/.bin/tsc");
+  execFileSync(tsc, ["--ignoreConfig", ...flags, join(SOURCES, `${source}.ts`)], {
+    cwd: join(ROOT, "packages/client"),
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+}
+
+/** Each format has its own copy of the types: a declaration has the module kind of the nearest package.json. */
+function copyTypes(dist: string): void {
+  const types = join(dist, "types");
+  const paths = readdirSync(types, { recursive: true, encoding: "utf8" }).filter((path) =>
+    path.endsWith(".d.ts"),
+  );
+  for (const path of paths) {
+    // The sources name each other by `.ts`, which published types must not.
+    const text = readFileSync(join(types, path), "utf8").replaceAll(/(["']\.[^"']*)\.ts(["'])/g, "$1.js$2");
+    for (const { folder } of FORMATS) {
+      mkdirSync(join(dist, folder, path, ".."), { recursive: true });
+      writeFileSync(join(dist, folder, path), text);
+    }
+  }
+  rmSync(types, { recursive: true });
+}
+
+function describePackage() {
+  const { name, version, description, license, sideEffects } = manifest;
+  return {
+    name,
+    version,
+    description,
+    license,
+    keywords: ["ads", "llm", "adrelay"],
+    type: "module",
+    sideEffects,
+    exports: { ...Object.fromEntries(ENTRIES.map(exportOf)), "./package.json": "./package.json" },
+    // For resolvers that don't know exports.
+    main: "./dist/cjs/index.js",
+    types: "./dist/cjs/index.d.ts",
+    typesVersions: { "*": { node: ["./dist/cjs/node/index.d.ts"] } },
+    engines: { node: ">=18" },
+    files: ["dist"],
+  };
+}
+
+function exportOf({ path, source }: (typeof ENTRIES)[number]) {
+  const conditions = FORMATS.map(({ condition, folder }) => [
+    condition,
+    { types: `./dist/${folder}/${source}.d.ts`, default: `./dist/${folder}/${source}.js` },
+  ]);
+  return [path, Object.fromEntries(conditions)];
+}
