@@ -28,6 +28,7 @@ function report({ lost, doubled, changed, faults, files, ...figures }: SoakResul
   say(
     `acknowledged with an empty text, because the process was killed before it stored one: ${figures.emptied}`,
   );
+  say(`failures of the outbox, from which the client goes on in memory: ${figures.outboxFailures}`);
   say(`most memory of a backend: ${Math.round(figures.rssBytesMax / 1024 / 1024)} MiB`);
   const checks = Object.entries({ lost, doubled, changed, faults, files });
   for (const [name, found] of checks) {

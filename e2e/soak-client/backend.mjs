@@ -27,7 +27,8 @@ const relay = createRelay({
   onEvent: (event) => {
     if (event.kind === "lost" || event.kind === "refused" || event.kind === "outbox_failed") {
       const id = "adResponseId" in event ? event.adResponseId : "";
-      print({ kind: "fault", fault: event.kind, id, why: `${event.error.code}: ${event.error.message}` });
+      const kind = event.kind === "outbox_failed" ? "outbox_failed" : "fault";
+      print({ kind, fault: event.kind, id, why: `${event.error.code}: ${event.error.message}` });
     }
   },
 });

@@ -49,6 +49,8 @@ export interface SoakResult {
   readonly unseen: number;
   /** What the backends reported as lost or refused, or left at the end. */
   readonly faults: readonly string[];
+  /** How often an outbox failed, such as by a disk that stood still for 5 s. What that costs shows as lost. */
+  readonly outboxFailures: number;
   /** The outbox' files that are left. */
   readonly files: readonly string[];
   /** The most memory that a backend took. */
@@ -60,7 +62,7 @@ const PROGRESS_TIMEOUT_MS = 60_000;
 const SETTLE_TIMEOUT_MS = 60_000;
 
 interface Line {
-  readonly kind: "injected" | "shown" | "fault" | "closed";
+  readonly kind: "injected" | "shown" | "fault" | "outbox_failed" | "closed";
   readonly id: string;
   readonly text: string;
   readonly left: number;
@@ -212,6 +214,7 @@ class Soak {
         ...this.#lines("fault").map((line) => JSON.stringify(line)),
         ...closed.filter(({ left }) => left > 0).map(({ left }) => `${left} left`),
       ],
+      outboxFailures: this.#lines("outbox_failed").length,
       files: readdirSync(join(this.#options.folder, "outbox")),
       rssBytesMax: Math.max(...closed.map(({ rssBytesMax }) => rssBytesMax)),
     };

@@ -69,6 +69,8 @@ class FileOutbox implements Outbox {
   /** The ids that each of our logs holds, by the log's path. The oldest log is first. */
   readonly #logs = new Map<string, Set<string>>();
   readonly #logById = new Map<string, string>();
+  /** Those under way: a log must not be left behind because the process ended in the middle of one. */
+  readonly #removals = new Set<Promise<void>>();
   #stopTouching = () => {};
 
   constructor({
@@ -96,6 +98,12 @@ class FileOutbox implements Outbox {
   }
 
   async remove(adResponseId: string): Promise<void> {
+    const removal = this.#remove(adResponseId);
+    this.#removals.add(removal);
+    await removal.finally(() => this.#removals.delete(removal));
+  }
+
+  async #remove(adResponseId: string): Promise<void> {
     const path = this.#logById.get(adResponseId);
     this.#logById.delete(adResponseId);
     if (path !== undefined) {
@@ -128,6 +136,7 @@ class FileOutbox implements Outbox {
 
   async close(): Promise<void> {
     this.#stopTouching();
+    await Promise.allSettled(this.#removals);
     await this.#writer.close();
     for (const [path, held] of this.#logs) {
       // A log without a sign of life may be taken over at once.
