@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { imageMemorySettings } from "./image-memory.ts";
+import { containerMemorySettings, imageMemorySettings } from "./image-memory.ts";
 
 test("the image bounds Node's heap and its allocator", () => {
   expect(imageMemorySettings()).toEqual({
@@ -16,4 +16,10 @@ test("settings of the environment win over those of the image", () => {
     NODE_OPTIONS: expect.stringMatching(/^--max-semi-space-size=4 .* --max-semi-space-size=16$/),
     MALLOC_ARENA_MAX: "8",
   });
+});
+
+test("without a container a process gets the heap that it would have in one", () => {
+  expect(containerMemorySettings(256)["NODE_OPTIONS"]).toBe(
+    "--max-semi-space-size=4 --max-old-space-size=102",
+  );
 });

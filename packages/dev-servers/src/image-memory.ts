@@ -15,3 +15,18 @@ export function imageMemorySettings(env: NodeJS.ProcessEnv = {}): Record<string,
   }
   return settings;
 }
+
+const SHARE = /--max-old-space-size-percentage=(\d+)/;
+
+/** The same, with the heap that a container of so much memory would have. */
+export function containerMemorySettings(containerMib: number): Record<string, string> {
+  const settings = imageMemorySettings();
+  const heapMib = (share: string) => Math.floor((Number(share) * containerMib) / 100);
+  return {
+    ...settings,
+    NODE_OPTIONS: String(settings["NODE_OPTIONS"]).replace(
+      SHARE,
+      (_option, share: string) => `--max-old-space-size=${heapMib(share)}`,
+    ),
+  };
+}
