@@ -123,8 +123,14 @@ export interface BenchRedis extends AsyncDisposable {
  * Starts a Redis that never rewrites its append-only file. By default a rewrite starts at 64 MB. In a round of some
  * seconds one side could reach that size and the other one just not, which would distort the comparison.
  */
-export async function startBenchRedis(appendfsync: Appendfsync = "everysec"): Promise<BenchRedis> {
-  const redis = await startTestRedis(["--appendfsync", appendfsync, "--auto-aof-rewrite-percentage", "0"]);
+export async function startBenchRedis(
+  appendfsync: Appendfsync | "no file" = "everysec",
+): Promise<BenchRedis> {
+  const redis = await startTestRedis(
+    appendfsync === "no file"
+      ? ["--appendonly", "no"]
+      : ["--appendfsync", appendfsync, "--auto-aof-rewrite-percentage", "0"],
+  );
   const client = new Redis(redis.url);
   // If Redis is gone, the commands reject. After Ctrl-C no command is under way, so the error event is no news.
   client.on("error", () => {});

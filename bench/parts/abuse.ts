@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ACKNOWLEDGE_PATH, API_KEY_HEADER, INJECTION_PATH, publisherIdSchema } from "@adrelay/contract";
-import { imageMemorySettings } from "@adrelay/dev-servers";
+import { containerMemorySettings } from "@adrelay/dev-servers";
 import { TEST_INJECTION } from "@adrelay/testkit";
 import { ABUSES, type AbusePlan, abusedSchema } from "../abuse-plan.ts";
 import { fillQueued } from "../backlog.ts";
@@ -46,7 +46,8 @@ const READINESS_PER_SECOND = 4;
 const DEFAULT_RATE = { QUOTA_REQUESTS_PER_SECOND: "1000", QUOTA_BURST: "2000" };
 const ADDED_MAX_MS = 50;
 const PROMISED_MS = 1000;
-const MEMORY_MAX_MB = (256 * 1024 * 1024) / 1e6;
+const MEMORY_MAX_MIB = 256;
+const MEMORY_MAX_MB = Math.floor((MEMORY_MAX_MIB * 1024 * 1024) / 1e6);
 
 interface AbuseRound {
   /** Undefined for the worker, which is measured beside the abuse only. */
@@ -105,7 +106,8 @@ async function abuseGateway(
 }
 
 async function abuseWorker(bench: Bench, providers: Providers): Promise<AbuseRound> {
-  await using redis = await startBenchRedis();
+  // Without its file: a disk that takes a gigabyte slowly would be what is measured.
+  await using redis = await startBenchRedis("no file");
   for (const trouble of TROUBLES) {
     const publisher = publisherIdSchema.parse(trouble);
     const filling = { redisUrl: redis.url, prefix: freshPrefix(), count: QUEUED, publisher };
@@ -178,8 +180,8 @@ function placeOf({ folder }: Bench, redis: BenchRedis, { calm, troubled }: Provi
   const file = join(folder, "publishers-in-abuse.yaml");
   // JSON is YAML.
   writeFileSync(file, JSON.stringify({ publishers }));
-  const settings = { API_KEYS: "", PUBLISHERS_FILE: file, KEY_OF_PROVIDER: "key" };
-  const env = { ...settings, ...DEFAULT_RATE, ...imageMemorySettings() };
+  const settings = { API_KEYS: "", PUBLISHERS_FILE: file, KEY_OF_PROVIDER: "key", REDIS_DURABILITY: "warn" };
+  const env = { ...settings, ...DEFAULT_RATE, ...containerMemorySettings(MEMORY_MAX_MIB) };
   return { redisUrl: redis.url, providerUrl: calm.origin, env };
 }
 

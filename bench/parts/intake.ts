@@ -1,7 +1,7 @@
 /**
  * Compares acknowledgments per second and their latency with the naive server. Each round starts new processes of each
  * side, with their own Redis. The gateway is measured with unknown ids (UNKNOWN_ACK=accept, the default) and with the
- * ids of recorded injections. With unknown ids it is also compared with itself without quotas of Redis' memory.
+ * ids of recorded injections. With unknown ids it is also compared with itself without quotas.
  */
 import { ACKNOWLEDGE_PATH, API_KEY_HEADER } from "@adrelay/contract";
 import { TEST_API_KEY } from "@adrelay/testkit";
@@ -18,7 +18,14 @@ const RATE_MAX_PER_SECOND = 20_000;
 /** Nothing listens there. The gateway does not call the provider for acknowledgments. */
 export const NO_PROVIDER = "http://127.0.0.1:9";
 const MS_PER_SECOND = 1000;
-const NO_QUOTAS = { QUOTA_QUEUED_BYTES: "off", QUOTA_DEAD_BYTES: "off", QUOTA_UNKNOWN_BYTES: "off" };
+const NO_QUOTAS = {
+  QUOTA_REQUESTS_PER_SECOND: "off",
+  QUOTA_BURST: "off",
+  QUOTA_BYTES_IN_FLIGHT: "off",
+  QUOTA_QUEUED_BYTES: "off",
+  QUOTA_DEAD_BYTES: "off",
+  QUOTA_UNKNOWN_BYTES: "off",
+};
 
 type Ids = "unknown" | "known";
 type Side =
@@ -89,7 +96,7 @@ function compareQuotas(
 ): Figure {
   return {
     part: "intake",
-    what: `acknowledgments with quotas of Redis' memory, ${appendfsync}`,
+    what: `acknowledgments with quotas, ${appendfsync}`,
     unit: "/s",
     ours: limited.map(({ ratePerSecond }) => ratePerSecond),
     against: { name: "without quotas", values: unlimited.map(({ ratePerSecond }) => ratePerSecond) },
