@@ -86,26 +86,40 @@ async function measureVariants(bench: Bench, sides: Sides, place: Surroundings):
   await using hashing = await startGateway(bench, { ...place, env: SESSION_HASHES });
   const run = (name: string, server: Served) => async () => {
     const plan = injectionPlan(server, THROUGHPUT_CONNECTIONS, bench.roundMs);
-    const { ratePerSecond } = await runLoad(sides.generator, plan, {});
-    bench.say(`injection, ${name}: ${ratePerSecond.toFixed(0)}/s`);
-    return ratePerSecond;
+    const round = await runLoad(sides.generator, plan, { gateway: server.pid });
+    bench.say(`injection, ${name}: ${round.ratePerSecond.toFixed(0)}/s`);
+    return round;
   };
-  const rates = await inTurns(bench.rounds, {
+  const rounds = await inTurns(bench.rounds, {
     default: run("gateway", sides.gateway),
     unlimited: run("gateway without quotas", unlimited),
     hashing: run("gateway with session hashes", hashing),
   });
-  const figure = (what: string, ours: readonly number[], name: string, values: readonly number[]): Figure => ({
-    part: "injection",
-    what: `injections ${what}`,
-    unit: "/s",
-    ours,
-    against: { name, values },
-    promise: atLeast("ratio", 0.97),
-  });
   return [
-    figure("with quotas", rates.default, "without quotas", rates.unlimited),
-    figure("with session hashes", rates.hashing, "without hashes", rates.default),
+    ...compareVariants("with quotas", rounds.default, { name: "without quotas", rounds: rounds.unlimited }),
+    ...compareVariants("with session hashes", rounds.hashing, {
+      name: "without hashes",
+      rounds: rounds.default,
+    }),
+  ];
+}
+
+function compareVariants(
+  what: string,
+  ours: readonly LoadRound[],
+  against: { readonly name: string; readonly rounds: readonly LoadRound[] },
+): Figure[] {
+  const figure = (name: string, unit: string, value: (round: LoadRound) => number): Figure => ({
+    part: "injection",
+    what: `${name} ${what}`,
+    unit,
+    ours: ours.map(value),
+    against: { name: against.name, values: against.rounds.map(value) },
+  });
+  const cpuUs = ({ cpuMs, count }: LoadRound) => ((cpuMs["gateway"] ?? 0) * US_PER_MS) / count;
+  return [
+    { ...figure("injections", "/s", (round) => round.ratePerSecond), promise: atLeast("ratio", 0.97) },
+    figure("CPU of the gateway per injection", "µs", cpuUs),
   ];
 }
 
