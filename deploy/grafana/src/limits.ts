@@ -26,7 +26,9 @@ export const LIMITS: DashboardSpec = {
       title: "How much of its room for bodies does the fullest gateway use?",
       description: "At 100 % large injections get fallbacks. Runbook gateway-overloaded.",
       unit: "percentunit",
-      queries: [{ expr: fullest("adrelay_in_flight_bytes", "adrelay_in_flight_max_bytes"), legend: "fullest" }],
+      queries: [
+        { expr: fullest("adrelay_in_flight_bytes", "adrelay_in_flight_max_bytes"), legend: "fullest" },
+      ],
       alarmFrom: 0.9,
     },
     {
@@ -57,14 +59,20 @@ export const LIMITS: DashboardSpec = {
       description: "1: all processes have the same. More for minutes: runbook publishers-files-differ.",
       unit: "short",
       queries: [
-        { expr: orZero('max(count by (environment) (count_values by (environment) ("digest", adrelay_publishers_file_digest)))'), legend: "files" },
+        {
+          expr: orZero(
+            'max(count by (environment) (count_values by (environment) ("digest", adrelay_publishers_file_digest)))',
+          ),
+          legend: "files",
+        },
       ],
       alarmFrom: 2,
     },
     {
       kind: "number",
       title: "How many acknowledgments did erasures end?",
-      description: "Queued ones and dead letters: their ads aren't paid. `adrelay audit` says who asked for it.",
+      description:
+        "Queued ones and dead letters: their ads aren't paid. `adrelay audit` says who asked for it.",
       unit: "short",
       queries: [{ expr: ledgerIncrease("adrelay_acknowledgments_erased_total"), legend: "erased" }],
     },
