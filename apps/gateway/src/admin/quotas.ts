@@ -62,7 +62,7 @@ export function checkQuotas(
   const name = "quotas";
   const full = viewOfQuotas(storedBytes, [], rulesOf).flatMap(
     ({ publisher, quota, used_bytes, limit_bytes }) => {
-      const share = (used_bytes ?? 0) / (limit_bytes ?? Number.POSITIVE_INFINITY);
+      const share = (used_bytes ?? 0) / Math.max(limit_bytes ?? Number.POSITIVE_INFINITY, 1);
       return share < QUOTA_WARNED_SHARE ? [] : [`${publisher} ${Math.round(100 * share)} % of ${quota}`];
     },
   );
