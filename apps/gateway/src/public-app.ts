@@ -23,14 +23,11 @@ import {
 } from "@adrelay/service-kit";
 import type { Express, Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
-import type { Admission } from "./admission/admission.ts";
+import type { Admission, OperationName } from "./admission/admission.ts";
 import type { Holding, Refusal } from "./admission/holding.ts";
 import type { CountOverload } from "./admission/in-flight-metrics.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
 import { nameOfRefusal, sendRefusal } from "./quota-answers.ts";
-
-/** Names of operations in metrics and log lines; everything else is `other`. */
-type OperationName = "start_injection" | "acknowledge" | "look_up";
 
 /** An admitted call with a valid key. */
 export interface Call {
@@ -120,10 +117,7 @@ function makeEndpoint(
       return undefined;
     }
     const announcedBytes = copies * (Number(request.headers["content-length"]) || 0);
-    const admitted = deps.admission.admit(publisher, {
-      isInjection: name === "start_injection",
-      announcedBytes,
-    });
+    const admitted = deps.admission.admit(publisher, { operation: name, announcedBytes });
     if (admitted.kind !== "admitted") {
       refuse(deps, name, { publisher, response, refusal: admitted });
       return undefined;

@@ -117,13 +117,14 @@ const storageViewSchema = z.object({
 const quotaViewSchema = z.object({
   publisher: z.string(),
   quota: z.string(),
-  used_bytes: count,
-  /** Null if there is no limit. */
+  /** Null if it isn't a quota of Redis' memory: each gateway has its own count of requests then. */
+  used_bytes: count.nullable(),
+  /** Null if there is no limit, and of a quota without `used_bytes`. */
   limit_bytes: count.nullable(),
-  /** How many acknowledgments the gateway that answers has refused because of it since its start. */
+  /** How many requests the gateway that answers has refused because of it since its start. */
   refused: count,
 });
-/** A publisher's quota of Redis' memory that it uses, or that has refused something. */
+/** A publisher's quota that it uses, or that has refused something. */
 export type QuotaView = z.infer<typeof quotaViewSchema>;
 
 /** Answer of `GET /stats`: counts, queue, providers and processes of the relay at one time. */
