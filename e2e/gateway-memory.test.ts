@@ -31,6 +31,7 @@ const PEERS = 300;
 const WAITING = 100;
 /** An acknowledgment counts fourfold until Redis has it, so more of them wouldn't fit into the publisher's share. */
 const WAITING_AT_ONCE = 4;
+const PIPELINING = 100;
 /** QUOTA_BYTES_IN_FLIGHT of GATEWAY_BYTES_IN_FLIGHT, by default. */
 const SHARE_BYTES = 16 * 1024 * 1024;
 const FEW_REQUESTS = "quotas: { requests_per_second: 5, burst: 50 }";
@@ -205,6 +206,18 @@ describe.runIf(process.platform === "linux")("while one publisher sends all it c
     const samples = await fetchMetrics(stack.gatewayOpsUrl);
     expect(samples.get("adrelay_in_flight_bytes")).toBe(0);
     expect(samples.get("adrelay_in_flight_calls")).toBe(WAITING);
+    await serveCalm();
+    expect(peakMemoryKb()).toBeLessThan(MEMORY_MAX_KB);
+  });
+
+  test("requests without a key that don't wait for their answers fill no memory", async () => {
+    const block = Buffer.from("GET / HTTP/1.1\r\nHost: h\r\n\r\n".repeat(2000));
+    for (let peer = 0; peer < PIPELINING; peer += 1) {
+      const socket = keep(connect(Number(new URL(stack.gatewayUrl).port), "127.0.0.1")).pause();
+      for (let sent = 0; sent < 100; sent += 1) {
+        socket.write(block);
+      }
+    }
     await serveCalm();
     expect(peakMemoryKb()).toBeLessThan(MEMORY_MAX_KB);
   });

@@ -1,4 +1,5 @@
 /** Peers that don't do their part: each loses its connection, and gets an answer first where it can read one. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
@@ -207,4 +208,39 @@ test("with a request on each connection a hundred more are surplus, and the next
   }
   expect(held).toEqual([false, false, ...Array.from({ length: 100 }, () => true)]);
   expect([closedCount, server.connections]).toEqual([1, 102]);
+});
+
+const PIPELINED = "GET /slow HTTP/1.1\r\nHost: h\r\n\r\n";
+
+test("a few requests that don't wait for their answers are answered in order", async () => {
+  const { received } = await openSocket(await setup(), PIPELINED.repeat(9) + PIPELINED.replace("/slow", "/"));
+  await eventually(() => expect(received.text.match(/\bslow|ok$/g)).toHaveLength(10), 5000);
+  expect(received.text).toMatch(/ok$/);
+});
+
+test("many requests that don't wait for their answers end their connection", async () => {
+  const server = await setup(LONG_LIMITS);
+  let created = 0;
+  const onCreated = () => {
+    created += 1;
+  };
+  subscribe("http.server.request.start", onCreated);
+  onTestFinished(() => void unsubscribe("http.server.request.start", onCreated));
+  const { socket, received } = await openSocket(server, PIPELINED.repeat(1000));
+  await destroyed(socket);
+  expect(received.text).toBe("");
+  // Those after the first one too many were not even parsed.
+  expect(created).toBe(21);
+});
+
+test("few requests of all connections together wait for the answers to others", async () => {
+  const server = await setup(LONG_LIMITS);
+  const peers = await Promise.all(Array.from({ length: 60 }, () => openSocket(server, PIPELINED.repeat(20))));
+  await eventually(() => {
+    expect(peers.filter(({ socket, received }) => socket.destroyed || received.isEnded)).toHaveLength(8);
+    expect(peers.filter(({ received }) => received.text.match(/slow/g)?.length === 20)).toHaveLength(52);
+  }, 5000);
+  // Those that were answered or closed make room.
+  const { received } = await openSocket(server, PIPELINED.repeat(20));
+  await eventually(() => expect(received.text.match(/slow/g)).toHaveLength(20), 5000);
 });
