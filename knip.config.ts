@@ -16,6 +16,7 @@ const config: KnipConfig = {
         "e2e/chaos/shifted-clock.ts",
         "e2e/report-loop-delay.ts",
         "e2e/client/programs/*",
+        "e2e/soak-client/backend.mjs",
         // Run by hand: see ad-model/README.md.
         "ad-model/fit-signs.ts",
         "ad-model/word-vectors/{list-words,shrink-vectors}.ts",

@@ -4,6 +4,7 @@ import { BENCH_COMMAND } from "../../bench/options.mjs";
 import { CHAOS_COMMAND } from "../../e2e/chaos/options.mjs";
 import { FUZZ_COMMAND } from "../../e2e/fuzz/options.mjs";
 import { OBSERVE_COMMAND } from "../../e2e/observe/options.mjs";
+import { SOAK_COMMAND } from "../../e2e/soak-client/options.mjs";
 
 /** @typedef {{ kind: "faulty", why: string }} Faulty */
 /** @typedef {{ kind: "help" } | Faulty} NotRun */
@@ -91,6 +92,7 @@ const COMMANDS = new Map(
     fuzz: FUZZ_COMMAND,
     observe: OBSERVE_COMMAND,
     bench: BENCH_COMMAND,
+    "soak-client": SOAK_COMMAND,
   }),
 );
 /** Commands that parse all their words themselves, --help too. */
@@ -112,6 +114,7 @@ const USAGE = `Usage: npm start -- [options]
        npm run fuzz -- [options]
        npm run observe -- [options]
        npm run bench -- [options]
+       npm run soak:client -- [options]
        npm run catalog -- lint [FILE]
        npm run eval:ads -- [FILE...]
        npm run fit:ads
