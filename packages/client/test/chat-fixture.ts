@@ -12,6 +12,7 @@ export const CONTEXT = {
 
 export interface Chat {
   readonly relay: Relay;
+  readonly relayUrl: string;
   readonly server: ModelServer;
   readonly events: RelayEvent[];
   /** The ad responses that were injected. */
@@ -51,7 +52,7 @@ export function useChat(): (options?: Partial<RelayOptions>) => Promise<Chat> {
       );
       return injectedIds().flatMap(textsOf);
     };
-    return { relay, server, events, injectedIds, acknowledgedTexts };
+    return { relay, relayUrl: stack.gatewayUrl, server, events, injectedIds, acknowledgedTexts };
   };
 }
 
