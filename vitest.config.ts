@@ -44,6 +44,8 @@ export default defineConfig({
             "ad-model/**/*.test.ts",
             "bench/**/*.test.ts",
           ],
+          // Some judge thousands of texts, beside other tests on the same cores.
+          testTimeout: 20_000,
           maxWorkers,
         },
       },

@@ -29,7 +29,7 @@ export interface ModelServer {
 type SseEvent = readonly [name: string | undefined, data: unknown];
 
 /** A thought and the arguments of tools are in each stream: they are no text for the user. */
-export const THOUGHT = "a thought of the model";
+const THOUGHT = "a thought of the model";
 
 export async function startModelServer(): Promise<ModelServer> {
   const calls: ModelCall[] = [];

@@ -5,7 +5,7 @@ import { isAsyncIterable, NO_WATCHER, watchIterable } from "../watch-answer.ts";
 import { type AdContext, membersOf } from "../wire.ts";
 
 /** The user's text in a list of messages, and the same list with another text in its place. */
-export interface UserText {
+interface UserText {
   readonly text: string;
   readonly replace: (text: string) => unknown;
 }
@@ -70,7 +70,7 @@ function mayHaveAd(body: object): boolean {
 }
 
 /** The last text part of the last message, if that is the user's. Results of tools get no ad, nor does what is to be cached. */
-export function findUserText(messages: unknown): UserText | undefined {
+function findUserText(messages: unknown): UserText | undefined {
   if (!Array.isArray(messages)) {
     return asText(messages, (text) => text);
   }
