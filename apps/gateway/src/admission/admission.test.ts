@@ -15,7 +15,7 @@ const QUOTAS: Quotas = {
   deadBytes: { bytes: NONE },
   unknownBytes: { bytes: NONE },
 };
-const SMALL = { isInjection: true, announcedBytes: 0 };
+const SMALL = { operation: "start_injection" as const, announcedBytes: 0 };
 
 function publisher(id: string, quotas?: Publisher["quotas"]): Publisher {
   const account = { url: "http://127.0.0.1:9", apiKey: "key", apiKeyHeader: "X-Key" };
@@ -58,7 +58,7 @@ test("injections over their quota are refused, and acknowledgments are not", () 
     retryAfterSeconds: 1,
   };
   expect(admission.admit(one, SMALL)).toEqual(refusal);
-  expect(admission.admit(one, { ...SMALL, isInjection: false }).kind).toBe("admitted");
+  expect(admission.admit(one, { ...SMALL, operation: "acknowledge" as const }).kind).toBe("admitted");
   first.end();
   expect(admission.admit(one, SMALL).kind).toBe("admitted");
 });
@@ -103,7 +103,7 @@ test("what a publisher holds counts on after its quotas have changed", () => {
   holding.holdBody(400);
   const changed = publisher("one", { injectionsInFlight: 1, bytesInFlight: { bytes: 450 } });
   expect(admission.admit(changed, SMALL)).toMatchObject({ quota: "injections_in_flight", used: 1 });
-  const next = holdingOf(admission.admit(changed, { ...SMALL, isInjection: false }));
+  const next = holdingOf(admission.admit(changed, { ...SMALL, operation: "acknowledge" as const }));
   expect(next.holdBody(51)).toBe(false);
   expect(next.refusal).toMatchObject({ quota: "bytes_in_flight", limit: 450, used: 400 });
   holding.end();
