@@ -18,6 +18,7 @@ import {
 } from "@adrelay/testkit";
 import { build } from "esbuild";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { installClient } from "./client/install-client.ts";
 import { provideTools, type Runtime, runtimesIn, type Tools, workerdIn } from "./client/tools.ts";
 import { startWorker } from "./client/workerd.ts";
 
@@ -45,13 +46,7 @@ beforeAll(async () => {
   project = mkdtempSync(join(tmpdir(), "adrelay-client-"));
   [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
   stack = await startRelayStack({ redis, providerUrl: provider.url });
-  const packed = await run(process.execPath, [join(ROOT, "scripts/pack-client.ts"), project]);
-  writeFileSync(
-    join(project, "package.json"),
-    JSON.stringify({ name: "chat", private: true, type: "module" }),
-  );
-  const flags = ["--offline", "--no-audit", "--no-fund", "--silent", "--prefix", project];
-  await run("npm", ["install", ...flags, packed.stdout.trim()], { cwd: project });
+  await installClient(project);
   cpSync(join(ROOT, "e2e/client/programs"), project, { recursive: true });
 }, FETCH_TIMEOUT_MS);
 afterAll(async () => {

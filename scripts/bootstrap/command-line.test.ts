@@ -28,6 +28,7 @@ describe("the bootstrap's command line", () => {
     [["chaos", "--help"], "--seeds K"],
     [["observe", "--help"], "--keep"],
     [["bench", "--help"], "--growth"],
+    [["soak-client", "--help"], "--down-seconds N"],
   ])("%j prints help", (words, text) => {
     expect(parseCommandLine(words)).toEqual({ kind: "help", text: expect.stringContaining(text) });
   });
@@ -56,6 +57,7 @@ describe("the bootstrap's command line", () => {
     [["bench", "--seconds", "1.5"], "from 1 to 600, not 1.5"],
     [["bench", "--growth", "10,x"], "not 10,x"],
     [["bench", "now"], "now"],
+    [["soak-client", "--ads", "0"], "--ads must be a whole number from 1 to 10000000, not 0"],
     [["bench", "--rounds", "101"], "from 1 to 100, not 101"],
     [["bench", "--letters", "5"], "--letters"],
   ])("%j is refused with a reason", (words, why) => {

@@ -5,6 +5,8 @@ export interface StoredAcknowledgment {
   readonly adResponseId: string;
   readonly text: string;
   readonly storedAtMs: number;
+  /** The answer hasn't ended, so its text isn't known. If its process is gone, the text that is sent is empty. */
+  readonly isOpen?: true;
   /** The headers of its trace; they are sent with every attempt. */
   readonly traceHeaders?: Readonly<Record<string, string>>;
 }
@@ -17,7 +19,10 @@ export interface StoredAcknowledgment {
 export interface Outbox {
   /** Whether what it has stored outlives this process. */
   readonly isDurable: boolean;
-  /** Resolves once it is stored. If it rejects, the client sends the acknowledgment all the same. */
+  /**
+   * Resolves once it is stored, in place of an open one with its id. If it rejects, the client sends the acknowledgment all the
+   * same. An ad is stored as open before its prompt goes to the model, so this delays the answer.
+   */
   add(acknowledgment: StoredAcknowledgment): Promise<void>;
   /** Forgets one that the relay has accepted or refused. */
   remove(adResponseId: string): Promise<void>;

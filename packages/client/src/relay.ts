@@ -109,6 +109,7 @@ export class Relay implements AsyncDisposable {
     }
     const { adResponseId } = outcome.ad;
     this.#report({ kind: "injected", adResponseId, durationMs });
+    await untilLimit(this.#sender.open(adResponseId), Math.max(timeoutMs - durationMs, 0));
     return makeInjected(outcome.ad, (text) => this.#acknowledge(adResponseId, text, waitUntil));
   }
 

@@ -5,7 +5,9 @@
  * 2. It is stored before it is sent, and removed from the outbox only after its end. So a process that dies at any point
  *    leaves it to the next one.
  * 3. Its text never changes, and its id decides at the relay: sending it twice is harmless.
- * 4. While the relay fails, one acknowledgment at a time tries it, with growing pauses. One that fails by itself waits alone.
+ * 4. A durable outbox also has the ads whose answers haven't ended. So a process that dies during an answer leaves its ad to the
+ *    next one, which sends an empty text.
+ * 5. While the relay fails, one acknowledgment at a time tries it, with growing pauses. One that fails by itself waits alone.
  */
 import { RelayError } from "./errors.ts";
 import type { RelayEvent } from "./events.ts";
@@ -65,6 +67,8 @@ export class Sender {
   readonly #options: SenderOptions;
   /** By ad_response_id, in the order in which they came. */
   readonly #pending = new Map<string, Entry>();
+  /** The ads that only the outbox has, because their answers haven't ended. */
+  readonly #open = new Set<string>();
   #pendingChars = 0;
   #sending = 0;
   #failuresInRow = 0;
@@ -87,8 +91,19 @@ export class Sender {
     return this.#pending.size;
   }
 
+  /** Stores an ad whose answer is about to begin, if that can outlive the process. A program that forgets ads must not pile them up. */
+  async open(adResponseId: string): Promise<void> {
+    const { outbox } = this.#deps;
+    if (outbox.isDurable && this.#open.size < this.#options.pendingMax && this.#closing === undefined) {
+      this.#open.add(adResponseId);
+      const acknowledgment = { adResponseId, text: "", storedAtMs: Date.now(), isOpen: true } as const;
+      await this.#guardOutbox(() => outbox.add(acknowledgment));
+    }
+  }
+
   /** Takes an acknowledgment on. While one with the same id is pending, that one stays: the first text wins. */
   add(acknowledgment: StoredAcknowledgment): Sending {
+    this.#open.delete(acknowledgment.adResponseId);
     const chars = acknowledgment.text.length;
     const { pendingMax, pendingCharsMax } = this.#options;
     const same = this.#pending.get(acknowledgment.adResponseId);
@@ -100,6 +115,7 @@ export class Sender {
     }
     if (this.#pending.size >= pendingMax || this.#pendingChars + chars > pendingCharsMax) {
       const message = `${this.#pending.size} acknowledgments wait already`;
+      void this.#guardOutbox(() => this.#deps.outbox.remove(acknowledgment.adResponseId));
       return this.#lose(acknowledgment, new RelayError("outbox_full", message));
     }
     return this.#hold(acknowledgment, { isStored: false });

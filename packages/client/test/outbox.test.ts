@@ -205,6 +205,43 @@ test("a client takes over and sends what an earlier one left", async () => {
   expect(second.eventsOf("left_over")).toMatchObject([{ count: 2 }]);
 });
 
+test("an ad whose process died during the answer is acknowledged with an empty text, others with theirs", async () => {
+  const directory = newDirectory();
+  const first = await setup({ outbox: fileOutbox({ directory }), retry: { firstMs: 60_000, maxMs: 60_000 } });
+  first.peer.onAcknowledge(() => ({ kind: "reset" }));
+  const [open, ended] = [await injectAd(first.relay), await injectAd(first.relay)];
+  await ended.acknowledge("text");
+  await first.relay.close({ timeoutMs: 50 });
+  const second = await setup({ outbox: fileOutbox({ directory }) });
+  await eventually(() => expect(second.eventsOf("accepted")).toHaveLength(2));
+  expect([open, ended].map(({ adResponseId }) => second.textsOf(adResponseId))).toEqual([[""], ["text"]]);
+});
+
+test("the text of an ad replaces its open entry, also in another log", async () => {
+  const directory = newDirectory();
+  const outbox = open(directory, { logBytesMax: 200 });
+  const one = ack("text");
+  await outbox.add({ ...one, text: "", isOpen: true });
+  await outbox.add(ack("x".repeat(300)));
+  await outbox.add(one);
+  expect(logsIn(directory)).toHaveLength(2);
+  await outbox.close();
+  const taken = await takeAll(open(directory));
+  expect(taken.filter(({ adResponseId }) => adResponseId === one.adResponseId)).toEqual([one]);
+});
+
+test("a program that forgets its ads doesn't pile them up in the outbox", async () => {
+  const stored: string[] = [];
+  const counting: Outbox = {
+    ...memoryOutbox(),
+    isDurable: true,
+    add: async ({ adResponseId }) => void stored.push(adResponseId),
+  };
+  const { relay } = await setup({ outbox: counting, pendingMax: 2 });
+  const ads = [await injectAd(relay), await injectAd(relay), await injectAd(relay)];
+  expect(stored).toEqual(ads.slice(0, 2).map(({ adResponseId }) => adResponseId));
+});
+
 test("an outbox that can't write is reported, and the acknowledgment is sent from memory", async () => {
   const file = join(newDirectory(), "a file");
   appendFileSync(file, "");
@@ -232,8 +269,8 @@ test("what a durable outbox couldn't store is lost at the end, and reported", as
   const ad = await injectAd(relay);
   expect(await ad.acknowledge("text")).toEqual({ kind: "waiting" });
   expect(await relay.close({ timeoutMs: 100 })).toBe(1);
-  expect(eventsOf("outbox_failed")).toMatchObject([
-    { error: { message: "TypeError: the database is away" } },
-  ]);
+  // Once for the ad when it came, once for its text.
+  const failed = { error: { message: "TypeError: the database is away" } };
+  expect(eventsOf("outbox_failed")).toMatchObject([failed, failed]);
   expect(eventsOf("lost")).toMatchObject([{ adResponseId: ad.adResponseId, error: { code: "closed" } }]);
 });

@@ -7,7 +7,9 @@
  *    free on this host, or if it hasn't touched its logs for the lease.
  * 4. An owner that only stood still finds its log renamed after its next write, and writes that again elsewhere. Then two
  *    processes may send the same acknowledgments, which the relay allows.
- * 5. A log is deleted when it holds nothing any more. So a full disk and old logs don't pile up.
+ * 5. An ad is stored as open before its answer begins, without a sync: a loss of power may lose it. Its text replaces it. If a
+ *    crash comes between the two writes that this needs in two logs, an empty text may be sent first, and then it counts.
+ * 6. A log is deleted when it holds nothing any more. So a full disk and old logs don't pile up.
  */
 import { randomUUID } from "node:crypto";
 import { appendFile, constants, mkdir, readdir, readFile, rename, rm, stat, utimes } from "node:fs/promises";
@@ -82,8 +84,12 @@ class FileOutbox implements Outbox {
   }
 
   async add(acknowledgment: StoredAcknowledgment): Promise<void> {
-    const { adResponseId } = acknowledgment;
-    await this.#writer.store(lineOf(acknowledgment), (path) => this.#hold(path, adResponseId));
+    const { adResponseId, isOpen = false } = acknowledgment;
+    const before = this.#logById.get(adResponseId);
+    await this.#writer.store(lineOf(acknowledgment), isOpen, (path) => this.#hold(path, adResponseId));
+    if (before !== undefined && before !== this.#logById.get(adResponseId)) {
+      await this.#release(before, adResponseId);
+    }
     if (this.#logs.size > LOGS_MAX) {
       await this.#mergeOldest();
     }
@@ -92,8 +98,14 @@ class FileOutbox implements Outbox {
   async remove(adResponseId: string): Promise<void> {
     const path = this.#logById.get(adResponseId);
     this.#logById.delete(adResponseId);
-    const held = this.#logs.get(path ?? "");
-    if (path === undefined || held === undefined) {
+    if (path !== undefined) {
+      await this.#release(path, adResponseId);
+    }
+  }
+
+  async #release(path: string, adResponseId: string): Promise<void> {
+    const held = this.#logs.get(path);
+    if (held === undefined) {
       return;
     }
     held.delete(adResponseId);

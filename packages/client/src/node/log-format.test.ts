@@ -10,6 +10,13 @@ test("a log holds what was added and not removed, in order", () => {
   expect(readLog(lines.join("\n"))).toEqual([ack("b"), ack("c", "line\nbreak")]);
 });
 
+test("an open one never replaces one with its text", () => {
+  const open = { ...ack("a", ""), isOpen: true } as const;
+  expect(readLog([lineOf(open), lineOf(ack("a", "text"))].join("\n"))).toEqual([ack("a", "text")]);
+  expect(readLog([lineOf(ack("a", "text")), lineOf(open)].join("\n"))).toEqual([ack("a", "text")]);
+  expect(readLog(lineOf(open))).toEqual([open]);
+});
+
 test("a log that was cut at any byte holds every whole line, and no other", () => {
   const texts = fc.array(fc.string({ unit: "binary" }), { minLength: 1, maxLength: 5 });
   fc.assert(

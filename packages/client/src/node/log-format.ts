@@ -49,13 +49,17 @@ export function lineOfRemoval(adResponseId: string): string {
 
 /**
  * What a log still holds, in order. A line that can't be read is skipped: a crash or a full disk cut it short, and it was
- * never confirmed. The lines around it are whole, because each write begins with a line break.
+ * never confirmed. The lines around it are whole, because each write begins with a line break. An open one never replaces one
+ * with its text.
  */
 export function readLog(text: string): StoredAcknowledgment[] {
   const held = new Map<string, StoredAcknowledgment>();
   for (const line of text.split("\n")) {
     const { v, add, remove } = parseObject(line);
     const acknowledgment = v === 1 ? parseAcknowledgment(add) : undefined;
+    if (acknowledgment?.isOpen === true && held.has(acknowledgment.adResponseId)) {
+      continue;
+    }
     if (acknowledgment !== undefined) {
       held.set(acknowledgment.adResponseId, acknowledgment);
     } else if (v === 1 && typeof remove === "string") {
@@ -74,10 +78,16 @@ function parseObject(line: string): Readonly<Record<string, unknown>> {
 }
 
 function parseAcknowledgment(value: unknown): StoredAcknowledgment | undefined {
-  const { adResponseId, text, storedAtMs, traceHeaders } = Object(value);
+  const { adResponseId, text, storedAtMs, isOpen, traceHeaders } = Object(value);
   if (typeof adResponseId !== "string" || typeof text !== "string" || typeof storedAtMs !== "number") {
     return undefined;
   }
   const isRecord = typeof traceHeaders === "object" && traceHeaders !== null;
-  return { adResponseId, text, storedAtMs, ...(isRecord ? { traceHeaders } : {}) };
+  return {
+    adResponseId,
+    text,
+    storedAtMs,
+    ...(isOpen === true ? { isOpen } : {}),
+    ...(isRecord ? { traceHeaders } : {}),
+  };
 }

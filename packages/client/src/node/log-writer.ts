@@ -12,6 +12,8 @@ export interface LogWriterOptions {
 
 interface Line {
   readonly text: string;
+  /** Whether losing it to a loss of power is harmless. */
+  readonly isLight: boolean;
   readonly onWritten: (path: string) => void;
   readonly onFailed: (error: unknown) => void;
 }
@@ -52,13 +54,13 @@ export class LogWriter {
   }
 
   /** Resolves once the line is stored. */
-  store(text: string, onPath: OnPath): Promise<void> {
+  store(text: string, isLight: boolean, onPath: OnPath): Promise<void> {
     return new Promise((resolve, onFailed) => {
       const onWritten = (path: string) => {
         onPath(path);
         resolve();
       };
-      this.#queue.push({ text, onWritten, onFailed });
+      this.#queue.push({ text, isLight, onWritten, onFailed });
       this.#begin();
     });
   }
@@ -125,7 +127,7 @@ export class LogWriter {
       const log = await this.#logWithRoom();
       await log.handle.appendFile(bytes);
       log.bytes += bytes.byteLength;
-      if (this.#options.sync) {
+      if (this.#options.sync && lines.some(({ isLight }) => !isLight)) {
         await log.handle.datasync();
       }
       if (await isInPlace(log)) {
