@@ -10,6 +10,7 @@ const config: KnipConfig = {
         "scripts/*.ts",
         // These run as separate processes: they are started by their path and not imported.
         "bench/load-generator.ts",
+        "bench/abuser.ts",
         "bench/fast-provider.ts",
         "bench/naive/*.ts",
         "e2e/chaos/shifted-clock.ts",

@@ -20,6 +20,8 @@ import {
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
+/** Of the Redis here, in its own words. */
+const MAXMEMORY = "512mb";
 const SECRETS = [TEST_ADMIN_TOKEN, TEST_API_KEY, "key-of-acme", "key-of-beta", "user-of", "password-of"];
 
 let server: TestRedis;
@@ -29,7 +31,10 @@ let stack: RelayStack;
 let dir: string;
 
 beforeAll(async () => {
-  [server, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
+  [server, provider] = await Promise.all([
+    startTestRedis(["--maxmemory", MAXMEMORY]),
+    startScriptedProvider(),
+  ]);
   redis = new Redis(server.url, { maxRetriesPerRequest: null });
   redis.on("error", () => {});
   dir = mkdtempSync(join(tmpdir(), "adrelay-doctor-"));
@@ -170,7 +175,8 @@ test.each([
   ["appendfsync", "everysec", "always", "redis_append_only_file", "warn"],
   ["appendonly", "no", "yes", "redis_append_only_file", "fail"],
   ["maxmemory-policy", "allkeys-lru", "noeviction", "redis_maxmemory_policy", "fail"],
-  ["maxmemory", "2mb", "0", "redis_memory", "warn"],
+  ["maxmemory", "2mb", MAXMEMORY, "redis_memory", "warn"],
+  ["maxmemory", "0", MAXMEMORY, "redis_memory", "warn"],
 ] as const)("with %s %s the doctor names the fault", async (name, value, wellValue, check, status) => {
   await redis.config("SET", name, value);
   try {

@@ -36,6 +36,8 @@ export function createOpsApp(options: OpsOptions): Express {
   const { collect, log, access, routes } = options;
   const app = express();
   app.disable("x-powered-by");
+  // No answer is kept anywhere, so none can be asked for again by its ETag.
+  app.disable("etag");
   app.use(assignRequestId);
   secureOpsApp(app, access);
   app.get("/healthz", (_request, response) => {

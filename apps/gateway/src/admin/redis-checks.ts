@@ -153,7 +153,9 @@ function checkMemory({ memory }: RedisInfo): DoctorCheck {
   }
   const used = `${(memory.usedBytes / BYTES_PER_MIB).toFixed(1)} MiB used`;
   if (memory.limitBytes === 0) {
-    return { name, status: "ok", detail: `${used}, no maxmemory set` };
+    const why =
+      "no maxmemory is set, so quotas are shares of the machine's memory: set it, as docs/sizing.md says";
+    return { name, status: "warn", detail: `${used}; ${why}` };
   }
   const share = memory.usedBytes / memory.limitBytes;
   const detail = `${used}, ${Math.round(share * 100)} % of maxmemory`;
