@@ -19,7 +19,7 @@ const config: KnipConfig = {
         "ad-model/fit-signs.ts",
         "ad-model/word-vectors/{list-words,shrink-vectors}.ts",
       ],
-      project: ["scripts/**", "bench/**", "e2e/**", "ad-model/**/*.ts", "deploy/**/*.ts"],
+      project: ["scripts/**", "bench/**", "e2e/**", "ad-model/**/*.ts", "deploy/**/*.ts", "openapi/**/*.ts"],
     },
     "apps/*": { project: ["src/**", "test/**"] },
     // Published: others import what it offers. A process of its tests is started by its path.

@@ -43,6 +43,7 @@ export default defineConfig({
             "scripts/**/*.test.ts",
             "ad-model/**/*.test.ts",
             "bench/**/*.test.ts",
+            "openapi/**/*.test.ts",
           ],
           maxWorkers,
         },

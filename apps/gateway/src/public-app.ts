@@ -3,6 +3,7 @@ import { ACKNOWLEDGE_PATH, ACKNOWLEDGMENTS_PATH, INJECTION_PATH } from "@adrelay
 import { stateOfKey } from "@adrelay/core";
 import { digestKey, type FoundKey, type Publisher, type PublisherDirectory } from "@adrelay/provider";
 import {
+  API_DOCUMENT_PATH,
   addToRequestLog,
   answerErrors,
   createApp,
@@ -19,6 +20,7 @@ import {
   requestSpanOf,
   type Span,
   sendProblem,
+  serveApiDocument,
   type Tracing,
 } from "@adrelay/service-kit";
 import type { Express, Request, RequestHandler, Response } from "express";
@@ -91,6 +93,7 @@ export function createPublicApp(deps: PublicAppDeps): Express {
     .route(`${ACKNOWLEDGMENTS_PATH}:ad_response_id`)
     .get(makeEndpoint(deps, { name: "look_up", copies: 0 }, deps.lookUp))
     .all(methodNotAllowed("GET", "HEAD"));
+  app.route(API_DOCUMENT_PATH).get(serveApiDocument("public")).all(methodNotAllowed("GET", "HEAD"));
   app.use(notFound(NOT_FOUND_DETAIL));
   app.use(answerErrors(deps.log));
   return app;

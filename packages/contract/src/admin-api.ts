@@ -23,7 +23,8 @@ export const REPLAY_SAMPLE_DEFAULT = 20;
 /** The highest number that an operator can give for it. */
 export const REPLAY_SAMPLE_MAX = 10_000;
 
-const time = z.string();
+/** Lenient, because readers need no more than a text. */
+const time = z.string().meta({ format: "date-time" });
 const timeOrNull = time.nullable();
 const textOrNull = z.string().nullable();
 const count = z.number();

@@ -3,6 +3,7 @@ export {
   type AcknowledgmentRequest,
   type AcknowledgmentResponse,
   acknowledgmentRequestSchema,
+  acknowledgmentResponseSchema,
   DELIVERY_JOB_VERSION,
   type DeliveryJob,
   duplicateKeys,
@@ -97,12 +98,14 @@ export {
   ATTRIBUTE_NAMES,
   type AttributeName,
   type EnhancementResponse,
+  enhancedResponseSchema,
   filledResponseSchema,
   INJECTION_OUTCOMES,
   type InjectionOutcome,
   type InjectionRequest,
   injectionRequestSchema,
   sessionIdOf,
+  unenhancedResponseSchema,
   unfilledResponseSchema,
   unreadableAttributes,
   WRAPPING_TYPES,
@@ -114,6 +117,7 @@ export {
   JSON_ESCAPE_FACTOR_MAX,
   JSON_VALUES_MAX,
 } from "./json-limits.ts";
+export { type LookUpView, lookUpSchema } from "./look-up.ts";
 export {
   ERROR_CATALOGUE,
   type ErrorCode,
