@@ -2,6 +2,7 @@
 import { parseArgs } from "node:util";
 import { BENCH_COMMAND } from "../../bench/options.mjs";
 import { CHAOS_COMMAND } from "../../e2e/chaos/options.mjs";
+import { FUZZ_COMMAND } from "../../e2e/fuzz/options.mjs";
 import { OBSERVE_COMMAND } from "../../e2e/observe/options.mjs";
 
 /** @typedef {{ kind: "faulty", why: string }} Faulty */
@@ -87,6 +88,7 @@ const COMMANDS = new Map(
     start: START_COMMAND,
     test: TEST_COMMAND,
     chaos: CHAOS_COMMAND,
+    fuzz: FUZZ_COMMAND,
     observe: OBSERVE_COMMAND,
     bench: BENCH_COMMAND,
   }),
@@ -97,6 +99,7 @@ const PASSED_ON = ["adrelay", "catalog", "eval-ads", "fit-ads", "pack-cli", "pac
 const USAGE = `Usage: npm start -- [options]
        npm test -- [options]
        npm run chaos -- [options]
+       npm run fuzz -- [options]
        npm run observe -- [options]
        npm run bench -- [options]
        npm run catalog -- lint [FILE]
