@@ -5,10 +5,10 @@ import {
   acknowledgmentRequestSchema,
   acknowledgmentResponseSchema,
   type ErrorCode,
-  enhancedResponseSchema,
+  filledInjectionSchema,
   INJECTION_PATH,
   injectionRequestSchema,
-  unenhancedResponseSchema,
+  unfilledInjectionSchema,
 } from "@adrelay/contract";
 import { z } from "zod";
 import type { ZodOpenApiOperationObject } from "zod-openapi";
@@ -44,7 +44,7 @@ const attachment = {
   "Content-Disposition": z.string().meta({ description: "A file name for the report." }),
 };
 
-const unenhanced = unenhancedResponseSchema.meta({ id: "UnenhancedResponse" });
+const unenhanced = unfilledInjectionSchema.meta({ id: "UnenhancedResponse" });
 
 export const AD_SERVER_API: ApiDescription = {
   title: "Adrelay's ad server",
@@ -90,7 +90,7 @@ function startInjection(): ZodOpenApiOperationObject {
       ...problemAnswers(POST_CODES),
       "200": jsonAnswer({
         description: "An ad was found. It must be acknowledged.",
-        schema: enhancedResponseSchema.meta({ id: "EnhancedResponse" }),
+        schema: filledInjectionSchema.meta({ id: "EnhancedResponse" }),
         examples: ENHANCED_EXAMPLES,
         links: adResponseLinks("getAcknowledgment"),
       }),

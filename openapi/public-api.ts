@@ -6,11 +6,11 @@ import {
   acknowledgmentRequestSchema,
   acknowledgmentResponseSchema,
   type ErrorCode,
-  enhancedResponseSchema,
+  filledInjectionSchema,
   INJECTION_PATH,
   injectionRequestSchema,
-  lookUpSchema,
-  unenhancedResponseSchema,
+  acknowledgmentStatusSchema,
+  unfilledInjectionSchema,
 } from "@adrelay/contract";
 import { ENTRY_STATES, FALLBACK_REASONS } from "@adrelay/core";
 import { z } from "zod";
@@ -31,14 +31,14 @@ const SECURITY = [{ PublisherKey: [] }];
 /** A service may leave out members that the relay doesn't need, and add others. Both reach the caller. */
 const enhanced = z
   .looseObject(
-    enhancedResponseSchema.partial().required({ ad_response_id: true, enhanced_prompt: true }).shape,
+    filledInjectionSchema.partial().required({ ad_response_id: true, enhanced_prompt: true }).shape,
   )
   .meta({
     id: "EnhancedResponse",
     description: "An ad was found: `enhanced_prompt` replaces the user's prompt.",
   });
 const unenhanced = z
-  .looseObject(unenhancedResponseSchema.partial().shape)
+  .looseObject(unfilledInjectionSchema.partial().shape)
   .meta({ id: "UnenhancedResponse", description: "No ad: the user's prompt goes to the model unchanged." });
 const refusal = z
   .looseObject({ code: z.string().optional(), detail: z.string().optional() })
@@ -268,7 +268,7 @@ function lookUp(): ZodOpenApiOperationObject {
       ...problemAnswers(LOOK_UP_CODES),
       "200": jsonAnswer({
         description: "The ad response and its acknowledgment.",
-        schema: lookUpSchema.meta({ id: "AcknowledgmentStatus" }),
+        schema: acknowledgmentStatusSchema.meta({ id: "AcknowledgmentStatus" }),
         headers: { "X-Adrelay-State": stateHeader },
       }),
     },

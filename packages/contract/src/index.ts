@@ -98,14 +98,14 @@ export {
   ATTRIBUTE_NAMES,
   type AttributeName,
   type EnhancementResponse,
-  enhancedResponseSchema,
+  filledInjectionSchema,
   filledResponseSchema,
   INJECTION_OUTCOMES,
   type InjectionOutcome,
   type InjectionRequest,
   injectionRequestSchema,
   sessionIdOf,
-  unenhancedResponseSchema,
+  unfilledInjectionSchema,
   unfilledResponseSchema,
   unreadableAttributes,
   WRAPPING_TYPES,
@@ -117,7 +117,7 @@ export {
   JSON_ESCAPE_FACTOR_MAX,
   JSON_VALUES_MAX,
 } from "./json-limits.ts";
-export { type LookUpView, lookUpSchema } from "./look-up.ts";
+export { type AcknowledgmentStatus, acknowledgmentStatusSchema } from "./acknowledgment-status.ts";
 export {
   ERROR_CATALOGUE,
   type ErrorCode,

@@ -177,7 +177,7 @@ const responseIds = {
 };
 
 /** The body of a 200 as the interface describes it. `enhanced_prompt` replaces the user's prompt. */
-export const enhancedResponseSchema = z.object({
+export const filledInjectionSchema = z.object({
   ...responseIds,
   success: z.literal(true),
   enhanced_prompt: z.string(),
@@ -185,7 +185,7 @@ export const enhancedResponseSchema = z.object({
 });
 
 /** The body of a 201 or 202 as the interface describes it: the user's prompt goes to the model unchanged. */
-export const unenhancedResponseSchema = z.object({
+export const unfilledInjectionSchema = z.object({
   ...responseIds,
   success: z.literal(false),
   enhanced_prompt: z.null(),
@@ -194,5 +194,5 @@ export const unenhancedResponseSchema = z.object({
 
 /** The body of a 200, 201 or 202 as the interface describes it, and as our own parts write it. */
 export type EnhancementResponse = Readonly<
-  z.infer<typeof enhancedResponseSchema> | z.infer<typeof unenhancedResponseSchema>
+  z.infer<typeof filledInjectionSchema> | z.infer<typeof unfilledInjectionSchema>
 >;

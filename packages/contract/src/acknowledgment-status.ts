@@ -6,7 +6,7 @@ import { verdictSchema } from "./acknowledgment.ts";
  * Answer of the look-up. Times are ISO 8601 in UTC by Redis' clock; they are null if the event has not happened. `status` is
  * the provider's verdict on a delivered acknowledgment.
  */
-export const lookUpSchema = z.object({
+export const acknowledgmentStatusSchema = z.object({
   ad_response_id: z.guid(),
   ad_ack_id: z.guid().nullable(),
   /** A newer gateway may send others. */
@@ -23,4 +23,4 @@ export const lookUpSchema = z.object({
   last_error_code: z.string().nullable(),
 });
 /** A checked answer of the look-up. */
-export type LookUpView = z.infer<typeof lookUpSchema>;
+export type AcknowledgmentStatus = z.infer<typeof acknowledgmentStatusSchema>;
