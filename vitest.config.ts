@@ -45,6 +45,8 @@ export default defineConfig({
             "bench/**/*.test.ts",
             "openapi/**/*.test.ts",
           ],
+          // Some judge thousands of texts, beside other tests on the same cores.
+          testTimeout: 20_000,
           maxWorkers,
         },
       },

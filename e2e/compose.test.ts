@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
+import { REDIS_IMAGE } from "@adrelay/dev-servers";
 import { codeBlocks } from "@adrelay/testkit";
 import { describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
@@ -45,6 +46,7 @@ const FILE_SETTINGS = [
   "REDIS_TLS_CA_FILE",
   "REDIS_TLS_CERT_FILE",
   "REDIS_TLS_KEY_FILE",
+  "PROVIDER_API_KEY_FILE",
   "PROVIDER_CA_FILE",
   "PROVIDER_CLIENT_CERT_FILE",
   "PROVIDER_CLIENT_KEY_FILE",
@@ -142,6 +144,20 @@ test("its Redis loses no write and evicts nothing, as the apps require", () => {
   for (const { name } of apps) {
     expect(environmentOf(name)["REDIS_DURABILITY"]).toBe("strict");
   }
+});
+
+test("every image is named by tag and digest, and tests run the Redis of compose", () => {
+  const composed = [...composeText.matchAll(/^ +image: (.*)$/gm)].map(([, image = ""]) => image);
+  const based = [...read("deploy/Dockerfile").matchAll(/^FROM (\S+:\S+)/gm)].map(([, image = ""]) => image);
+  const foreign = [...composed.filter((image) => image !== "adrelay:local"), ...based];
+  expect(foreign.map((image) => image.split(":")[0])).toEqual([
+    "redis",
+    "prom/prometheus",
+    "grafana/grafana",
+    "node",
+  ]);
+  expect(foreign.filter((image) => !/^[\w/]+:v?\d[\w.-]*@sha256:[\da-f]{64}$/.test(image))).toEqual([]);
+  expect(composed).toContain(REDIS_IMAGE);
 });
 
 test("Prometheus and Grafana run only in the profile observe, only on 127.0.0.1", () => {

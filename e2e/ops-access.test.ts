@@ -161,6 +161,32 @@ test.each([
   }
 });
 
+const MALFORMED = "GET /healthz HTTP/1.1\r\nHost: a\r\nNo colon\r\n\r\n";
+
+test.each([
+  ["a request", "GET /healthz HTTP/1.0\r\n\r\n"],
+  ["a scrape", `GET /metrics HTTP/1.0\r\nAuthorization: Bearer ${METRICS_TOKEN}\r\n\r\n`],
+  ["an injection without a key", "POST /api/ad-injection/start/ HTTP/1.0\r\n\r\n"],
+  ["an unknown path", "GET /nothing HTTP/1.0\r\n\r\n"],
+  ["a request without a Host", "GET /healthz HTTP/1.1\r\n\r\n"],
+  ["what isn't HTTP", MALFORMED],
+])("no listener's answer to %s may be cached, guessed at, or names software", async (_what, bytes) => {
+  const adServerUrl = `http://127.0.0.1:${adServer.listening["port"]}`;
+  const relayUrls = [stack.gatewayUrl, stack.gatewayOpsUrl, stack.workerOpsUrl];
+  for (const url of [...relayUrls, adServerUrl, adServerOpsUrl]) {
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    socket.write(bytes);
+    const [head = ""] = (await text(socket)).split("\r\n\r\n");
+    const names = head.split("\r\n").map((line) => line.split(":")[0]?.toLowerCase());
+    expect(head).toMatch(/^HTTP\/1\.1 \d{3} /);
+    expect(head).toContain("\r\nCache-Control: no-store\r\n");
+    expect(head).toContain("\r\nX-Content-Type-Options: nosniff\r\n");
+    expect(names.filter((name) => name === "x-powered-by" || name === "server" || name === "etag")).toEqual(
+      [],
+    );
+  }
+});
+
 test("metrics need their token, and readiness needs none", async () => {
   for (const url of [stack.gatewayOpsUrl, stack.workerOpsUrl, adServerOpsUrl]) {
     const without = await ask(url, { path: "/metrics", from: SCRAPER });

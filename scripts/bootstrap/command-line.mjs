@@ -64,7 +64,7 @@ and PROVIDER_API_KEY your own ad service is called, and the ad server isn't star
 export const TEST_COMMAND = {
   help: `Usage: npm test -- [--only ${TEST_STAGES.join("|")}] [FILTER...]
 
-Runs all checks: lint, types and unused code; unit tests; tests on a real Redis; tests with real processes.
+Runs all checks: lint, types, unused code and advisories; unit tests; tests on a real Redis; tests with real processes.
 The first run fetches what is missing and keeps it under .adrelay/. The last line counts the results.
 
   --only STAGE run only this stage
@@ -94,7 +94,17 @@ const COMMANDS = new Map(
   }),
 );
 /** Commands that parse all their words themselves, --help too. */
-const PASSED_ON = ["adrelay", "catalog", "eval-ads", "fit-ads", "pack-cli", "pack-client", "rules"];
+const PASSED_ON = [
+  "adrelay",
+  "audit",
+  "catalog",
+  "eval-ads",
+  "fit-ads",
+  "pack-cli",
+  "pack-client",
+  "rules",
+  "sbom",
+];
 
 const USAGE = `Usage: npm start -- [options]
        npm test -- [options]
@@ -106,6 +116,8 @@ const USAGE = `Usage: npm start -- [options]
        npm run eval:ads -- [FILE...]
        npm run fit:ads
        npm run rules -- --runbooks URL
+       npm run audit
+       npm run -s sbom
        npm run adrelay -- [command]
 Each of them explains its options with --help.
 `;

@@ -13,6 +13,7 @@ describe("what a run consists of", () => {
       "biome ci",
       "tsc",
       "knip",
+      "advisories",
       "unit tests",
       "integration tests",
       "store tests on Redis 6.2",
@@ -22,7 +23,7 @@ describe("what a run consists of", () => {
   });
 
   it("is one stage with --only", () => {
-    expect(planned("--only", "static")).toEqual(["biome ci", "tsc", "knip"]);
+    expect(planned("--only", "static")).toEqual(["biome ci", "tsc", "knip", "advisories"]);
     expect(planned("--only=e2e", "outage")).toEqual(["e2e tests"]);
   });
 

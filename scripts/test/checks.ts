@@ -6,13 +6,15 @@ import { join } from "node:path";
 import { PINNED_SERVERS, type PinnedWay } from "@adrelay/dev-servers";
 import type { TestStage } from "../bootstrap/command-line.mjs";
 import { environment } from "../environment.ts";
-import { judgeVitestRun, type Verdict } from "./outcome.ts";
+import { type Audit, auditPackages, describeAudit } from "../supply-chain/audit.ts";
+import { judgeVitestRun, NOTHING, type Verdict } from "./outcome.ts";
 
 /** One step of a test run: a static check, which passes or fails as a whole, or test projects. */
 export type Check = {
   readonly name: string;
   readonly needsRedis: boolean;
-} & (
+} /** Asks the registry for advisories. It is skipped if they can't be had. */ & (
+  | { readonly kind: "audit" }
   | { readonly kind: "static"; readonly program: string; readonly args: readonly string[] }
   | {
       readonly kind: "tests";
@@ -37,6 +39,7 @@ export function planChecks({ stages, filters }: Selection): readonly Check[] {
     staticCheck("biome ci", "biome", ["ci", "--error-on-warnings", "."]),
     staticCheck("tsc", "tsc", ["-p", "tsconfig.json"]),
     staticCheck("knip", "knip", []),
+    { of: "static", kind: "audit", name: "advisories", needsRedis: false },
     // There are always unit tests. If none is found, the run is broken.
     { ...testCheck("unit", filters), needsRedis: false, mayBeEmpty: hasFilters },
     testCheck("integration", filters),
@@ -77,11 +80,18 @@ export async function runCheck(check: Check, root: string): Promise<Verdict> {
       const hasPassed = (await run(program, check.args, root)) === 0;
       return { tally: { passed: Number(hasPassed), failed: Number(!hasPassed), skipped: 0 }, remark: "" };
     }
+    case "audit":
+      return judgeAudit(await auditPackages());
     case "tests":
       return runTests(check, root);
     default:
       return check satisfies never;
   }
+}
+
+function judgeAudit(audit: Audit): Verdict {
+  const counts = { clean: "passed", found: "failed", unknown: "skipped" } as const;
+  return { tally: { ...NOTHING, [counts[audit.kind]]: 1 }, remark: describeAudit(audit) };
 }
 
 async function runTests(

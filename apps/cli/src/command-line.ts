@@ -3,7 +3,7 @@ import yargs, { type Argv } from "yargs";
 import manifest from "../package.json" with { type: "json" };
 import { type AddTo, addGlobals, GLOBAL_OPTIONS, type Start } from "./command.ts";
 import { addDeadDiscard, addDeadReplay, addDeadShow } from "./dead-letters.ts";
-import { addDiscardsCancel, addDiscardsList, addDiscardsShow } from "./discards.ts";
+import { addAllDiscards } from "./discards.ts";
 import { addErase } from "./erase.ts";
 import { EXIT_MEANINGS, UsageError } from "./exit-codes.ts";
 import { addDeadList, addQueuedList } from "./lists.ts";
@@ -14,7 +14,7 @@ import { addPublishersCheck } from "./publishers/check.ts";
 import { addPublishersHashKey } from "./publishers/hash-key.ts";
 import { addPublishersLint } from "./publishers/lint.ts";
 import { addPublishersList } from "./publishers/list.ts";
-import { addReplaysCancel, addReplaysList, addReplaysShow } from "./replays.ts";
+import { addAllReplays } from "./replays.ts";
 import { addDoctor, addStatus } from "./status-and-doctor.ts";
 
 /** Commands of two words, by their first word. */
@@ -26,11 +26,11 @@ const GROUPS = {
   queued: { describe: "Lists acknowledgments that are still being delivered", commands: [addQueuedList] },
   replays: {
     describe: "Lists, shows or cancels bulk replays",
-    commands: [addReplaysList, addReplaysShow, addReplaysCancel],
+    commands: addAllReplays,
   },
   discards: {
     describe: "Lists, shows or cancels bulk discards",
-    commands: [addDiscardsList, addDiscardsShow, addDiscardsCancel],
+    commands: addAllDiscards,
   },
   provider: {
     describe: "Checks an ad service",

@@ -129,9 +129,6 @@ export const adResponsesPositional = {
   ],
 } as const;
 
-export const replayPositional = { describe: "replay_id", type: "string" } as const;
-export const discardPositional = { describe: "discard_id", type: "string" } as const;
-
 function checkId(text: string): string {
   const parsed = adResponseIdSchema.safeParse(text);
   if (!parsed.success) {

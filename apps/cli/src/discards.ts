@@ -1,15 +1,7 @@
 /** Bulk discards: how they are shown, and the commands `adrelay discards …`. */
 import { type DiscardView, discardListSchema, discardViewSchema } from "@adrelay/contract";
-import {
-  type BulkResource,
-  cancelBulk,
-  describeFilter,
-  describeLeftOut,
-  followBulk,
-  showBulk,
-} from "./bulk-changes.ts";
-import { defineCommand, discardPositional } from "./command.ts";
-import { showCall } from "./session.ts";
+import { type BulkResource, describeFilter, describeLeftOut } from "./bulk-changes.ts";
+import { defineBulkCommands } from "./bulk-commands.ts";
 import { describeMoment, type Terminal } from "./terminal.ts";
 
 export const DISCARDS: BulkResource<DiscardView> = {
@@ -30,33 +22,14 @@ export const DISCARDS: BulkResource<DiscardView> = {
   show: showDiscard,
 };
 
-export const addDiscardsList = defineCommand({
-  words: "list",
-  describe: "Lists the latest bulk discards, newest first",
-  options: (yargs) => yargs,
-  run: (_args, session) =>
-    showCall(session, { path: "/discards", schema: discardListSchema }, ({ discards }) =>
-      showDiscards(session.terminal, discards, session.now()),
-    ),
-});
-
-export const addDiscardsShow = defineCommand({
-  words: "show <id>",
-  describe: "Shows one bulk discard",
-  options: (yargs) =>
-    yargs
-      .positional("id", discardPositional)
-      .demandOption("id")
-      .option("watch", { type: "boolean", default: false, describe: "Show the progress until the end" }),
-  run: ({ id, watch }, session) =>
-    watch ? followBulk(session, DISCARDS, id) : showBulk(session, DISCARDS, id),
-});
-
-export const addDiscardsCancel = defineCommand({
-  words: "cancel <id>",
-  describe: "Cancels a bulk discard; what it has discarded stays discarded",
-  options: (yargs) => yargs.positional("id", discardPositional).demandOption("id"),
-  run: ({ id }, session) => cancelBulk(session, DISCARDS, id),
+export const addAllDiscards = defineBulkCommands({
+  resource: DISCARDS,
+  listSchema: discardListSchema,
+  showList: (terminal, { discards }, nowMs) => showDiscards(terminal, discards, nowMs),
+  about: {
+    show: "",
+    cancel: "what it has discarded stays discarded",
+  },
 });
 
 function showDiscards(terminal: Terminal, discards: readonly DiscardView[], nowMs: number): void {

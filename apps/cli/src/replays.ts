@@ -1,16 +1,8 @@
 /** Bulk replays: how they are shown, and the commands `adrelay replays …`. */
 import { type ReplayView, replayListSchema, replayViewSchema } from "@adrelay/contract";
-import {
-  type BulkResource,
-  cancelBulk,
-  describeFilter,
-  describeLeftOut,
-  followBulk,
-  showBulk,
-} from "./bulk-changes.ts";
-import { defineCommand, replayPositional } from "./command.ts";
+import { type BulkResource, describeFilter, describeLeftOut } from "./bulk-changes.ts";
+import { defineBulkCommands } from "./bulk-commands.ts";
 import { countDeaths, describeDeaths, describeFailure, describeOutcomes } from "./replay-outcomes.ts";
-import { showCall } from "./session.ts";
 import { describeMoment, type Terminal } from "./terminal.ts";
 
 export const REPLAYS: BulkResource<ReplayView> = {
@@ -32,33 +24,14 @@ export const REPLAYS: BulkResource<ReplayView> = {
   show: showReplay,
 };
 
-export const addReplaysList = defineCommand({
-  words: "list",
-  describe: "Lists the latest bulk replays, newest first",
-  options: (yargs) => yargs,
-  run: (_args, session) =>
-    showCall(session, { path: "/replays", schema: replayListSchema }, ({ replays }) =>
-      showReplays(session.terminal, replays, session.now()),
-    ),
-});
-
-export const addReplaysShow = defineCommand({
-  words: "show <id>",
-  describe: "Shows one bulk replay, and what became of the dead letters that it put back",
-  options: (yargs) =>
-    yargs
-      .positional("id", replayPositional)
-      .demandOption("id")
-      .option("watch", { type: "boolean", default: false, describe: "Show the progress until the end" }),
-  run: ({ id, watch }, session) =>
-    watch ? followBulk(session, REPLAYS, id) : showBulk(session, REPLAYS, id),
-});
-
-export const addReplaysCancel = defineCommand({
-  words: "cancel <id>",
-  describe: "Cancels a bulk replay; dead letters that it has put back stay on the queue",
-  options: (yargs) => yargs.positional("id", replayPositional).demandOption("id"),
-  run: ({ id }, session) => cancelBulk(session, REPLAYS, id),
+export const addAllReplays = defineBulkCommands({
+  resource: REPLAYS,
+  listSchema: replayListSchema,
+  showList: (terminal, { replays }, nowMs) => showReplays(terminal, replays, nowMs),
+  about: {
+    show: ", and what became of the dead letters that it put back",
+    cancel: "dead letters that it has put back stay on the queue",
+  },
 });
 
 function showReplays(terminal: Terminal, replays: readonly ReplayView[], nowMs: number): void {

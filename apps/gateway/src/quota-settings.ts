@@ -1,5 +1,5 @@
 /** The quotas of every publisher for which the publishers' file names no others. */
-import { byteLimitSchema, countLimitSchema, type Quotas } from "@adrelay/core";
+import { bytesLimitSchema, countLimitSchema, type Quotas } from "@adrelay/core";
 import { setting } from "@adrelay/service-kit";
 
 export const QUOTA_SETTINGS = {
@@ -19,22 +19,22 @@ export const QUOTA_SETTINGS = {
     "How many injections of a publisher may be under way in one gateway, or off.",
   ),
   QUOTA_BYTES_IN_FLIGHT: setting(
-    byteLimitSchema,
+    bytesLimitSchema,
     "50%",
     "How many bytes of requests of a publisher one gateway may hold: a size such as 64MB, a share of what it may hold in all, or off.",
   ),
   QUOTA_QUEUED_BYTES: setting(
-    byteLimitSchema,
+    bytesLimitSchema,
     "50%",
     "How much memory of Redis a publisher's queued acknowledgments of known ids may take: a size such as 64MB, a share of maxmemory, or off.",
   ),
   QUOTA_DEAD_BYTES: setting(
-    byteLimitSchema,
+    bytesLimitSchema,
     "25%",
     "The same of its dead letters. They are kept in any case; over the quota, new acknowledgments are refused.",
   ),
   QUOTA_UNKNOWN_BYTES: setting(
-    byteLimitSchema,
+    bytesLimitSchema,
     "5%",
     "The same of its acknowledgments of unknown ids, queued and dead.",
   ),

@@ -516,15 +516,19 @@ test.each([
   expect(answer.body).toMatchObject({ status: 422, code: "validation_failed" });
 });
 
-test("a bulk replay with a repeated member is refused", async () => {
-  const response = await fetch(`${stack.gatewayOpsUrl}/admin/v1/replays`, {
+test.each([
+  ["/replays", "dry_run", '{"dry_run":true,"dry_run":false}'],
+  ["/discards", "dry_run", '{"why":"old","dry_run":true,"dry_run":false}'],
+  [`/acknowledgments/${unknownId()}/discard`, "reason", '{"reason":"old","reason":"new"}'],
+])("a call to %s with a repeated member is refused", async (path, repeated, body) => {
+  const response = await fetch(`${stack.gatewayOpsUrl}/admin/v1${path}`, {
     method: "POST",
     headers: { Authorization: `Bearer ${TEST_ADMIN_TOKEN}`, "Content-Type": "application/json" },
-    body: '{"dry_run":true,"dry_run":false}',
+    body,
   });
   expect(response.status).toBe(422);
   expect(await response.json()).toMatchObject({
-    errors: [{ path: "dry_run", message: "must not be repeated" }],
+    errors: [{ path: repeated, message: "must not be repeated" }],
   });
 });
 

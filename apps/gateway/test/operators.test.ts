@@ -170,6 +170,8 @@ test("statistics of an operator of one publisher have nothing of others", async 
     providers: [{ provider: "acme", publishers: ["acme"] }],
     queue: null,
     overdue: null,
+    storage: null,
+    quotas: [{ publisher: "acme", quota: "dead_bytes" }],
     processes: null,
   });
 });

@@ -1,4 +1,4 @@
-import { type Lifecycle, Periodic } from "@adrelay/service-kit";
+import { atMostEvery, type Lifecycle, Periodic } from "@adrelay/service-kit";
 import type { Store } from "@adrelay/store";
 import type { Logger } from "pino";
 import type { CircuitBreakers } from "./circuit-breakers.ts";
@@ -89,15 +89,4 @@ interface BackgroundJob {
   task(): Promise<unknown>;
   readonly intervalMs: number;
   onFailure(error: unknown): void;
-}
-
-/** Calls `log` for a repeating failure at most once per interval. */
-function atMostEvery(intervalMs: number, log: (error: unknown) => void): (error: unknown) => void {
-  let loggedAtMs = Number.NEGATIVE_INFINITY;
-  return (error) => {
-    if (performance.now() - loggedAtMs > intervalMs) {
-      loggedAtMs = performance.now();
-      log(error);
-    }
-  };
 }

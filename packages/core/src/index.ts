@@ -46,10 +46,10 @@ export {
   parsePublishersFile,
 } from "./publishers-file.ts";
 export {
-  byteLimitSchema,
+  bytesLimitSchema,
   countLimitSchema,
-  type GivenQuotas,
   limitInBytes,
+  type OwnQuotas,
   type Quotas,
   quotasOf,
   UNKNOWN_ACK,

@@ -55,7 +55,7 @@ export function limitInBytes(limit: ByteLimit, memoryBytes: number | undefined):
 }
 
 /** A limit of bytes as a text: `64MB`, `5%`, `off`, or a number of bytes. */
-export const byteLimitSchema = z.string().transform((text, context) => {
+export const bytesLimitSchema = z.string().transform((text, context) => {
   const limit = parseByteLimit(text);
   if (limit === undefined) {
     context.addIssue({
@@ -75,7 +75,7 @@ export const countLimitSchema = z
 
 /** YAML has numbers where a person wrote no unit. */
 const asText = z.union([z.number(), z.string()]).transform(String);
-const bytesMember = asText.pipe(byteLimitSchema).optional();
+const bytesMember = asText.pipe(bytesLimitSchema).optional();
 const countMember = asText.pipe(countLimitSchema).optional();
 
 /** `quotas` of a publisher in the publishers' file. What is left out has the default of the settings. */
@@ -90,7 +90,7 @@ export const quotasSchema = z
     unknown_bytes: bytesMember,
   })
   .transform(
-    (given): GivenQuotas => ({
+    (given): OwnQuotas => ({
       requestsPerSecond: given.requests_per_second,
       burst: given.burst,
       injectionsInFlight: given.injections_in_flight,
@@ -102,13 +102,10 @@ export const quotasSchema = z
   );
 
 /** The quotas that a publisher's entry in the file names. */
-export type GivenQuotas = { readonly [name in keyof Quotas]?: Quotas[name] | undefined };
+export type OwnQuotas = { readonly [name in keyof Quotas]?: Quotas[name] | undefined };
 
 /** A publisher's quotas: its own, and the defaults for the others. */
-export function quotasOf(
-  { quotas }: { readonly quotas?: GivenQuotas | undefined },
-  defaults: Quotas,
-): Quotas {
+export function quotasOf({ quotas }: { readonly quotas?: OwnQuotas | undefined }, defaults: Quotas): Quotas {
   return {
     requestsPerSecond: quotas?.requestsPerSecond ?? defaults.requestsPerSecond,
     burst: quotas?.burst ?? defaults.burst,

@@ -17,7 +17,7 @@ export {
   type Sample,
 } from "./prometheus-client.ts";
 export { RedisStartError } from "./redis-data-folder.ts";
-export { describeServer, type RedisServer } from "./redis-server.ts";
+export { describeServer, REDIS_IMAGE, type RedisServer } from "./redis-server.ts";
 export { type StartRedisOptions, startRedis } from "./start-redis.ts";
 export {
   chooseTestRedis,

@@ -10,7 +10,8 @@ export type RedisServer =
   | { readonly kind: "docker"; readonly image: string };
 
 /** The image of docker-compose.yml. */
-export const REDIS_IMAGE = "redis:8-alpine";
+export const REDIS_IMAGE =
+  "redis:8.8.0-alpine@sha256:9d317178eceac8454a2284a9e6df2466b93c745529947f0cd42a0fa9609d7005";
 
 const ORIGINS: Readonly<Record<BinaryOrigin, string>> = {
   path: "on PATH",

@@ -2,8 +2,8 @@
 import { type FieldFault, headerKeySchema, type PublisherId, publisherIdSchema } from "@adrelay/contract";
 import {
   type CallerKey,
-  type GivenQuotas,
   keyOfDigest,
+  type OwnQuotas,
   type ProviderEntry,
   type PublisherEntry,
   parsePublishersFile,
@@ -21,7 +21,7 @@ export interface Publisher {
   readonly keys: readonly CallerKey[];
   readonly account: ProviderAccount;
   /** What the file says; see `quotasOf`. */
-  readonly quotas?: GivenQuotas | undefined;
+  readonly quotas?: OwnQuotas | undefined;
   /** Whether acknowledgments of unknown ids are accepted; undefined: as UNKNOWN_ACK says. */
   readonly unknownAck?: UnknownAck | undefined;
 }

@@ -22,6 +22,7 @@ import {
   PROBLEM_CONTENT_TYPE,
   REQUEST_ID_HEADER,
 } from "@adrelay/contract";
+import { ANSWER_HEADERS } from "./answer-headers.ts";
 
 /** How long a listener waits for its peers. */
 export interface ConnectionLimits {
@@ -233,8 +234,9 @@ function formatRefusal(code: ErrorCode): string {
   const id = randomUUID();
   const { status } = ERROR_CATALOGUE[code];
   const body = JSON.stringify(makeProblem(code, id));
+  const always = ANSWER_HEADERS.map(([name, value]) => `${name}: ${value}\r\n`).join("");
   return (
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${PROBLEM_CONTENT_TYPE}\r\n` +
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${PROBLEM_CONTENT_TYPE}\r\n${always}` +
     `${REQUEST_ID_HEADER}: ${id}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`
   );
 }

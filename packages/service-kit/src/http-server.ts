@@ -4,6 +4,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { makeProblem, PROBLEM_CONTENT_TYPE, REQUEST_ID_HEADER } from "@adrelay/contract";
 import type { Express as ExpressApp } from "express";
 import type { Logger } from "pino";
+import { ANSWER_HEADERS } from "./answer-headers.ts";
+import { atMostEvery } from "./at-most-every.ts";
 import { type ConnectionLimits, Connections } from "./connections.ts";
 import { messageClassesOf } from "./express/message-classes.ts";
 import { CannotStartError } from "./lifecycle.ts";
@@ -59,13 +61,18 @@ export class HttpServer {
   readonly #connections: Connections;
   readonly #checkIntervalMs: number;
   #checks: NodeJS.Timeout | undefined;
-  #acceptReportedAtMs = Number.NEGATIVE_INFINITY;
+  /** Reports that a connection could not be accepted, for example because no descriptor is left. The listener goes on. */
+  readonly #reportAcceptError: (err: Error) => void;
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
 
   constructor(app: ExpressApp, options: ListenOptions) {
     const limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.#options = options;
+    const { log, name: listener } = options;
+    this.#reportAcceptError = atMostEvery(ACCEPT_REPORT_INTERVAL_MS, (err) => {
+      log.warn({ event: "accept_failed", listener, err });
+    });
     this.#connections = new Connections(limits, () => options.onNoRoom?.());
     const { connectionsMax, ...timeLimitsMs } = limits;
     this.#checkIntervalMs = Math.min(CHECK_INTERVAL_MS, ...Object.values(timeLimitsMs));
@@ -144,6 +151,9 @@ export class HttpServer {
     server.on("connection", (socket) => this.#connections.add(socket));
     server.prependListener("request", (_request: IncomingMessage, response: ServerResponse) => {
       this.#connections.addResponse(response);
+      for (const [name, value] of ANSWER_HEADERS) {
+        response.setHeader(name, value);
+      }
       if (!server.listening || this.#options.isStopping?.() === true) {
         // Otherwise the caller would send its next request on a connection that is about to close.
         response.setHeader("Connection", "close");
@@ -165,7 +175,7 @@ export class HttpServer {
       server.once("error", refuse);
       server.listen(port, host, () => {
         server.off("error", refuse);
-        server.on("error", (error) => this.#reportAcceptError(error));
+        server.on("error", this.#reportAcceptError);
         this.#checks = setInterval(
           () => this.#connections.closeOverdue(performance.now()),
           this.#checkIntervalMs,
@@ -173,15 +183,6 @@ export class HttpServer {
         resolve();
       });
     });
-  }
-
-  /** A connection could not be accepted, for example because no descriptor is left. The listener goes on. */
-  #reportAcceptError(err: Error): void {
-    const nowMs = performance.now();
-    if (nowMs - this.#acceptReportedAtMs >= ACCEPT_REPORT_INTERVAL_MS) {
-      this.#acceptReportedAtMs = nowMs;
-      this.#options.log.warn({ event: "accept_failed", listener: this.#options.name, err });
-    }
   }
 }
 

@@ -3,6 +3,7 @@
  * nothing about ads. `main.ts` is a separate entry point.
  */
 export { API_DOCUMENT_PATH, serveApiDocument } from "./api-document.ts";
+export { atMostEvery } from "./at-most-every.ts";
 export { OVERDUE, startDeadline, withDeadline } from "./deadline.ts";
 export { daysBetween, durationBetween, durationType } from "./durations.ts";
 export { readEnvFile } from "./env-file.ts";

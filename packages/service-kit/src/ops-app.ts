@@ -39,6 +39,8 @@ export function createOpsApp(options: OpsOptions): Express {
   const { collect, log, access, document, routes } = options;
   const app = express();
   app.disable("x-powered-by");
+  // No answer is kept anywhere, so none can be asked for again by its ETag.
+  app.disable("etag");
   app.use(assignRequestId);
   secureOpsApp(app, access);
   const onlyGet = methodNotAllowed("GET", "HEAD");

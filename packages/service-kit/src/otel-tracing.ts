@@ -33,6 +33,7 @@ import {
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
 import type { Logger } from "pino";
+import { atMostEvery } from "./at-most-every.ts";
 import { withDeadline } from "./deadline.ts";
 import { ADRELAY_VERSION } from "./service.ts";
 import type { Span, SpanAttributes, SpanOptions, Tracing } from "./tracing.ts";
@@ -141,13 +142,11 @@ function batchLimits() {
 
 /** Logs a failed export at most once a minute: while the collector is away, every batch fails. */
 function logFaults(log: Logger): void {
-  let loggedAtMs = Number.NEGATIVE_INFINITY;
-  setGlobalErrorHandler((fault) => {
-    if (performance.now() - loggedAtMs > FAULT_LOG_INTERVAL_MS) {
-      loggedAtMs = performance.now();
+  setGlobalErrorHandler(
+    atMostEvery(FAULT_LOG_INTERVAL_MS, (fault: unknown) => {
       log.warn({ event: "traces_not_sent", code: codeOf(fault) });
-    }
-  });
+    }),
+  );
 }
 
 /** Only the code is logged, because the message can quote what the collector answered. */

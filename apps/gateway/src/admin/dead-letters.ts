@@ -1,13 +1,13 @@
 /** What an operator does with one acknowledgment: put a dead letter back on the queue, or end it for good. */
 import type { AdResponseId } from "@adrelay/contract";
-import { OVERDUE, type ReadBody, readJson, sendProblem } from "@adrelay/service-kit";
+import { OVERDUE, type ReadBody, sendProblem } from "@adrelay/service-kit";
 import type { Store } from "@adrelay/store";
 import type { RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { askStore, parseIdInPath, sendUnavailable } from "../store-answers.ts";
 import { actorOf, maySeeId, operatorOf } from "./access.ts";
-import { discardReasonSchema, parseForm } from "./forms.ts";
+import { discardReasonSchema, readForm } from "./forms.ts";
 
 export interface ChangeDeps {
   readonly acknowledgments: Pick<Store["acknowledgments"], "find">;
@@ -39,8 +39,7 @@ export const discardSchema = z.strictObject({ reason: discardReasonSchema });
 export function makeDiscardHandler(deps: ChangeDeps, readBody: ReadBody): RequestHandler {
   return async (request, response) => {
     const id = parseIdInPath(request, response);
-    const body = id === undefined ? undefined : await readJson(readBody, request, response);
-    const form = body === undefined ? undefined : parseForm(discardSchema, body.value, response);
+    const form = id && (await readForm(discardSchema, readBody, { request, response }));
     if (id === undefined || form === undefined) {
       return;
     }

@@ -114,6 +114,8 @@ function limitStats(stats: Stats, own: readonly string[]): Stats {
     }),
     foreign_circuits: [],
     gone_publishers: stats.gone_publishers.filter(isOwn),
+    storage: null,
+    quotas: stats.quotas.filter(isOwn),
     processes: null,
   };
 }

@@ -110,29 +110,28 @@ export class LedgerMetrics {
   #makeTable(rows: ReadonlyMap<string, PublisherCounts>): PublisherTable {
     const own = [...this.#own.values].map((publisher) => ({ publisher, row: rows.get(publisher) }));
     const hidden = [...rows.values()].filter(({ publisher }) => !this.#own.has(publisher));
-    const other = this.#hasOther
-      ? {
-          states: sumEach(
-            COUNTED_STATES,
-            hidden.map(({ states }) => states),
-          ),
-          totals: [...this.#otherTotals],
-          deadLetters: sumEach(
-            DEAD_REASONS,
-            hidden.map(({ deadLetters }) => deadLetters),
-          ),
-          storedBytes: sumEach(
-            STORED_QUOTAS,
-            hidden.map(({ storedBytes }) => storedBytes),
-          ),
-        }
-      : undefined;
-    return { rows: other === undefined ? own : [...own, { publisher: OTHER_LABEL, row: other }] };
+    const other = { publisher: OTHER_LABEL, row: sumCounts(hidden, [...this.#otherTotals]) };
+    return { rows: this.#hasOther ? [...own, other] : own };
   }
 }
 
-function sumEach(labels: readonly string[], rows: readonly (readonly number[])[]): number[] {
-  return labels.map((_label, at) => rows.reduce((sum, row) => sum + (row[at] ?? 0), 0));
+/** The sums of all counts but the totals, which are those of `other`. */
+function sumCounts(rows: readonly PublisherCounts[], totals: readonly number[]): ShownCounts {
+  const states = COUNTED_STATES.map(() => 0);
+  const deadLetters = DEAD_REASONS.map(() => 0);
+  const storedBytes = STORED_QUOTAS.map(() => 0);
+  for (const row of rows) {
+    addEach(states, row.states);
+    addEach(deadLetters, row.deadLetters);
+    addEach(storedBytes, row.storedBytes);
+  }
+  return { states, totals, deadLetters, storedBytes };
+}
+
+function addEach(sums: number[], numbers: readonly number[]): void {
+  for (const at of sums.keys()) {
+    sums[at] = (sums[at] ?? 0) + (numbers[at] ?? 0);
+  }
 }
 
 type ShownCounts = Pick<PublisherCounts, "states" | "totals" | "deadLetters" | "storedBytes">;
