@@ -26,7 +26,18 @@ const allow = z.string().meta({
 const wwwAuthenticate = z.literal("Bearer").meta({ description: "How to authenticate." });
 
 /** The headers that every answer has. */
-export const EVERY_HEADER = { "X-Request-Id": requestId };
+export const EVERY_HEADER = {
+  "X-Request-Id": requestId,
+  "Cache-Control": z.string().meta({
+    description: "`no-store`, but for the document.",
+    header: { id: "CacheControl" },
+    examples: ["no-store"],
+  }),
+  "X-Content-Type-Options": z.literal("nosniff").meta({
+    description: "No browser may guess another type.",
+    header: { id: "ContentTypeOptions" },
+  }),
+};
 
 const problem = problemSchema
   .extend({

@@ -5,11 +5,11 @@ import {
   API_KEY_HEADER,
   acknowledgmentRequestSchema,
   acknowledgmentResponseSchema,
+  acknowledgmentStatusSchema,
   type ErrorCode,
   filledInjectionSchema,
   INJECTION_PATH,
   injectionRequestSchema,
-  acknowledgmentStatusSchema,
   unfilledInjectionSchema,
 } from "@adrelay/contract";
 import { ENTRY_STATES, FALLBACK_REASONS } from "@adrelay/core";

@@ -14,12 +14,12 @@ import {
 export interface FuzzTarget {
   readonly name: "public" | "admin" | "ad-server";
   readonly url: string;
-  /** What it is called with: the variables that schemathesis.toml names. */
-  readonly secrets: Readonly<Record<string, string>>;
 }
 
 export interface FuzzStack {
   readonly targets: readonly FuzzTarget[];
+  /** Keys and tokens, as the variables that schemathesis.toml names. */
+  readonly secrets: Readonly<Record<string, string>>;
   stop(): Promise<void>;
 }
 
@@ -47,14 +47,19 @@ export async function startFuzzStack(): Promise<FuzzStack> {
   await Promise.all(unknown.map((id) => caller.acknowledgeUntilAccepted(id, "An answer of the model.")));
   return {
     targets: [
-      { name: "public", url: relay.gatewayUrl, secrets: { FUZZ_KEY: TEST_API_KEY } },
-      { name: "admin", url: relay.gatewayOpsUrl, secrets: { FUZZ_TOKEN: TEST_ADMIN_TOKEN } },
+      { name: "public", url: relay.gatewayUrl },
+      { name: "admin", url: relay.gatewayOpsUrl },
       {
         name: "ad-server",
         url: adServer.url,
-        secrets: { FUZZ_KEY: TEST_PROVIDER_KEY, FUZZ_REPORT_KEY: REPORT_KEY },
       },
     ],
+    secrets: {
+      FUZZ_KEY: TEST_API_KEY,
+      FUZZ_TOKEN: TEST_ADMIN_TOKEN,
+      FUZZ_PROVIDER_KEY: TEST_PROVIDER_KEY,
+      FUZZ_REPORT_KEY: REPORT_KEY,
+    },
     stop: async () => {
       await Promise.all([relay.stop(), adServer.stop()]);
       await redis.dispose();

@@ -42,7 +42,7 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzOutcome> {
   try {
     const results: FuzzResult[] = [];
     for (const target of stack.targets) {
-      results.push(await fuzzOne(target, tool.modules, options));
+      results.push(await fuzzOne(target, { modules: tool.modules, secrets: stack.secrets }, options));
     }
     return { kind: "ran", results };
   } finally {
@@ -50,7 +50,16 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzOutcome> {
   }
 }
 
-async function fuzzOne(target: FuzzTarget, modules: string, options: FuzzOptions): Promise<FuzzResult> {
+interface Surroundings {
+  readonly modules: string;
+  readonly secrets: Readonly<Record<string, string>>;
+}
+
+async function fuzzOne(
+  target: FuzzTarget,
+  { modules, secrets }: Surroundings,
+  options: FuzzOptions,
+): Promise<FuzzResult> {
   const args = [
     ...["-m", "schemathesis.cli", "--config-file", join(FOLDER, "schemathesis.toml")],
     ...["run", join(DOCUMENTS, `${target.name}.json`), "--url", target.url, "--no-color"],
@@ -62,7 +71,7 @@ async function fuzzOne(target: FuzzTarget, modules: string, options: FuzzOptions
     PYTHONPATH: [modules, FOLDER].join(delimiter),
     PYTHONDONTWRITEBYTECODE: "1",
     PYTHONUTF8: "1",
-    ...target.secrets,
+    ...secrets,
   });
   return {
     name: target.name,

@@ -16,6 +16,7 @@ export {
   type Verdict,
   verdictSchema,
 } from "./acknowledgment.ts";
+export { type AcknowledgmentStatus, acknowledgmentStatusSchema } from "./acknowledgment-status.ts";
 export {
   type AcknowledgmentDetail,
   type AcknowledgmentView,
@@ -117,7 +118,6 @@ export {
   JSON_ESCAPE_FACTOR_MAX,
   JSON_VALUES_MAX,
 } from "./json-limits.ts";
-export { type AcknowledgmentStatus, acknowledgmentStatusSchema } from "./acknowledgment-status.ts";
 export {
   ERROR_CATALOGUE,
   type ErrorCode,
