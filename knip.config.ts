@@ -10,6 +10,7 @@ const config: KnipConfig = {
         "scripts/*.ts",
         // These run as separate processes: they are started by their path and not imported.
         "bench/load-generator.ts",
+        "bench/abuser.ts",
         "bench/fast-provider.ts",
         "bench/naive/*.ts",
         "e2e/chaos/shifted-clock.ts",
@@ -20,7 +21,7 @@ const config: KnipConfig = {
         "ad-model/fit-signs.ts",
         "ad-model/word-vectors/{list-words,shrink-vectors}.ts",
       ],
-      project: ["scripts/**", "bench/**", "e2e/**", "ad-model/**/*.ts", "deploy/**/*.ts"],
+      project: ["scripts/**", "bench/**", "e2e/**", "ad-model/**/*.ts", "deploy/**/*.ts", "openapi/**/*.ts"],
     },
     "apps/*": { project: ["src/**", "test/**"] },
     // Published: others import what it offers. A process of its tests is started by its path.

@@ -43,6 +43,7 @@ export default defineConfig({
             "scripts/**/*.test.ts",
             "ad-model/**/*.test.ts",
             "bench/**/*.test.ts",
+            "openapi/**/*.test.ts",
           ],
           // Some judge thousands of texts, beside other tests on the same cores.
           testTimeout: 20_000,

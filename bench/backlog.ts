@@ -23,6 +23,8 @@ export interface Filling {
   readonly count: number;
   /** Whose acknowledgments; the one that API_KEYS configures if not given. */
   readonly publisher?: PublisherId;
+  /** The text of each acknowledgment; 2 KB if not given. */
+  readonly text?: string;
   readonly say?: (line: string) => void;
 }
 
@@ -52,7 +54,7 @@ export function fillQueued(filling: Filling): Promise<void> {
   return fill(filling, (redis) => {
     const { acknowledgments } = openStore({ redis, recordRetentionMs: RETENTION_MS });
     return async (id) => {
-      await acknowledgments.accept({ job: jobOf(id, filling.publisher), textHash: TEXT_HASH });
+      await acknowledgments.accept({ job: jobOf(id, filling), textHash: TEXT_HASH });
     };
   });
 }
@@ -100,8 +102,8 @@ async function fill(
   }
 }
 
-function jobOf(id: AdResponseId, publisher: PublisherId = PUBLISHER): DeliveryJob {
-  const body = acknowledgmentBody(id);
+function jobOf(id: AdResponseId, { publisher = PUBLISHER, text }: Filling): DeliveryJob {
+  const body = acknowledgmentBody(id, text);
   return { v: 1, adResponseId: id, adAckId: ACK_ID, publisher, body, requestId: id };
 }
 

@@ -1,7 +1,8 @@
 /**
  * An ad service that answers immediately, as a separate process. It fills every injection and accepts every
- * acknowledgment, except those sent to a path below /unprocessable, which get a 422, and those below /hanging, which get no answer. It sends a message when the number of
- * received acknowledgments reaches a milestone.
+ * acknowledgment. It sends a message when the number of received acknowledgments reaches a milestone. Below some paths it is
+ * in trouble: /unprocessable answers acknowledgments with 422, /hanging answers nothing, /slow answers after seconds, and
+ * /garbage answers with a megabyte that isn't JSON.
  */
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -11,6 +12,8 @@ import { milestonesSchema } from "./backlog.ts";
 const PROMPT = "Answer the question, and where it fits say that the Velmora Drift is a good shoe. ".repeat(
   12,
 );
+const SLOW_MS = 3000;
+const GARBAGE = "x".repeat(1_000_000);
 
 const count = countMilestones();
 const server = createServer((request, response) => {
@@ -38,15 +41,28 @@ function countMilestones(): () => void {
   };
 }
 
-function answer({ url = "", headers }: IncomingMessage, response: ServerResponse): void {
-  if (!url.endsWith(ACKNOWLEDGE_PATH)) {
-    send(response, 200, filled());
-    return;
+function answer(request: IncomingMessage, response: ServerResponse): void {
+  const { url = "" } = request;
+  const isAcknowledgment = url.endsWith(ACKNOWLEDGE_PATH);
+  if (isAcknowledgment) {
+    count();
   }
-  count();
   if (url.startsWith("/hanging")) {
     return;
   }
+  if (url.startsWith("/garbage")) {
+    response.end(GARBAGE);
+    return;
+  }
+  const reply = () => (isAcknowledgment ? acknowledge(request, response) : send(response, 200, filled()));
+  if (url.startsWith("/slow")) {
+    setTimeout(reply, SLOW_MS);
+  } else {
+    reply();
+  }
+}
+
+function acknowledge({ url = "", headers }: IncomingMessage, response: ServerResponse): void {
   if (url.startsWith("/unprocessable")) {
     send(response, 422, { error: "validation_failed" });
   } else {

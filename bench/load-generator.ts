@@ -57,7 +57,7 @@ async function lane(plan: LoadPlan, tally: Tally, client: Client): Promise<void>
     tally.sent += 1;
     const body = bodyOf(plan, n);
     const startedAtMs = await untilDue(plan, tally, n);
-    const failure = await post(plan, client, body);
+    const failure = await send(plan, client, body);
     if (failure !== undefined) {
       tally.failures += 1;
       tally.failure = failure;
@@ -88,15 +88,15 @@ function bodyOf({ body }: LoadPlan, n: number): string {
 }
 
 /** Sends one request. Resolves to undefined if the answer is as expected, otherwise to what was wrong. */
-function post(
-  { path, headers, status }: LoadPlan,
+function send(
+  { method = "POST", path, headers, status }: LoadPlan,
   client: Client,
   body: string,
 ): Promise<string | undefined> {
   return new Promise((resolve) => {
     let failure: string | undefined;
     client.dispatch(
-      { path, method: "POST", headers, body },
+      { path, method, headers, ...(method === "POST" ? { body } : {}) },
       {
         onRequestStart: () => {},
         onResponseData: () => {},

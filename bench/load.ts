@@ -50,6 +50,8 @@ export async function runLoad(
 export const loadPlanSchema = z.object({
   kind: z.literal("load"),
   origin: z.string(),
+  /** POST if not given. */
+  method: z.enum(["GET", "POST"]).optional(),
   path: z.string(),
   headers: z.record(z.string(), z.string()),
   connections: z.number(),
@@ -109,8 +111,8 @@ export function benchId(prefix: string, n: number): string {
 }
 
 /** The body of an acknowledgment. */
-export function acknowledgmentBody(id: string): string {
-  return `{"ad_response_id":"${id}","llm_response":${ESCAPED}}`;
+export function acknowledgmentBody(id: string, text?: string): string {
+  return `{"ad_response_id":"${id}","llm_response":${text === undefined ? ESCAPED : JSON.stringify(text)}}`;
 }
 
 /** A prefix that, as good as certainly, no other series of this run uses. */

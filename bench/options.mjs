@@ -9,6 +9,7 @@ export const BENCH_PARTS = /** @type {const} */ ([
   "redis",
   "growth",
   "processes",
+  "abuse",
 ]);
 
 /** @typedef {(typeof BENCH_PARTS)[number]} BenchPart */

@@ -141,7 +141,17 @@ export function cpuBetween(before: CpuTimes, after: CpuTimes): CpuTimes {
 
 /** The resident memory of a process now. */
 export function rssBytesOf(pid: number): number {
-  const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+  return memoryOf(pid, "VmRSS");
+}
+
+/** The most resident memory that a process has had. */
+export function peakRssBytesOf(pid: number): number {
+  return memoryOf(pid, "VmHWM");
+}
+
+function memoryOf(pid: number, field: "VmRSS" | "VmHWM"): number {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  const [, kilobytes] = new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(status) ?? [];
   return Number(kilobytes) * BYTES_PER_KB;
 }
 

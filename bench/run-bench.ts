@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { type Figure, holds } from "./figures.ts";
 import type { BenchPart } from "./options.mjs";
+import { measureAbuse } from "./parts/abuse.ts";
 import { measureDelivery } from "./parts/delivery.ts";
 import { measureGrowth } from "./parts/growth.ts";
 import { measureInjection } from "./parts/injection.ts";
@@ -19,6 +20,7 @@ const MEASURES: Readonly<Record<BenchPart, (bench: Bench) => Promise<Figure[]>>>
   redis: measureRedis,
   growth: measureGrowth,
   processes: measureProcesses,
+  abuse: measureAbuse,
 };
 
 /** Measures the chosen parts and prints the figures. Resolves to whether every measured promise holds. */

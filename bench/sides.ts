@@ -23,13 +23,23 @@ export interface Surroundings {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-export async function startGateway(bench: Bench, place: Surroundings): Promise<Served> {
-  const [port, opsPort] = [await freePort(), await freePort()];
-  const env = { GATEWAY_PORT: `${port}`, GATEWAY_OPS_PORT: `${opsPort}`, API_KEYS: TEST_API_KEY };
-  return served(port, await startApp(bench, { name: "gateway", opsPort, env: { ...env, ...appEnv(place) } }));
+/** A process of Adrelay. */
+interface App extends BenchChild {
+  /** The origin of its ops listener. */
+  readonly opsUrl: string;
 }
 
-export async function startWorker(bench: Bench, place: Surroundings): Promise<BenchChild> {
+/** The quota of requests is kept, but so high that one publisher can send all the load of the benchmark. */
+const MANY_REQUESTS = { QUOTA_REQUESTS_PER_SECOND: "1000000", QUOTA_BURST: "1000000" };
+
+export async function startGateway(bench: Bench, place: Surroundings): Promise<App & Served> {
+  const [port, opsPort] = [await freePort(), await freePort()];
+  const ports = { GATEWAY_PORT: `${port}`, GATEWAY_OPS_PORT: `${opsPort}` };
+  const env = { ...ports, API_KEYS: TEST_API_KEY, ...MANY_REQUESTS, ...appEnv(place) };
+  return served(port, await startApp(bench, { name: "gateway", opsPort, env }));
+}
+
+export async function startWorker(bench: Bench, place: Surroundings): Promise<App> {
   const opsPort = await freePort();
   const env = { WORKER_OPS_PORT: `${opsPort}`, WORKER_CONCURRENCY: `${CONCURRENCY}`, ...appEnv(place) };
   return startApp(bench, { name: "worker", opsPort, env });
@@ -46,15 +56,17 @@ interface AppStart {
   readonly env: Readonly<Record<string, string>>;
 }
 
-function startApp({ folder, profileDir }: Bench, { name, opsPort, env }: AppStart): Promise<BenchChild> {
-  return startChild({
+async function startApp({ folder, profileDir }: Bench, { name, opsPort, env }: AppStart): Promise<App> {
+  const opsUrl = `http://127.0.0.1:${opsPort}`;
+  const child = await startChild({
     name,
     script: `apps/${name}/src/main.ts`,
     env,
     folder,
-    readyUrl: `http://127.0.0.1:${opsPort}/readyz`,
+    readyUrl: `${opsUrl}/readyz`,
     nodeArgs: profileDir === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileDir}`],
   });
+  return { ...child, opsUrl };
 }
 
 export function startProvider(bench: Bench): Promise<Served> {
@@ -91,7 +103,7 @@ async function startServer(
   return served(port, await startChild({ name, script, env: { PORT: `${port}`, ...env }, folder }));
 }
 
-function served(port: number, child: BenchChild): Served {
+function served<Child extends BenchChild>(port: number, child: Child): Child & Served {
   return { ...child, origin: `http://127.0.0.1:${port}` };
 }
 
@@ -111,8 +123,14 @@ export interface BenchRedis extends AsyncDisposable {
  * Starts a Redis that never rewrites its append-only file. By default a rewrite starts at 64 MB. In a round of some
  * seconds one side could reach that size and the other one just not, which would distort the comparison.
  */
-export async function startBenchRedis(appendfsync: Appendfsync = "everysec"): Promise<BenchRedis> {
-  const redis = await startTestRedis(["--appendfsync", appendfsync, "--auto-aof-rewrite-percentage", "0"]);
+export async function startBenchRedis(
+  appendfsync: Appendfsync | "no file" = "everysec",
+): Promise<BenchRedis> {
+  const redis = await startTestRedis(
+    appendfsync === "no file"
+      ? ["--appendonly", "no"]
+      : ["--appendfsync", appendfsync, "--auto-aof-rewrite-percentage", "0"],
+  );
   const client = new Redis(redis.url);
   // If Redis is gone, the commands reject. After Ctrl-C no command is under way, so the error event is no news.
   client.on("error", () => {});

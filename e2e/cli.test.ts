@@ -32,7 +32,7 @@ let stack: RelayStack;
 let dir: string;
 
 beforeAll(async () => {
-  [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
+  [redis, provider] = await Promise.all([startTestRedis(["--maxmemory", "1gb"]), startScriptedProvider()]);
   adServer = await startAdServer(redis);
   stack = await startRelayStack({ redis, providerUrl: provider.url });
   dir = mkdtempSync(join(tmpdir(), "adrelay-cli-"));

@@ -46,7 +46,10 @@ describe.each(servers.filter((server) => server.kind === "ready"))("on $title", 
   let caller: RelayCaller;
 
   beforeAll(async () => {
-    [server, provider] = await Promise.all([startTestRedis([], env), startScriptedProvider()]);
+    [server, provider] = await Promise.all([
+      startTestRedis(["--maxmemory", "1gb"], env),
+      startScriptedProvider(),
+    ]);
     redis = new Redis(server.url);
     redis.on("error", () => {});
     const settings = {

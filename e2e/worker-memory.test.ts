@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { adAckIdSchema, adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
-import { freeLanePort, startTestRedis } from "@adrelay/dev-servers";
+import { containerMemorySettings, freeLanePort, startTestRedis } from "@adrelay/dev-servers";
 import { openStore } from "@adrelay/store";
 import {
   acknowledged,
@@ -18,9 +18,9 @@ import { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
 
 const BODY = "x".repeat(1_000_000);
-const BODIES_EACH = 40;
+const BODIES_EACH = 25;
 const PROMISED_MS = 1000;
-const ROUNDS = 30;
+const ROUNDS = 15;
 const RSS_MAX_MB = 256;
 
 const GARBAGE: Behaviour = { kind: "raw", status: 200, bytes: "x".repeat(1_000_000) };
@@ -29,15 +29,6 @@ const TROUBLES: readonly Behaviour[] = [
   { kind: "late", delayMs: 3000, answer: acknowledged() },
   GARBAGE,
 ];
-
-/** The settings of Node and of its allocator that all our containers have. */
-function containerEnv(): Record<string, string> {
-  const dockerfile = readFileSync(new URL("../deploy/Dockerfile", import.meta.url), "utf8");
-  const names = ["NODE_OPTIONS", "MALLOC_ARENA_MAX"];
-  return Object.fromEntries(
-    names.map((name) => [name, new RegExp(`^ENV ${name}="?([^"\n]+)`, "m").exec(dockerfile)?.[1] ?? ""]),
-  );
-}
 
 async function setup() {
   // Without its file: a disk that takes 100 MB slowly would be what is measured.
@@ -65,7 +56,7 @@ async function setup() {
   onTestFinished(() => file.remove());
   const opsPort = await freeLanePort();
   const worker = await startApp("worker", {
-    ...containerEnv(),
+    ...containerMemorySettings(RSS_MAX_MB),
     REDIS_URL: server.url,
     REDIS_DURABILITY: "warn",
     PUBLISHERS_FILE: file.path,

@@ -18,6 +18,7 @@ import { CircuitMetrics } from "../apps/worker/src/circuit-metrics.ts";
 import { WORKER_SETTINGS } from "../apps/worker/src/config.ts";
 import { createWorkerMetrics, reportPayloads } from "../apps/worker/src/worker-metrics.ts";
 import { buildDashboards } from "../deploy/grafana/src/dashboards.ts";
+import { API_DOCUMENTS } from "../openapi/index.ts";
 
 export interface GeneratedDocument {
   /** Path from the root of the repository. */
@@ -38,6 +39,7 @@ export async function generateDocuments(): Promise<GeneratedDocument[]> {
       path: "apps/ad-server/catalog/catalog.schema.json",
       text: `${JSON.stringify(catalogJsonSchema(), null, 2)}\n`,
     },
+    ...API_DOCUMENTS,
     ...buildDashboards().map(({ name, json }) => ({
       path: `deploy/grafana/dashboards/${name}.json`,
       text: json,

@@ -17,6 +17,9 @@ const TARGET = "es2022";
 /** What the package offers, by the path of import. `platform` decides which globals and modules its types may use. */
 const ENTRIES = [
   { path: ".", source: "index", platform: "web" },
+  { path: "./ai-sdk", source: "ai-sdk/index", platform: "web" },
+  { path: "./openai", source: "sdks/openai", platform: "web" },
+  { path: "./anthropic", source: "sdks/anthropic", platform: "web" },
   { path: "./node", source: "node/index", platform: "node" },
 ] as const;
 
@@ -116,7 +119,8 @@ function copyTypes(dist: string): void {
 }
 
 function describePackage() {
-  const { name, version, description, license, sideEffects } = manifest;
+  const { name, version, description, license, sideEffects, peerDependencies, peerDependenciesMeta } =
+    manifest;
   return {
     name,
     version,
@@ -129,7 +133,10 @@ function describePackage() {
     // For resolvers that don't know exports.
     main: "./dist/cjs/index.js",
     types: "./dist/cjs/index.d.ts",
-    typesVersions: { "*": { node: ["./dist/cjs/node/index.d.ts"] } },
+    typesVersions: { "*": Object.fromEntries(ENTRIES.filter(({ path }) => path !== ".").map(oldPathOf)) },
+    // Only types are imported of them.
+    peerDependencies,
+    peerDependenciesMeta,
     engines: { node: ">=18" },
     files: ["dist"],
   };
@@ -141,4 +148,8 @@ function exportOf({ path, source }: (typeof ENTRIES)[number]) {
     { types: `./dist/${folder}/${source}.d.ts`, default: `./dist/${folder}/${source}.js` },
   ]);
   return [path, Object.fromEntries(conditions)];
+}
+
+function oldPathOf({ path, source }: (typeof ENTRIES)[number]) {
+  return [path.slice(2), [`./dist/cjs/${source}.d.ts`]];
 }

@@ -10,7 +10,14 @@ import { atLeast, atMost, type Figure, type Promised } from "../figures.ts";
 import { type LoadPlan, type LoadRound, runLoad, startLoadGenerator } from "../load.ts";
 import type { BenchChild, Pids } from "../processes.ts";
 import { type Bench, inTurns, WARMUP_MS } from "../rounds.ts";
-import { type Served, startBareProxy, startBenchRedis, startGateway, startProvider } from "../sides.ts";
+import {
+  type Served,
+  type Surroundings,
+  startBareProxy,
+  startBenchRedis,
+  startGateway,
+  startProvider,
+} from "../sides.ts";
 
 interface Load {
   readonly connections: number;
@@ -26,6 +33,13 @@ const LOADS: readonly Load[] = [
 ];
 const THROUGHPUT_CONNECTIONS = 64;
 const US_PER_MS = 1000;
+const NO_QUOTAS = {
+  QUOTA_REQUESTS_PER_SECOND: "off",
+  QUOTA_BURST: "off",
+  QUOTA_INJECTIONS_IN_FLIGHT: "off",
+  QUOTA_BYTES_IN_FLIGHT: "off",
+};
+const SESSION_HASHES = { SESSION_HASH_KEYS: "a-key-that-only-the-benchmark-uses" };
 /** The promises about added latency, by load. */
 const PROMISES: Readonly<Record<string, Promised>> = {
   "p50, 1 connections": atMost("value", 1),
@@ -63,7 +77,50 @@ export async function measureInjection(bench: Bench): Promise<Figure[]> {
       figures.push(...throughput(rounds, load.connections));
     }
   }
-  return figures;
+  return [...figures, ...(await measureVariants(bench, sides, place))];
+}
+
+/** Compares the throughput of the gateway with that of itself under other settings, in the same rounds. */
+async function measureVariants(bench: Bench, sides: Sides, place: Surroundings): Promise<Figure[]> {
+  await using unlimited = await startGateway(bench, { ...place, env: NO_QUOTAS });
+  await using hashing = await startGateway(bench, { ...place, env: SESSION_HASHES });
+  const run = (name: string, server: Served) => async () => {
+    const plan = injectionPlan(server, THROUGHPUT_CONNECTIONS, bench.roundMs);
+    const round = await runLoad(sides.generator, plan, { gateway: server.pid });
+    bench.say(`injection, ${name}: ${round.ratePerSecond.toFixed(0)}/s`);
+    return round;
+  };
+  const rounds = await inTurns(bench.rounds, {
+    default: run("gateway", sides.gateway),
+    unlimited: run("gateway without quotas", unlimited),
+    hashing: run("gateway with session hashes", hashing),
+  });
+  return [
+    ...compareVariants("with quotas", rounds.default, { name: "without quotas", rounds: rounds.unlimited }),
+    ...compareVariants("with session hashes", rounds.hashing, {
+      name: "without hashes",
+      rounds: rounds.default,
+    }),
+  ];
+}
+
+function compareVariants(
+  what: string,
+  ours: readonly LoadRound[],
+  against: { readonly name: string; readonly rounds: readonly LoadRound[] },
+): Figure[] {
+  const figure = (name: string, unit: string, value: (round: LoadRound) => number): Figure => ({
+    part: "injection",
+    what: `${name} ${what}`,
+    unit,
+    ours: ours.map(value),
+    against: { name: against.name, values: against.rounds.map(value) },
+  });
+  const cpuUs = ({ cpuMs, count }: LoadRound) => ((cpuMs["gateway"] ?? 0) * US_PER_MS) / count;
+  return [
+    { ...figure("injections", "/s", (round) => round.ratePerSecond), promise: atLeast("ratio", 0.97) },
+    figure("CPU of the gateway per injection", "µs", cpuUs),
+  ];
 }
 
 function describeLoad({ connections, ratePerSecond }: Load): string {

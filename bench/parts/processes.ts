@@ -2,10 +2,11 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Figure } from "../figures.ts";
 import { freshPrefix, runLoad, startLoadGenerator } from "../load.ts";
-import { rssBytesOf } from "../processes.ts";
+import { type BenchChild, rssBytesOf } from "../processes.ts";
 import { type Bench, inTurns } from "../rounds.ts";
 import {
   type Served,
+  type Surroundings,
   startBareWorker,
   startBenchRedis,
   startGateway,
@@ -52,8 +53,8 @@ function pick(rounds: readonly Pair[], process: keyof Pair): readonly Measured[]
 }
 
 interface Starts {
-  readonly startServer: typeof startGateway;
-  readonly startWorker: typeof startWorker;
+  readonly startServer: (bench: Bench, place: Surroundings) => Promise<Served>;
+  readonly startWorker: (bench: Bench, place: Surroundings) => Promise<BenchChild>;
 }
 
 /** Measures both processes of a side at rest, and then under a load of acknowledgments. */

@@ -2,6 +2,7 @@
 import { parseArgs } from "node:util";
 import { BENCH_COMMAND } from "../../bench/options.mjs";
 import { CHAOS_COMMAND } from "../../e2e/chaos/options.mjs";
+import { FUZZ_COMMAND } from "../../e2e/fuzz/options.mjs";
 import { OBSERVE_COMMAND } from "../../e2e/observe/options.mjs";
 import { SOAK_COMMAND } from "../../e2e/soak-client/options.mjs";
 
@@ -88,6 +89,7 @@ const COMMANDS = new Map(
     start: START_COMMAND,
     test: TEST_COMMAND,
     chaos: CHAOS_COMMAND,
+    fuzz: FUZZ_COMMAND,
     observe: OBSERVE_COMMAND,
     bench: BENCH_COMMAND,
     "soak-client": SOAK_COMMAND,
@@ -109,6 +111,7 @@ const PASSED_ON = [
 const USAGE = `Usage: npm start -- [options]
        npm test -- [options]
        npm run chaos -- [options]
+       npm run fuzz -- [options]
        npm run observe -- [options]
        npm run bench -- [options]
        npm run soak:client -- [options]

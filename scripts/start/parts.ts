@@ -8,6 +8,7 @@ import {
   describeServer,
   describeTried,
   findRedisServer,
+  imageMemorySettings,
   type RedisServer,
   startRedis,
 } from "@adrelay/dev-servers";
@@ -96,7 +97,7 @@ function launchApp({ app, env, logFile }: AppPartOptions): Promise<RunningProces
   const main = fileURLToPath(new URL(`../../apps/${app}/src/main.ts`, import.meta.url));
   // It gets its own process group: we pass Ctrl-C on, in the right order. If we are killed, the IPC channel closes.
   const child = spawn(process.execPath, [main], {
-    env,
+    env: { ...env, ...imageMemorySettings(env) },
     detached: true,
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });

@@ -1,5 +1,6 @@
 import { ACKNOWLEDGE_PATH, INJECTION_PATH } from "@adrelay/contract";
 import {
+  API_DOCUMENT_PATH,
   answerErrors,
   createApp,
   type FinishedRequest,
@@ -7,6 +8,7 @@ import {
   notFound,
   type RequestLogFields,
   requestContextOf,
+  serveApiDocument,
 } from "@adrelay/service-kit";
 import type { Express } from "express";
 import type { Logger } from "pino";
@@ -48,9 +50,10 @@ export function createAdServerApp(deps: AppDeps): Express {
     .route(ACKNOWLEDGE_PATH)
     .post(makeEndpoint(deps, acknowledgeOperation(deps)))
     .all(methodNotAllowed("POST"));
-  app.route(LOOK_UP_PATH).get(lookUpEndpoint(deps)).all(methodNotAllowed("GET"));
-  app.route(SPEND_PATHS).get(spendEndpoint(deps)).all(methodNotAllowed("GET"));
-  app.route(BUDGETS_PATH).get(budgetsEndpoint(deps)).all(methodNotAllowed("GET"));
+  app.route(LOOK_UP_PATH).get(lookUpEndpoint(deps)).all(methodNotAllowed("GET", "HEAD"));
+  app.route(SPEND_PATHS).get(spendEndpoint(deps)).all(methodNotAllowed("GET", "HEAD"));
+  app.route(BUDGETS_PATH).get(budgetsEndpoint(deps)).all(methodNotAllowed("GET", "HEAD"));
+  app.route(API_DOCUMENT_PATH).get(serveApiDocument("ad-server")).all(methodNotAllowed("GET", "HEAD"));
   app.use(notFound(NOT_FOUND_DETAIL));
   app.use(answerErrors(deps.log));
   return app;

@@ -28,6 +28,9 @@ const QUOTA_SHOWN_SHARE = 0.5;
 /** A row for each quota that is used to a large part, or that has refused something. */
 export function quotaRows({ quotas }: Stats): (string | number)[][] {
   return quotas.flatMap(({ publisher, quota, used_bytes, limit_bytes, refused }) => {
+    if (used_bytes === null) {
+      return [[publisher, quota, "-", refused]];
+    }
     const isShown = refused > 0 || (limit_bytes !== null && used_bytes >= QUOTA_SHOWN_SHARE * limit_bytes);
     const used = limit_bytes === null ? describeBytes(used_bytes) : usedOf(used_bytes, limit_bytes);
     return isShown ? [[publisher, quota, used, refused]] : [];

@@ -147,6 +147,13 @@ function someStats(): Stats {
         refused: 88,
       },
       { publisher: "globe", quota: "queued_bytes", used_bytes: 20_480, limit_bytes: 33_554_432, refused: 0 },
+      {
+        publisher: "acme",
+        quota: "requests_per_second",
+        used_bytes: null,
+        limit_bytes: null,
+        refused: 150,
+      },
     ],
     processes: [
       {

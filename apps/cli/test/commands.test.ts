@@ -43,6 +43,7 @@ test("status shows states, dead letters, providers, processes and lost data", as
     /worker +box/,
     /^redis memory +45.0 MB of 64.0 MB \(70 %\): acknowledgments of unknown ids get 503$/m,
     /^acme +unknown_bytes +3.0 MB of 3.2 MB \(94 %\) +88$/m,
+    /^acme +requests_per_second +- +150$/m,
   ]) {
     expect(calm.stdout).toMatch(part);
   }

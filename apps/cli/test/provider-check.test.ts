@@ -16,6 +16,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { runCommand, runHere } from "./adrelay-process.ts";
 
 const KEY = "our-key-of-a-test";
+/** The key in the program of docs/provider.md. */
+const KEY_OF_GUIDE = "our-key";
 const NAMES = [
   "injection",
   "injection without an ad",
@@ -220,7 +222,7 @@ test.skipIf(!hasPython)("the provider of docs/provider.md passes each check", as
   const child: ChildProcess = spawn("python3", ["-c", code, "0"], { stdio: ["ignore", "pipe", "inherit"] });
   try {
     const [port] = await once(child.stdout ?? child, "data");
-    const { exit, of } = await check(`http://127.0.0.1:${String(port).trim()}`);
+    const { exit, of } = await check(`http://127.0.0.1:${String(port).trim()}`, [], KEY_OF_GUIDE);
     expect(NAMES.map((name) => [name, of(name)?.status])).toEqual(NAMES.map((name) => [name, "ok"]));
     expect(exit).toBe(0);
   } finally {

@@ -19,6 +19,7 @@ import {
   redisTargetOf,
   reportDurability,
   reportMemory,
+  serveApiDocument,
   startHttpServer,
   type Tracing,
 } from "@adrelay/service-kit";
@@ -295,6 +296,7 @@ function makeOpsApp(
     isStopping: () => lifecycle.isStopping,
     log,
     access: { settings: config.settings, listenHost: config.settings.GATEWAY_OPS_HOST, guard: loginGuard },
+    document: serveApiDocument("admin"),
     ...(routes === undefined ? {} : { routes }),
   });
 }

@@ -1,3 +1,4 @@
+import type { AcknowledgmentStatus } from "@adrelay/contract";
 import { addToRequestLog, OVERDUE, sendProblem } from "@adrelay/service-kit";
 import { acknowledgedOf, type LedgerEntry, lastCodeOf, type Store } from "@adrelay/store";
 import { ackIdOf } from "./acknowledge/fingerprints.ts";
@@ -31,7 +32,7 @@ export function makeLookUpHandler(
  * One ad response as its publisher may see it. Times are ISO 8601 in UTC, by Redis' clock. Null if it has not happened
  * yet.
  */
-function viewOf(entry: LedgerEntry) {
+function viewOf(entry: LedgerEntry): AcknowledgmentStatus {
   const acknowledged = acknowledgedOf(entry);
   return {
     ad_response_id: entry.id,

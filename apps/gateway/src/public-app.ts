@@ -3,6 +3,7 @@ import { ACKNOWLEDGE_PATH, ACKNOWLEDGMENTS_PATH, INJECTION_PATH } from "@adrelay
 import { stateOfKey } from "@adrelay/core";
 import { digestKey, type FoundKey, type Publisher, type PublisherDirectory } from "@adrelay/provider";
 import {
+  API_DOCUMENT_PATH,
   addToRequestLog,
   answerErrors,
   createApp,
@@ -19,18 +20,16 @@ import {
   requestSpanOf,
   type Span,
   sendProblem,
+  serveApiDocument,
   type Tracing,
 } from "@adrelay/service-kit";
 import type { Express, Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
-import type { Admission } from "./admission/admission.ts";
+import type { Admission, OperationName } from "./admission/admission.ts";
 import type { Holding, Refusal } from "./admission/holding.ts";
 import type { CountOverload } from "./admission/in-flight-metrics.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
 import { nameOfRefusal, sendRefusal } from "./quota-answers.ts";
-
-/** Names of operations in metrics and log lines; everything else is `other`. */
-type OperationName = "start_injection" | "acknowledge" | "look_up";
 
 /** An admitted call with a valid key. */
 export interface Call {
@@ -91,6 +90,7 @@ export function createPublicApp(deps: PublicAppDeps): Express {
     .route(`${ACKNOWLEDGMENTS_PATH}:ad_response_id`)
     .get(makeEndpoint(deps, { name: "look_up", copies: 0 }, deps.lookUp))
     .all(methodNotAllowed("GET", "HEAD"));
+  app.route(API_DOCUMENT_PATH).get(serveApiDocument("public")).all(methodNotAllowed("GET", "HEAD"));
   app.use(notFound(NOT_FOUND_DETAIL));
   app.use(answerErrors(deps.log));
   return app;
@@ -120,10 +120,7 @@ function makeEndpoint(
       return undefined;
     }
     const announcedBytes = copies * (Number(request.headers["content-length"]) || 0);
-    const admitted = deps.admission.admit(publisher, {
-      isInjection: name === "start_injection",
-      announcedBytes,
-    });
+    const admitted = deps.admission.admit(publisher, { operation: name, announcedBytes });
     if (admitted.kind !== "admitted") {
       refuse(deps, name, { publisher, response, refusal: admitted });
       return undefined;

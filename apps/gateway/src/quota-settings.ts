@@ -6,12 +6,12 @@ export const QUOTA_SETTINGS = {
   QUOTA_REQUESTS_PER_SECOND: setting(
     countLimitSchema,
     "1000",
-    "How many requests a second a publisher may send to one gateway, or off. As all QUOTA settings, a default: PUBLISHERS_FILE may name others.",
+    "How many requests a second of each operation a publisher may send to one gateway, or off. As all QUOTA settings, a default: PUBLISHERS_FILE may name others.",
   ),
   QUOTA_BURST: setting(
     countLimitSchema,
     "2000",
-    "How many requests a publisher may send to one gateway at once after a pause, or off.",
+    "How many requests of each operation a publisher may send to one gateway at once after a pause, or off.",
   ),
   QUOTA_INJECTIONS_IN_FLIGHT: setting(
     countLimitSchema,

@@ -111,7 +111,8 @@ test.each([
   const id = body["ad_response_id"];
   const escaped = escapeNonAscii(acknowledgmentOf(id, text));
   expect(escaped.length).toBeGreaterThan(LIMIT_BYTES);
-  expect((await caller.send(ACKNOWLEDGE_PATH, escaped)).status).toBe(200);
+  const patient = { headers: { Prefer: "wait=30" } };
+  expect((await caller.send(ACKNOWLEDGE_PATH, escaped, patient)).status).toBe(200);
   expect(provider.acknowledgmentsOf(String(id))[0]?.body.toString()).toBe(escaped);
   const over = await caller.send(
     ACKNOWLEDGE_PATH,

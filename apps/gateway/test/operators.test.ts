@@ -160,6 +160,9 @@ test("an operator of two publishers must name one for a filter", async () => {
 });
 
 test("statistics of an operator of one publisher have nothing of others", async () => {
+  // Each has a dead letter, which counts against its quota.
+  const all = statsSchema.parse((await ask(TEST_ADMIN_TOKEN, "GET /stats")).json);
+  expect(new Set(all.quotas.map(({ publisher }) => publisher))).toEqual(new Set(["acme", "beta"]));
   const { json } = await ask(TOKENS.acmeViewer, "GET /stats");
   expect(JSON.stringify(json)).not.toContain("beta");
   const stats = statsSchema.parse(json);

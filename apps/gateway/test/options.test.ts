@@ -2,6 +2,7 @@
 import { ERROR_CATALOGUE } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
+  eventually,
   filled,
   type RelayCaller,
   type RelayStack,
@@ -24,6 +25,7 @@ beforeAll(async () => {
   const env = {
     INJECTION_FALLBACK: "error",
     INJECTION_TIMEOUT_MS: "300",
+    QUOTA_INJECTIONS_IN_FLIGHT: "2",
     UNKNOWN_ACK: "reject",
     API_KEY_HEADERS: "X-Service-API-Key, X-Other-Key",
     API_KEYS: `first-key-of-two,${TEST_API_KEY}`,
@@ -56,6 +58,26 @@ test.each([
   },
 );
 
+test("with errors for fallbacks an injection over a quota gets 429 at once", async () => {
+  provider.onStart(() => ({ kind: "hang" }));
+  const before = provider.posts.length;
+  const slow = { headers: { "X-Adrelay-Timeout-Ms": "3000" } };
+  const held = [caller.inject(slow), caller.inject(slow)];
+  await eventually(() => expect(provider.posts).toHaveLength(before + 2));
+  const refused = await caller.inject(slow);
+  expect(refused.body).toMatchObject({
+    status: 429,
+    code: "rate_limited",
+    quota: "injections_in_flight",
+    limit: 2,
+    used: 2,
+  });
+  expect(refused.headers.get("X-Adrelay-Fallback")).toBe("overloaded");
+  expect(refused.headers.get("X-Adrelay-Fallback-Detail")).toBe("injections_in_flight");
+  expect(refused.headers.get("Retry-After")).toBe("1");
+  expect((await Promise.all(held)).map(({ status }) => status)).toEqual([504, 504]);
+});
+
 test("an unknown id is refused without asking the provider", async () => {
   const id = unknownId();
   expect((await caller.acknowledge(id, "text")).body).toMatchObject({
@@ -66,9 +88,9 @@ test("an unknown id is refused without asking the provider", async () => {
 });
 
 test.each([
-  [{ "X-Other-Key": "first-key", "X-Service-API-Key": null }, 200],
-  [{ "X-Other-Key": "first-key", "X-Service-API-Key": "" }, 200],
-  [{ "X-Other-Key": "first-key", "X-Service-API-Key": "wrong" }, 401],
+  [{ "X-Other-Key": "first-key-of-two", "X-Service-API-Key": null }, 200],
+  [{ "X-Other-Key": "first-key-of-two", "X-Service-API-Key": "" }, 200],
+  [{ "X-Other-Key": "first-key-of-two", "X-Service-API-Key": "wrong" }, 401],
   [{ "X-Other-Key": "wrong", "X-Service-API-Key": null }, 401],
 ] as const)("with the keys %j the first header that has a key counts", async (headers, status) => {
   expect((await caller.inject({ headers })).status).toBe(status);

@@ -18,12 +18,14 @@ export {
   type InjectOptions,
   type Relay,
   type TextAnswer,
+  type WatchOptions,
   type WithAdOptions,
 } from "./relay.ts";
-export type { TextOf } from "./shown-text.ts";
+export type { ShownText, TextOf } from "./shown-text.ts";
 export type { AnswerStream, ChunkOf, Watched } from "./watch-answer.ts";
 export type {
   AcknowledgmentStatus,
+  AdContext,
   InjectionRequest,
   RequestContext,
   UserAttributes,

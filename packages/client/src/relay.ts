@@ -2,7 +2,7 @@
 import { ASYNC_DISPOSE } from "./dispose.ts";
 import { makeReport, type RelayEvent } from "./events.ts";
 import { type Inject, makeInject } from "./inject.ts";
-import { type Injection, makeInjected, notInjected } from "./injection.ts";
+import { type Injected, type Injection, makeInjected, notInjected } from "./injection.ts";
 import { untilLimit } from "./limits.ts";
 import { type CheckedOptions, checkOptions, type RelayOptions, type WaitUntil } from "./options.ts";
 import type { AcknowledgmentOutcome } from "./outcomes.ts";
@@ -35,7 +35,16 @@ export interface WithAdOptions<Chunk> extends InjectOptions {
 }
 
 /** Of `withAd`, for chunks of any type: its overloads hold `textOf` to the type of the chunks. */
-type WatchOptions = InjectOptions & { readonly textOf?: TextOf<never> };
+type AnyAdOptions = InjectOptions & { readonly textOf?: TextOf<never> };
+
+export interface WatchOptions {
+  /** Settles when it fires. */
+  readonly signal?: AbortSignal | undefined;
+  /** Instead of the client's own `idleStreamMs`. */
+  readonly idleMs?: number | undefined;
+  /** Instead of the client's own. */
+  readonly waitUntil?: WaitUntil | undefined;
+}
 
 /** Calls the model with the prompt. The injection tells more, if that is needed. */
 export type AnswerCall<Answer> = (prompt: string, injection: Injection) => Answer | PromiseLike<Answer>;
@@ -58,6 +67,8 @@ export class Relay implements AsyncDisposable {
   readonly #report: (event: RelayEvent) => void;
   readonly #inject: Inject;
   readonly #sender: Sender;
+  /** The answers that still run. */
+  readonly #open = new Set<{ settle(): void }>();
   #isClosed = false;
 
   constructor(options: RelayOptions) {
@@ -119,7 +130,7 @@ export class Relay implements AsyncDisposable {
   async withAd(
     request: InjectionRequest,
     answer: AnswerCall<unknown>,
-    options: WatchOptions = {},
+    options: AnyAdOptions = {},
   ): Promise<unknown> {
     const injection = await this.inject(request, options);
     let value: unknown;
@@ -132,15 +143,23 @@ export class Relay implements AsyncDisposable {
       throw error;
     }
     if (isReadableStream(value)) {
-      return injection.kind === "none" ? value : watchReadable(value, this.#watch(injection, options));
+      return injection.kind === "none" ? value : watchReadable(value, this.#watcherOf(injection, options));
     }
     if (isAsyncIterable(value)) {
-      return watchIterable(value, this.#watch(injection, options));
+      return watchIterable(value, this.#watcherOf(injection, options));
     }
-    const shown = this.#watch(injection, { ...options, signal: undefined });
+    const shown = this.#watcherOf(injection, { ...options, signal: undefined });
     shown.add(value);
     shown.settle();
     return value;
+  }
+
+  /**
+   * For answers that `withAd` can't wrap, such as those in several calls. Add each text as the user is shown it, and settle at
+   * the end. It settles itself after a long time without a text, and when the client closes.
+   */
+  watch(injected: Injected, options: WatchOptions = {}): ShownText<string> {
+    return this.#watch(injected, String, options);
   }
 
   /** Sends what is pending now, and waits for it. Resolves to how many the relay doesn't have at the end. */
@@ -149,11 +168,14 @@ export class Relay implements AsyncDisposable {
   }
 
   /**
-   * Flushes, then stops. From now on there are no ads. What is left stays in a durable outbox; otherwise it is lost, and
-   * reported. Acknowledge or end running streams before.
+   * Flushes, then stops. From now on there are no ads. Answers that still run are acknowledged as far as they were shown. What
+   * is left stays in a durable outbox; otherwise it is lost, and reported.
    */
   close({ timeoutMs = FLUSH_TIMEOUT_MS }: FlushOptions = {}): Promise<number> {
     this.#isClosed = true;
+    for (const shown of this.#open) {
+      shown.settle();
+    }
     return this.#sender.close(timeoutMs);
   }
 
@@ -173,19 +195,17 @@ export class Relay implements AsyncDisposable {
     return typeof outcome === "symbol" ? { kind: "waiting" } : outcome;
   }
 
-  #watch(injection: Injection, options: WatchOptions): AnswerWatcher<unknown> {
-    if (injection.kind === "none") {
-      return NO_WATCHER;
-    }
-    const { signal, textOf, waitUntil = this.#options.waitUntil } = options;
-    const shown = new ShownText({
-      injected: injection,
-      // The overloads of withAd demand textOf unless the chunks are texts, and chunks of its own type.
-      textOf: (textOf ?? String) as TextOf<unknown>,
-      signal,
-      idleMs: this.#options.idleStreamMs,
-      report: this.#report,
-    });
+  #watcherOf(injection: Injection, options: AnyAdOptions): AnswerWatcher<unknown> {
+    // The overloads of withAd demand textOf unless the chunks are texts, and chunks of its own type.
+    const textOf = (options.textOf ?? String) as TextOf<unknown>;
+    return injection.kind === "none" ? NO_WATCHER : this.#watch(injection, textOf, options);
+  }
+
+  #watch<Chunk>(injected: Injected, textOf: TextOf<Chunk>, options: WatchOptions): ShownText<Chunk> {
+    const { signal, idleMs = this.#options.idleStreamMs, waitUntil = this.#options.waitUntil } = options;
+    const shown = new ShownText({ injected, textOf, signal, idleMs, report: this.#report });
+    this.#open.add(shown);
+    void shown.settled.then(() => this.#open.delete(shown));
     keepAlive(waitUntil, shown.settled);
     return shown;
   }

@@ -38,6 +38,9 @@ export interface InjectionRequest {
   readonly optional_context?: UserAttributes | null | undefined;
 }
 
+/** What an injection says beside the user's message. */
+export type AdContext = Omit<InjectionRequest, "prompt">;
+
 /** How an accepted acknowledgment stands. `recoverable_error`: the relay has it and will deliver it. */
 export type AcknowledgmentStatus = "ok" | "no_ad_used" | "recoverable_error";
 

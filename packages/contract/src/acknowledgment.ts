@@ -5,7 +5,6 @@
  */
 import { z } from "zod";
 import {
-  type AdAckId,
   adAckIdSchema,
   adResponseIdSchema,
   isLowerCaseUuid,
@@ -45,12 +44,14 @@ export type Verdict = z.infer<typeof verdictSchema>;
 
 const STATUS_VALUES = [...VERDICTS, "recoverable_error"] as const;
 
-/** Body of the relay's own 2xx answers to an acknowledgment. `success` is false only for `recoverable_error`. */
-export interface AcknowledgmentResponse {
-  readonly ad_ack_id: AdAckId;
-  readonly status: (typeof STATUS_VALUES)[number];
-  readonly success: boolean;
-}
+/** Body of our own 2xx answers to an acknowledgment. `success` is false only for `recoverable_error`. */
+export const acknowledgmentResponseSchema = z.object({
+  ad_ack_id: adAckIdSchema,
+  status: z.enum(STATUS_VALUES),
+  success: z.boolean(),
+});
+/** The body of a 2xx answer to an acknowledgment. */
+export type AcknowledgmentResponse = Readonly<z.infer<typeof acknowledgmentResponseSchema>>;
 
 /**
  * What the relay needs of a provider's 2xx answer. `status` decides. `ad_ack_id` shows that the service itself has taken the

@@ -23,7 +23,8 @@ export const REPLAY_SAMPLE_DEFAULT = 20;
 /** The highest number that an operator can give for it. */
 export const REPLAY_SAMPLE_MAX = 10_000;
 
-const time = z.string();
+/** Lenient, because readers need no more than a text. */
+const time = z.string().meta({ format: "date-time" });
 const timeOrNull = time.nullable();
 const textOrNull = z.string().nullable();
 const count = z.number();
@@ -117,13 +118,14 @@ const storageViewSchema = z.object({
 const quotaViewSchema = z.object({
   publisher: z.string(),
   quota: z.string(),
-  used_bytes: count,
-  /** Null if there is no limit. */
+  /** Null if it isn't a quota of Redis' memory: each gateway has its own count of requests then. */
+  used_bytes: count.nullable(),
+  /** Null if there is no limit, and of a quota without `used_bytes`. */
   limit_bytes: count.nullable(),
-  /** How many acknowledgments the gateway that answers has refused because of it since its start. */
+  /** How many requests the gateway that answers has refused because of it since its start. */
   refused: count,
 });
-/** A publisher's quota of Redis' memory that it uses, or that has refused something. */
+/** A publisher's quota that it uses, or that has refused something. */
 export type QuotaView = z.infer<typeof quotaViewSchema>;
 
 /** Answer of `GET /stats`: counts, queue, providers and processes of the relay at one time. */

@@ -3,6 +3,7 @@ export {
   type AcknowledgmentRequest,
   type AcknowledgmentResponse,
   acknowledgmentRequestSchema,
+  acknowledgmentResponseSchema,
   DELIVERY_JOB_VERSION,
   type DeliveryJob,
   duplicateKeys,
@@ -15,6 +16,7 @@ export {
   type Verdict,
   verdictSchema,
 } from "./acknowledgment.ts";
+export { type AcknowledgmentStatus, acknowledgmentStatusSchema } from "./acknowledgment-status.ts";
 export {
   type AcknowledgmentDetail,
   type AcknowledgmentView,
@@ -97,12 +99,14 @@ export {
   ATTRIBUTE_NAMES,
   type AttributeName,
   type EnhancementResponse,
+  filledInjectionSchema,
   filledResponseSchema,
   INJECTION_OUTCOMES,
   type InjectionOutcome,
   type InjectionRequest,
   injectionRequestSchema,
   sessionIdOf,
+  unfilledInjectionSchema,
   unfilledResponseSchema,
   unreadableAttributes,
   WRAPPING_TYPES,

@@ -12,7 +12,7 @@ import {
   readText,
 } from "./attributes.ts";
 import { readCountry } from "./country-codes.ts";
-import { type AdResponseId, adResponseIdSchema } from "./ids-and-paths.ts";
+import { adResponseIdSchema } from "./ids-and-paths.ts";
 
 /** How ad instructions are wrapped in the enhanced prompt. The interface documents `xml`; we added the others. */
 export const WRAPPING_TYPES = ["xml", "plain", "markdown"] as const;
@@ -169,16 +169,30 @@ export const unfilledResponseSchema = z.looseObject(
   { error: "must be a JSON object" },
 );
 
-interface ResponseIds {
-  readonly ad_request_id: string;
-  readonly ad_response_id: AdResponseId;
-  readonly status: string;
-  readonly execution_time_ms: number;
-}
+const responseIds = {
+  ad_request_id: z.guid(),
+  ad_response_id: adResponseIdSchema,
+  status: z.string(),
+  execution_time_ms: z.number(),
+};
+
+/** The body of a 200 as the interface describes it. `enhanced_prompt` replaces the user's prompt. */
+export const filledInjectionSchema = z.object({
+  ...responseIds,
+  success: z.literal(true),
+  enhanced_prompt: z.string(),
+  product_name: z.string(),
+});
+
+/** The body of a 201 or 202 as the interface describes it: the user's prompt goes to the model unchanged. */
+export const unfilledInjectionSchema = z.object({
+  ...responseIds,
+  success: z.literal(false),
+  enhanced_prompt: z.null(),
+  product_name: z.null(),
+});
 
 /** The body of a 200, 201 or 202 as the interface describes it, and as our own parts write it. */
-export type EnhancementResponse = ResponseIds &
-  (
-    | { readonly success: true; readonly enhanced_prompt: string; readonly product_name: string }
-    | { readonly success: false; readonly enhanced_prompt: null; readonly product_name: null }
-  );
+export type EnhancementResponse = Readonly<
+  z.infer<typeof filledInjectionSchema> | z.infer<typeof unfilledInjectionSchema>
+>;

@@ -8,9 +8,9 @@ import { z } from "zod";
 export type ByteLimit = { readonly bytes: number } | { readonly share: number };
 
 export interface Quotas {
-  /** Requests of all kinds a second, on average. */
+  /** Requests of one operation a second, on average. */
   readonly requestsPerSecond: number;
-  /** Requests that may come at once after a pause. */
+  /** Requests of one operation that may come at once after a pause. */
   readonly burst: number;
   readonly injectionsInFlight: number;
   /** Bytes of request bodies; a share of what the process may hold. */

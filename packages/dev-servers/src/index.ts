@@ -1,5 +1,6 @@
 /** Redis and Prometheus for tests, for benchmarks and for `npm start`: found or fetched, without root, and run. */
 export { describeTried, findRedisServer } from "./find-redis.ts";
+export { containerMemorySettings, imageMemorySettings } from "./image-memory.ts";
 export type { TestRedis } from "./local-test-redis.ts";
 export { PINNED_SERVERS, type PinnedWay } from "./pinned-servers.ts";
 export { freeLanePort, freePort } from "./ports.ts";

@@ -1,9 +1,12 @@
 import { type BinaryLike, hash } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readFileSync, type Stats, statSync } from "node:fs";
+import { readFile, stat } from "node:fs/promises";
 
 /** What stands for a file that can't be read. No digest looks like it. */
 const UNREADABLE = "unreadable";
+
+/** Larger than any file of ours. Without a limit, a file that was mixed up would fill the memory of every process. */
+const FILE_BYTES_MAX = 16 * 1024 * 1024;
 
 /** What was found in each file, by its path: a digest. */
 export type Finding = ReadonlyMap<string, string>;
@@ -12,9 +15,10 @@ export type Finding = ReadonlyMap<string, string>;
 export class FileReader {
   readonly #found = new Map<string, string>();
 
-  /** Reads a file as text. Throws what Node throws. */
+  /** Reads a file as text. Throws what Node throws, or an UnfitFileError. */
   read(path: string): string {
     this.#found.set(path, UNREADABLE);
+    checkFile(path, statSync(path));
     const bytes = readFileSync(path);
     this.#found.set(path, digestOf(bytes));
     return bytes.toString("utf8");
@@ -28,10 +32,27 @@ export class FileReader {
 /** What is in these files now. */
 export async function lookAgain(paths: Iterable<string>): Promise<Finding> {
   const found = [...paths].map(async (path) => {
-    const digest = await readFile(path).then(digestOf, () => UNREADABLE);
-    return [path, digest] as const;
+    return [path, await digestOfFile(path).catch(() => UNREADABLE)] as const;
   });
   return new Map(await Promise.all(found));
+}
+
+async function digestOfFile(path: string): Promise<string> {
+  checkFile(path, await stat(path));
+  return digestOf(await readFile(path));
+}
+
+/** What is at a path can't be a file of ours. */
+class UnfitFileError extends Error {
+  override readonly name = "UnfitFileError";
+}
+
+/** Throws unless it is a plain file of moderate size. To open a pipe that nobody writes to would never end. */
+function checkFile(path: string, stats: Stats): void {
+  if (stats.isFIFO() || stats.isSocket() || stats.size > FILE_BYTES_MAX) {
+    const why = stats.size > FILE_BYTES_MAX ? `is larger than ${FILE_BYTES_MAX} bytes` : "is not a file";
+    throw new UnfitFileError(`${path} ${why}`);
+  }
 }
 
 /** Whether the same was found in the same files. */

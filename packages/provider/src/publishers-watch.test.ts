@@ -1,4 +1,13 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Registry } from "prom-client";
@@ -24,6 +33,12 @@ const fileOf = (...entries: string[]) =>
     .map((entry) => entry.split(":"))
     .map(([id, key = ""]) => `  - { id: ${id}, name: ${id}, key_sha256: ["${digestKey(key)}"] }\n`)
     .join("")}`;
+
+/** It has no blocks on disk. */
+function writeHuge(path: string): void {
+  writeFileSync(path, "");
+  truncateSync(path, 3 * 1024 ** 3);
+}
 
 function open(text: string) {
   writeFileSync(file, text);
@@ -100,6 +115,26 @@ test("a faulty file is refused once with all its faults, and the old one stays i
   ]);
   expect(made.state).toMatchObject({ digest: before, isValid: false });
   expect([publisherOf("a"), directory.current.length]).toEqual(["acme", 1]);
+});
+
+test.each([
+  ["a pipe that nobody writes to", () => void execFileSync("mkfifo", [file]), "is not a file"],
+  ["a folder", () => mkdirSync(file), "EISDIR"],
+  ["a huge file", () => writeHuge(file), "is larger than 16777216 bytes"],
+  ["a link to itself", () => symlinkSync(file, file), "ELOOP"],
+])("%s in place of the file is refused, and the old one stays in force", async (_what, make, why) => {
+  const { made, lines, lookTwice, publisherOf } = open(fileOf("acme:a"));
+  rmSync(file);
+  make();
+  await lookTwice();
+  made.onHangUp();
+  const refused = { event: "publishers_refused", fault_count: 1, faults: [expect.stringContaining(why)] };
+  expect(lines).toMatchObject([refused, refused]);
+  expect(publisherOf("a")).toBe("acme");
+  rmSync(file, { recursive: true });
+  writeFileSync(file, fileOf("beta:b"));
+  await lookTwice();
+  expect(publisherOf("b")).toBe("beta");
 });
 
 test("a file that is gone changes nothing, and counts as valid once it is back", async () => {

@@ -8,6 +8,7 @@
  * 4. If there are too many, the one that has been without a request for the longest makes room for a new one; first those
  *    that never had one. If all have requests, the new one is surplus: its request should be refused. Of these, too, there
  *    are few.
+ * 5. A peer that sends many requests without waiting for their answers (pipelining) loses its connection.
  *
  * A connection on which a handler works is never cut off here, however long that takes: handlers have their own limits.
  */
@@ -23,6 +24,7 @@ import {
   REQUEST_ID_HEADER,
 } from "@adrelay/contract";
 import { ANSWER_HEADERS } from "./answer-headers.ts";
+import { stopParsing } from "./stop-parsing.ts";
 
 /** How long a listener waits for its peers. */
 export interface ConnectionLimits {
@@ -56,11 +58,18 @@ interface Connection {
 /** How many connections may be surplus. */
 const SURPLUS_MAX = 100;
 
+/** How many requests of one connection may have no complete answer. */
+const UNANSWERED_MAX = 20;
+
+/** How many requests of all connections may wait for the answer to an earlier one of their connection. */
+const PIPELINED_MAX = 1000;
+
 export class Connections {
   readonly #limits: ConnectionLimits;
   readonly #open = new Map<Duplex, Connection>();
   readonly #onNoRoom: () => void;
   #isDraining = false;
+  #pipelined = 0;
 
   /** `onNoRoom` is called for each connection that is closed at once, because there is no room for it. */
   constructor(limits: ConnectionLimits, onNoRoom: () => void = () => {}) {
@@ -91,20 +100,37 @@ export class Connections {
     socket.once("close", () => this.#open.delete(socket));
   }
 
-  addResponse(response: ServerResponse): void {
-    const connection = this.#open.get(response.req.socket);
-    if (connection?.isSurplus === true) {
+  /** False if the request must not be handled: its connection is closed, because it has too many. */
+  addResponse(response: ServerResponse): boolean {
+    const { socket } = response.req;
+    const connection = this.#open.get(socket);
+    if (connection === undefined) {
+      return !socket.destroyed;
+    }
+    const { responses } = connection;
+    if (responses.length > 0 && !this.#hasRoomBehind(connection)) {
+      stopParsing(socket);
+      socket.destroy();
+    }
+    if (socket.destroyed) {
+      return false;
+    }
+    if (connection.isSurplus) {
       markAsSurplus(response);
     }
-    const responses = connection?.responses;
-    responses?.push(response);
+    this.#pipelined += responses.length > 0 ? 1 : 0;
+    responses.push(response);
     response.once("close", () => {
-      responses?.splice(responses.indexOf(response), 1);
-      if (connection !== undefined) {
-        connection.hadRequest = true;
-        connection.lastUsedAtMs = performance.now();
-      }
+      responses.splice(responses.indexOf(response), 1);
+      this.#pipelined -= responses.length > 0 ? 1 : 0;
+      connection.hadRequest = true;
+      connection.lastUsedAtMs = performance.now();
     });
+    return true;
+  }
+
+  #hasRoomBehind({ responses }: Connection): boolean {
+    return responses.length < UNANSWERED_MAX && this.#pipelined < PIPELINED_MAX;
   }
 
   /** Answers what Node refused to read, and closes the connection. */

@@ -86,13 +86,7 @@ export class HttpServer {
         requireHostHeader: false,
         ...messageClassesOf(app),
       },
-      (request, response) => {
-        if (request.headers.host === undefined && request.httpVersion === "1.1") {
-          refuseWithoutHost(response);
-        } else {
-          app(request, response);
-        }
-      },
+      (request, response) => this.#handle(app, request, response),
     );
     this.#watch(this.#server);
   }
@@ -147,18 +141,26 @@ export class HttpServer {
     });
   }
 
+  #handle(app: ExpressApp, request: IncomingMessage, response: ServerResponse): void {
+    if (!this.#connections.addResponse(response)) {
+      return;
+    }
+    for (const [name, value] of ANSWER_HEADERS) {
+      response.setHeader(name, value);
+    }
+    if (!this.#server.listening || this.#options.isStopping?.() === true) {
+      // Otherwise the caller would send its next request on a connection that is about to close.
+      response.setHeader("Connection", "close");
+    }
+    if (request.headers.host === undefined && request.httpVersion === "1.1") {
+      refuseWithoutHost(response);
+    } else {
+      app(request, response);
+    }
+  }
+
   #watch(server: Server): void {
     server.on("connection", (socket) => this.#connections.add(socket));
-    server.prependListener("request", (_request: IncomingMessage, response: ServerResponse) => {
-      this.#connections.addResponse(response);
-      for (const [name, value] of ANSWER_HEADERS) {
-        response.setHeader(name, value);
-      }
-      if (!server.listening || this.#options.isStopping?.() === true) {
-        // Otherwise the caller would send its next request on a connection that is about to close.
-        response.setHeader("Connection", "close");
-      }
-    });
     // An unknown Expect header may be ignored; Node would answer such a request itself, without a body.
     server.on("checkExpectation", (request, response) => server.emit("request", request, response));
     server.on("clientError", (error, socket) => this.#connections.refuse(error, socket));

@@ -2,6 +2,7 @@
  * What every process of ours shares: settings, logs, metrics, traces, HTTP, Redis connections, start and stop. It knows
  * nothing about ads. `main.ts` is a separate entry point.
  */
+export { API_DOCUMENT_PATH, serveApiDocument } from "./api-document.ts";
 export { atMostEvery } from "./at-most-every.ts";
 export { OVERDUE, startDeadline, withDeadline } from "./deadline.ts";
 export { daysBetween, durationBetween, durationType } from "./durations.ts";

@@ -2,8 +2,9 @@ import { pipeline } from "node:stream/promises";
 import { READINESS_PATH, type Readiness } from "@adrelay/contract";
 import express, { type Express, type RequestHandler, type Router } from "express";
 import type { Logger } from "pino";
+import { API_DOCUMENT_PATH } from "./api-document.ts";
 import { OVERDUE, withDeadline } from "./deadline.ts";
-import { answerErrors, notFound } from "./express/json-http.ts";
+import { answerErrors, methodNotAllowed, notFound } from "./express/json-http.ts";
 import { assignRequestId } from "./http-app.ts";
 import { type CollectedMetrics, renderMetrics } from "./metrics.ts";
 import { type OpsAccess, requireMetricsToken, secureOpsApp } from "./ops-access.ts";
@@ -25,6 +26,8 @@ export interface OpsOptions {
   isStopping(): boolean;
   readonly log: Logger;
   readonly access: OpsAccess;
+  /** Sends the listener's OpenAPI document. */
+  readonly document?: RequestHandler;
   /** Further routes of the same listener. */
   readonly routes?: Router;
 }
@@ -33,25 +36,31 @@ const CHECK_TIMEOUT_MS = 1000;
 
 /** Makes the app of an ops listener: metrics, health of the process, and readiness with each dependency by name. */
 export function createOpsApp(options: OpsOptions): Express {
-  const { collect, log, access, routes } = options;
+  const { collect, log, access, document, routes } = options;
   const app = express();
   app.disable("x-powered-by");
   // No answer is kept anywhere, so none can be asked for again by its ETag.
   app.disable("etag");
   app.use(assignRequestId);
   secureOpsApp(app, access);
-  app.get("/healthz", (_request, response) => {
+  const onlyGet = methodNotAllowed("GET", "HEAD");
+  const sendHealth: RequestHandler = (_request, response) => {
     response.json({ status: "ok" });
-  });
-  app.get(READINESS_PATH, makeReadinessHandler(options));
-  app.get("/metrics", requireMetricsToken(access), async (request, response) => {
+  };
+  const sendMetrics: RequestHandler = async (request, response) => {
     const { contentType, pieces } = renderMetrics(await collect(), request.get("Accept"));
     response.set({ "Content-Type": contentType, Vary: "Accept" });
     await pipeline(pieces, response).catch((err: unknown) => {
       // The scraper sees a broken answer. Usually it has hung up.
       log.debug({ event: "scrape_failed", err });
     });
-  });
+  };
+  app.route("/healthz").get(sendHealth).all(onlyGet);
+  app.route(READINESS_PATH).get(makeReadinessHandler(options)).all(onlyGet);
+  app.route("/metrics").get(requireMetricsToken(access), sendMetrics).all(onlyGet);
+  if (document !== undefined) {
+    app.route(API_DOCUMENT_PATH).get(document).all(onlyGet);
+  }
   if (routes !== undefined) {
     app.use(routes);
   }

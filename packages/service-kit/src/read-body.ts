@@ -2,8 +2,14 @@
  * Reads bodies of requests. No body holds much more memory than what has arrived of it, however small its pieces are:
  * they are copied into one buffer that doubles. Content-Length is trusted only as a limit.
  */
-import type { Readable } from "node:stream";
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
+import type { Readable, Transform } from "node:stream";
+import {
+  constants,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createZstdDecompress,
+} from "node:zlib";
 import { countUnescapedBytes, JSON_ESCAPE_FACTOR_MAX } from "@adrelay/contract";
 import type { Request, Response } from "express";
 
@@ -12,7 +18,8 @@ import type { Request, Response } from "express";
  * still arrives is then dropped. It rejects if a body is longer than the limit, is cut off or can't be decompressed;
  * `answerErrors` turns these errors into answers.
  *
- * @param hold asked for each number of bytes before they are held. False: the body is refused
+ * @param hold asked for each number of bytes before they are held. False: the body is refused. A negative number is given
+ *   back, and is never refused
  */
 export type ReadBody = (
   request: Request,
@@ -31,9 +38,11 @@ export function makeReadBody(bytesMax: number): ReadBody {
     if (Number(request.headers["content-length"]) > rawBytesMax) {
       throw new BodyTooLargeError(bytesMax);
     }
-    const source = decompressed(request);
-    const piecesMax = source === request ? lengthMaxOf(request, rawBytesMax) : rawBytesMax;
-    const body = await collect({ request, source, hold, bytesMax: piecesMax });
+    const decompressor = decompressorOf(request);
+    const body =
+      decompressor === undefined
+        ? await collect({ request, source: request, hold, bytesMax: lengthMaxOf(request, rawBytesMax) })
+        : await collectDecompressed({ request, hold, bytesMax: rawBytesMax }, decompressor);
     if (body === "not_held") {
       return body;
     }
@@ -77,21 +86,47 @@ class UnknownEncodingError extends Error {
   readonly status = 415;
 }
 
-function decompressed(request: Request): Readable {
+interface Decompressor {
+  readonly create: () => Transform;
+  /** What it holds beside the body, at most or nearly so. Its window counts only as far as the body fills it. */
+  readonly bytes: number;
+}
+
+const KIBIBYTE = 1024;
+/** RFC 9659: no window of a body is larger. The allocation of a larger one makes V8 collect garbage, again and again. */
+const ZSTD_LIMITS = { params: { [constants.ZSTD_d_windowLogMax]: 23 } };
+
+const DECOMPRESSORS: ReadonlyMap<string, Decompressor> = new Map([
+  ["gzip", { create: createGunzip, bytes: 64 * KIBIBYTE }],
+  ["deflate", { create: createInflate, bytes: 64 * KIBIBYTE }],
+  ["br", { create: createBrotliDecompress, bytes: 512 * KIBIBYTE }],
+  ["zstd", { create: () => createZstdDecompress(ZSTD_LIMITS), bytes: 256 * KIBIBYTE }],
+]);
+
+/** Undefined if the body isn't compressed. */
+function decompressorOf(request: Request): Decompressor | undefined {
   const encoding = request.headers["content-encoding"]?.toLowerCase() ?? "identity";
-  switch (encoding) {
-    case "identity":
-      return request;
-    case "gzip":
-      return request.pipe(createGunzip());
-    case "deflate":
-      return request.pipe(createInflate());
-    case "br":
-      return request.pipe(createBrotliDecompress());
-    case "zstd":
-      return request.pipe(createZstdDecompress());
-    default:
-      throw new UnknownEncodingError(encoding);
+  const decompressor = DECOMPRESSORS.get(encoding);
+  if (decompressor === undefined && encoding !== "identity") {
+    throw new UnknownEncodingError(encoding);
+  }
+  return decompressor;
+}
+
+/** Holds what the decompressor needs for as long as it is there. */
+async function collectDecompressed(
+  given: Omit<Collected, "source">,
+  { create, bytes }: Decompressor,
+): Promise<Buffer | "too_large" | "not_held"> {
+  const { request, hold } = given;
+  if (!hold(bytes)) {
+    request.resume();
+    return "not_held";
+  }
+  try {
+    return await collect({ ...given, source: request.pipe(create()) });
+  } finally {
+    hold(-bytes);
   }
 }
 

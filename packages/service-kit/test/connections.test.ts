@@ -1,4 +1,5 @@
 /** Peers that don't do their part: each loses its connection, and gets an answer first where it can read one. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
@@ -22,7 +23,13 @@ const LONG_ANSWER = "x".repeat(32 * 1024 * 1024);
 
 const log = pino({ level: "silent" });
 
-async function setup(limits: object = LIMITS) {
+interface Watch {
+  readonly onNoRoom: () => void;
+  /** Whether the connection of each request to /held is surplus. */
+  readonly held: boolean[];
+}
+
+async function setup(limits: object = LIMITS, { onNoRoom, held }: Watch = { onNoRoom: () => {}, held: [] }) {
   const app = express();
   const readBody = makeReadBody(1_000_000);
   app.get("/", (_request, response) => {
@@ -34,12 +41,15 @@ async function setup(limits: object = LIMITS) {
   app.get("/slow", (_request, response) => {
     setTimeout(() => response.send("slow"), 1500);
   });
+  app.get("/held", (_request, response) => {
+    held.push(response.isSurplus === true);
+  });
   app.post("/", async (request, response) => {
     await readBody(request, response);
     response.send("read");
   });
   app.use(answerErrors(log));
-  const server = new HttpServer(app, { name: "a test", host: "127.0.0.1", port: 0, log, limits });
+  const server = new HttpServer(app, { name: "a test", host: "127.0.0.1", port: 0, log, limits, onNoRoom });
   await server.start();
   onTestFinished(() => server.stop(AbortSignal.abort()));
   return server;
@@ -169,4 +179,68 @@ test("a stop waits for a slow handler", async () => {
   await (await fetch(`http://127.0.0.1:${server.port}/`)).text();
   await server.stop();
   expect(await answer).toBe("slow");
+});
+
+test("with too many connections the one that is longest without a request makes room", async () => {
+  const server = await setup({ ...LONG_LIMITS, connectionsMax: 3 });
+  const used = await openSocket(server, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+  await eventually(() => expect(used.received.text).toContain("ok"));
+  const [first, second] = [await openSocket(server), await openSocket(server)];
+  await eventually(() => expect(server.connections).toBe(3));
+  const third = await openSocket(server, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+  await eventually(() => expect(third.received.text).toContain("ok"));
+  await destroyed(first.socket);
+  expect([used, second, third].map(({ received }) => received.isEnded)).toEqual([false, false, false]);
+  expect(server.connections).toBe(3);
+});
+
+test("with a request on each connection a hundred more are surplus, and the next is closed", async () => {
+  let closedCount = 0;
+  const held: boolean[] = [];
+  const onNoRoom = () => {
+    closedCount += 1;
+  };
+  const server = await setup({ ...LONG_LIMITS, connectionsMax: 2 }, { onNoRoom, held });
+  const peers = [];
+  while (peers.length < 103) {
+    peers.push(await openSocket(server, "GET /held HTTP/1.1\r\nHost: h\r\n\r\n"));
+    await eventually(() => expect(held.length + closedCount).toBe(peers.length));
+  }
+  expect(held).toEqual([false, false, ...Array.from({ length: 100 }, () => true)]);
+  expect([closedCount, server.connections]).toEqual([1, 102]);
+});
+
+const PIPELINED = "GET /slow HTTP/1.1\r\nHost: h\r\n\r\n";
+
+test("a few requests that don't wait for their answers are answered in order", async () => {
+  const { received } = await openSocket(await setup(), PIPELINED.repeat(9) + PIPELINED.replace("/slow", "/"));
+  await eventually(() => expect(received.text.match(/\bslow|ok$/g)).toHaveLength(10), 5000);
+  expect(received.text).toMatch(/ok$/);
+});
+
+test("many requests that don't wait for their answers end their connection", async () => {
+  const server = await setup(LONG_LIMITS);
+  let created = 0;
+  const onCreated = () => {
+    created += 1;
+  };
+  subscribe("http.server.request.start", onCreated);
+  onTestFinished(() => void unsubscribe("http.server.request.start", onCreated));
+  const { socket, received } = await openSocket(server, PIPELINED.repeat(1000));
+  await destroyed(socket);
+  expect(received.text).toBe("");
+  // Those after the first one too many were not even parsed.
+  expect(created).toBe(21);
+});
+
+test("few requests of all connections together wait for the answers to others", async () => {
+  const server = await setup(LONG_LIMITS);
+  const peers = await Promise.all(Array.from({ length: 60 }, () => openSocket(server, PIPELINED.repeat(20))));
+  await eventually(() => {
+    expect(peers.filter(({ socket, received }) => socket.destroyed || received.isEnded)).toHaveLength(8);
+    expect(peers.filter(({ received }) => received.text.match(/slow/g)?.length === 20)).toHaveLength(52);
+  }, 5000);
+  // Those that were answered or closed make room.
+  const { received } = await openSocket(server, PIPELINED.repeat(20));
+  await eventually(() => expect(received.text.match(/slow/g)).toHaveLength(20), 5000);
 });

@@ -1,7 +1,7 @@
 /** Bodies over real sockets. */
 import { once } from "node:events";
 import { type ClientRequest, createServer, type RequestOptions, request } from "node:http";
-import { gzipSync } from "node:zlib";
+import { brotliCompressSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { eventually } from "@adrelay/testkit";
 import express from "express";
 import { expect, onTestFinished, test } from "vitest";
@@ -120,16 +120,58 @@ test("a body that is read completely holds exactly its announced length", async 
 });
 
 test.each([
-  ["plain", {}, BYTES],
-  ["compressed", { "content-encoding": "gzip" }, gzipSync(BYTES)],
-])("a %s body that may not be held is refused while it arrives", async (_name, headers, bytes) => {
-  const { hold } = makeHold(20_000);
+  ["plain", {}, BYTES, 20_000],
+  ["compressed", { "content-encoding": "gzip" }, gzipSync(BYTES), 90_000],
+  ["hardly begun compressed", { "content-encoding": "gzip" }, gzipSync(BYTES), 20_000],
+])("a %s body that may not be held is refused while it arrives", async (_name, headers, bytes, bytesMax) => {
+  const { hold } = makeHold(bytesMax);
   const { read, send } = await setup(hold);
   const call = send({ headers: { ...headers, "content-length": bytes.length } });
   const answered = once(call, "response");
   call.end(bytes);
   expect(await read).toBe("not_held");
   await answered;
+});
+
+test.each([
+  ["gzip", gzipSync(BYTES), 65_536],
+  ["br", brotliCompressSync(BYTES), 524_288],
+  ["zstd", zstdCompressSync(BYTES), 262_144],
+])("a body in %s holds its decompressor's memory while it arrives", async (encoding, bytes, memoryBytes) => {
+  const { held, hold } = makeHold(1_000_000);
+  const { read, send } = await setup(hold);
+  const call = send({ headers: { "content-encoding": encoding, "content-length": bytes.length } });
+  call.flushHeaders();
+  await eventually(() => expect(held.bytes).toBe(memoryBytes));
+  call.end(bytes);
+  expect(await read).toMatchObject({ kind: "ok", text: TEXT });
+  expect(held.bytes).toBeGreaterThanOrEqual(BYTES.length);
+  expect(held.bytes).toBeLessThanOrEqual(2 * BYTES.length);
+});
+
+test("a compressed body that is cut off holds nothing of its decompressor", async () => {
+  const { held, hold } = makeHold(1_000_000);
+  const { read, send } = await setup(hold);
+  const call = send({ headers: { "content-encoding": "zstd", "content-length": 1000 } });
+  call.flushHeaders();
+  await eventually(() => expect(held.bytes).toBe(262_144));
+  call.destroy();
+  expect(await read).toEqual({ status: 400 });
+  expect(held.bytes).toBe(0);
+});
+
+/** A zstd frame with one block as it is. The byte says how large a window a reader must have. */
+const framed = (windowByte: number) =>
+  Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, windowByte, (12 << 3) | 1, 0, 0, ...Buffer.from('{"text":"x"}')]);
+
+test.each([
+  ["8 MB", 0x68, { kind: "ok", text: '{"text":"x"}' }],
+  ["16 MB", 0x70, { status: 400 }],
+  ["128 MB", 0x88, { status: 400 }],
+])("a body in zstd that needs a window of %s is read up to 8 MB", async (_size, windowByte, outcome) => {
+  const { read, send } = await setup();
+  send({ headers: { "content-encoding": "zstd" } }).end(framed(windowByte));
+  expect(await read).toMatchObject(outcome);
 });
 
 test.each([

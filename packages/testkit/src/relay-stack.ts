@@ -83,17 +83,23 @@ export interface AdServerProcess {
   acknowledgmentOf(adResponseId: string): Promise<{ acknowledged: boolean; posts: number }>;
 }
 
-export async function startAdServer(redis: TestRedis, keys = TEST_PROVIDER_KEY): Promise<AdServerProcess> {
+/** Starts it. `env` has further settings, also of later starts. */
+export async function startAdServer(
+  redis: TestRedis,
+  keys = TEST_PROVIDER_KEY,
+  env: Readonly<Record<string, string>> = {},
+): Promise<AdServerProcess> {
   const port = await freeLanePort();
   const url = `http://127.0.0.1:${port}`;
   let app: AppProcess | undefined;
-  const start = async (env: Record<string, string> = {}) => {
+  const start = async (more: Record<string, string> = {}) => {
     app = await startApp("ad-server", {
       AD_SERVER_PORT: String(port),
       AD_SERVER_API_KEYS: keys,
       REDIS_URL: redis.url,
       SHUTDOWN_TIMEOUT_MS: "5000",
       ...env,
+      ...more,
     });
   };
   await start();

@@ -5,9 +5,11 @@ import {
   acknowledgmentRequestSchema,
   adAckIdSchema,
   adResponseIdSchema,
+  verdictSchema,
 } from "@adrelay/contract";
 import { addToRequestLog, sendProblem } from "@adrelay/service-kit";
 import type { RequestHandler, Response } from "express";
+import { z } from "zod";
 import type { ApiKeys } from "../access.ts";
 import type { Stored } from "../store/redis-store.ts";
 import type { AcknowledgeOutcome, ResponseStore } from "../store/response-store.ts";
@@ -94,6 +96,17 @@ function sendOutcome(response: Response, outcome: AcknowledgeOutcome): void {
   }
 }
 
+/** Answer of the look-up. */
+export const lookUpAnswerSchema = z.object({
+  ad_response_id: z.guid(),
+  acknowledged: z.boolean(),
+  ad_ack_id: z.guid().nullable(),
+  status: verdictSchema.nullable(),
+  disclosed: z.boolean().nullable(),
+  link: z.string().nullable(),
+  posts: z.int().nonnegative(),
+});
+
 interface LookUpDeps {
   readonly keys: ApiKeys;
   readonly store: Pick<ResponseStore, "load">;
@@ -133,7 +146,7 @@ export function lookUpEndpoint({ keys, store }: LookUpDeps): RequestHandler {
         disclosed: disclosed ?? null,
         link: link ?? null,
         posts,
-      });
+      } satisfies z.infer<typeof lookUpAnswerSchema>);
     }
   };
 }

@@ -41,6 +41,44 @@ export interface SpendDeps extends ReportKeys {
   now(): number;
 }
 
+const counter = z.int().nonnegative();
+/** The type of Object.fromEntries doesn't keep the names. */
+const counters = Object.fromEntries(COUNTERS.map((name) => [name, counter])) as Record<
+  (typeof COUNTERS)[number],
+  typeof counter
+>;
+
+/** Answer of GET /reports/spend. A row has its key under the name of the grouping. */
+export const spendAnswerSchema = z.object({
+  from: z.iso.date(),
+  to: z.iso.date(),
+  group_by: z.enum(GROUPINGS),
+  rows: z.array(
+    z.object({
+      ...counters,
+      ad: z.string().nullish(),
+      advertiser: z.string().nullish(),
+      publisher: z.string().nullish(),
+      day: z.iso.date().nullish(),
+    }),
+  ),
+  totals: z.object(counters),
+});
+
+/** Answer of GET /reports/budgets, in millionths of the currency. */
+export const budgetsAnswerSchema = z.object({
+  rows: z.array(
+    z.object({
+      ad: z.string(),
+      advertiser: z.string(),
+      budget_micros: z.number(),
+      spent_micros: z.number(),
+      reserved_micros: z.number(),
+      left_micros: z.number(),
+    }),
+  ),
+});
+
 /** The path with `.csv` always answers with CSV, whatever the caller accepts. */
 export const SPEND_PATHS = ["/reports/spend", "/reports/spend.csv"];
 
@@ -110,7 +148,9 @@ function sendReport({ request, response, query, report }: ReportAnswer): void {
     return;
   }
   const rows = report.rows.map(({ key, ...counters }) => ({ [group_by]: key, ...counters }));
-  response.json({ from, to, group_by, rows, totals: report.totals });
+  response.json({ from, to, group_by, rows, totals: report.totals } satisfies z.infer<
+    typeof spendAnswerSchema
+  >);
 }
 
 /**
@@ -141,16 +181,19 @@ type ReportQueryResult =
 // `abort` skips the checks of the range, since only days can be compared.
 const dayType = z.iso.date({ error: "must be a day as YYYY-MM-DD", abort: true });
 
+/** The parameters of GET /reports/spend. */
+export const REPORT_QUERY_FIELDS = {
+  from: dayType.optional(),
+  to: dayType.optional(),
+  group_by: z.enum(GROUPINGS).default("ad"),
+};
+
 /** Parses the query of a report. Without `to` the report ends today, in UTC. Without `from` it covers one day. */
 function parseReportQuery(query: unknown, nowMs: number): ReportQueryResult {
   const today = new Date(nowMs).toISOString().slice(0, 10);
   const parsed = z
-    .strictObject({
-      from: dayType.optional(),
-      to: dayType.default(today),
-      group_by: z.enum(GROUPINGS).default("ad"),
-    })
-    .transform(({ from, to, group_by }) => ({ from: from ?? to, to, group_by }))
+    .strictObject(REPORT_QUERY_FIELDS)
+    .transform(({ from, to = today, group_by }) => ({ from: from ?? to, to, group_by }))
     .refine(({ from, to }) => from <= to, { path: ["from"], message: "must not be after to" })
     .refine(({ from, to }) => dayNumberOf(to) - dayNumberOf(from) < REPORT_DAYS_MAX, {
       path: ["to"],
@@ -195,6 +238,6 @@ export function budgetsEndpoint({ reports, budgetMicrosOf, ...keys }: BudgetsDep
         // Not below zero: a budget may have been cut below what is already sold.
         left_micros: Math.max(0, budgetMicrosOf(ad) - spentMicros - reservedMicros),
       }));
-    response.json({ rows });
+    response.json({ rows } satisfies z.infer<typeof budgetsAnswerSchema>);
   };
 }

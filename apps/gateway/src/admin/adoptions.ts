@@ -23,7 +23,8 @@ const BATCH = 100;
 
 const PLACE = new RegExp(`^(${LISTED_STATES.join("|")})(?:\\.(\\d{1,16})\\.([0-9a-f]{32}))?$`);
 
-const formSchema = z.strictObject({
+/** Body of a batch of an adoption. */
+export const adoptionFormSchema = z.strictObject({
   to: publisherIdSchema,
   cursor: cursorSchema(PLACE)
     .transform((text): AdoptionPlace => {
@@ -39,7 +40,7 @@ const fromSchema = z.object({ publisher: publisherIdSchema });
 /** Adopts one batch, and answers with the place to go on from. */
 export function makeAdoptHandler(deps: AdoptionDeps, readBody: ReadBody): RequestHandler {
   return async (request, response) => {
-    const form = await readForm(formSchema, readBody, { request, response });
+    const form = await readForm(adoptionFormSchema, readBody, { request, response });
     // Only one refusal can be sent.
     const from = form && parseForm(fromSchema, request.params, response)?.publisher;
     if (form === undefined || from === undefined || refuseParties(deps, { from, to: form.to }, response)) {

@@ -23,8 +23,8 @@ export interface BulkDiscardDeps {
   readonly log: Logger;
 }
 
-/** `reason` is part of the filter, so the reason of the discard is `why`. A dry run needs none. */
-const orderSchema = z
+/** Body of a bulk discard. `reason` is part of the filter, so the reason of the discard is `why`. A dry run needs none. */
+export const discardOrderSchema = z
   .strictObject({
     ...FILTER_FIELDS,
     why: discardReasonSchema.optional(),
@@ -56,7 +56,7 @@ export function makeStartDiscardHandler(
 ): RequestHandler {
   const resource = describeDiscards(deps);
   return async (request, response) => {
-    const form = await readForm(orderSchema, readBody, { request, response });
+    const form = await readForm(discardOrderSchema, readBody, { request, response });
     const chosen = form && (await choosePublisher(form.publisher, response));
     if (form === undefined || chosen === undefined) {
       return;

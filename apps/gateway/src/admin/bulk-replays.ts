@@ -25,7 +25,8 @@ export interface BulkReplayDeps {
 
 const wholeUpTo = (max: number) => z.int().min(1, "must be at least 1").max(max, `must be at most ${max}`);
 
-const orderSchema = z
+/** Body of a bulk replay. */
+export const replayOrderSchema = z
   .strictObject({
     ...FILTER_FIELDS,
     rate_per_second: wholeUpTo(REPLAY_RATE_MAX).default(REPLAY_RATE_DEFAULT),
@@ -65,7 +66,7 @@ export function makeStartReplayHandler(
 ): RequestHandler {
   const resource = describeReplays(deps);
   return async (request, response) => {
-    const form = await readForm(orderSchema, readBody, { request, response });
+    const form = await readForm(replayOrderSchema, readBody, { request, response });
     const chosen = form && (await choosePublisher(form.publisher, response));
     if (form === undefined || chosen === undefined) {
       return;

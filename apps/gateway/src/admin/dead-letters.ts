@@ -29,7 +29,8 @@ export function makeReplayHandler(deps: ChangeDeps): RequestHandler {
   };
 }
 
-const discardSchema = z.strictObject({ reason: discardReasonSchema });
+/** Body of the discard of one acknowledgment. */
+export const discardSchema = z.strictObject({ reason: discardReasonSchema });
 
 /**
  * POST /admin/v1/acknowledgments/{ad_response_id}/discard. It takes dead letters and queued acknowledgments. The reason is

@@ -4,11 +4,13 @@ import type { PublisherDirectory } from "@adrelay/provider";
 import {
   gonePublishers,
   type Heartbeat,
+  type IntakeRules,
   type LedgerSnapshot,
   lastCodeOf,
   type RelayProcess,
   type Store,
 } from "@adrelay/store";
+import { checkQuotas } from "./quotas.ts";
 
 const CLOCK_SKEW_WARNED_MS = 1000;
 
@@ -57,13 +59,15 @@ export async function checkForeignCircuits({
   }));
 }
 
-/** What is queued, the dead letters, and publishers that are gone. */
+/** What is queued, the dead letters, quotas of Redis' memory, and publishers that are gone. */
 export async function checkLedger({
   store,
   publishers,
+  rulesOf,
 }: {
   readonly store: Pick<Store, "snapshot" | "acknowledgments">;
   readonly publishers: PublisherDirectory;
+  readonly rulesOf: (publisher: string) => Pick<IntakeRules, "limits">;
 }): Promise<DoctorCheck[]> {
   const [snapshot, forbidden] = await Promise.all([store.snapshot(), countForbidden(store)]);
   const [queued, dead] = [countOf(snapshot, "queued"), countOf(snapshot, "dead")];
@@ -75,6 +79,7 @@ export async function checkLedger({
     dead === 0
       ? { name: "dead_letters", status: "ok", detail: "none" }
       : { name: "dead_letters", status: "warn", detail: `${dead}, ${age(snapshot.oldestDeadAgeMs)}` },
+    checkQuotas(snapshot, rulesOf),
     ...checkPublishers(snapshot, publishers.current),
   ];
 }

@@ -4,7 +4,7 @@
  */
 import type { DoctorCheck, DoctorReport } from "@adrelay/contract";
 import { OVERDUE, withDeadline } from "@adrelay/service-kit";
-import type { Heartbeat, Store } from "@adrelay/store";
+import type { Heartbeat, IntakeRules, Store } from "@adrelay/store";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import { checkDataLoss, checkForeignCircuits, checkLedger, checkProcesses } from "./doctor-checks.ts";
@@ -15,7 +15,8 @@ import { checkRedis } from "./redis-checks.ts";
 export interface DoctorDeps extends ProviderCheckDeps {
   readonly redis: Redis;
   readonly subscriber: Redis;
-  readonly store: Pick<Store, "snapshot" | "circuits" | "acknowledgments" | "rewrites">;
+  readonly store: Pick<Store, "snapshot" | "circuits" | "acknowledgments" | "rewrites" | "room">;
+  readonly rulesOf: (publisher: string) => Pick<IntakeRules, "limits">;
   readonly heartbeat: Pick<Heartbeat, "loadProcesses" | "loadLoss" | "writes">;
   readonly log: Logger;
 }
@@ -35,7 +36,10 @@ const GROUP_TIMEOUT_MS = 3000;
 
 export function makeDoctor(deps: DoctorDeps): Doctor {
   const groups: readonly CheckGroup[] = [
-    { name: "redis", run: () => checkRedis({ ...deps, rewrites: deps.store.rewrites }) },
+    {
+      name: "redis",
+      run: () => checkRedis({ ...deps, rewrites: deps.store.rewrites, room: deps.store.room }),
+    },
     { name: "processes", run: () => checkProcesses(deps.heartbeat) },
     { name: "data_loss", run: () => checkDataLoss(deps.heartbeat) },
     { name: "books", run: () => checkLedger(deps) },

@@ -33,7 +33,8 @@ export interface EntriesDeps<K extends keyof Store["acknowledgments"]> extends W
 
 type PageQuestion = Parameters<Store["acknowledgments"]["page"]>[0];
 
-const querySchema = z
+/** Query of a page of acknowledgments. */
+export const acknowledgmentQuerySchema = z
   .strictObject({
     ...FILTER_FIELDS,
     state: oneOf("list", LISTED_STATES).default("dead"),
@@ -58,7 +59,7 @@ export function makeListHandler(deps: EntriesDeps<"page">, choosePublisher: Choo
     return { ...page, waitOf: await loadWaits(page.entries) };
   };
   return async (request, response) => {
-    const query = parseForm(querySchema, request.query, response);
+    const query = parseForm(acknowledgmentQuerySchema, request.query, response);
     const chosen = query && (await choosePublisher(query.publisher, response));
     if (query === undefined || chosen === undefined) {
       return;

@@ -33,7 +33,8 @@ export interface ErasureDeps {
 
 const SESSION_CHARS_MAX = 1024;
 
-const formSchema = z
+/** Body of an erasure. */
+export const erasureFormSchema = z
   .strictObject({
     ad_response_id: adResponseIdSchema.optional(),
     session_id: z.string().min(1, "must not be empty").max(SESSION_CHARS_MAX).optional(),
@@ -50,7 +51,7 @@ const formSchema = z
     path: ["session_id"],
     error: "is missing: publisher and cursor belong to it",
   });
-type Form = z.infer<typeof formSchema>;
+type Form = z.infer<typeof erasureFormSchema>;
 
 export interface ErasureParts {
   readonly choosePublisher: ChoosePublisher;
@@ -62,7 +63,7 @@ export function makeEraseHandler(
   { choosePublisher, readBody }: ErasureParts,
 ): RequestHandler {
   return async (request, response) => {
-    const form = await readForm(formSchema, readBody, { request, response });
+    const form = await readForm(erasureFormSchema, readBody, { request, response });
     if (form === undefined) {
       return;
     }

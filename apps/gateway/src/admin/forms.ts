@@ -39,7 +39,7 @@ export const FILTER_FIELDS = {
 export const discardReasonSchema = z
   .string()
   .trim()
-  .min(1, "must not be empty")
+  .regex(/\S/, "must not be empty")
   .max(DISCARD_REASON_CHARS_MAX, `must have at most ${DISCARD_REASON_CHARS_MAX} characters`);
 
 export const limitSchema = z
@@ -47,7 +47,14 @@ export const limitSchema = z
   .regex(/^\d+$/, "must be a whole number")
   .transform(Number)
   .pipe(z.number().min(1, "must be at least 1").max(PAGE_ROWS_MAX, `must be at most ${PAGE_ROWS_MAX}`))
-  .prefault("50");
+  .prefault("50")
+  // In the OpenAPI document it is the number that the text spells.
+  .meta({
+    override: ({ jsonSchema }) => {
+      delete jsonSchema.pattern;
+      Object.assign(jsonSchema, { type: "integer", minimum: 1, maximum: PAGE_ROWS_MAX, default: 50 });
+    },
+  });
 
 interface FilterForm {
   readonly publisher?: DeadFilter["publisher"] | undefined;

@@ -10,6 +10,7 @@ import {
 import { type Heartbeat, loadMissingRights, type RewriteRecord, type Store } from "@adrelay/store";
 import type { Redis } from "ioredis";
 
+/** Of the connections that Redis accepts. */
 const SHARE_WARNED = 0.8;
 const BYTES_PER_MIB = 1024 * 1024;
 
@@ -18,6 +19,7 @@ export interface RedisCheckDeps {
   readonly subscriber: Redis;
   readonly heartbeat: Pick<Heartbeat, "writes">;
   readonly rewrites: Pick<Store["rewrites"], "load">;
+  readonly room: Pick<Store["room"], "accepts">;
 }
 
 /** Whether Redis answers, and whether it is safe for acknowledgments. */
@@ -26,6 +28,7 @@ export async function checkRedis({
   subscriber,
   heartbeat,
   rewrites,
+  room,
 }: RedisCheckDeps): Promise<DoctorCheck[]> {
   const startedAtMs = performance.now();
   try {
@@ -49,7 +52,7 @@ export async function checkRedis({
     checkAppendOnlyFile(info, syncPolicy),
     checkRewrites(rewriteRecord),
     checkEviction(info),
-    checkMemory(info),
+    checkMemory(info, room),
     checkConnections(info),
     rights,
   ];
@@ -146,20 +149,33 @@ function checkEviction({ evictionPolicy }: RedisInfo): DoctorCheck {
   }
 }
 
-function checkMemory({ memory }: RedisInfo): DoctorCheck {
+/** Of what intake accepts, the room knows the latest second. */
+function checkMemory({ memory }: RedisInfo, room: Pick<Store["room"], "accepts">): DoctorCheck {
   const name = "redis_memory";
   if (memory === undefined) {
     return { name, status: "warn", detail: "Redis doesn't show it: permit INFO" };
   }
   const used = `${(memory.usedBytes / BYTES_PER_MIB).toFixed(1)} MiB used`;
   if (memory.limitBytes === 0) {
-    return { name, status: "ok", detail: `${used}, no maxmemory set` };
+    const why =
+      "no maxmemory is set, so quotas are shares of the machine's memory: set it, as docs/sizing.md says";
+    return { name, status: "warn", detail: `${used}; ${why}` };
   }
-  const share = memory.usedBytes / memory.limitBytes;
-  const detail = `${used}, ${Math.round(share * 100)} % of maxmemory`;
-  return share > SHARE_WARNED
-    ? { name, status: "warn", detail: `${detail}: when it is full, acknowledgments get 503` }
-    : { name, status: "ok", detail };
+  const detail = `${used}, ${Math.round((100 * memory.usedBytes) / memory.limitBytes)} % of maxmemory`;
+  switch (room.accepts) {
+    case "all":
+      return { name, status: "ok", detail };
+    case "known":
+      return { name, status: "warn", detail: `${detail}: acknowledgments of unknown ids get 503` };
+    case "none":
+      return {
+        name,
+        status: "fail",
+        detail: `${detail}: acknowledgments get 503, and what is queued goes out`,
+      };
+    default:
+      return room.accepts satisfies never;
+  }
 }
 
 function checkConnections({ clients }: RedisInfo): DoctorCheck {

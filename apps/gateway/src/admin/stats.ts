@@ -198,7 +198,8 @@ function viewOfLoss(loss: DataLoss | undefined): DataLossView | null {
   return loss === undefined ? null : { at: isoTime(loss.atMs), detail: loss.detail };
 }
 
-const auditQuerySchema = z.strictObject({ limit: limitSchema, cursor: auditCursorSchema.optional() });
+/** Query of a page of the audit. */
+export const auditQuerySchema = z.strictObject({ limit: limitSchema, cursor: auditCursorSchema.optional() });
 
 /**
  * GET /admin/v1/audit: who did what, newest first. An operator of some publishers sees what concerned one of these alone, so

@@ -25,9 +25,12 @@ export interface AdmissionOptions {
   onRefused(publisher: Publisher, refusal: Refusal): void;
 }
 
+/** Names of operations in metrics and log lines; everything else is `other`. */
+export type OperationName = "start_injection" | "acknowledge" | "look_up";
+
 /** A request, before its body is read. */
 export interface WantedCall {
-  readonly isInjection: boolean;
+  readonly operation: OperationName;
   /** What it will hold if its headers are right; 0 if they don't say. */
   readonly announcedBytes: number;
 }
@@ -38,7 +41,8 @@ export type AdmissionResult = { readonly kind: "admitted"; readonly holding: Hol
 interface PublisherUse {
   readonly publisher: Publisher;
   readonly quotas: Quotas;
-  readonly bucket: TokenBucket;
+  /** One for each operation: an ad that was sold can be acknowledged, however many injections are refused. */
+  readonly buckets: Readonly<Record<OperationName, TokenBucket>>;
   readonly calls: ShareAccount;
   readonly bytes: BytesAccount;
   /** Injections under way. */
@@ -66,7 +70,7 @@ export class Admission {
       onRefused(refusal);
       return refusal;
     }
-    const injections = call.isInjection ? 1 : 0;
+    const injections = call.operation === "start_injection" ? 1 : 0;
     use.injections.used += injections;
     const endCall = () => {
       use.injections.used -= injections;
@@ -79,13 +83,13 @@ export class Admission {
   #refusalOf(use: PublisherUse, call: WantedCall, nowMs: number): Refusal | undefined {
     const { quotas, bytes } = use;
     const { requestsPerSecond, burst, injectionsInFlight } = quotas;
-    const waitMs = use.bucket.take({ ratePerSecond: requestsPerSecond, burst }, nowMs);
+    const waitMs = use.buckets[call.operation].take({ ratePerSecond: requestsPerSecond, burst }, nowMs);
     if (waitMs > 0) {
       const retryAfterSeconds = Math.ceil(waitMs / 1000);
       const quota = "requests_per_second";
       return { kind: "over_quota", quota, limit: requestsPerSecond, used: undefined, retryAfterSeconds };
     }
-    if (call.isInjection && use.injections.used >= injectionsInFlight) {
+    if (call.operation === "start_injection" && use.injections.used >= injectionsInFlight) {
       return overQuota("injections_in_flight", injectionsInFlight, use.injections.used);
     }
     const used = bytes.account.used;
@@ -108,7 +112,11 @@ export class Admission {
     const use = {
       publisher,
       quotas,
-      bucket: known?.bucket ?? new TokenBucket(),
+      buckets: known?.buckets ?? {
+        start_injection: new TokenBucket(),
+        acknowledge: new TokenBucket(),
+        look_up: new TokenBucket(),
+      },
       calls: known?.calls ?? { used: 0 },
       bytes: {
         share: this.bytes,

@@ -41,9 +41,19 @@ export class HeldBytes {
     this.#onRefused = onRefused;
   }
 
-  /** Counts more bytes, or refuses them. The publisher's only body in flight is never over its quota. */
+  /**
+   * Counts more bytes, or refuses them. The publisher's only body in flight is never over its quota. A negative number of
+   * bytes is given back.
+   */
   hold(bytes: number): boolean {
     const { share, account, quotaBytes } = this.#of;
+    if (bytes < 0) {
+      // All may have been released meanwhile.
+      const givenBack = Math.min(-bytes, this.#bytes);
+      this.#bytes -= givenBack;
+      share.giveBack(account, givenBack);
+      return true;
+    }
     const used = account.used;
     if (used > this.#bytes && used + bytes > quotaBytes) {
       this.#onRefused({

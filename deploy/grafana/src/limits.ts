@@ -1,0 +1,143 @@
+import type { DashboardSpec } from "./dashboard-spec.ts";
+import { ledgerIncrease, orOneZero, orZero, ratePerSecond } from "./promql.ts";
+
+/** The largest share of a limit that is used, of all processes. */
+const fullest = (used: string, limit: string) => orZero(`max(${used} / ${limit})`);
+
+/** What keeps publishers from each other, and strangers from the relay. */
+export const LIMITS: DashboardSpec = {
+  name: "limits",
+  title: "Adrelay: Limits",
+  description: "How near publishers and processes are to their limits, who is refused, and what was erased.",
+  hasPublisherChoice: false,
+  panels: [
+    {
+      kind: "number",
+      title: "How much of its quota does the fullest publisher use?",
+      description: "Of Redis' memory. At 100 % its new acknowledgments get 429. Runbook quota-met.",
+      unit: "percentunit",
+      queries: [
+        { expr: fullest("adrelay_quota_used_bytes", "adrelay_quota_limit_bytes"), legend: "fullest" },
+      ],
+      alarmFrom: 0.9,
+    },
+    {
+      kind: "number",
+      title: "How much of its room for bodies does the fullest gateway use?",
+      description: "At 100 % large injections get fallbacks. Runbook gateway-overloaded.",
+      unit: "percentunit",
+      queries: [
+        { expr: fullest("adrelay_in_flight_bytes", "adrelay_in_flight_max_bytes"), legend: "fullest" },
+      ],
+      alarmFrom: 0.9,
+    },
+    {
+      kind: "number",
+      title: "How much of its room for bodies does the fullest worker use?",
+      description:
+        "Large bodies wait in Redis for room. If providers are quick: raise WORKER_PAYLOAD_BYTES and the memory.",
+      unit: "percentunit",
+      queries: [
+        {
+          expr: fullest("adrelay_delivery_payload_bytes", "adrelay_delivery_payload_max_bytes"),
+          legend: "fullest",
+        },
+      ],
+      alarmFrom: 0.9,
+    },
+    {
+      kind: "number",
+      title: "How many processes refused their publishers' file?",
+      description: "They go on with what they had. Runbook publishers-file-refused.",
+      unit: "short",
+      queries: [{ expr: orZero("count(adrelay_publishers_file_valid == 0)"), legend: "refused" }],
+      alarmFrom: 1,
+    },
+    {
+      kind: "number",
+      title: "How many publishers' files are in force?",
+      description: "1: all processes have the same. More for minutes: runbook publishers-files-differ.",
+      unit: "short",
+      queries: [
+        {
+          expr: orZero(
+            'max(count by (environment) (count_values by (environment) ("digest", adrelay_publishers_file_digest)))',
+          ),
+          legend: "files",
+        },
+      ],
+      alarmFrom: 2,
+    },
+    {
+      kind: "number",
+      title: "How many acknowledgments did erasures end?",
+      description:
+        "Queued ones and dead letters: their ads aren't paid. `adrelay audit` says who asked for it.",
+      unit: "short",
+      queries: [{ expr: ledgerIncrease("adrelay_acknowledgments_erased_total"), legend: "erased" }],
+    },
+    {
+      kind: "lines",
+      title: "Which publisher meets which quota?",
+      description: "Requests refused, by quota; redis_memory: Redis is nearly full. Runbook quota-met.",
+      unit: "reqps",
+      queries: [
+        {
+          expr: ratePerSecond("adrelay_quota_refused_total", "publisher, quota"),
+          legend: "{{publisher}} {{quota}}",
+        },
+      ],
+    },
+    {
+      kind: "lines",
+      title: "Which publisher uses how much of Redis?",
+      description: "What counts against its quotas. dead_bytes: replay or discard dead letters.",
+      unit: "bytes",
+      queries: [
+        {
+          expr: orOneZero("max by (publisher, quota) (adrelay_quota_used_bytes)"),
+          legend: "{{publisher}} {{quota}}",
+        },
+      ],
+    },
+    {
+      kind: "lines",
+      title: "Why do gateways have no room?",
+      description: "Requests refused to all publishers, by limit. Runbook gateway-overloaded.",
+      unit: "reqps",
+      queries: [{ expr: ratePerSecond("adrelay_overload_refused_total", "limit"), legend: "{{limit}}" }],
+    },
+    {
+      kind: "lines",
+      title: "How many bytes are in flight?",
+      description: "Bodies and answers that the processes hold, at the fullest process.",
+      unit: "bytes",
+      queries: [
+        { expr: orZero("max(adrelay_in_flight_bytes)"), legend: "gateway" },
+        { expr: orZero("max(adrelay_delivery_payload_bytes)"), legend: "worker, large bodies" },
+      ],
+    },
+    {
+      kind: "lines",
+      title: "How many calls and connections are open?",
+      description: "At the fullest gateway. Compare GATEWAY_CALLS_IN_FLIGHT and GATEWAY_CONNECTIONS.",
+      unit: "short",
+      queries: [
+        { expr: orZero("max(adrelay_in_flight_calls)"), legend: "calls" },
+        { expr: orZero("max(adrelay_open_connections)"), legend: "connections" },
+      ],
+    },
+    {
+      kind: "lines",
+      title: "How many log-ins are refused?",
+      description: "At the ops listeners, by reason. unknown or slowed: runbook logins-refused.",
+      unit: "reqps",
+      queries: [
+        {
+          expr: ratePerSecond("adrelay_logins_refused_total", "endpoint, reason"),
+          legend: "{{endpoint}} {{reason}}",
+        },
+      ],
+    },
+  ],
+};

@@ -1,0 +1,2 @@
+/** The fuzzer for `npm run fuzz` and the test. */
+export { runFuzz } from "./run-fuzz.ts";

@@ -1,0 +1,26 @@
+/** The gateway's look-up: what became of one ad response. */
+import { z } from "zod";
+import { verdictSchema } from "./acknowledgment.ts";
+
+/**
+ * Answer of the look-up. Times are ISO 8601 in UTC by Redis' clock; they are null if the event has not happened. `status` is
+ * the provider's verdict on a delivered acknowledgment.
+ */
+export const acknowledgmentStatusSchema = z.object({
+  ad_response_id: z.guid(),
+  ad_ack_id: z.guid().nullable(),
+  /** A newer gateway may send others. */
+  state: z.string(),
+  status: verdictSchema.nullable(),
+  recorded_at: z.iso.datetime().nullable(),
+  deadline_at: z.iso.datetime().nullable(),
+  accepted_at: z.iso.datetime().nullable(),
+  next_attempt_at: z.iso.datetime().nullable(),
+  ended_at: z.iso.datetime().nullable(),
+  late: z.boolean(),
+  attempts: z.int().nonnegative(),
+  provider_ack_id: z.string().nullable(),
+  last_error_code: z.string().nullable(),
+});
+/** A checked answer of the look-up. */
+export type AcknowledgmentStatus = z.infer<typeof acknowledgmentStatusSchema>;
