@@ -232,7 +232,9 @@ test("an acknowledgment that is always answered 429 is discarded, and is gone fo
   const posts = provider.acknowledgmentsOf(id).length;
   expect((await adrelay("lookup", id)).stdout).toMatch(/^state +discarded/m);
   const audit = await adrelay("audit", "--limit", "1");
-  expect(audit.stdout).toMatch(new RegExp(`  alice  discard +${id}  why="never taken" from=queued$`, "m"));
+  expect(audit.stdout).toMatch(
+    new RegExp(`  alice  127\\.0\\.0\\.1  discard +${id}  why="never taken" from=queued$`, "m"),
+  );
   expect((await caller.acknowledge(id, "text")).status).toBe(406);
   const others = await Promise.all([injected(), injected()]);
   await Promise.all(others.map((other) => caller.acknowledgeUntilAccepted(other, "text")));

@@ -162,7 +162,7 @@ test("another publisher adopts all of it, and the counters balance", async () =>
   expect(sumOf(metrics, "adrelay_ad_responses_adopted_total", { publisher: "acme" })).toBe(4);
   expect(sumOf(metrics, "adrelay_ad_responses_given_total", { publisher: "default" })).toBe(4);
   expect((await ask("/stats", statsSchema)).gone_publishers).toEqual([]);
-  expect((await adrelay("audit")).stdout).toMatch(/admin +adopt .*from=default to=acme/);
+  expect((await adrelay("audit")).stdout).toMatch(/admin {2}127\.0\.0\.1 {2}adopt .*from=default to=acme/);
 });
 
 test("a publisher that is put back gets its acknowledgments delivered", async () => {

@@ -159,7 +159,7 @@ describe.each(ways.flatMap(({ title, redis }) => (redis === undefined ? [] : { t
       onTestFinished(async () => void (await gateway.stop()));
       const doctor = await fetch(
         `http://127.0.0.1:${String(gateway.listening["ops_port"])}/admin/v1/doctor`,
-        { headers: { Authorization: "Bearer a-token" } },
+        { headers: { Authorization: "Bearer token-for-this-test" } },
       );
       expect(await doctor.json()).toMatchObject({
         checks: expect.arrayContaining([
