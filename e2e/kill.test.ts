@@ -124,5 +124,5 @@ test(`random kills lose and double none of ${ACKNOWLEDGMENTS} acknowledgments (s
 
 /** How many acknowledgments the ad server itself counted. */
 async function adServerCount(): Promise<number> {
-  return sumOf(await fetchMetrics(adServer.url), "adserver_acknowledgments_total");
+  return sumOf(await fetchMetrics(adServer.opsUrl), "adserver_acknowledgments_total");
 }

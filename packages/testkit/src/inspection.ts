@@ -44,6 +44,9 @@ export function parseMetrics(text: string): Samples {
 /** Fetches the metrics of a process from its ops listener. */
 export async function fetchMetrics(opsUrl: string): Promise<Samples> {
   const response = await fetch(`${opsUrl}/metrics`);
+  if (!response.ok) {
+    throw new TypeError(`${response.url} answered ${response.status}`);
+  }
   return parseMetrics(await response.text());
 }
 

@@ -75,6 +75,7 @@ export async function startRelayStack({ redis, providerUrl, env = {} }: StackOpt
 /** The real ad server. It keeps its port through a crash and a restart. */
 export interface AdServerProcess {
   readonly url: string;
+  readonly opsUrl: string;
   start(env?: Record<string, string>): Promise<void>;
   /** Ends the process with SIGKILL. */
   crash(): Promise<void>;
@@ -90,11 +91,13 @@ export async function startAdServer(
   env: Readonly<Record<string, string>> = {},
 ): Promise<AdServerProcess> {
   const port = await freeLanePort();
+  const opsPort = await freeLanePort();
   const url = `http://127.0.0.1:${port}`;
   let app: AppProcess | undefined;
   const start = async (more: Record<string, string> = {}) => {
     app = await startApp("ad-server", {
       AD_SERVER_PORT: String(port),
+      AD_SERVER_OPS_PORT: String(opsPort),
       AD_SERVER_API_KEYS: keys,
       REDIS_URL: redis.url,
       SHUTDOWN_TIMEOUT_MS: "5000",
@@ -105,6 +108,7 @@ export async function startAdServer(
   await start();
   return {
     url,
+    opsUrl: `http://127.0.0.1:${opsPort}`,
     start,
     crash: async () => {
       app?.kill("SIGKILL");
