@@ -21,7 +21,8 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 const PRELOAD = fileURLToPath(new URL("report-loop-delay.ts", import.meta.url));
-const DELAY_MAX_MS = 50;
+/** Twice what is asked of a core that does nothing else: here the apps share it. The faults that this guards against took 450 ms. */
+const DELAY_MAX_MS = 100;
 /** The first call of a kind compiles code, and any call can meet a full garbage collection. So the median counts. */
 const TRIES = 7;
 const LIMIT_BYTES = 1_048_576;
