@@ -76,6 +76,7 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     subscriber: adapters.subscriber,
   });
   await lifecycle.start("heartbeat", new PeriodicHeartbeat(heartbeat));
+  await lifecycle.start("uses of keys", makeKeyUseSaver(adapters.store.keyUses, { heartbeat, log }));
   const intake = intakeOf(adapters, heartbeat);
   reportDurability(base.registry, intake);
   reportMemory(base.registry, adapters.guard);
@@ -169,17 +170,26 @@ async function openAdapters({ config: { settings, publishers }, log, lifecycle }
   const waiters = new OutcomeWaiters(subscriber, () => !guard.forbidden.includes("publish"));
   // Redis may be away now; ioredis subscribes as soon as it is there.
   waiters.start().catch((err: unknown) => log.warn({ event: "subscribe_failed", err }));
-  const { keyUses } = store;
-  await lifecycle.start("uses of keys", makeKeyUseSaver(keyUses, log));
-  return { redis, subscriber, guard, store, rulesOf, provider, pending, waiters, keyUses };
+  return { redis, subscriber, guard, store, rulesOf, provider, pending, waiters };
 }
 
 const SAVE_KEY_USES_INTERVAL_MS = 1000;
 
-/** Nobody waits for it, and what Redis doesn't take is saved later. */
-function makeKeyUseSaver(keyUses: Pick<Store["keyUses"], "save">, log: Logger): Periodic {
+/**
+ * Nobody waits for it, and what Redis doesn't take is saved later. While Redis refuses the heartbeat, only that is tried: each
+ * refused write may replace the connection, and with it the answer to the heartbeat would be lost.
+ */
+function makeKeyUseSaver(
+  keyUses: Pick<Store["keyUses"], "save">,
+  { heartbeat, log }: { readonly heartbeat: Heartbeat; readonly log: Logger },
+): Periodic {
   const onError = (err: unknown) => log.debug({ event: "key_uses_not_saved", err });
-  return new Periodic(() => keyUses.save(), SAVE_KEY_USES_INTERVAL_MS, onError);
+  const save = async () => {
+    if (heartbeat.writes.kind === "accepted") {
+      await keyUses.save();
+    }
+  };
+  return new Periodic(save, SAVE_KEY_USES_INTERVAL_MS, onError);
 }
 
 /** Keeps the publishers and keys as their files are. */
@@ -314,7 +324,7 @@ function makeAdminRouter(
   if (operators.length === 0) {
     return undefined;
   }
-  const { acknowledgments, deadLetters, adoptions, erasures, rewrites, replays, discards, audit } =
+  const { acknowledgments, deadLetters, adoptions, keyUses, erasures, rewrites, replays, discards, audit } =
     parts.store;
   const doctor = makeDoctor({ ...parts, publishers });
   const access = { operators, guard: parts.loginGuard, log: parts.log };
@@ -323,6 +333,7 @@ function makeAdminRouter(
     acknowledgments,
     deadLetters,
     adoptions,
+    keyUses,
     erasures,
     rewrites,
     sessionHashes: new SessionHashes(settings.SESSION_HASH_KEYS ?? []),
