@@ -13,7 +13,7 @@ import {
   TokenBucket,
 } from "@adrelay/core";
 import type { Publisher } from "@adrelay/provider";
-import { type BytesAccount, Holding, RETRY_AFTER_SECONDS, type Refusal } from "./holding.ts";
+import { type BytesAccount, Holding, overQuota, type Refusal } from "./holding.ts";
 
 export interface AdmissionOptions {
   /** The quotas of publishers that have no others. */
@@ -128,8 +128,4 @@ export class Admission {
     this.#uses.set(publisher.id, use);
     return use;
   }
-}
-
-function overQuota(quota: "injections_in_flight" | "bytes_in_flight", limit: number, used: number): Refusal {
-  return { kind: "over_quota", quota, limit, used, retryAfterSeconds: RETRY_AFTER_SECONDS };
 }

@@ -23,6 +23,15 @@ export type Refusal =
 /** An amount in flight frees up within moments. */
 export const RETRY_AFTER_SECONDS = 1;
 
+/** The refusal of a publisher that has as much in flight as its quota allows. */
+export function overQuota(
+  quota: Exclude<LocalQuota, "requests_per_second">,
+  limit: number,
+  used: number,
+): Refusal {
+  return { kind: "over_quota", quota, limit, used, retryAfterSeconds: RETRY_AFTER_SECONDS };
+}
+
 /** Where the bytes of one publisher's requests are counted. */
 export interface BytesAccount {
   readonly share: FairShare;
@@ -56,13 +65,7 @@ export class HeldBytes {
     }
     const used = account.used;
     if (used > this.#bytes && used + bytes > quotaBytes) {
-      this.#onRefused({
-        kind: "over_quota",
-        quota: "bytes_in_flight",
-        limit: quotaBytes,
-        used,
-        retryAfterSeconds: RETRY_AFTER_SECONDS,
-      });
+      this.#onRefused(overQuota("bytes_in_flight", quotaBytes, used));
       return false;
     }
     if (!share.take(account, bytes, this.#bytes)) {
