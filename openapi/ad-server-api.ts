@@ -18,7 +18,7 @@ import {
   REPORT_QUERY_FIELDS,
   spendAnswerSchema,
 } from "../apps/ad-server/src/routes/reports.ts";
-import { BODY_CODES, EVERY_CODE, EVERY_HEADER, jsonAnswer, problemAnswers } from "./answers.ts";
+import { BODY_CODES, EVERY_CODE, EVERY_HEADER, jsonAnswer, jsonRequest, problemAnswers } from "./answers.ts";
 import { type ApiDescription, DOCUMENT_TAG } from "./document.ts";
 import {
   ACKNOWLEDGMENT_EXAMPLES,
@@ -77,15 +77,7 @@ function startInjection(): ZodOpenApiOperationObject {
     summary: "Ask for an ad for a prompt",
     tags: ["Injections"],
     security: SECURITY,
-    requestBody: {
-      required: true,
-      content: {
-        "application/json": {
-          schema: injectionRequestSchema.meta({ id: "InjectionRequest" }),
-          examples: INJECTION_EXAMPLES,
-        },
-      },
-    },
+    requestBody: jsonRequest(injectionRequestSchema.meta({ id: "InjectionRequest" }), INJECTION_EXAMPLES),
     responses: {
       ...problemAnswers(POST_CODES),
       "200": jsonAnswer({
@@ -115,15 +107,10 @@ function acknowledge(): ZodOpenApiOperationObject {
     description: "The first acknowledgment counts; each later one gets 409, with what the first one got.",
     tags: ["Acknowledgments"],
     security: SECURITY,
-    requestBody: {
-      required: true,
-      content: {
-        "application/json": {
-          schema: acknowledgmentRequestSchema.meta({ id: "AcknowledgmentRequest" }),
-          examples: ACKNOWLEDGMENT_EXAMPLES,
-        },
-      },
-    },
+    requestBody: jsonRequest(
+      acknowledgmentRequestSchema.meta({ id: "AcknowledgmentRequest" }),
+      ACKNOWLEDGMENT_EXAMPLES,
+    ),
     responses: {
       ...problemAnswers([
         ...POST_CODES,

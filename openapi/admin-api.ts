@@ -41,6 +41,7 @@ import {
   EVERY_HEADER,
   type Examples,
   jsonAnswer,
+  jsonRequest,
   problemAnswers,
 } from "./answers.ts";
 import { type ApiDescription, DOCUMENT_TAG } from "./document.ts";
@@ -104,12 +105,7 @@ function call({
     ...(body === undefined
       ? {}
       : {
-          requestBody: {
-            required: true,
-            content: {
-              "application/json": { schema: body, ...(examples === undefined ? {} : { examples }) },
-            },
-          },
+          requestBody: jsonRequest(body, examples),
         }),
     responses: {
       ...problemAnswers(all, BEARER_HEADERS),

@@ -126,6 +126,14 @@ function headersOf(codes: readonly ErrorCode[]) {
 /** Examples of a body, by name. */
 export type Examples = Readonly<Record<string, { readonly summary?: string; readonly value: unknown }>>;
 
+/** A JSON body that a request must have. */
+export function jsonRequest(schema: z.ZodType, examples?: Examples) {
+  return {
+    required: true,
+    content: { "application/json": { schema, ...(examples === undefined ? {} : { examples }) } },
+  };
+}
+
 interface JsonAnswer {
   readonly description: string;
   readonly schema: z.ZodType;

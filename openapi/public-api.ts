@@ -15,7 +15,7 @@ import {
 import { ENTRY_STATES, FALLBACK_REASONS } from "@adrelay/core";
 import { z } from "zod";
 import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject } from "zod-openapi";
-import { BODY_CODES, EVERY_CODE, EVERY_HEADER, jsonAnswer, problemAnswers } from "./answers.ts";
+import { BODY_CODES, EVERY_CODE, EVERY_HEADER, jsonAnswer, jsonRequest, problemAnswers } from "./answers.ts";
 import { type ApiDescription, DOCUMENT_TAG } from "./document.ts";
 import {
   ACKNOWLEDGMENT_EXAMPLES,
@@ -138,15 +138,7 @@ function startInjection(): ZodOpenApiOperationObject {
         }),
       }),
     },
-    requestBody: {
-      required: true,
-      content: {
-        "application/json": {
-          schema: injectionRequestSchema.meta({ id: "InjectionRequest" }),
-          examples: INJECTION_EXAMPLES,
-        },
-      },
-    },
+    requestBody: jsonRequest(injectionRequestSchema.meta({ id: "InjectionRequest" }), INJECTION_EXAMPLES),
     responses: {
       ...answers,
       "200": jsonAnswer({
@@ -224,15 +216,10 @@ function acknowledge(): ZodOpenApiOperationObject {
           }),
       }),
     },
-    requestBody: {
-      required: true,
-      content: {
-        "application/json": {
-          schema: acknowledgmentRequestSchema.meta({ id: "AcknowledgmentRequest" }),
-          examples: ACKNOWLEDGMENT_EXAMPLES,
-        },
-      },
-    },
+    requestBody: jsonRequest(
+      acknowledgmentRequestSchema.meta({ id: "AcknowledgmentRequest" }),
+      ACKNOWLEDGMENT_EXAMPLES,
+    ),
     responses: {
       ...problemAnswers(ACKNOWLEDGE_CODES),
       "200": jsonAnswer({
