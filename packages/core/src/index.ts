@@ -57,4 +57,11 @@ export {
 } from "./quotas.ts";
 export { explainRedisError, redisErrorKind, redisErrorWord } from "./redis-error-kind.ts";
 export { TokenBucket } from "./token-bucket.ts";
+export {
+  DIALECTS,
+  type DialectName,
+  type StepEnd,
+  TURN_OUTCOMES,
+  type TurnOutcome,
+} from "./turns.ts";
 export { parseYamlText } from "./yaml-text.ts";

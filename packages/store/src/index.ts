@@ -36,6 +36,18 @@ export {
   type StoredLimits,
   type StoredQuota,
 } from "./intake/rules.ts";
+export type {
+  EndedStep,
+  FinalStep,
+  HeldTurn,
+  JoinedTurn,
+  NewTurn,
+  OpenedTurn,
+  StepRef,
+  StepWrite,
+  TurnRef,
+  Turns,
+} from "./journal/types.ts";
 export type { RewriteRecord } from "./maintenance/rewrites.ts";
 export { LedgerMetrics } from "./metrics/ledger-metrics.ts";
 export type { LabelledCount, LedgerSnapshot } from "./metrics/snapshot.ts";
