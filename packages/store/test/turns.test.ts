@@ -34,6 +34,7 @@ describe("a turn of one step", () => {
     const step = await open();
     expect(await write(step, 1, "Try Fizz")).toBe("alive");
     expect(turnCounts(await snapshot())).toEqual({ opened: 1, open: 1, ended: {} });
+    expect(await find(step.id)).toMatchObject({ state: "awaiting", turn: { dialect: DIALECT, steps: 1 } });
     expect(await settle(step, "Try Fizzwater.")).toBe("queued");
     expect(await queuedText(step.id)).toBe("Try Fizzwater.");
     expect(await find(step.id)).toMatchObject({ state: "queued", isLate: false, hasTurn: true });
