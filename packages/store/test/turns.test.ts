@@ -115,8 +115,8 @@ test("a turn that a worker claimed and didn't settle comes up again", async () =
   const sweepArgs = ["miss", 100, 1000, keys.entryPrefix, 0];
   const claim = () =>
     run("maintenance/sweep", { keys: [...keys.forEntry(""), keys.heartbeat], args: sweepArgs });
-  expect(await claim()).toEqual([1, step.id.replaceAll("-", "")]);
-  expect(await claim()).toEqual([0]);
+  expect(await claim()).toEqual([1, 1, step.id.replaceAll("-", "")]);
+  expect(await claim()).toEqual([0, 0]);
   await age(step.id, 6000);
   await turnsSwept();
   expect(await queuedText(step.id)).toBe("");
