@@ -282,6 +282,29 @@ describe("a turn of several steps", () => {
     expect(turnCounts(await snapshot()).ended).toEqual({ cut: 1 });
   });
 
+  test("whose next step's proxy is gone waits for nothing but its lease", async () => {
+    const { open, hold, endStep, join, write, age, turnsSwept, queuedText, snapshot } = setup();
+    const first = await open();
+    await hold(first, "call 1");
+    await endStep(first, { text: "Let me look." });
+    await write(await join("call 1"), 1, "It");
+    await age(first.id, PAST_LEASE_MS);
+    await turnsSwept();
+    expect(await queuedText(first.id)).toBe("Let me look.\n\nIt");
+    expect(turnCounts(await snapshot()).ended).toEqual({ orphaned: 1 });
+  });
+
+  test("that is held isn't looked at before its wait is over, also if a step writes meanwhile", async () => {
+    const { open, hold, write, age, turnsSwept } = setup();
+    const step = await open();
+    await hold(step, "call 1");
+    await write(step, 1, "Let me look.");
+    await age(step.id, PAST_LEASE_MS);
+    expect(await turnsSwept()).toBe(0);
+    await age(step.id, LONG_WAIT_MS);
+    expect(await turnsSwept()).toBe(1);
+  });
+
   test("is settled by the last of two steps that run at once, whichever ends first", async () => {
     const { open, hold, join, settle, queuedText, snapshot } = setup();
     const first = await open();
