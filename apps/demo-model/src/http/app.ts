@@ -16,7 +16,7 @@ import { SeenCalls } from "../faults/seen-calls.ts";
 import { AnswerWriter } from "./answer-writer.ts";
 import { apiOf } from "./api-errors.ts";
 import type { CallRecords, SentRecord } from "./call-records.ts";
-import { decideOutcome, failed, type ModelCall, type Outcome } from "./decide-outcome.ts";
+import { decideOutcome, failed, type ModelCall, type Outcome, operationOf } from "./decide-outcome.ts";
 import type { OpenAnswers } from "./open-answers.ts";
 import { sendJson, sendStream } from "./send-answer.ts";
 
@@ -52,7 +52,7 @@ export function createDemoModelApp(deps: AppDeps): Express {
       rawHeaders: request.rawHeaders,
       bytes: call.bytes,
     });
-    addToRequestLog(response, { path: call.path });
+    addToRequestLog(response, { operation: operationOf(call.path) });
     const script = parseFaultScript(headerOf(request, FAULT_HEADER) ?? "");
     if (script.kind === "faulty") {
       const refusal = failed(call.api, { status: 400, message: script.message });

@@ -75,6 +75,11 @@ export function decideOutcome(call: ModelCall, faults: CallFaults): Outcome {
   return route.decide(call, faults);
 }
 
+/** A name for log lines, which have no text of a caller, and so no unknown path. */
+export function operationOf(path: string): string {
+  return ROUTES.has(path) ? path.slice("/v1/".length) : "other";
+}
+
 /** An error in the form of the interface. */
 export function failed(api: Api, error: ApiError): Outcome {
   const { status, headers = {} } = error;
