@@ -1,8 +1,9 @@
 /** How tests call the demo model, in each of its interfaces. */
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+
 export const SURFACES = ["chat/completions", "responses", "messages"] as const;
 export type Surface = (typeof SURFACES)[number];
-
-const KEYS = { authorization: "Bearer key-of-a-test", "anthropic-version": "2023-06-01" };
 
 /** A body that asks for an answer to one text. */
 export function bodyOf(surface: Surface, text: string, more: object = {}): object {
@@ -28,34 +29,45 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
+function headersOf(surface: Surface, { faults, headers }: CallOptions): Record<string, string> {
+  return {
+    authorization: "Bearer key-of-a-test",
+    "content-type": "application/json",
+    ...(surface === "messages" ? { "anthropic-version": "2023-06-01" } : {}),
+    ...(faults === undefined ? {} : { "x-demo-fault": faults }),
+    ...headers,
+  };
+}
+
+function textOf(surface: Surface, { text = "Which shoes?", isStream = true, more }: CallOptions): string {
+  return JSON.stringify(bodyOf(surface, text, { stream: isStream, ...more }));
+}
+
 /** Posts a call, streamed unless told otherwise. */
 export function call(url: string, surface: Surface, options: CallOptions = {}): Promise<Response> {
-  const { text = "Which shoes?", faults, isStream = true, more, headers, signal } = options;
-  const { "anthropic-version": version, ...key } = KEYS;
   return fetch(`${url}/v1/${surface}`, {
     method: "POST",
-    headers: {
-      ...key,
-      ...(surface === "messages" ? { "anthropic-version": version } : {}),
-      "content-type": "application/json",
-      ...(faults === undefined ? {} : { "x-demo-fault": faults }),
-      ...headers,
-    },
-    body: JSON.stringify(bodyOf(surface, text, { stream: isStream, ...more })),
-    ...(signal === undefined ? {} : { signal }),
+    headers: headersOf(surface, options),
+    body: textOf(surface, options),
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
 }
 
+/** The body as it came: fetch would decompress it, and join its chunks. */
+export async function readChunks(url: string, surface: Surface, options: CallOptions) {
+  const sent = request(`${url}/v1/${surface}`, { method: "POST", headers: headersOf(surface, options) });
+  sent.end(textOf(surface, options));
+  const [response]: IncomingMessage[] = await once(sent, "response");
+  const chunks: Buffer[] = [];
+  response?.on("data", (chunk: Buffer) => chunks.push(chunk));
+  await once(response ?? sent, "end");
+  return { headers: response?.headers ?? {}, chunks };
+}
+
 /** What came of a body, and whether it came to a regular end. */
-export async function readAll(
-  response: Response,
-): Promise<{ bytes: Buffer; sizes: number[]; isWhole: boolean }> {
+export async function readAll(response: Response): Promise<{ bytes: Buffer; isWhole: boolean }> {
   const chunks: Uint8Array[] = [];
-  const result = (isWhole: boolean) => ({
-    bytes: Buffer.concat(chunks),
-    sizes: chunks.map(({ length }) => length),
-    isWhole,
-  });
+  const result = (isWhole: boolean) => ({ bytes: Buffer.concat(chunks), isWhole });
   try {
     for await (const chunk of response.body ?? []) {
       chunks.push(chunk);
