@@ -24,7 +24,7 @@ const callsSchema = z.object({
 });
 
 /** A call that the demo model received, and what it sent for it. */
-export interface ModelCallRecord {
+interface ModelCallRecord {
   readonly number: number;
   readonly method: string;
   /** With its query, as it came. */

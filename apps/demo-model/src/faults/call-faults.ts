@@ -29,7 +29,7 @@ export interface CallFaults {
 }
 
 /** Which calls have a fault: all of them, or the first ones of those that are alike. */
-export type FaultShare =
+type FaultShare =
   | { readonly kind: "every" }
   | { readonly kind: "first"; readonly calls: number; readonly by: AlikeBy };
 
