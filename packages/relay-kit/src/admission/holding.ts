@@ -1,0 +1,145 @@
+/** What one request may hold of this process, and what it holds. */
+import type { FairShare, ShareAccount } from "@adrelay/core";
+
+/** A quota of the publisher that this process keeps. */
+type LocalQuota = "requests_per_second" | "injections_in_flight" | "bytes_in_flight";
+
+/** A limit of this process, for all publishers together. */
+export const PROCESS_LIMITS = ["calls", "bytes", "connections"] as const;
+export type ProcessLimit = (typeof PROCESS_LIMITS)[number];
+
+/** Why a request was refused: by a quota of its publisher, or because this process has no room. */
+export type Refusal =
+  | {
+      readonly kind: "over_quota";
+      readonly quota: LocalQuota;
+      readonly limit: number;
+      /** undefined if the quota is a rate. */
+      readonly used: number | undefined;
+      readonly retryAfterSeconds: number;
+    }
+  | { readonly kind: "overloaded"; readonly limit: ProcessLimit };
+
+/** An amount in flight frees up within moments. */
+export const RETRY_AFTER_SECONDS = 1;
+
+/** The refusal of a publisher that has as much in flight as its quota allows. */
+export function overQuota(
+  quota: Exclude<LocalQuota, "requests_per_second">,
+  limit: number,
+  used: number,
+): Refusal {
+  return { kind: "over_quota", quota, limit, used, retryAfterSeconds: RETRY_AFTER_SECONDS };
+}
+
+/** Where the bytes of one publisher's requests are counted. */
+export interface BytesAccount {
+  readonly share: FairShare;
+  readonly account: ShareAccount;
+  readonly quotaBytes: number;
+}
+
+/** Bytes of a body or of an answer that are in memory. */
+export class HeldBytes {
+  readonly #of: BytesAccount;
+  readonly #onRefused: (refusal: Refusal) => void;
+  #bytes = 0;
+
+  constructor(of: BytesAccount, onRefused: (refusal: Refusal) => void) {
+    this.#of = of;
+    this.#onRefused = onRefused;
+  }
+
+  /**
+   * Counts more bytes, or refuses them. The publisher's only body in flight is never over its quota. A negative number of
+   * bytes is given back.
+   */
+  hold(bytes: number): boolean {
+    const { share, account, quotaBytes } = this.#of;
+    if (bytes < 0) {
+      // All may have been released meanwhile.
+      const givenBack = Math.min(-bytes, this.#bytes);
+      this.#bytes -= givenBack;
+      share.giveBack(account, givenBack);
+      return true;
+    }
+    const used = account.used;
+    if (used > this.#bytes && used + bytes > quotaBytes) {
+      this.#onRefused(overQuota("bytes_in_flight", quotaBytes, used));
+      return false;
+    }
+    if (!share.take(account, bytes, this.#bytes)) {
+      this.#onRefused({ kind: "overloaded", limit: "bytes" });
+      return false;
+    }
+    this.#bytes += bytes;
+    return true;
+  }
+
+  /** The bytes are no longer in memory. May be called more than once. */
+  release(): void {
+    const { share, account } = this.#of;
+    share.giveBack(account, this.#bytes);
+    this.#bytes = 0;
+  }
+}
+
+/** What an admitted request holds. It ends with the request's answer, except for what something else has taken over. */
+export class Holding {
+  readonly #body: HeldBytes;
+  readonly #answer: HeldBytes;
+  readonly #endCall: () => void;
+  readonly #taken = { body: false, answer: false };
+  #refusal: Refusal | undefined;
+  #hasEnded = false;
+
+  constructor(bytes: BytesAccount, endCall: () => void, onRefused: (refusal: Refusal) => void) {
+    const refuse = (refusal: Refusal) => {
+      this.#refusal = refusal;
+      onRefused(refusal);
+    };
+    this.#body = new HeldBytes(bytes, refuse);
+    this.#answer = new HeldBytes(bytes, refuse);
+    this.#endCall = endCall;
+  }
+
+  /** Why bytes were refused, if some were. */
+  get refusal(): Refusal | undefined {
+    return this.#refusal;
+  }
+
+  holdBody(bytes: number): boolean {
+    return this.#body.hold(bytes);
+  }
+
+  holdAnswer(bytes: number): boolean {
+    return this.#answer.hold(bytes);
+  }
+
+  /** From now on the caller of this releases the body's bytes. */
+  takeBody(): HeldBytes {
+    this.#taken.body = true;
+    return this.#body;
+  }
+
+  /** From now on the caller of this releases the answer's bytes. */
+  takeAnswer(): HeldBytes {
+    this.#taken.answer = true;
+    return this.#answer;
+  }
+
+  /** The request has its answer, or its caller is gone. May be called more than once. */
+  end(): void {
+    if (this.#hasEnded) {
+      return;
+    }
+    this.#hasEnded = true;
+    this.#endCall();
+    if (!this.#taken.body) {
+      this.#body.release();
+    }
+    if (!this.#taken.answer) {
+      this.#answer.release();
+    }
+  }
+}
