@@ -28,7 +28,7 @@ export interface StartInjectionDeps extends RecordDeps {
   readonly drainSignal: AbortSignal;
 }
 
-export interface InjectionInput extends RecordInput {
+interface InjectionInput extends RecordInput {
   /** The trace of its request. */
   readonly trace: TraceContext | undefined;
   readonly timeoutMs: number;
@@ -40,7 +40,7 @@ export interface InjectionInput extends RecordInput {
 }
 
 /** The body is let go of once the provider has answered, or gets no more of it. */
-export type InjectionHolding = Pick<Holding, "holdAnswer"> & {
+type InjectionHolding = Pick<Holding, "holdAnswer"> & {
   takeBody(): Pick<HeldBytes, "release">;
   takeAnswer(): Pick<HeldBytes, "release">;
 };
