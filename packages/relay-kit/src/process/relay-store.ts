@@ -69,6 +69,7 @@ export interface IntakeConfig extends RelayConfig {
   readonly settings: RelaySettings & z.infer<z.ZodObject<typeof INTAKE_SETTINGS>>;
 }
 
+/** The same with what intake needs. */
 export interface IntakeAdapters extends RelayAdapters {
   /** What intake must know of a publisher, as it is now. */
   readonly rulesOf: (publisher: string) => IntakeRules;
