@@ -27,7 +27,7 @@ export { createDataLossCounter, type DataLoss, type Heartbeat } from "./heartbea
 export type { RelayProcess } from "./heartbeat/process-record.ts";
 export type { AcceptResult } from "./intake/accept.ts";
 export { ackIdOf, textHashOf } from "./intake/fingerprints.ts";
-export type { InjectionRecord } from "./intake/injections.ts";
+export type { InjectionRecord, RecordedInjection } from "./intake/injections.ts";
 export type { RoomView } from "./intake/room.ts";
 export {
   type IntakeRules,
@@ -55,6 +55,6 @@ export {
 export type { RewriteRecord } from "./maintenance/rewrites.ts";
 export { LedgerMetrics } from "./metrics/ledger-metrics.ts";
 export type { LabelledCount, LedgerSnapshot } from "./metrics/snapshot.ts";
-export { openStore, type Store } from "./open-store.ts";
+export { openStore, type Store, type StoreOptions } from "./open-store.ts";
 export { type AdoptionPlace, gonePublishers } from "./publishers/adoption.ts";
 export { loadMissingRights } from "./redis/rights.ts";
