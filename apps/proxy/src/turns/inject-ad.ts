@@ -26,7 +26,7 @@ export interface AdQuestion {
 }
 
 export type AdAnswer =
-  | { readonly kind: "ad"; readonly prompt: string; readonly id: AdResponseId; readonly step: StepRef | undefined }
+  | { readonly kind: "ad"; readonly prompt: string; readonly id: AdResponseId; readonly step: StepRef }
   | { readonly kind: "no_ad"; readonly state: Exclude<AdState, "injected">; readonly reason: string | undefined };
 
 /** The last part of the time, which only the booking may use. */
