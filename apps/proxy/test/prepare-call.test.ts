@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { unfilled } from "@adrelay/testkit";
 import { eventually } from "@adrelay/testkit";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   CONTEXT,
   chat,
@@ -10,15 +10,11 @@ import {
   openServers,
   openTurns,
   PROMPT_WITH_AD,
-  type Servers,
   surfaceCall,
   toolAnswer,
 } from "./turns-fixture.ts";
 
-let servers: Servers;
-beforeAll(async () => {
-  servers = await openServers();
-});
+const servers = await openServers();
 
 const NO_CALLS = { callIds: [] };
 const text = (written: string) => ({ text: written, ...NO_CALLS });
@@ -92,7 +88,7 @@ describe("a new message", () => {
     expect(prepared).toMatchObject({ ad: { state: "injected" }, step: undefined });
     expect(JSON.parse(prepared.body.toString("utf8"))).toEqual(chat(PROMPT_WITH_AD));
     expect(await turns.stateOf(prepared.adResponseId)).toBe("awaiting");
-    expect(await turns.redis.exists(turns.key(`turn:${prepared.adResponseId?.replaceAll("-", "")}`))).toBe(0);
+    expect(await turns.redis.exists(turns.keysOf(prepared.adResponseId).turn)).toBe(0);
   });
 });
 
@@ -178,7 +174,7 @@ describe("the original prompt goes to the model", () => {
   });
 
   test("within the budget if the ad service hangs, and a late ad is abandoned", async () => {
-    const turns = await openTurns(servers);
+    const turns = await openTurns(servers, { injectionTimeoutMs: 400 });
     const id = randomUUID();
     const answer = { kind: "answer", status: 200, body: filledBody(id) } as const;
     servers.provider.onStart(() => ({ kind: "late", delayMs: 700, answer }));
@@ -258,8 +254,8 @@ describe("a later call of a turn", () => {
     const turns = await openTurns(servers);
     const first = await turns.prepareCall(surfaceCall(turns, chat()));
     first.step?.ended({ kind: "failed" }, 429);
-    const turn = turns.key(`turn:${first.adResponseId?.replaceAll("-", "")}`);
-    await eventually(async () => expect(await turns.redis.hget(turn, "lease:1")).toBeNull());
+    const { turn } = turns.keysOf(first.adResponseId);
+    await eventually(async () => expect(await turns.redis.hexists(turn, "l1")).toBe(0));
     const [second, third] = await Promise.all(
       [0, 1].map(() => turns.prepareCall(surfaceCall(turns, chat()))),
     );
@@ -271,7 +267,7 @@ describe("a later call of a turn", () => {
       expect(await turns.queuedText(first.adResponseId)).toBe("now it works"),
     );
     const fourth = await turns.prepareCall(surfaceCall(turns, chat()));
-    expect(fourth.ad.state).toBe("injected");
+    expect(fourth.ad).toEqual({ state: "injected", reason: undefined });
     expect(fourth.adResponseId).not.toBe(first.adResponseId);
   });
 
