@@ -80,9 +80,10 @@ describe("appending", () => {
       },
     });
     const turns = await openTurns(servers, { wrapTurns });
-    const steps = await Promise.all(
-      Array.from({ length: 40 }, (_, at) => beginStep(turns, `message ${at}`)),
-    );
+    const steps: Awaited<ReturnType<typeof beginStep>>[] = [];
+    for (let at = 0; at < 40; at += 1) {
+      steps.push(await beginStep(turns, `message ${at}`));
+    }
     for (const { step } of steps) {
       step.written(text("a part of it"));
     }

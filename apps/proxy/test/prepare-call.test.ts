@@ -1,8 +1,7 @@
 /** Which ad a call gets, on a real Redis and against a scripted ad service. */
 import { randomUUID } from "node:crypto";
-import { unfilled } from "@adrelay/testkit";
-import { eventually } from "@adrelay/testkit";
-import { describe, expect, test } from "vitest";
+import { eventually, startSocketProxy, unfilled } from "@adrelay/testkit";
+import { describe, expect, onTestFinished, test } from "vitest";
 import {
   CONTEXT,
   chat,
@@ -183,6 +182,57 @@ describe("the original prompt goes to the model", () => {
     expect(performance.now() - startedAtMs).toBeLessThan(500);
     expect(ad).toEqual({ state: "fallback", reason: "timeout" });
     await eventually(async () => expect(await turns.stateOf(id)).toBe("abandoned"));
+  });
+
+  test("within the budget if Redis hangs before the look-up", async () => {
+    const turns = await openTurns(servers, { injectionTimeoutMs: 400 });
+    await servers.server.freeze();
+    const startedAtMs = performance.now();
+    const prepared = await turns.prepareCall(surfaceCall(turns, chat()));
+    const next = await turns.prepareCall(surfaceCall(turns, toolAnswer("call_1")));
+    const passedMs = performance.now() - startedAtMs;
+    await servers.server.thaw();
+    expect(passedMs).toBeLessThan(1000);
+    expect(prepared).toMatchObject({ ad: { state: "fallback", reason: "not_booked" }, step: undefined });
+    expect(next.ad).toEqual({ state: "fallback", reason: "store_unavailable" });
+  });
+
+  test("if Redis hangs before the booking, and the ad isn't missed", async () => {
+    const turns = await openTurns(servers, { injectionTimeoutMs: 1000 });
+    const id = randomUUID();
+    servers.provider.onStart(() => {
+      void servers.server.freeze();
+      return { kind: "answer", status: 200, body: filledBody(id) };
+    });
+    const call = surfaceCall(turns, chat());
+    const prepared = await turns.prepareCall(call);
+    await servers.server.thaw();
+    expect(prepared.ad).toEqual({ state: "fallback", reason: "not_booked" });
+    expect(prepared.body).toBe(call.body);
+    // Either the opening came through, and the sweep will acknowledge it, or the ad is abandoned.
+    await eventually(async () => expect(["awaiting", "abandoned"]).toContain(await turns.stateOf(id)));
+    const isOpen = await turns.redis.exists(turns.keysOf(id).turn);
+    expect(isOpen).toBe((await turns.stateOf(id)) === "awaiting" ? 1 : 0);
+  });
+
+  test("if the retry's look-up is slow, and its turn waits on", async () => {
+    const proxy = await startSocketProxy(servers.server.port);
+    onTestFinished(() => proxy.close());
+    const redisUrl = `redis://127.0.0.1:${proxy.port}`;
+    const turns = await openTurns(servers, { redisUrl });
+    const first = await turns.prepareCall(surfaceCall(turns, chat()));
+    first.step?.ended({ kind: "failed" }, 503);
+    const { turn } = turns.keysOf(first.adResponseId);
+    await eventually(async () => expect(await servers.admin.hexists(turn, "l1")).toBe(0));
+    proxy.setReplyDelay(120);
+    const second = await turns.prepareCall(surfaceCall(turns, chat()));
+    expect(second.adResponseId).not.toBe(first.adResponseId);
+    proxy.setReplyDelay(0);
+    await eventually(async () => {
+      const fields = await servers.admin.hgetall(turn);
+      expect(fields).toMatchObject({ n: "2", w: expect.any(String) });
+      expect(fields).not.toHaveProperty("l2");
+    });
   });
 
   test("if the caller hangs up during the ad call, and the ad is abandoned", async () => {
