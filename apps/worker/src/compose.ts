@@ -21,7 +21,7 @@ import {
   type Tracing,
   withDeadline,
 } from "@adrelay/service-kit";
-import { type Heartbeat, loadMissingRights, openStore } from "@adrelay/store";
+import { type Heartbeat, loadMissingRights, NO_LIMITS, openStore } from "@adrelay/store";
 import type { Express } from "express";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
@@ -104,7 +104,7 @@ interface Base {
 
 type Adapters = Awaited<ReturnType<typeof openAdapters>>;
 
-async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
+async function openAdapters({ config: { settings, publishers }, log, lifecycle }: Base) {
   const target = redisTargetOf(settings);
   const redis = connectRedis(target, "request", log);
   lifecycle.onStop("redis", () => redis.disconnect());
@@ -119,6 +119,12 @@ async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
     waitingRedis,
     recordRetentionMs: settings.RECORD_RETENTION,
     deliveredRetentionMs: settings.DELIVERED_RETENTION,
+    // A worker accepts nothing but the text of a turn whose proxy is gone.
+    intakeRules: (id) => ({
+      acceptsUnknown: false,
+      limits: NO_LIMITS,
+      emptyAnswers: publishers.find(id)?.emptyAnswers,
+    }),
     circuitRules: {
       probeIntervalMs: settings.BREAKER_PROBE_INTERVAL_MS,
       recoveryRatePerSecond: settings.RECOVERY_RATE_PER_SECOND,
