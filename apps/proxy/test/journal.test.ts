@@ -1,6 +1,7 @@
 /** The journal on a real Redis: batches, leases, outages, and what is kept in memory. */
-import type { StepWrite, Turns } from "@adrelay/store";
+
 import { adResponseIdSchema } from "@adrelay/contract";
+import type { StepWrite, Turns } from "@adrelay/store";
 import { eventually, startSocketProxy, sumOf } from "@adrelay/testkit";
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
@@ -152,7 +153,9 @@ describe("while Redis is away", () => {
   test("a step that ends after a write of unknown fate loses and doubles nothing", async () => {
     const proxy = await startSocketProxy(servers.server.port);
     onTestFinished(() => proxy.close());
-    const { turns, step, turnKey, textKey } = await startTurn({ redisUrl: `redis://127.0.0.1:${proxy.port}` });
+    const { turns, step, turnKey, textKey } = await startTurn({
+      redisUrl: `redis://127.0.0.1:${proxy.port}`,
+    });
     step.sawCalls(["call_1"]);
     step.written({ text: "I look. ", callIds: ["call_1"] });
     proxy.setReplyDelay(3000);
@@ -206,7 +209,13 @@ describe("a turn that is over for Redis", () => {
     const { seen, wrapTurns } = countWrites();
     const { turns, step, id } = await startTurn({ wrapTurns });
     const ref = { id: adResponseIdSchema.parse(id), publisher: turns.publisher.id, step: 1 };
-    const final = { step: ref, outcome: "cut", text: "first", requestId: "r", traceparent: undefined } as const;
+    const final = {
+      step: ref,
+      outcome: "cut",
+      text: "first",
+      requestId: "r",
+      traceparent: undefined,
+    } as const;
     expect(await turns.store.turns.settle(final)).toBe("queued");
     step.written(text("too late"));
     await eventually(() => expect(seen).toHaveLength(1));
@@ -227,7 +236,13 @@ describe("a turn that is over for Redis", () => {
     const { turns, step, id } = await startTurn();
     const ref = { id: adResponseIdSchema.parse(id), publisher: turns.publisher.id, step: 1 };
     step.written(text("the answer"));
-    const final = { step: ref, outcome: "complete", text: "the answer", requestId: "r", traceparent: undefined } as const;
+    const final = {
+      step: ref,
+      outcome: "complete",
+      text: "the answer",
+      requestId: "r",
+      traceparent: undefined,
+    } as const;
     await turns.store.turns.settle(final);
     step.ended({ kind: "complete" }, 200);
     await eventually(() => expect(turns.journal.usedBytes).toBe(0));

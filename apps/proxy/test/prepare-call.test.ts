@@ -313,9 +313,7 @@ describe("a later call of a turn", () => {
     expect(joined).toHaveLength(1);
     joined[0]?.step?.written(text("now it works"));
     joined[0]?.step?.ended({ kind: "complete" }, 200);
-    await eventually(async () =>
-      expect(await turns.queuedText(first.adResponseId)).toBe("now it works"),
-    );
+    await eventually(async () => expect(await turns.queuedText(first.adResponseId)).toBe("now it works"));
     const fourth = await turns.prepareCall(surfaceCall(turns, chat()));
     expect(fourth.ad).toEqual({ state: "injected", reason: undefined });
     expect(fourth.adResponseId).not.toBe(first.adResponseId);
@@ -334,7 +332,14 @@ describe("a later call of a turn", () => {
 
 test("no text, session, prompt or id of a tool call is in the logs", async () => {
   const turns = await openTurns(servers);
-  const secrets = ["canary-session", "canary-agent", "canary-text", "canary-call", "canary-answer", "Velmora"];
+  const secrets = [
+    "canary-session",
+    "canary-agent",
+    "canary-text",
+    "canary-call",
+    "canary-answer",
+    "Velmora",
+  ];
   const headers = {
     ...CONTEXT,
     "x-adrelay-session-id": "canary-session",
