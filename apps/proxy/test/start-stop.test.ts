@@ -5,7 +5,7 @@ import { openStore } from "@adrelay/store";
 import { startStopSuite } from "@adrelay/testkit/start-stop-suite";
 import type { Redis } from "ioredis";
 import { pino } from "pino";
-import { afterAll, beforeAll } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, vi } from "vitest";
 import { Journal } from "../src/turns/journal.ts";
 import { createTurnMetrics } from "../src/turns/turn-metrics.ts";
 
@@ -21,26 +21,24 @@ afterAll(async () => {
   await server.dispose();
 });
 
-/** Its interval keeps the process running, and nothing else here does. */
-const timersNow = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 startStopSuite(
   "the journal",
-  () => {
-    const timersBefore = timersNow();
-    const journal = new Journal({
+  () =>
+    new Journal({
       turns: openStore({ redis, recordRetentionMs: 60_000 }).turns,
       metrics: createTurnMetrics(createRegistry()),
       log,
       random: Math.random,
       maxBytes: 1_000_000,
       textLimitBytes: 1000,
-    });
-    return {
-      start: () => journal.start(),
-      stop: () => journal.stop(),
-      isRunning: () => timersNow() > timersBefore,
-    };
-  },
-  { isRunning: (part) => part.isRunning() },
+    }),
+  // It appends and renews by an interval, and nothing else here has one.
+  { isRunning: () => vi.getTimerCount() > 0 },
 );
