@@ -1,9 +1,5 @@
 /** What the processes of the relay share: gateway, worker and proxy. */
-export {
-  Admission,
-  type AdmissionResult,
-  type OperationName,
-} from "./admission/admission.ts";
+export { Admission, type OperationName } from "./admission/admission.ts";
 export { type Holding, RETRY_AFTER_SECONDS, type Refusal } from "./admission/holding.ts";
 export { type CountOverload, createOverloadCounter, reportInFlight } from "./admission/in-flight-metrics.ts";
 export { createQuotaMetrics, type QuotaMetrics, type QuotaRefusals } from "./admission/quota-metrics.ts";

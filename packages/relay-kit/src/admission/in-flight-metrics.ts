@@ -6,6 +6,7 @@ import { PROCESS_LIMITS, type ProcessLimit } from "./holding.ts";
 /** Counts refusals because of a limit of the process. */
 export type CountOverload = (limit: ProcessLimit) => void;
 
+/** Registers the counter of refusals because of a limit of the process. */
 export function createOverloadCounter(registry: Registry): CountOverload {
   const refused = new Counter({
     name: "adrelay_overload_refused_total",

@@ -9,6 +9,7 @@ export interface QuotaRefusals {
   readonly count: number;
 }
 
+/** What a process counts of refusals because of quotas. */
 export interface QuotaMetrics {
   /** Counts a refusal because of a quota. */
   countOverQuota(publisher: string, quota: QuotaName): void;
@@ -16,6 +17,7 @@ export interface QuotaMetrics {
   loadRefusals(): Promise<QuotaRefusals[]>;
 }
 
+/** Registers the counter of these refusals. */
 export function createQuotaMetrics(registry: Registry, series: PublisherSeries): QuotaMetrics {
   const overQuota = new Counter({
     name: "adrelay_quota_refused_total",

@@ -11,6 +11,7 @@ export const QUOTA_NAMES = [
   /** No quota of a publisher: Redis is nearly full. */
   "redis_memory",
 ] as const;
+/** The name of a quota, or of Redis' memory. */
 export type QuotaName = (typeof QUOTA_NAMES)[number];
 
 /** What refused a request, in one word for logs and headers. */

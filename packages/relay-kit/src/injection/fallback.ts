@@ -7,6 +7,7 @@ export interface Fallback {
   readonly body: EnhancementResponse;
 }
 
+/** Makes a fallback with a new id. */
 export function makeFallback(elapsedMs: number): Fallback {
   const adResponseId = newAdResponseId();
   const body = {

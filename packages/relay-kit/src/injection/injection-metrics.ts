@@ -32,6 +32,10 @@ export interface InjectionMetricsOptions {
   readonly providersMax: number;
 }
 
+/**
+ * Registers the metrics of injections. To be called before other metrics of publishers are registered, because it refreshes
+ * their series at each scrape.
+ */
 export function createInjectionMetrics(
   registry: Registry,
   { series, publishers, providersMax }: InjectionMetricsOptions,

@@ -12,10 +12,10 @@ import { OnceASecond } from "../once-a-second.ts";
 import type { AnsweredInjection, InjectionMetrics } from "./injection-metrics.ts";
 
 /** When an acknowledgment is due, in milliseconds since 1970; undefined if there is nothing to acknowledge. */
-export type RecordedAnswer = Pick<RecordedInjection, "deadlineAtMs">;
+type RecordedAnswer = Pick<RecordedInjection, "deadlineAtMs">;
 
 /** Records an ad in its own way. Rejects if Redis doesn't confirm it. */
-export type RecordOk = (id: AdResponseId) => Promise<RecordedAnswer>;
+type RecordOk = (id: AdResponseId) => Promise<RecordedAnswer>;
 
 /** Whose answer is recorded, and how. */
 export interface RecordInput {
@@ -32,7 +32,7 @@ export interface RecordInput {
   readonly untrackedOk?: "use" | "abandon";
 }
 
-export type AnswerRecord = Pick<InjectionRecord, "id"> & { readonly timeoutMs: number } & (
+type AnswerRecord = Pick<InjectionRecord, "id"> & { readonly timeoutMs: number } & (
     | { readonly outcome: "fallback"; readonly reason: FallbackReason }
     | { readonly outcome: Exclude<InjectionRecord["outcome"], "fallback"> }
   );

@@ -28,7 +28,7 @@ export interface StartInjectionDeps extends RecordDeps {
   readonly drainSignal: AbortSignal;
 }
 
-export interface InjectionInput extends RecordInput {
+interface InjectionInput extends RecordInput {
   /** The trace of its request. */
   readonly trace: TraceContext | undefined;
   readonly timeoutMs: number;
@@ -40,11 +40,12 @@ export interface InjectionInput extends RecordInput {
 }
 
 /** The body is let go of once the provider has answered, or gets no more of it. */
-export type InjectionHolding = Pick<Holding, "holdAnswer"> & {
+type InjectionHolding = Pick<Holding, "holdAnswer"> & {
   takeBody(): Pick<HeldBytes, "release">;
   takeAnswer(): Pick<HeldBytes, "release">;
 };
 
+/** What a caller is answered. */
 export type InjectionAnswer =
   | {
       readonly kind: "pass_through";
@@ -77,6 +78,7 @@ const LATE_ANSWER_MS = 30_000;
 /** How many such calls there may be: a provider that hangs must not pile them up. */
 const LATE_ANSWERS_MAX = 64;
 
+/** Asks the provider for an ad. The body is what the provider is sent. */
 export type StartInjection = (input: InjectionInput, body: Buffer) => Promise<InjectionAnswer>;
 
 /** What the parts here share. */
@@ -84,6 +86,7 @@ interface Parts extends StartInjectionDeps {
   readonly record: RecordAnswer;
 }
 
+/** Connects an injection to the provider and to the store. */
 export function makeStartInjection(given: StartInjectionDeps): StartInjection {
   const deps: Parts = { ...given, record: makeRecordAnswer(given) };
   const late = new Set<RunningCall>();

@@ -36,6 +36,7 @@ export interface RelayBase<Config extends RelayConfig = RelayConfig> {
   readonly registry: Registry;
 }
 
+/** Makes what the parts of a process are made from. The traces stop with the lifecycle. */
 export async function openRelayBase<Config extends RelayConfig>(
   role: RelayRole,
   config: Config,

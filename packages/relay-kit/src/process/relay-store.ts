@@ -25,7 +25,7 @@ import type { RelayBase, RelayConfig, RelaySettings } from "./relay-base.ts";
 const ROOM_INTERVAL_MS = 1000;
 
 /** What differs from process to process. */
-export interface RelayStoreOptions extends Pick<StoreOptions, "intakeRules" | "circuitRules" | "process"> {
+interface RelayStoreOptions extends Pick<StoreOptions, "intakeRules" | "circuitRules" | "process"> {
   /** Whether deliveries are made. They need a connection that waits for Redis. */
   readonly delivers?: boolean;
 }
@@ -46,7 +46,9 @@ export async function openRelayStore(
   const subscriber = connectRedis(target, "subscriber", log);
   lifecycle.onStop("redis subscriber", () => subscriber.disconnect());
   const waitingRedis = delivers ? connectRedis(target, "worker", log) : undefined;
-  lifecycle.onStop("redis of the queue", () => waitingRedis?.disconnect());
+  if (waitingRedis !== undefined) {
+    lifecycle.onStop("redis of the queue", () => waitingRedis.disconnect());
+  }
   const store = openStore({
     redis,
     ...(waitingRedis === undefined ? {} : { waitingRedis }),
@@ -67,6 +69,7 @@ export interface IntakeConfig extends RelayConfig {
   readonly settings: RelaySettings & z.infer<z.ZodObject<typeof INTAKE_SETTINGS>>;
 }
 
+/** The same with what intake needs. */
 export interface IntakeAdapters extends RelayAdapters {
   /** What intake must know of a publisher, as it is now. */
   readonly rulesOf: (publisher: string) => IntakeRules;

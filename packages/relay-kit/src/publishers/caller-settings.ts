@@ -24,6 +24,7 @@ export const CALLER_SETTINGS = {
   ),
 } as const;
 
+/** Where a caller's key is sent. */
 export const KEY_HEADER_SETTINGS = {
   API_KEY_HEADERS: setting(
     listType.pipe(z.array(headerNameSchema).min(1, "must name at least one header")),
@@ -54,6 +55,7 @@ const sessionHashKeyType = tokenType.refine(
   `must have keys of at least ${SESSION_HASH_KEY_CHARS_MIN} characters`,
 );
 
+/** How sessions are kept. */
 export const SESSION_SETTINGS = {
   SESSION_HASH_KEYS: optionalSetting(
     listType.pipe(z.array(sessionHashKeyType).min(1, "must have at least one key")),

@@ -26,6 +26,7 @@ interface LabelledCounter {
   remove(labels: Labels): void;
 }
 
+/** Says which publishers have their own series, and keeps the series of all metrics that were added. */
 export class PublisherSeries {
   readonly #options: PublisherSeriesOptions;
   readonly #own: OwnSeries;
