@@ -220,7 +220,12 @@ export class RelayedCall implements Dispatcher.DispatchHandler, WatchedCall {
       plainMessage(message),
       answerHeaders(textsOf(controller.rawHeaders), { isStream: this.#isStream, ad, adResponseId }),
     );
-    flush(response);
+    // Node sends the head with the first chunk. If none comes in this turn, the head goes alone.
+    process.nextTick(() => {
+      if (report.answerBytes === 0 && !response.destroyed) {
+        response.flushHeaders();
+      }
+    });
   }
 
   /** Undefined if there is nothing to read: no step, or no answer of a model. */
@@ -280,14 +285,6 @@ export class RelayedCall implements Dispatcher.DispatchHandler, WatchedCall {
     }
     finish();
   }
-}
-
-/** Sends the head at once, but in one piece with what of the body comes in the same turn. */
-function flush(response: ServerResponse): void {
-  const { socket } = response;
-  socket?.cork();
-  response.flushHeaders();
-  process.nextTick(() => socket?.uncork());
 }
 
 /** Passes the interim answers on for which Node has a method. */
