@@ -2,6 +2,7 @@
 import { ERROR_CATALOGUE } from "@adrelay/contract";
 import { decideTransition, ENTRY_EVENTS, ENTRY_STATES, FairShare } from "@adrelay/core";
 import { reportPublishers } from "@adrelay/provider";
+import { createOverloadCounter, reportInFlight } from "@adrelay/relay-kit";
 import { LoginGuard, renderEnvExample, reportDurability, reportMemory } from "@adrelay/service-kit";
 import { createDataLossCounter, LedgerMetrics, NO_LIMITS } from "@adrelay/store";
 import { Registry } from "prom-client";
@@ -11,7 +12,6 @@ import { CatalogMetrics } from "../apps/ad-server/src/catalog/current-catalog.ts
 import { AD_SERVER_SETTINGS } from "../apps/ad-server/src/config.ts";
 import { AdServerMetrics } from "../apps/ad-server/src/metrics.ts";
 import { COMMAND_PATHS, renderHelp } from "../apps/cli/src/command-line.ts";
-import { createOverloadCounter, reportInFlight } from "../apps/gateway/src/admission/in-flight-metrics.ts";
 import { GATEWAY_SETTINGS } from "../apps/gateway/src/config.ts";
 import { createGatewayMetrics } from "../apps/gateway/src/gateway-metrics.ts";
 import { CircuitMetrics } from "../apps/worker/src/circuit-metrics.ts";
@@ -207,7 +207,13 @@ export async function metricTables(): Promise<string[]> {
   });
   createOverloadCounter(gateway);
   const nothing = new FairShare(0);
-  reportInFlight(gateway, { calls: nothing, bytes: nothing, connections: () => 0, connectionsMax: 0 });
+  reportInFlight(gateway, {
+    settings: "GATEWAY",
+    calls: nothing,
+    bytes: nothing,
+    connections: () => 0,
+    connectionsMax: 0,
+  });
   const worker = new Registry();
   reportPayloads(worker, { bytesMax: 0, heldBytes: () => 0 });
   createWorkerMetrics(worker, { providersMax: 1, deadLetterRetentionMs: 0 });

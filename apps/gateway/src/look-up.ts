@@ -1,7 +1,6 @@
 import type { AcknowledgmentStatus } from "@adrelay/contract";
 import { addToRequestLog, OVERDUE, sendProblem } from "@adrelay/service-kit";
-import { acknowledgedOf, type LedgerEntry, lastCodeOf, type Store } from "@adrelay/store";
-import { ackIdOf } from "./acknowledge/fingerprints.ts";
+import { ackIdOf, acknowledgedOf, type LedgerEntry, lastCodeOf, type Store } from "@adrelay/store";
 import type { Call } from "./public-app.ts";
 import { askStore, isoTime, parseIdInPath, STATE_HEADER, sendUnavailable } from "./store-answers.ts";
 

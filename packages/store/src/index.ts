@@ -26,7 +26,8 @@ export { ERASURE_PLACE } from "./erasure/erasures.ts";
 export { createDataLossCounter, type DataLoss, type Heartbeat } from "./heartbeat/heartbeat.ts";
 export type { RelayProcess } from "./heartbeat/process-record.ts";
 export type { AcceptResult } from "./intake/accept.ts";
-export type { InjectionRecord } from "./intake/injections.ts";
+export { ackIdOf, textHashOf } from "./intake/fingerprints.ts";
+export type { InjectionRecord, RecordedInjection } from "./intake/injections.ts";
 export type { RoomView } from "./intake/room.ts";
 export {
   type IntakeRules,
@@ -51,6 +52,6 @@ export type {
 export type { RewriteRecord } from "./maintenance/rewrites.ts";
 export { LedgerMetrics } from "./metrics/ledger-metrics.ts";
 export type { LabelledCount, LedgerSnapshot } from "./metrics/snapshot.ts";
-export { openStore, type Store } from "./open-store.ts";
+export { openStore, type Store, type StoreOptions } from "./open-store.ts";
 export { type AdoptionPlace, gonePublishers } from "./publishers/adoption.ts";
 export { loadMissingRights } from "./redis/rights.ts";

@@ -43,6 +43,7 @@ import { memberOf, storeKeys } from "./redis/keys.ts";
 import { ScriptLibrary, ScriptRunner } from "./redis/scripts.ts";
 import type { StoreLog } from "./store-log.ts";
 
+/** What a process gives its store. */
 export interface StoreOptions {
   /** Fails fast: callers wait for the answer. */
   readonly redis: Redis;

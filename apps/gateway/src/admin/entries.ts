@@ -7,10 +7,9 @@ import {
 } from "@adrelay/contract";
 import { DEAD_REASON_TEXTS, DEAD_REASONS } from "@adrelay/core";
 import { OVERDUE, sendProblem } from "@adrelay/service-kit";
-import { acknowledgedOf, type LedgerEntry, lastCodeOf, type Store } from "@adrelay/store";
+import { ackIdOf, acknowledgedOf, type LedgerEntry, lastCodeOf, type Store } from "@adrelay/store";
 import type { RequestHandler } from "express";
 import { z } from "zod";
-import { ackIdOf } from "../acknowledge/fingerprints.ts";
 import { askStore, isoTime, parseIdInPath, sendUnavailable } from "../store-answers.ts";
 import { maySee } from "./access.ts";
 import {

@@ -1,6 +1,6 @@
-/** Reports events of which there may be thousands for one reason, at most once a second. */
 const INTERVAL_MS = 1000;
 
+/** Reports events of which there may be thousands for one reason, at most once a second. None goes uncounted. */
 export class OnceASecond<T> {
   readonly #report: (latest: T, count: number) => void;
   /** The latest one that isn't reported yet, and how many there are. */

@@ -5,60 +5,47 @@
  * After a time-out, or once the caller has hung up, the call to the provider runs on for a bounded time. If a 200
  * then comes, an ad was sold that no caller gets. It is recorded as abandoned.
  */
-import { randomUUID } from "node:crypto";
+import { type AdResponseId, type TraceContext, traceHeadersOf } from "@adrelay/contract";
+import { classifyInjection, type InjectionClass, type ProviderReply } from "@adrelay/core";
+import { outcomeLabelOf, type ProviderClient, type RawReply, type RunningCall } from "@adrelay/provider";
+import type { Tracing } from "@adrelay/service-kit";
+import type { HeldBytes, Holding } from "../admission/holding.ts";
+import { type Fallback, makeFallback, newAdResponseId } from "./fallback.ts";
 import {
-  type AdResponseId,
-  adResponseIdSchema,
-  type EnhancementResponse,
-  type TraceContext,
-  traceHeadersOf,
-} from "@adrelay/contract";
-import {
-  classifyInjection,
-  type FallbackReason,
-  type InjectionClass,
-  type ProviderReply,
-} from "@adrelay/core";
-import {
-  outcomeLabelOf,
-  type ProviderClient,
-  type Publisher,
-  type RawReply,
-  type RunningCall,
-} from "@adrelay/provider";
-import { OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
-import type { InjectionRecord, Store } from "@adrelay/store";
-import type { Logger } from "pino";
-import type { Holding } from "../admission/holding.ts";
-import type { GatewayMetrics } from "../gateway-metrics.ts";
-import { OnceASecond } from "../once-a-second.ts";
+  makeRecordAnswer,
+  RECORD_TIMEOUT_MS,
+  type RecordAnswer,
+  type RecordDeps,
+  type RecordInput,
+} from "./record-answer.ts";
 import { type Caller, GIVEN_UP, type PendingWork, Waits } from "./waits.ts";
 
-export interface StartInjectionDeps {
-  readonly injections: Store["injections"];
-  readonly provider: ProviderClient;
-  readonly metrics: GatewayMetrics;
-  readonly log: Logger;
+export interface StartInjectionDeps extends RecordDeps {
+  readonly provider: Pick<ProviderClient, "startInjection">;
   readonly tracing: Tracing;
   readonly pending: PendingWork;
   /** Fires during a stop. Callers that still wait then get a fallback. */
   readonly drainSignal: AbortSignal;
-  readonly ackDeadlineMs: number;
 }
 
-interface InjectionInput {
-  readonly publisher: Publisher;
-  /** The session's hash; undefined if none is kept. */
-  readonly session: string | undefined;
-  readonly requestId: string;
+interface InjectionInput extends RecordInput {
   /** The trace of its request. */
   readonly trace: TraceContext | undefined;
   readonly timeoutMs: number;
+  /** The last part of `timeoutMs`, which only the record may use; default: 0. Then the record may exceed `timeoutMs`. */
+  readonly recordReserveMs?: number;
   readonly caller: Caller;
   /** Counts what the call to the provider holds. */
-  readonly holding: Holding;
+  readonly holding: InjectionHolding;
 }
 
+/** The body is let go of once the provider has answered, or gets no more of it. */
+type InjectionHolding = Pick<Holding, "holdAnswer"> & {
+  takeBody(): Pick<HeldBytes, "release">;
+  takeAnswer(): Pick<HeldBytes, "release">;
+};
+
+/** What a caller is answered. */
 export type InjectionAnswer =
   | {
       readonly kind: "pass_through";
@@ -83,8 +70,6 @@ type FallbackCause = Pick<Extract<InjectionClass, { kind: "fallback" }>, "reason
   readonly reply: ProviderReply | undefined;
 };
 
-/** How long the store may delay an answer. */
-const RECORD_TIMEOUT_MS = 250;
 /** How long the store has at least, when the provider has used up the caller's time. */
 const RECORD_TIMEOUT_MIN_MS = 25;
 /** How long the relay waits for the provider after the caller's time is up. */
@@ -93,34 +78,22 @@ const LATE_ANSWER_MS = 30_000;
 /** How many such calls there may be: a provider that hangs must not pile them up. */
 const LATE_ANSWERS_MAX = 64;
 
+/** Asks the provider for an ad. The body is what the provider is sent. */
 export type StartInjection = (input: InjectionInput, body: Buffer) => Promise<InjectionAnswer>;
 
 /** What the parts here share. */
 interface Parts extends StartInjectionDeps {
-  readonly untracked: OnceASecond<Untracked>;
+  readonly record: RecordAnswer;
 }
 
-/** An injection whose record Redis didn't confirm. */
-interface Untracked {
-  readonly requestId: string;
-  readonly adResponseId: AdResponseId;
-  readonly outcome: InjectionRecord["outcome"];
-  readonly err: unknown;
-}
-
-function reportUntracked({ log }: StartInjectionDeps): OnceASecond<Untracked> {
-  return new OnceASecond(({ requestId: request_id, adResponseId: ad_response_id, outcome, err }, count) => {
-    log.warn({ event: "injection_untracked", count, request_id, ad_response_id, outcome, err });
-  });
-}
-
+/** Connects an injection to the provider and to the store. */
 export function makeStartInjection(given: StartInjectionDeps): StartInjection {
-  const deps: Parts = { ...given, untracked: reportUntracked(given) };
+  const deps: Parts = { ...given, record: makeRecordAnswer(given) };
   const late = new Set<RunningCall>();
   const waits = new Waits(deps.drainSignal);
   const follow = async (input: InjectionInput, call: RunningCall): Promise<InjectionAnswer> => {
     const startedAtMs = performance.now();
-    const first = await waits.untilGivenUp(call.reply, input.timeoutMs, input.caller);
+    const first = await waits.untilGivenUp(call.reply, providerTimeoutMs(input), input.caller);
     if (first === GIVEN_UP) {
       listenLate(deps, input, { call, late });
       return input.caller.isGone
@@ -214,7 +187,7 @@ async function passThrough(
   const { adResponseId, outcome } = classified;
   // A record needs an id. Nobody can ask for one that the provider didn't give, but the injection is counted.
   const id = adResponseId ?? newAdResponseId();
-  const recorded = await record(deps, input, {
+  const recorded = await deps.record(input, {
     id,
     outcome,
     timeoutMs: recordTimeoutMs(input, answer.startedAtMs),
@@ -234,7 +207,7 @@ async function fallBack(
   const fallback = makeFallback(performance.now() - startedAtMs);
   const timeoutMs = recordTimeoutMs(input, startedAtMs);
   const { adResponseId: id } = fallback;
-  const recorded = await record(deps, input, { id, outcome: "fallback", reason, timeoutMs });
+  const recorded = await deps.record(input, { id, outcome: "fallback", reason, timeoutMs });
   const untrackedId = recorded === undefined ? id : undefined;
   return { kind: "fallback", reason, answerFault, reply, fallback, untrackedId };
 }
@@ -244,73 +217,17 @@ async function recordAbandoned(deps: Parts, input: InjectionInput, raw: RawReply
   const classified = classifyInjection(raw.reply);
   if (classified.kind === "enhancement" && classified.outcome === "ok") {
     const { adResponseId: id } = classified;
-    await record(deps, input, { id, outcome: "abandoned", timeoutMs: RECORD_TIMEOUT_MS });
+    await deps.record(input, { id, outcome: "abandoned", timeoutMs: RECORD_TIMEOUT_MS });
   }
 }
 
-type RecordedAnswer = Pick<InjectionRecord, "id"> & { readonly timeoutMs: number } & (
-    | { readonly outcome: "fallback"; readonly reason: FallbackReason }
-    | { readonly outcome: Exclude<InjectionRecord["outcome"], "fallback"> }
-  );
-
-/**
- * Records an answer, and returns the deadline of its acknowledgment. If the store doesn't confirm it in time, it returns
- * undefined: the injection is counted as untracked and goes on.
- */
-async function record(
-  { injections, metrics, untracked, ackDeadlineMs }: Parts,
-  { publisher, session, requestId }: InjectionInput,
-  answer: RecordedAnswer,
-): Promise<{ readonly deadlineAtMs: number | undefined } | undefined> {
-  const { id, outcome, timeoutMs } = answer;
-  metrics.countInjection(
-    publisher.id,
-    answer.outcome === "fallback"
-      ? { outcome: answer.outcome, reason: answer.reason }
-      : { outcome: answer.outcome },
-  );
-  const base = { id, publisher: publisher.id };
-  const written = injections.record(
-    outcome === "ok" ? { ...base, outcome, deadlineMs: ackDeadlineMs, session } : { ...base, outcome },
-  );
-  const result = await withDeadline(
-    written.catch((err: unknown) => ({ err })),
-    timeoutMs,
-  );
-  if (result === OVERDUE || "err" in result) {
-    metrics.untracked.inc();
-    const err = result === OVERDUE ? "the store was too slow" : result.err;
-    untracked.add({ requestId, adResponseId: id, outcome, err });
-    return undefined;
-  }
-  return result;
+/** How long the caller waits for the provider. */
+function providerTimeoutMs({ timeoutMs, recordReserveMs = 0 }: InjectionInput): number {
+  return Math.max(timeoutMs - recordReserveMs, 0);
 }
 
+/** How long the caller waits for the store. */
 function recordTimeoutMs({ timeoutMs }: InjectionInput, startedAtMs: number): number {
   const leftMs = timeoutMs - (performance.now() - startedAtMs);
   return Math.min(RECORD_TIMEOUT_MS, Math.max(leftMs, RECORD_TIMEOUT_MIN_MS));
-}
-
-/** The relay's own answer, in the service's form: no ad. The chat goes on with the user's prompt. */
-interface Fallback {
-  readonly adResponseId: AdResponseId;
-  readonly body: EnhancementResponse;
-}
-
-export function makeFallback(elapsedMs: number): Fallback {
-  const adResponseId = newAdResponseId();
-  const body = {
-    ad_request_id: randomUUID(),
-    ad_response_id: adResponseId,
-    status: "no_fill",
-    success: false,
-    execution_time_ms: Math.round(elapsedMs * 1000) / 1000,
-    enhanced_prompt: null,
-    product_name: null,
-  } as const;
-  return { adResponseId, body };
-}
-
-function newAdResponseId(): AdResponseId {
-  return adResponseIdSchema.parse(randomUUID());
 }

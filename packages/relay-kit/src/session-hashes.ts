@@ -7,6 +7,7 @@ import { createHmac } from "node:crypto";
 /** 96 bits: two sessions never meet, and an entry stays small. */
 const HASH_CHARS = 16;
 
+/** Hashes the ids of sessions under the installation's keys. */
 export class SessionHashes {
   readonly #keys: readonly string[];
 

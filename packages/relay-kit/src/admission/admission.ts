@@ -49,6 +49,7 @@ interface PublisherUse {
   readonly injections: { used: number };
 }
 
+/** Admits requests, and counts what each publisher holds of this process. */
 export class Admission {
   readonly calls: FairShare;
   readonly bytes: FairShare;

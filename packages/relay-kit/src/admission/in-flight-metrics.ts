@@ -6,6 +6,7 @@ import { PROCESS_LIMITS, type ProcessLimit } from "./holding.ts";
 /** Counts refusals because of a limit of the process. */
 export type CountOverload = (limit: ProcessLimit) => void;
 
+/** Registers the counter of refusals because of a limit of the process. */
 export function createOverloadCounter(registry: Registry): CountOverload {
   const refused = new Counter({
     name: "adrelay_overload_refused_total",
@@ -21,6 +22,8 @@ export function createOverloadCounter(registry: Registry): CountOverload {
 
 /** What `reportInFlight` shows. */
 export interface InFlight extends Pick<Admission, "calls" | "bytes"> {
+  /** How the names of the limits' settings begin. */
+  readonly settings: "GATEWAY" | "PROXY";
   readonly connectionsMax: number;
   connections(): number;
 }
@@ -28,7 +31,7 @@ export interface InFlight extends Pick<Admission, "calls" | "bytes"> {
 /** Shows at each scrape what the process holds. */
 export function reportInFlight(
   registry: Registry,
-  { calls, bytes, connections, connectionsMax }: InFlight,
+  { settings, calls, bytes, connections, connectionsMax }: InFlight,
 ): void {
   gauge(
     registry,
@@ -39,7 +42,7 @@ export function reportInFlight(
   gauge(
     registry,
     "adrelay_in_flight_calls_max",
-    "The most of them: GATEWAY_CALLS_IN_FLIGHT.",
+    `The most of them: ${settings}_CALLS_IN_FLIGHT.`,
     () => calls.max,
   );
   gauge(
@@ -51,14 +54,14 @@ export function reportInFlight(
   gauge(
     registry,
     "adrelay_in_flight_max_bytes",
-    "The most of them: GATEWAY_BYTES_IN_FLIGHT.",
+    `The most of them: ${settings}_BYTES_IN_FLIGHT.`,
     () => bytes.max,
   );
   gauge(registry, "adrelay_open_connections", "Connections of the public listener.", connections);
   gauge(
     registry,
     "adrelay_open_connections_max",
-    "The most of them: GATEWAY_CONNECTIONS.",
+    `The most of them: ${settings}_CONNECTIONS.`,
     () => connectionsMax,
   );
 }

@@ -2,6 +2,15 @@ import { type ErrorCode, sessionIdOf } from "@adrelay/contract";
 import type { FallbackReason, ProviderReply } from "@adrelay/core";
 import type { Publisher } from "@adrelay/provider";
 import {
+  type Caller,
+  type InjectionAnswer,
+  makeFallback,
+  nameOfRefusal,
+  type Refusal,
+  type SessionHashes,
+  type StartInjection,
+} from "@adrelay/relay-kit";
+import {
   addToRequestLog,
   headerOf,
   requestIdOf,
@@ -10,15 +19,11 @@ import {
   sendProblem,
 } from "@adrelay/service-kit";
 import type { Response } from "express";
-import type { Refusal } from "../admission/holding.ts";
-import { CALLER_TIMEOUT_MAX_MS } from "../config.ts";
-import type { GatewayMetrics } from "../gateway-metrics.ts";
-import type { JsonCall } from "../public-app.ts";
-import { nameOfRefusal, sendRefusal } from "../quota-answers.ts";
-import type { SessionHashes } from "../session-hashes.ts";
-import { isoTime } from "../store-answers.ts";
-import { type InjectionAnswer, makeFallback, type StartInjection } from "./start-injection.ts";
-import type { Caller } from "./waits.ts";
+import { CALLER_TIMEOUT_MAX_MS } from "./config.ts";
+import type { GatewayMetrics } from "./gateway-metrics.ts";
+import type { JsonCall } from "./public-app.ts";
+import { sendRefusal } from "./quota-answers.ts";
+import { isoTime } from "./store-answers.ts";
 
 const TIMEOUT_HEADER = "X-Adrelay-Timeout-Ms";
 const FALLBACK_HEADER = "X-Adrelay-Fallback";
