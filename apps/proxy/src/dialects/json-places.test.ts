@@ -1,0 +1,168 @@
+/** The scanner against `JSON.parse`, and what a splice changes. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { dialectNamed, splice } from "./index.ts";
+import { scanJson } from "./json-places.ts";
+
+const RULES = { allowsCacheMarked: true, allowsStoredResponses: true };
+
+/** Strings with what is hard in JSON: quotes, backslashes, controls, lone surrogates, many bytes. */
+const hardString = fc.oneof(
+  fc.string({ unit: "binary" }),
+  fc.string({
+    unit: fc.constantFrom('"', "\\", "\n", "\u0000", "é", "日", "👋", "\ud83d", "a", "/", "u0022"),
+    maxLength: 200,
+  }),
+);
+const value = fc.jsonValue({ noUnicodeString: false, maxDepth: 4 });
+
+/** JSON as others write it: with white space anywhere. */
+function spaced(json: unknown, space: string): string {
+  return JSON.stringify(json, null, 1).replaceAll(/\n */g, space);
+}
+
+const space = fc.constantFrom("", " ", "\n", "\r\n\t", "   ");
+
+test("what JSON.parse takes is scanned, and its members are found as they are", () => {
+  fc.assert(
+    fc.property(fc.dictionary(hardString, value), space, (document, between) => {
+      const scanned = scanJson(Buffer.from(spaced(document, between)));
+      if (scanned.kind !== "scanned") throw new TypeError(scanned.kind);
+      for (const key of Object.keys(document).filter((one) => one !== "__proto__")) {
+        // Wanted keys are ASCII: see the callers.
+        if (!/^[\x20-\x7e]*$/.test(key) || /["\\]/.test(key)) continue;
+        const member = scanned.json.member(0, key);
+        if (document[key] === null) expect(member).toBeUndefined();
+        else expect(member).toBeDefined();
+        if (typeof document[key] === "string") expect(scanned.json.stringMember(0, key)).toBe(document[key]);
+        if (typeof document[key] === "number") expect(scanned.json.scalarMember(0, key)).toBe(document[key]);
+      }
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test("what JSON.parse takes is never refused, whatever the bytes", () => {
+  const texts = fc.oneof(
+    fc.json(),
+    fc.string({
+      unit: fc.constantFrom("{", "}", "[", "]", '"', ",", ":", "1", "-", "null", "true", " ", "\\", "a"),
+      maxLength: 12,
+    }),
+  );
+  fc.assert(
+    fc.property(texts, (text) => {
+      let isJson = true;
+      try {
+        JSON.parse(text);
+      } catch {
+        isJson = false;
+      }
+      const { kind } = scanJson(Buffer.from(text));
+      if (isJson) expect(kind).toBe("scanned");
+    }),
+    { numRuns: 5000 },
+  );
+});
+
+test.each([
+  "{",
+  "[",
+  '"',
+  '"\\"',
+  "{]",
+  "[}",
+  "[1,]",
+  "[,1]",
+  '{"a"}',
+  '{"a":}',
+  '{"a":1,}',
+  "{a:1}",
+  "1 2",
+  "tru",
+  "nul",
+  "",
+  " ",
+  "[1 2]",
+  '{"a":1 "b":2}',
+  '"a\nb"',
+  "\u00a01",
+  "undefined",
+  "'a'",
+  "//",
+  '["a"',
+])("a wrong structure is refused: %j", (text) => {
+  expect(scanJson(Buffer.from(text)).kind).toBe("not_json");
+});
+
+test("random bytes are scanned without an exception", () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+      const body = Buffer.from(bytes);
+      for (const name of ["chat_completions", "messages", "responses"] as const) {
+        expect(["skip", "ad_may_go_in"]).toContain(dialectNamed(name).readRequest(body, RULES).kind);
+      }
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test("strings of every length and with quotes at every place are skipped right", () => {
+  for (let length = 0; length < 300; length++) {
+    for (const tail of ["", '"', "\\", '\\"', "\\\\", '"\\']) {
+      const document = ["x".repeat(length) + tail, `${tail}${"y".repeat(length)}`, "end"];
+      const scanned = scanJson(Buffer.from(JSON.stringify(document)));
+      if (scanned.kind !== "scanned") throw new TypeError(scanned.kind);
+      const { json } = scanned;
+      expect(json.children(0).map((child) => json.string(child))).toEqual(document);
+    }
+  }
+});
+
+describe("a splice", () => {
+  const message = fc.record({
+    role: fc.constantFrom("user", "assistant", "system", "tool"),
+    content: fc.oneof(hardString, value),
+  });
+  const body = fc.record({
+    before: value,
+    messages: fc.array(message, { maxLength: 5 }),
+    last: hardString.filter((text) => text.trim() !== ""),
+    after: value,
+  });
+
+  test("changes the one text, and no other byte", () => {
+    fc.assert(
+      fc.property(body, space, hardString, (parts, between, text) => {
+        const messages = [...parts.messages, { role: "user", content: parts.last }];
+        const document = { x: parts.before, model: "m", messages, y: parts.after };
+        const bytes = Buffer.from(spaced(document, between));
+        const request = dialectNamed("messages").readRequest(bytes, RULES);
+        if (request.kind !== "ad_may_go_in") throw new TypeError(request.reason);
+        const { place, userText } = request;
+        expect(userText).toBe(parts.last);
+        expect(JSON.parse(bytes.toString("utf8", place.start, place.end))).toBe(userText);
+
+        const changed = splice(bytes, place, text);
+        expect(changed.subarray(0, place.start).equals(bytes.subarray(0, place.start))).toBe(true);
+        const tail = bytes.subarray(place.end);
+        expect(changed.subarray(changed.length - tail.length).equals(tail)).toBe(true);
+        const expected = JSON.parse(bytes.toString());
+        expected.messages.at(-1).content = text;
+        expect(JSON.parse(changed.toString())).toEqual(expected);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test("keeps numbers, escapes, white space and members that come twice", () => {
+    const bytes = Buffer.from(
+      '{"n":1.0e2,"big":12345678901234567890, "s":"\\u00e9\\/",\t"a":1,"a":2,"input" : "hi"\n}',
+    );
+    const request = dialectNamed("responses").readRequest(bytes, RULES);
+    if (request.kind !== "ad_may_go_in") throw new TypeError(request.reason);
+    expect(splice(bytes, request.place, 'a "b"').toString()).toBe(
+      '{"n":1.0e2,"big":12345678901234567890, "s":"\\u00e9\\/",\t"a":1,"a":2,"input" : "a \\"b\\""\n}',
+    );
+  });
+});
