@@ -40,11 +40,13 @@ interface EntryBase {
   readonly publisher: PublisherId;
   /** Undefined if the ledger knows of no injection. */
   readonly injection: InjectionTimes | undefined;
+  /** A turn of the model proxy has it, or had it (journal/drop-turn.lua). */
+  readonly hasTurn: boolean;
 }
 
 interface InjectionTimes {
   readonly recordedAtMs: number;
-  /** Undefined unless the caller got an ad. */
+  /** Undefined unless the caller got an ad. One with a turn waits for the turn's end. */
   readonly deadlineAtMs: number | undefined;
 }
 
@@ -103,10 +105,18 @@ export function parseEntry(id: AdResponseId, reply: unknown): LedgerEntry | unde
   return Object.keys(stored).length === 0 ? undefined : readEntry(id, stored);
 }
 
+/** As in journal/drop-turn.lua. */
+const JOURNALED = "j";
+
 type Stored = Readonly<Record<string, unknown>>;
 
 function readEntry(id: AdResponseId, stored: Stored): LedgerEntry {
-  const base = { id, publisher: publisherIdSchema.parse(stored["p"]), injection: readInjection(stored) };
+  const base = {
+    id,
+    publisher: publisherIdSchema.parse(stored["p"]),
+    injection: readInjection(stored),
+    hasTurn: stored["T"] === JOURNALED,
+  };
   const state = stateOf(stored["s"]);
   switch (state) {
     case "awaiting":

@@ -37,17 +37,20 @@ export {
   type StoredLimits,
   type StoredQuota,
 } from "./intake/rules.ts";
-export type {
-  EndedStep,
-  FinalStep,
-  HeldTurn,
-  JoinedTurn,
-  NewTurn,
-  OpenedTurn,
-  StepRef,
-  StepWrite,
-  TurnRef,
-  Turns,
+export { TURN_TEXT_MAX_BYTES } from "./journal/text.ts";
+export {
+  type EndedStep,
+  type FinalStep,
+  type HeldTurn,
+  type JoinedTurn,
+  type NewTurn,
+  type OpenedTurn,
+  type SettledTurn,
+  type StepRef,
+  type StepWrite,
+  TURN_LEASE_MS,
+  type TurnRef,
+  type Turns,
 } from "./journal/types.ts";
 export type { RewriteRecord } from "./maintenance/rewrites.ts";
 export { LedgerMetrics } from "./metrics/ledger-metrics.ts";

@@ -1,0 +1,33 @@
+/**
+ * What a later call of a turn is found by. A pointer is an HMAC, so it tells nothing to whoever reads Redis without the key.
+ *
+ * The key is made from the publisher's key at its provider: all processes have it, and Redis doesn't. If that key changes,
+ * turns that wait at that moment aren't found any more and end by their wait.
+ */
+import { createHmac, hash } from "node:crypto";
+import type { Publisher } from "@adrelay/provider";
+
+/** 132 bits: two pointers never meet. */
+const POINTER_CHARS = 22;
+const PURPOSE = "adrelay turn pointers";
+
+export interface Pointers {
+  /** Of the call that answers this tool call, or continues this paused step, below this user text. */
+  ofCall(userText: string, callId: string): string;
+  /** Of a call with the same body. */
+  ofBody(body: Buffer): string;
+}
+
+/** The pointers of one session of a publisher. */
+export function pointersOf({ id, account }: Publisher, sessionId: string): Pointers {
+  const key = createHmac("sha256", account.apiKey).update(PURPOSE).digest();
+  const pointer = (parts: readonly string[]) =>
+    createHmac("sha256", key)
+      .update(JSON.stringify([id, sessionId, ...parts]))
+      .digest("base64url")
+      .slice(0, POINTER_CHARS);
+  return {
+    ofCall: (userText, callId) => pointer(["call", hash("sha256", userText), callId]),
+    ofBody: (body) => pointer(["body", hash("sha256", body)]),
+  };
+}
