@@ -1,5 +1,6 @@
 /** This process' own metrics of the proxy's calls. */
-import { FALLBACK_REASONS, OTHER_LABEL, OwnSeries } from "@adrelay/core";
+import { FALLBACK_REASONS, OTHER_LABEL } from "@adrelay/core";
+import type { PublisherSeries } from "@adrelay/relay-kit";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { AdOutcome, AdState } from "./http/call.ts";
 
@@ -53,32 +54,26 @@ const FIRST_BYTE_BUCKETS_SECONDS = [
 ];
 
 export interface ProxyMetricsOptions {
-  /** The configured ones. */
-  listPublishers(): readonly string[];
-  readonly publishersMax: number;
+  readonly series: PublisherSeries;
   /** How many answers stream now. */
   countStreams(): number;
 }
 
 export class ProxyMetrics {
-  readonly #options: ProxyMetricsOptions;
-  readonly #own: OwnSeries;
+  readonly #series: PublisherSeries;
   readonly #ads: Counter<"publisher" | "outcome" | "reason">;
   readonly #firstByte: Histogram<"part">;
   readonly #copyFaults: Counter;
-  #hasOther = false;
 
-  constructor(registry: Registry, options: ProxyMetricsOptions) {
-    this.#options = options;
-    this.#own = new OwnSeries(options.publishersMax);
-    const expire = () => this.#expire();
+  constructor(registry: Registry, { series, countStreams }: ProxyMetricsOptions) {
+    this.#series = series;
     this.#ads = new Counter({
       name: "adrelay_turn_ads_total",
       help: "Calls of the proxy's surfaces that this process answered, by outcome and reason, as in X-Adrelay-Ad: injected, no_fill, rejected, fallback, skipped.",
       labelNames: ["publisher", "outcome", "reason"],
       registers: [registry],
-      collect: expire,
     });
+    series.addCounter(this.#ads, OUTCOMES);
     this.#firstByte = new Histogram({
       name: "adrelay_proxy_first_byte_seconds",
       help: "Time to the first byte of an answer, of calls that can have an ad, by part: ad (from the request's last byte until the request goes upstream), model (from then on).",
@@ -86,6 +81,9 @@ export class ProxyMetrics {
       buckets: FIRST_BYTE_BUCKETS_SECONDS,
       registers: [registry],
     });
+    for (const part of FIRST_BYTE_PARTS) {
+      this.#firstByte.zero({ part });
+    }
     this.#copyFaults = new Counter({
       name: "adrelay_copy_faults_total",
       help: "Answers that passed through, but that could not be read to their end. Their turns were settled with what was read.",
@@ -96,19 +94,15 @@ export class ProxyMetrics {
       help: "Answers that stream through this process now.",
       registers: [registry],
       collect() {
-        this.set(options.countStreams());
+        this.set(countStreams());
       },
     });
-    for (const part of FIRST_BYTE_PARTS) {
-      this.#firstByte.zero({ part });
-    }
-    this.#useConfigured();
   }
 
   /** Counts what became of the ad of a call. */
   countAd(publisher: string, { state, reason = "" }: AdOutcome): void {
     const known = REASONS[state].includes(reason) ? reason : OTHER_LABEL;
-    this.#ads.inc({ publisher: this.#labelOf(publisher), outcome: state, reason: known });
+    this.#ads.inc({ publisher: this.#series.labelOf(publisher), outcome: state, reason: known });
   }
 
   observeFirstByte(part: FirstBytePart, durationMs: number): void {
@@ -117,44 +111,5 @@ export class ProxyMetrics {
 
   countCopyFault(): void {
     this.#copyFaults.inc();
-  }
-
-  #labelOf(publisher: string): string {
-    const isNew = !this.#own.has(publisher);
-    const label = this.#own.use(publisher, performance.now());
-    if (isNew && label === publisher) {
-      this.#zero(label);
-    }
-    return label;
-  }
-
-  /** If a series began above zero, Prometheus would miss that increase. */
-  #zero(publisher: string): void {
-    for (const labels of OUTCOMES) {
-      this.#ads.inc({ publisher, ...labels }, 0);
-    }
-  }
-
-  #useConfigured(): void {
-    const publishers = this.#options.listPublishers();
-    if (publishers.length > this.#options.publishersMax) {
-      if (!this.#hasOther) {
-        this.#hasOther = true;
-        this.#zero(OTHER_LABEL);
-      }
-      return;
-    }
-    for (const publisher of publishers) {
-      this.#labelOf(publisher);
-    }
-  }
-
-  #expire(): void {
-    this.#useConfigured();
-    for (const publisher of this.#own.expire(performance.now())) {
-      for (const labels of OUTCOMES) {
-        this.#ads.remove({ publisher, ...labels });
-      }
-    }
   }
 }

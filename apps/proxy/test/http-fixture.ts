@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
 import { NO_PROXIES, openDirectory, publisherSources } from "@adrelay/provider";
+import { PublisherSeries } from "@adrelay/relay-kit";
 import { createRegistry, HttpServer, NO_TRACING } from "@adrelay/service-kit";
 import { type Logger, pino } from "pino";
 import type { EventReading } from "../src/dialects/dialect.ts";
@@ -132,8 +133,7 @@ export async function startProxy(modelUrl: string, options: FixtureOptions = {})
     NO_PROXIES,
   );
   const metrics = new ProxyMetrics(createRegistry(), {
-    listPublishers: () => ["default"],
-    publishersMax: 10,
+    series: new PublisherSeries({ publishers: opened.directory, publishersMax: 10 }),
     countStreams: () => openCalls.streams,
   });
   const handler = makeProxyHandler({

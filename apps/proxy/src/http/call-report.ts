@@ -8,7 +8,7 @@ import {
   TRACESTATE_HEADER,
 } from "@adrelay/contract";
 import type { StepEnd } from "@adrelay/core";
-import type { Span, Tracing } from "@adrelay/service-kit";
+import { headerOf, type Span, type Tracing } from "@adrelay/service-kit";
 import type { Logger } from "pino";
 import type { ProxyMetrics } from "../proxy-metrics.ts";
 import type { AdOutcome } from "./call.ts";
@@ -132,10 +132,4 @@ export class CallReport {
   #since(atMs: number | undefined): number | undefined {
     return atMs === undefined ? undefined : Math.round((atMs - this.#startedAtMs) * 100) / 100;
   }
-}
-
-/** A header's first value. The name must be in lower case. */
-export function headerOf({ headers }: IncomingMessage, name: string): string | undefined {
-  const value = headers[name];
-  return typeof value === "object" ? value[0] : value;
 }

@@ -4,10 +4,11 @@
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Publisher } from "@adrelay/provider";
+import { headerOf } from "@adrelay/service-kit";
 import type { Logger } from "pino";
 import type { ProxyMetrics } from "../proxy-metrics.ts";
 import type { PrepareCall, PreparedCall } from "./call.ts";
-import { CallReport, headerOf, type ReportDeps } from "./call-report.ts";
+import { CallReport, type ReportDeps } from "./call-report.ts";
 import type { HeldBody, ProxyRoom } from "./call-room.ts";
 import { upstreamHeaders } from "./headers.ts";
 import type { OpenCalls } from "./open-calls.ts";

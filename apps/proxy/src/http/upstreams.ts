@@ -86,8 +86,8 @@ export class Upstreams {
 }
 
 function ownBaseUrlOf(
-  { baseUrls }: Publisher & { readonly baseUrls?: Partial<BaseUrls> },
+  { openaiBaseUrl, anthropicBaseUrl }: Publisher,
   name: UpstreamName,
-) {
-  return baseUrls?.[name];
+): string | undefined {
+  return name === "openai" ? openaiBaseUrl : anthropicBaseUrl;
 }

@@ -27,7 +27,11 @@ export interface AdQuestion {
 
 export type AdAnswer =
   | { readonly kind: "ad"; readonly prompt: string; readonly id: AdResponseId; readonly step: StepRef }
-  | { readonly kind: "no_ad"; readonly state: Exclude<AdState, "injected">; readonly reason: string | undefined };
+  | {
+      readonly kind: "no_ad";
+      readonly state: Exclude<AdState, "injected">;
+      readonly reason: string | undefined;
+    };
 
 /** The last part of the time, which only the booking may use. */
 const BOOKING_RESERVE_MS = 50;
@@ -121,7 +125,9 @@ class TurnOpening {
       dialect: call.dialect.name,
       token: randomUUID(),
       session,
-      ...(isManual ? ({ kind: "manual", deadlineMs: ackDeadlineMs } as const) : ({ kind: "journaled" } as const)),
+      ...(isManual
+        ? ({ kind: "manual", deadlineMs: ackDeadlineMs } as const)
+        : ({ kind: "journaled" } as const)),
     };
     this.opened = await turns.open(turn);
     return { deadlineAtMs: undefined };

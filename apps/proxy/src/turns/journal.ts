@@ -46,7 +46,9 @@ export class Journal {
   constructor(deps: JournalDeps) {
     this.#deps = deps;
     this.#room = new JournalRoom(deps.maxBytes);
-    this.#failures = new OnceASecond((err, count) => deps.log.warn({ event: "turn_write_failed", count, err }));
+    this.#failures = new OnceASecond((err, count) =>
+      deps.log.warn({ event: "turn_write_failed", count, err }),
+    );
   }
 
   /** Whether another turn's text may be held. */

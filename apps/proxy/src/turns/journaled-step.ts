@@ -6,7 +6,14 @@
  * 3. Once Redis says that the turn is over, nothing is written any more but the end itself. If Redis has lost the turn,
  *    that end is taken as an acknowledgment of an unknown id.
  */
-import { type EndedStep, type FinalStep, type StepRef, type StepWrite, TURN_LEASE_MS, type Turns } from "@adrelay/store";
+import {
+  type EndedStep,
+  type FinalStep,
+  type StepRef,
+  type StepWrite,
+  TURN_LEASE_MS,
+  type Turns,
+} from "@adrelay/store";
 import type { JournalRoom } from "./journal-room.ts";
 import type { TurnMetrics } from "./turn-metrics.ts";
 import { TurnText } from "./turn-text.ts";
@@ -124,7 +131,9 @@ export class JournaledStep {
     this.#enqueue(async () => {
       const { ref: step, prompt } = this.#step;
       if (!this.#isTurnOver) {
-        const held = await this.#host.persist(() => this.#host.turns.hold({ step, prompt, pointers, waitMs }));
+        const held = await this.#host.persist(() =>
+          this.#host.turns.hold({ step, prompt, pointers, waitMs }),
+        );
         if (held?.value === "ended") {
           this.#endTurn();
         }
@@ -152,7 +161,8 @@ export class JournaledStep {
 
   /** A write of unknown fate comes before the end of the step. False if the turn is over. */
   async #confirmWrite(): Promise<boolean> {
-    const write = this.#unconfirmed === undefined ? undefined : { step: this.#step.ref, ...this.#unconfirmed };
+    const write =
+      this.#unconfirmed === undefined ? undefined : { step: this.#step.ref, ...this.#unconfirmed };
     if (write !== undefined && !this.#isTurnOver) {
       const sentAtMs = performance.now();
       const written = await this.#host.persist(() => this.#host.turns.write([write]));

@@ -150,7 +150,11 @@ interface AdOfStep {
 }
 
 /** The call with the ad of its turn; the journal follows its answer. */
-function withAd(deps: PrepareCallDeps, adCall: AdCall, { step, prompt, bodyPointer }: AdOfStep): PreparedCall {
+function withAd(
+  deps: PrepareCallDeps,
+  adCall: AdCall,
+  { step, prompt, bodyPointer }: AdOfStep,
+): PreparedCall {
   const { call, request, pointers } = adCall;
   const traceparent = call.trace === undefined ? undefined : formatTraceparent(call.trace);
   const journaled = deps.journal.follow({ ref: step, prompt, requestId: call.requestId, traceparent });
