@@ -12,6 +12,7 @@ import { parse as parseYaml } from "yaml";
 import { z } from "zod";
 import { AD_SERVER_SETTINGS, loadAdServerConfig } from "../apps/ad-server/src/config.ts";
 import { GATEWAY_SETTINGS, loadGatewayConfig } from "../apps/gateway/src/config.ts";
+import { loadProxyConfig, PROXY_SETTINGS } from "../apps/proxy/src/config.ts";
 import { loadWorkerConfig, WORKER_SETTINGS } from "../apps/worker/src/config.ts";
 
 const ROOT = new URL("../", import.meta.url);
@@ -38,6 +39,7 @@ const apps = [
   { name: "ad-server", settings: AD_SERVER_SETTINGS, load: loadAdServerConfig },
   { name: "gateway", settings: GATEWAY_SETTINGS, load: loadGatewayConfig },
   { name: "worker", settings: WORKER_SETTINGS, load: loadWorkerConfig },
+  { name: "proxy", settings: PROXY_SETTINGS, load: loadProxyConfig },
 ] as const;
 
 /** These need a mounted file, so an override of docker-compose.yml sets them. */
@@ -105,11 +107,14 @@ describe.each(apps)("docker-compose.yml and the $name", ({ name, settings, load 
 
   test("it runs as a plain user, has a readiness check, and is restarted", () => {
     const service = serviceOf(name);
-    const { AD_SERVER_OPS_PORT, GATEWAY_OPS_PORT, WORKER_OPS_PORT } = environmentOf(name);
-    const port = AD_SERVER_OPS_PORT ?? GATEWAY_OPS_PORT ?? WORKER_OPS_PORT;
+    const { AD_SERVER_OPS_PORT, GATEWAY_OPS_PORT, WORKER_OPS_PORT, PROXY_OPS_PORT } = environmentOf(name);
+    const port = AD_SERVER_OPS_PORT ?? GATEWAY_OPS_PORT ?? WORKER_OPS_PORT ?? PROXY_OPS_PORT;
     expect(service.user).toBe("node");
     expect(service.healthcheck.test.join(" ")).toContain(`http://127.0.0.1:${port}/readyz`);
-    expect(service).toMatchObject({ restart: "unless-stopped", stop_grace_period: "30s" });
+    expect(service).toMatchObject({
+      restart: "unless-stopped",
+      stop_grace_period: name === "proxy" ? "95s" : "30s",
+    });
   });
 });
 

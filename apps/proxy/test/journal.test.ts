@@ -1,6 +1,7 @@
 /** The journal on a real Redis: batches, leases, outages, and what is kept in memory. */
-import type { StepWrite, Turns } from "@adrelay/store";
+
 import { adResponseIdSchema } from "@adrelay/contract";
+import type { StepWrite, Turns } from "@adrelay/store";
 import { eventually, startSocketProxy, sumOf } from "@adrelay/testkit";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import {
@@ -84,9 +85,7 @@ describe("appending", () => {
       },
     });
     const turns = await openTurns(servers, { wrapTurns });
-    const steps = await Promise.all(
-      Array.from({ length: 40 }, (_, at) => beginStep(turns, `message ${at}`)),
-    );
+    const steps = await Promise.all(Array.from({ length: 40 }, (_, at) => beginStep(turns, `message ${at}`)));
     for (const { step } of steps) {
       step.written(text("a part of it"));
     }
@@ -212,7 +211,13 @@ describe("a turn that is over for Redis", () => {
     const { seen, wrapTurns } = countWrites();
     const { turns, step, id } = await startTurn({ wrapTurns });
     const ref = { id: adResponseIdSchema.parse(id), publisher: turns.publisher.id, step: 1 };
-    const final = { step: ref, outcome: "cut", text: "first", requestId: "r", traceparent: undefined } as const;
+    const final = {
+      step: ref,
+      outcome: "cut",
+      text: "first",
+      requestId: "r",
+      traceparent: undefined,
+    } as const;
     expect(await turns.store.turns.settle(final)).toBe("queued");
     step.written(text("too late"));
     await eventually(() => expect(seen).toHaveLength(1));
@@ -233,7 +238,13 @@ describe("a turn that is over for Redis", () => {
     const { turns, step, id } = await startTurn();
     const ref = { id: adResponseIdSchema.parse(id), publisher: turns.publisher.id, step: 1 };
     step.written(text("the answer"));
-    const final = { step: ref, outcome: "complete", text: "the answer", requestId: "r", traceparent: undefined } as const;
+    const final = {
+      step: ref,
+      outcome: "complete",
+      text: "the answer",
+      requestId: "r",
+      traceparent: undefined,
+    } as const;
     await turns.store.turns.settle(final);
     step.ended({ kind: "complete" }, 200);
     await eventually(() => expect(turns.journal.usedBytes).toBe(0));

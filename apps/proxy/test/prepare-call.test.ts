@@ -1,7 +1,6 @@
 /** Which ad a call gets, on a real Redis and against a scripted ad service. */
 import { randomUUID } from "node:crypto";
-import { unfilled } from "@adrelay/testkit";
-import { eventually } from "@adrelay/testkit";
+import { eventually, unfilled } from "@adrelay/testkit";
 import { beforeAll, describe, expect, test } from "vitest";
 import {
   CONTEXT,
@@ -267,9 +266,7 @@ describe("a later call of a turn", () => {
     expect(joined).toHaveLength(1);
     joined[0]?.step?.written(text("now it works"));
     joined[0]?.step?.ended({ kind: "complete" }, 200);
-    await eventually(async () =>
-      expect(await turns.queuedText(first.adResponseId)).toBe("now it works"),
-    );
+    await eventually(async () => expect(await turns.queuedText(first.adResponseId)).toBe("now it works"));
     const fourth = await turns.prepareCall(surfaceCall(turns, chat()));
     expect(fourth.ad.state).toBe("injected");
     expect(fourth.adResponseId).not.toBe(first.adResponseId);
@@ -288,7 +285,14 @@ describe("a later call of a turn", () => {
 
 test("no text, session, prompt or id of a tool call is in the logs", async () => {
   const turns = await openTurns(servers);
-  const secrets = ["canary-session", "canary-agent", "canary-text", "canary-call", "canary-answer", "Velmora"];
+  const secrets = [
+    "canary-session",
+    "canary-agent",
+    "canary-text",
+    "canary-call",
+    "canary-answer",
+    "Velmora",
+  ];
   const headers = {
     ...CONTEXT,
     "x-adrelay-session-id": "canary-session",

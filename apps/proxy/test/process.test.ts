@@ -72,7 +72,11 @@ const HEADERS = {
 };
 
 const post = (url: string, headers = HEADERS) =>
-  fetch(`${url}/v1/chat/completions`, { method: "POST", headers, body: CHAT.replace("hello", "prompt-canary") });
+  fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    headers,
+    body: CHAT.replace("hello", "prompt-canary"),
+  });
 
 const STREAM = { "Content-Type": "text/event-stream" };
 
@@ -94,20 +98,30 @@ test("a streamed answer with an ad is acknowledged with the text that was writte
 
   const metrics = await fetchMetrics(opsUrl);
   expect(sumOf(metrics, "adrelay_turn_ads_total", { outcome: "injected" })).toBe(1);
-  expect(metrics.get('adrelay_turn_ads_total{outcome="skipped",publisher="default",reason="too_large"}')).toBe(0);
+  expect(
+    metrics.get('adrelay_turn_ads_total{outcome="skipped",publisher="default",reason="too_large"}'),
+  ).toBe(0);
   expect(sumOf(metrics, "adrelay_proxy_first_byte_seconds_count")).toBe(2);
   expect(metrics.get("adrelay_streams_open")).toBe(0);
   expect(metrics.get("adrelay_copy_faults_total")).toBe(0);
   expect((await fetch(`${opsUrl}/healthz`)).status).toBe(200);
   expect((await fetch(`${opsUrl}/readyz`)).status).toBe(200);
   expect(app.logs.filter(({ event }) => event === "proxy_call")).toEqual([
-    expect.objectContaining({ ad: "injected", ad_response_id: id, step_end: "complete", events: 3, status: 200 }),
+    expect.objectContaining({
+      ad: "injected",
+      ad_response_id: id,
+      step_end: "complete",
+      events: 3,
+      status: 200,
+    }),
   ]);
   expect(JSON.stringify(app.logs)).not.toMatch(/canary/);
 });
 
 test("calls without the user's context pass without an ad", async () => {
-  const model = await startModel((_, response) => response.writeHead(200, STREAM).end(chatStream(["a"]).join("")));
+  const model = await startModel((_, response) =>
+    response.writeHead(200, STREAM).end(chatStream(["a"]).join("")),
+  );
   const { url } = await startProxy(model);
   const { "X-Adrelay-Session-Id": _, ...headers } = HEADERS;
   const answer = await fetch(`${url}/v1/chat/completions`, { method: "POST", headers, body: CHAT });
