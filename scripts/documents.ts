@@ -18,6 +18,7 @@ import { CatalogMetrics } from "../apps/ad-server/src/catalog/current-catalog.ts
 import { AD_SERVER_SETTINGS } from "../apps/ad-server/src/config.ts";
 import { AdServerMetrics } from "../apps/ad-server/src/metrics.ts";
 import { COMMAND_PATHS, renderHelp } from "../apps/cli/src/command-line.ts";
+import { DEMO_MODEL_SETTINGS } from "../apps/demo-model/src/config.ts";
 import { GATEWAY_SETTINGS } from "../apps/gateway/src/config.ts";
 import { createGatewayMetrics } from "../apps/gateway/src/gateway-metrics.ts";
 import { PROXY_SETTINGS } from "../apps/proxy/src/config.ts";
@@ -62,6 +63,7 @@ function envExample(): string {
     { title: "Worker", shape: WORKER_SETTINGS },
     { title: "Proxy", shape: PROXY_SETTINGS },
     { title: "Ad server", shape: AD_SERVER_SETTINGS },
+    { title: "Demo model", shape: DEMO_MODEL_SETTINGS },
   ];
   return renderEnvExample(sections, (type) => z.globalRegistry.get(type));
 }

@@ -3,21 +3,17 @@
 import { adResponseIdSchema } from "@adrelay/contract";
 import type { StepWrite, Turns } from "@adrelay/store";
 import { eventually, startSocketProxy, sumOf } from "@adrelay/testkit";
-import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import {
   chat,
   type FixtureOptions,
   openServers,
   openTurns,
-  type Servers,
   surfaceCall,
   type TurnsFixture,
 } from "./turns-fixture.ts";
 
-let servers: Servers;
-beforeAll(async () => {
-  servers = await openServers();
-});
+const servers = await openServers();
 
 const text = (written: string) => ({ text: written, callIds: [] });
 
@@ -28,10 +24,10 @@ async function startTurn(options: FixtureOptions = {}) {
 }
 
 async function beginStep(turns: TurnsFixture, message?: string) {
-  const { step, adResponseId } = await turns.prepareCall(surfaceCall(turns, chat(message)));
-  const id = adResponseId ?? expect.fail("there is no ad");
-  const member = id.replaceAll("-", "");
-  return { step: step ?? expect.fail("there is no step"), id, textKey: turns.key(`turn-text:${member}`) };
+  const { ad, step, adResponseId } = await turns.prepareCall(surfaceCall(turns, chat(message)));
+  const id = adResponseId ?? expect.fail(`there is no ad: ${ad.reason}`);
+  const { turn, text: textKey } = turns.keysOf(id);
+  return { step: step ?? expect.fail("there is no step"), id, turnKey: turn, textKey };
 }
 
 /** Counts the writes of a store, and keeps what they had. */
@@ -85,7 +81,10 @@ describe("appending", () => {
       },
     });
     const turns = await openTurns(servers, { wrapTurns });
-    const steps = await Promise.all(Array.from({ length: 40 }, (_, at) => beginStep(turns, `message ${at}`)));
+    const steps: Awaited<ReturnType<typeof beginStep>>[] = [];
+    for (let at = 0; at < 40; at += 1) {
+      steps.push(await beginStep(turns, `message ${at}`));
+    }
     for (const { step } of steps) {
       step.written(text("a part of it"));
     }
@@ -154,7 +153,9 @@ describe("while Redis is away", () => {
   test("a step that ends after a write of unknown fate loses and doubles nothing", async () => {
     const proxy = await startSocketProxy(servers.server.port);
     onTestFinished(() => proxy.close());
-    const { turns, step, id, textKey } = await startTurn({ redisUrl: `redis://127.0.0.1:${proxy.port}` });
+    const { turns, step, turnKey, textKey } = await startTurn({
+      redisUrl: `redis://127.0.0.1:${proxy.port}`,
+    });
     step.sawCalls(["call_1"]);
     step.written({ text: "I look. ", callIds: ["call_1"] });
     proxy.setReplyDelay(3000);
@@ -164,10 +165,7 @@ describe("while Redis is away", () => {
     await eventually(() => expect(turns.lines.join("")).toContain("turn_write_failed"));
     proxy.setReplyDelay(0);
     proxy.cut();
-    const member = id.replaceAll("-", "");
-    await eventually(async () =>
-      expect(await servers.admin.hexists(turns.key(`turn:${member}`), "lease:1")).toBe(0),
-    );
+    await eventually(async () => expect(await servers.admin.hexists(turnKey, "l1")).toBe(0));
     const stored = await servers.admin.lrange(textKey, 0, -1);
     expect(stored).toHaveLength(2);
     expect(stored[0]).toContain("I look. ");

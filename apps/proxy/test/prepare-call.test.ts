@@ -1,7 +1,7 @@
 /** Which ad a call gets, on a real Redis and against a scripted ad service. */
 import { randomUUID } from "node:crypto";
-import { eventually, unfilled } from "@adrelay/testkit";
-import { beforeAll, describe, expect, test } from "vitest";
+import { eventually, startSocketProxy, unfilled } from "@adrelay/testkit";
+import { describe, expect, onTestFinished, test } from "vitest";
 import {
   CONTEXT,
   chat,
@@ -9,15 +9,11 @@ import {
   openServers,
   openTurns,
   PROMPT_WITH_AD,
-  type Servers,
   surfaceCall,
   toolAnswer,
 } from "./turns-fixture.ts";
 
-let servers: Servers;
-beforeAll(async () => {
-  servers = await openServers();
-});
+const servers = await openServers();
 
 const NO_CALLS = { callIds: [] };
 const text = (written: string) => ({ text: written, ...NO_CALLS });
@@ -91,7 +87,7 @@ describe("a new message", () => {
     expect(prepared).toMatchObject({ ad: { state: "injected" }, step: undefined });
     expect(JSON.parse(prepared.body.toString("utf8"))).toEqual(chat(PROMPT_WITH_AD));
     expect(await turns.stateOf(prepared.adResponseId)).toBe("awaiting");
-    expect(await turns.redis.exists(turns.key(`turn:${prepared.adResponseId?.replaceAll("-", "")}`))).toBe(0);
+    expect(await turns.redis.exists(turns.keysOf(prepared.adResponseId).turn)).toBe(0);
   });
 });
 
@@ -177,7 +173,7 @@ describe("the original prompt goes to the model", () => {
   });
 
   test("within the budget if the ad service hangs, and a late ad is abandoned", async () => {
-    const turns = await openTurns(servers);
+    const turns = await openTurns(servers, { injectionTimeoutMs: 400 });
     const id = randomUUID();
     const answer = { kind: "answer", status: 200, body: filledBody(id) } as const;
     servers.provider.onStart(() => ({ kind: "late", delayMs: 700, answer }));
@@ -186,6 +182,57 @@ describe("the original prompt goes to the model", () => {
     expect(performance.now() - startedAtMs).toBeLessThan(500);
     expect(ad).toEqual({ state: "fallback", reason: "timeout" });
     await eventually(async () => expect(await turns.stateOf(id)).toBe("abandoned"));
+  });
+
+  test("within the budget if Redis hangs before the look-up", async () => {
+    const turns = await openTurns(servers, { injectionTimeoutMs: 400 });
+    await servers.server.freeze();
+    const startedAtMs = performance.now();
+    const prepared = await turns.prepareCall(surfaceCall(turns, chat()));
+    const next = await turns.prepareCall(surfaceCall(turns, toolAnswer("call_1")));
+    const passedMs = performance.now() - startedAtMs;
+    await servers.server.thaw();
+    expect(passedMs).toBeLessThan(1000);
+    expect(prepared).toMatchObject({ ad: { state: "fallback", reason: "not_booked" }, step: undefined });
+    expect(next.ad).toEqual({ state: "fallback", reason: "store_unavailable" });
+  });
+
+  test("if Redis hangs before the booking, and the ad isn't missed", async () => {
+    const turns = await openTurns(servers, { injectionTimeoutMs: 1000 });
+    const id = randomUUID();
+    servers.provider.onStart(() => {
+      void servers.server.freeze();
+      return { kind: "answer", status: 200, body: filledBody(id) };
+    });
+    const call = surfaceCall(turns, chat());
+    const prepared = await turns.prepareCall(call);
+    await servers.server.thaw();
+    expect(prepared.ad).toEqual({ state: "fallback", reason: "not_booked" });
+    expect(prepared.body).toBe(call.body);
+    // Either the opening came through, and the sweep will acknowledge it, or the ad is abandoned.
+    await eventually(async () => expect(["awaiting", "abandoned"]).toContain(await turns.stateOf(id)));
+    const isOpen = await turns.redis.exists(turns.keysOf(id).turn);
+    expect(isOpen).toBe((await turns.stateOf(id)) === "awaiting" ? 1 : 0);
+  });
+
+  test("if the retry's look-up is slow, and its turn waits on", async () => {
+    const proxy = await startSocketProxy(servers.server.port);
+    onTestFinished(() => proxy.close());
+    const redisUrl = `redis://127.0.0.1:${proxy.port}`;
+    const turns = await openTurns(servers, { redisUrl });
+    const first = await turns.prepareCall(surfaceCall(turns, chat()));
+    first.step?.ended({ kind: "failed" }, 503);
+    const { turn } = turns.keysOf(first.adResponseId);
+    await eventually(async () => expect(await servers.admin.hexists(turn, "l1")).toBe(0));
+    proxy.setReplyDelay(120);
+    const second = await turns.prepareCall(surfaceCall(turns, chat()));
+    expect(second.adResponseId).not.toBe(first.adResponseId);
+    proxy.setReplyDelay(0);
+    await eventually(async () => {
+      const fields = await servers.admin.hgetall(turn);
+      expect(fields).toMatchObject({ n: "2", w: expect.any(String) });
+      expect(fields).not.toHaveProperty("l2");
+    });
   });
 
   test("if the caller hangs up during the ad call, and the ad is abandoned", async () => {
@@ -257,8 +304,8 @@ describe("a later call of a turn", () => {
     const turns = await openTurns(servers);
     const first = await turns.prepareCall(surfaceCall(turns, chat()));
     first.step?.ended({ kind: "failed" }, 429);
-    const turn = turns.key(`turn:${first.adResponseId?.replaceAll("-", "")}`);
-    await eventually(async () => expect(await turns.redis.hget(turn, "lease:1")).toBeNull());
+    const { turn } = turns.keysOf(first.adResponseId);
+    await eventually(async () => expect(await turns.redis.hexists(turn, "l1")).toBe(0));
     const [second, third] = await Promise.all(
       [0, 1].map(() => turns.prepareCall(surfaceCall(turns, chat()))),
     );
@@ -268,7 +315,7 @@ describe("a later call of a turn", () => {
     joined[0]?.step?.ended({ kind: "complete" }, 200);
     await eventually(async () => expect(await turns.queuedText(first.adResponseId)).toBe("now it works"));
     const fourth = await turns.prepareCall(surfaceCall(turns, chat()));
-    expect(fourth.ad.state).toBe("injected");
+    expect(fourth.ad).toEqual({ state: "injected", reason: undefined });
     expect(fourth.adResponseId).not.toBe(first.adResponseId);
   });
 

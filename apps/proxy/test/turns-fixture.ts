@@ -17,7 +17,7 @@ import { connectRedis, createLogger, createRegistry, NO_TRACING } from "@adrelay
 import { openStore, type Turns } from "@adrelay/store";
 import { eventually, parseMetrics, type Samples, startScriptedProvider } from "@adrelay/testkit";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, expect } from "vitest";
+import { afterAll, expect, onTestFinished } from "vitest";
 import { dialectNamed } from "../src/dialects/index.ts";
 import type { SurfaceCall } from "../src/http/call.ts";
 import { Journal } from "../src/turns/journal.ts";
@@ -49,10 +49,6 @@ export async function openServers() {
     await provider.close();
     await server.dispose();
   });
-  afterEach(() => {
-    provider.onStart(() => ({ kind: "answer", status: 200, body: filledBody() }));
-  });
-  provider.onStart(() => ({ kind: "answer", status: 200, body: filledBody() }));
   return { server, provider, admin };
 }
 
@@ -87,6 +83,7 @@ export type TurnsFixture = Awaited<ReturnType<typeof openTurns>>;
 
 export async function openTurns(servers: Servers, options: FixtureOptions = {}) {
   const { provider: adService, admin, server } = servers;
+  adService.onStart(() => ({ kind: "answer", status: 200, body: filledBody() }));
   const partition = randomUUID();
   const lines: string[] = [];
   const log = createLogger("proxy", "debug", { write: (line) => lines.push(line) });
@@ -137,7 +134,8 @@ export async function openTurns(servers: Servers, options: FixtureOptions = {}) 
     sessionHashes: new SessionHashes([]),
     canBook: () => true,
     ackDeadlineMs: 60_000,
-    injectionTimeoutMs: 400,
+    // Far more than the default, so that a busy machine costs no ad. Tests about the budget have their own.
+    injectionTimeoutMs: 10_000,
     turnWaitMs: 600_000,
     ...options,
   });
@@ -149,7 +147,7 @@ export async function openTurns(servers: Servers, options: FixtureOptions = {}) 
     await provider.stop();
     redis.disconnect();
   };
-  afterEach(close);
+  onTestFinished(close);
   return {
     partition,
     redis,
@@ -159,8 +157,11 @@ export async function openTurns(servers: Servers, options: FixtureOptions = {}) 
     prepareCall,
     publisher,
     lines,
-    key,
-    close,
+    /** Redis' keys of an ad response's turn: see journal/drop-turn.lua of the store. */
+    keysOf: (id: string | undefined) => {
+      const member = String(id).replaceAll("-", "");
+      return { turn: key(`awaiting:turn:${member}`), text: key(`awaiting:text:${member}`) };
+    },
     /** The texts that are queued for an ad response; undefined if none is. */
     queuedText: (id: string | undefined) => loadQueuedText(admin, key("acknowledgments:a*"), id),
     stateOf: async (id: string | undefined) => (await store.acknowledgments.find(asId(id)))?.state,

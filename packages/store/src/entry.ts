@@ -1,6 +1,7 @@
 /** The ledger's record of one ad response, as it is read from Redis. */
 import {
   type AdResponseId,
+  type OpenTurn,
   type PublisherId,
   publisherIdSchema,
   uuidOfHex,
@@ -16,7 +17,11 @@ export const ATTEMPTS_KEPT = 20;
 /** The record of one ad response. Times are milliseconds since 1970 by Redis' clock. */
 export type LedgerEntry = EntryBase &
   (
-    | { readonly state: "awaiting" }
+    | {
+        readonly state: "awaiting";
+        /** Not read with the entry; see `loadEntry`. */
+        readonly turn?: OpenTurn;
+      }
     | { readonly state: "missed"; readonly endedAtMs: number | undefined }
     | { readonly state: "unacknowledgeable" | "abandoned" }
     | (Acknowledged & { readonly state: "queued"; readonly nextAttemptAtMs: number | undefined })
@@ -88,6 +93,11 @@ interface AttemptRecord {
 /** What an entry holds of its acknowledgment; undefined if none was accepted. */
 export function acknowledgedOf(entry: LedgerEntry): Acknowledged | undefined {
   return "acceptedAtMs" in entry ? entry : undefined;
+}
+
+/** The turn that an entry waits for; undefined if there is none. */
+export function openTurnOf(entry: LedgerEntry): OpenTurn | undefined {
+  return entry.state === "awaiting" ? entry.turn : undefined;
 }
 
 /** The code of an entry's last attempt; undefined if none was made. */

@@ -21,7 +21,7 @@ export {
 } from "./delivery/job-completer.ts";
 export type { JobHead } from "./delivery/payload.ts";
 export type { ChannelNotice, Settlement } from "./delivery/settlement.ts";
-export { acknowledgedOf, type LedgerEntry, lastCodeOf } from "./entry.ts";
+export { acknowledgedOf, type LedgerEntry, lastCodeOf, openTurnOf } from "./entry.ts";
 export { ERASURE_PLACE } from "./erasure/erasures.ts";
 export { createDataLossCounter, type DataLoss, type Heartbeat } from "./heartbeat/heartbeat.ts";
 export type { RelayProcess } from "./heartbeat/process-record.ts";

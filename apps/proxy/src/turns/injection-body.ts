@@ -66,7 +66,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** Node reads each byte of a header as one character. Names of cities are often sent as UTF-8. */
 function decodeUtf8(text: string): string {
-  if (!/[\x80-\xff]/.test(text) || /[^\x00-\xff]/.test(text)) {
+  if (!/[\u0080-\u00ff]/.test(text)) {
     return text;
   }
   try {

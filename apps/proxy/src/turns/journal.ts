@@ -6,6 +6,7 @@
  * 3. A turn that is over before the first append costs Redis its opening and its end only.
  */
 import { setTimeout as wait } from "node:timers/promises";
+import type { AdResponseId } from "@adrelay/contract";
 import { planRetry } from "@adrelay/core";
 import { OnceASecond } from "@adrelay/relay-kit";
 import type { StepWrite, Turns } from "@adrelay/store";
@@ -40,14 +41,17 @@ export class Journal {
   readonly #pending = new Set<Promise<void>>();
   readonly #stopped = new AbortController();
   readonly #failures: OnceASecond<unknown>;
+  readonly #losses: OnceASecond<AdResponseId>;
   #timer: NodeJS.Timeout | undefined;
   #flushing: Promise<void> | undefined;
 
   constructor(deps: JournalDeps) {
     this.#deps = deps;
     this.#room = new JournalRoom(deps.maxBytes);
-    this.#failures = new OnceASecond((err, count) =>
-      deps.log.warn({ event: "turn_write_failed", count, err }),
+    const { log } = deps;
+    this.#failures = new OnceASecond((err, count) => log.warn({ event: "turn_write_failed", count, err }));
+    this.#losses = new OnceASecond((ad_response_id, count) =>
+      log.warn({ event: "turn_text_lost", count, ad_response_id }),
     );
   }
 
@@ -95,6 +99,10 @@ export class Journal {
       textLimitBytes,
       room: this.#room,
       persist: (call) => this.#persist(call),
+      onLost: (id) => {
+        metrics.lostText.inc();
+        this.#losses.add(id);
+      },
       onMuchText: () => this.#flush(),
       leave: (step) => this.#live.delete(step),
       track: (work) => this.#track(work),

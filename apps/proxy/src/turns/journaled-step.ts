@@ -1,11 +1,12 @@
 /**
- * One step of a turn, as the journal holds it from its first byte until Redis has confirmed its end.
+ * One step of a turn, as the journal holds it from its begin until Redis has confirmed its end.
  *
- * 1. Text is appended in writes with rising sequences. A write of unknown fate is sent again as it was, before a newer one.
- * 2. Holds and the end run one after the other, in the order in which they were asked for.
- * 3. Once Redis says that the turn is over, nothing is written any more but the end itself. If Redis has lost the turn,
- *    that end is taken as an acknowledgment of an unknown id.
+ * 1. Holds and the end run one after the other, in the order in which they were asked for. A write of unknown fate is sent
+ *    again before the end.
+ * 2. Once Redis says that the turn is over, only the end is sent. If Redis has lost the turn, that end is taken as an
+ *    acknowledgment of an unknown id.
  */
+import type { AdResponseId } from "@adrelay/contract";
 import {
   type EndedStep,
   type FinalStep,
@@ -15,24 +16,28 @@ import {
   type Turns,
 } from "@adrelay/store";
 import type { JournalRoom } from "./journal-room.ts";
+import { StepText } from "./step-text.ts";
 import type { TurnMetrics } from "./turn-metrics.ts";
-import { TurnText } from "./turn-text.ts";
-
-type StepOutcome = FinalStep["outcome"];
 
 /** A turn that is over sooner than this after its step's begin is never appended to. */
 export const APPEND_INTERVAL_MS = 250;
 /** How long after the latest write a lease is renewed. */
 const RENEW_AFTER_MS = 5000;
+/** This much text is appended without waiting for the interval. */
+const MUCH_TEXT_CHARS = 4096;
+
+type StepWait = Pick<EndedStep, "waitMs" | "outcome">;
 
 /** What a step needs of the journal. */
 export interface StepHost {
   readonly turns: Turns;
   readonly room: JournalRoom;
-  readonly metrics: TurnMetrics;
+  readonly metrics: Pick<TurnMetrics, "truncated" | "lateText">;
   readonly textLimitBytes: number;
   /** Calls until Redis confirms; undefined if the journal gives up. `failed`: how many calls failed before. */
   persist<T>(call: () => Promise<T>): Promise<{ readonly value: T; readonly failed: number } | undefined>;
+  /** Text that was written won't be acknowledged. */
+  onLost(id: AdResponseId): void;
   /** The step has so much text that it should be appended soon. */
   onMuchText(): void;
   /** The step needs no more appending and renewing. */
@@ -49,30 +54,26 @@ export interface NewStep {
   readonly traceparent: FinalStep["traceparent"];
 }
 
-/** This much text is appended without waiting for the interval. */
-const MUCH_TEXT_CHARS = 4096;
-
 export class JournaledStep {
   readonly #step: NewStep;
   readonly #host: StepHost;
-  readonly #text: TurnText;
+  readonly #text: StepText;
+  readonly #promptBytes: number;
   readonly #startedAtMs = performance.now();
   #leaseAtMs = this.#startedAtMs;
-  /** The latest confirmed write, and how much of the text it and those before it had. */
-  #confirmed = { sequence: 0, chars: 0 };
-  #unconfirmed: { readonly sequence: number; readonly text: string } | undefined;
-  /** Redis says that the turn is over. */
-  #isTurnOver = false;
   /** Nothing is appended any more. */
   #hasLeft = false;
+  /** Redis says so. */
+  #isTurnOver = false;
   #hasLost = false;
   #work: Promise<void> = Promise.resolve();
 
   constructor(step: NewStep, host: StepHost) {
     this.#step = step;
     this.#host = host;
-    this.#text = new TurnText(host.textLimitBytes);
-    host.room.take(Buffer.byteLength(step.prompt));
+    this.#text = new StepText(host.textLimitBytes);
+    this.#promptBytes = Buffer.byteLength(step.prompt);
+    host.room.take(this.#promptBytes);
   }
 
   /** Keeps text that was written to the caller. */
@@ -100,16 +101,13 @@ export class JournaledStep {
     if (this.#hasLeft) {
       return undefined;
     }
-    const { ref } = this.#step;
-    const { sequence } = this.#confirmed;
-    const text = this.#unappended();
-    if (this.#unconfirmed === undefined && text !== "" && this.#mayAppend(nowMs)) {
-      this.#unconfirmed = { sequence: sequence + 1, text };
+    const { ref: step } = this.#step;
+    const write = this.#mayAppend(nowMs) ? this.#text.planWrite() : undefined;
+    if (write !== undefined) {
+      return { step, ...write };
     }
-    if (this.#unconfirmed !== undefined) {
-      return { step: ref, ...this.#unconfirmed };
-    }
-    return nowMs - this.#leaseAtMs >= RENEW_AFTER_MS ? { step: ref, sequence, text: undefined } : undefined;
+    const isDue = nowMs - this.#leaseAtMs >= RENEW_AFTER_MS;
+    return isDue ? { step, sequence: this.#text.sequence, text: undefined } : undefined;
   }
 
   /** To be told what Redis answered to a write that was sent at `sentAtMs`. */
@@ -119,10 +117,8 @@ export class JournaledStep {
       return;
     }
     this.#leaseAtMs = sentAtMs;
-    if (write.text !== undefined && write.sequence === this.#unconfirmed?.sequence) {
-      const chars = this.#confirmed.chars + write.text.length;
-      this.#confirmed = { sequence: write.sequence, chars };
-      this.#unconfirmed = undefined;
+    if (write.text !== undefined) {
+      this.#text.confirm(write);
     }
   }
 
@@ -142,28 +138,28 @@ export class JournaledStep {
   }
 
   /** The step is over, and the turn waits for another one. `outcome`: what the turn counts as if none comes. */
-  endStep(wait: Pick<EndedStep, "waitMs" | "outcome">): void {
+  endStep(wait: StepWait): void {
     this.#leave();
     this.#enqueue(async () => {
-      if ((await this.#confirmWrite()) && (await this.#storeEnd(wait))) {
-        this.#release();
-      } else {
+      await this.#confirmWrite();
+      if (this.#isTurnOver || (await this.#storeEnd(wait)) === "ended") {
         await this.#settle(wait.outcome);
+      } else {
+        this.#release();
       }
     });
   }
 
   /** The turn's final end. */
-  settle(outcome: StepOutcome): void {
+  settle(outcome: FinalStep["outcome"]): void {
     this.#leave();
     this.#enqueue(() => this.#settle(outcome));
   }
 
-  /** A write of unknown fate comes before the end of the step. False if the turn is over. */
-  async #confirmWrite(): Promise<boolean> {
-    const write =
-      this.#unconfirmed === undefined ? undefined : { step: this.#step.ref, ...this.#unconfirmed };
-    if (write !== undefined && !this.#isTurnOver) {
+  async #confirmWrite(): Promise<void> {
+    const { unconfirmed } = this.#text;
+    if (unconfirmed !== undefined && !this.#isTurnOver) {
+      const write = { step: this.#step.ref, ...unconfirmed };
       const sentAtMs = performance.now();
       const written = await this.#host.persist(() => this.#host.turns.write([write]));
       const [answer] = written?.value ?? [];
@@ -171,24 +167,20 @@ export class JournaledStep {
         this.onWritten(write, answer, sentAtMs);
       }
     }
-    return !this.#isTurnOver;
   }
 
-  /** False if the turn is over. */
-  async #storeEnd({ waitMs, outcome }: Pick<EndedStep, "waitMs" | "outcome">): Promise<boolean> {
-    const sequence = this.#confirmed.sequence + 1;
-    const text = this.#text.text.slice(this.#confirmed.chars);
-    const ended = { step: this.#step.ref, sequence, text, waitMs, outcome };
+  async #storeEnd({ waitMs, outcome }: StepWait): Promise<"waiting" | "ended"> {
+    const ended = { step: this.#step.ref, ...this.#text.lastWrite(), waitMs, outcome };
     const stored = await this.#host.persist(() => this.#host.turns.endStep(ended));
     if (stored === undefined) {
       this.#giveUp();
     }
-    return stored?.value !== "ended";
+    return stored?.value ?? "waiting";
   }
 
-  async #settle(outcome: StepOutcome): Promise<void> {
+  async #settle(outcome: FinalStep["outcome"]): Promise<void> {
     const { ref: step, requestId, traceparent } = this.#step;
-    const final = { step, outcome, text: this.#text.text, requestId, traceparent };
+    const final = { step, outcome, text: this.#text.whole, requestId, traceparent };
     const settled = await this.#host.persist(() => this.#host.turns.settle(final));
     if (settled === undefined) {
       this.#giveUp();
@@ -201,18 +193,12 @@ export class JournaledStep {
   /** Whether text was written after the turn had ended. A turn that ended at its proper end has none. */
   #isLate(): boolean {
     const hasLeaseEnded = performance.now() - this.#leaseAtMs > TURN_LEASE_MS;
-    return (this.#isTurnOver || hasLeaseEnded) && this.#text.text.length > this.#confirmed.chars;
-  }
-
-  /** What may be appended now. A pair of surrogates stays together: each write is encoded by itself. */
-  #unappended(): string {
-    const text = this.#text.text.slice(this.#confirmed.chars);
-    return /[\ud800-\udbff]$/.test(text) ? text.slice(0, -1) : text;
+    return (this.#isTurnOver || hasLeaseEnded) && this.#text.unconfirmedChars > 0;
   }
 
   #hasMuchText(): boolean {
-    const chars = this.#text.text.length - this.#confirmed.chars;
-    return this.#unconfirmed === undefined && !this.#hasLeft && chars >= MUCH_TEXT_CHARS;
+    const { unconfirmed, unconfirmedChars } = this.#text;
+    return unconfirmed === undefined && !this.#hasLeft && unconfirmedChars >= MUCH_TEXT_CHARS;
   }
 
   #mayAppend(nowMs: number): boolean {
@@ -230,7 +216,7 @@ export class JournaledStep {
   }
 
   #giveUp(): void {
-    if (this.#text.text.length > this.#confirmed.chars) {
+    if (this.#text.unconfirmedChars > 0) {
       this.#countLost();
     }
   }
@@ -238,17 +224,18 @@ export class JournaledStep {
   #countLost(): void {
     if (!this.#hasLost) {
       this.#hasLost = true;
-      this.#host.metrics.lostText.inc();
+      this.#host.onLost(this.#step.ref.id);
     }
   }
 
   #release(): void {
-    this.#host.room.giveBack(this.#text.bytes + Buffer.byteLength(this.#step.prompt));
+    this.#host.room.giveBack(this.#text.bytes + this.#promptBytes);
     this.#text.clear();
   }
 
   #enqueue(work: () => Promise<void>): void {
-    this.#work = this.#work.then(work);
+    // The journal logs a failure, which is a bug; the end must come through nevertheless.
+    this.#work = this.#work.catch(() => {}).then(work);
     this.#host.track(this.#work);
   }
 }

@@ -12,8 +12,8 @@ const POINTER_CHARS = 22;
 const PURPOSE = "adrelay turn pointers";
 
 export interface Pointers {
-  /** Of the call that answers this tool call, or continues this paused step, below this user text. */
-  ofCall(userText: string, callId: string): string;
+  /** Of calls that answer a tool call, or continue a paused step, below this user text. Keeps only a hash of the text. */
+  below(userText: string): (callId: string) => string;
   /** Of a call with the same body. */
   ofBody(body: Buffer): string;
 }
@@ -27,7 +27,10 @@ export function pointersOf({ id, account }: Publisher, sessionId: string): Point
       .digest("base64url")
       .slice(0, POINTER_CHARS);
   return {
-    ofCall: (userText, callId) => pointer(["call", hash("sha256", userText), callId]),
+    below: (userText) => {
+      const textHash = hash("sha256", userText);
+      return (callId) => pointer(["call", textHash, callId]);
+    },
     ofBody: (body) => pointer(["body", hash("sha256", body)]),
   };
 }

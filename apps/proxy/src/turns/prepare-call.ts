@@ -90,9 +90,8 @@ async function prepare(deps: PrepareCallDeps, call: SurfaceCall): Promise<Prepar
 /** A call that answers tool calls belongs to the turn of those calls, or gets no ad. */
 async function nextStep(deps: PrepareCallDeps, adCall: AdCall): Promise<PreparedCall> {
   const { call, request, pointers, deadlineMs } = adCall;
-  const { userText, answeredCallIds } = request;
   const found = await joinTurn(deps, {
-    pointers: answeredCallIds.map((id) => pointers.ofCall(userText, id)),
+    pointers: request.answeredCallIds.map(pointers.below(request.userText)),
     token: randomUUID(),
     onlyIfWaiting: false,
     timeoutMs: deadlineMs - performance.now(),
@@ -160,7 +159,7 @@ function withAd(
   const journaled = deps.journal.follow({ ref: step, prompt, requestId: call.requestId, traceparent });
   const sink = new TurnStep({
     journaled,
-    pointerOfCall: (callId) => pointers.ofCall(request.userText, callId),
+    pointerOfCall: pointers.below(request.userText),
     bodyPointer,
     turnWaitMs: deps.turnWaitMs,
   });

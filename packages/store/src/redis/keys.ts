@@ -45,7 +45,9 @@ export interface StoreKeys {
   readonly due: string;
   /** Before a pointer of a turn: string, the turn's member. */
   readonly turnPointerPrefix: string;
-  /** List: the pieces of a turn's text; see journal/drop-turn.lua, which makes the keys of turns. */
+  /** Hash: a turn; see journal/drop-turn.lua. */
+  turn(member: string): string;
+  /** List: the pieces of a turn's text. */
   turnText(member: string): string;
   /** Hash: a running process' id to its record. */
   readonly processes: string;
@@ -100,6 +102,7 @@ export function storeKeys(partition: string): StoreKeys {
     turns: named("turns"),
     due: named("queued:due"),
     turnPointerPrefix: named("awaiting:by:"),
+    turn: (member) => named(`awaiting:turn:${member}`),
     turnText: (member) => named(`awaiting:text:${member}`),
     processes: named("processes"),
     dataLoss: named("data-loss"),
