@@ -36,9 +36,8 @@ export function findUserText(question: TextQuestion): ReadRequest {
   const { json, items, rules } = question;
   const end = findEnd(json, items, rules);
   if (end.kind === "skip") return end;
-  const userAt = items.findLastIndex(
-    (item, at) => at <= end.lastAt && rules.classify(json, item).kind === "user",
-  );
+  // Behind the end are only instructions and results, so the last user's message is before it.
+  const userAt = items.findLastIndex((item) => rules.classify(json, item).kind === "user");
   const user = items[userAt];
   const content = user === undefined ? undefined : json.member(user, "content");
   const text = content === undefined ? undefined : lastText(json, content, rules.textTypes);
@@ -60,7 +59,7 @@ export function skip(reason: BodySkipReason): Extract<ReadRequest, { kind: "skip
 }
 
 type EndOfItems =
-  | { readonly kind: "end"; readonly lastAt: number; readonly answeredCallIds: readonly string[] }
+  | { readonly kind: "end"; readonly answeredCallIds: readonly string[] }
   | Extract<ReadRequest, { kind: "skip" }>;
 
 /** What the last items are, apart from instructions: a user's message, results of tools, or the assistant's. */
@@ -75,15 +74,15 @@ function findEnd(json: JsonPlaces, items: readonly NodeId[], rules: ItemRules): 
       callIds.push(...item.callIds.slice(0, CALL_IDS_MAX - callIds.length));
       continue;
     }
-    if (hasResults) return callIds.length > 0 ? endAt(at, callIds) : skip("unknown_step");
-    if (item.kind === "user") return endAt(at, NO_IDS);
-    return item.pausedIds.length > 0 ? endAt(at, item.pausedIds.slice(0, CALL_IDS_MAX)) : skip("prefill");
+    if (hasResults) return callIds.length > 0 ? endOf(callIds) : skip("unknown_step");
+    if (item.kind === "user") return endOf(NO_IDS);
+    return item.pausedIds.length > 0 ? endOf(item.pausedIds.slice(0, CALL_IDS_MAX)) : skip("prefill");
   }
   return skip("no_user_text");
 }
 
-function endAt(lastAt: number, answeredCallIds: readonly string[]): EndOfItems {
-  return { kind: "end", lastAt, answeredCallIds };
+function endOf(answeredCallIds: readonly string[]): EndOfItems {
+  return { kind: "end", answeredCallIds };
 }
 
 /** The content itself if it is a string; of a list, its last text part. */

@@ -107,6 +107,51 @@ test("random bytes are scanned without an exception", () => {
   );
 });
 
+test("the place that is found in any request has the user's text", () => {
+  const type = fc.constantFrom(
+    "text",
+    "input_text",
+    "tool_result",
+    "server_tool_use",
+    "function_call_output",
+    "message",
+    7,
+  );
+  const part = fc.oneof(
+    fc.record(
+      { type, text: fc.oneof(hardString, value), id: hardString, tool_use_id: value },
+      { requiredKeys: [] },
+    ),
+    value,
+  );
+  const role = fc.constantFrom("user", "assistant", "system", "tool", "developer", "function", null);
+  const item = fc.oneof(
+    fc.record(
+      { type, role, content: fc.oneof(hardString, fc.array(part), value), call_id: value },
+      { requiredKeys: [] },
+    ),
+    fc.record({ role, content: hardString, tool_call_id: fc.oneof(hardString, value) }),
+    value,
+  );
+  const items = fc.array(item, { maxLength: 6 });
+  let found = 0;
+  fc.assert(
+    fc.property(items, space, (list, between) => {
+      const bytes = Buffer.from(spaced({ messages: list, input: list }, between));
+      for (const name of ["chat_completions", "messages", "responses"] as const) {
+        const request = dialectNamed(name).readRequest(bytes, RULES);
+        if (request.kind === "skip") continue;
+        found++;
+        const { start, end } = request.place;
+        expect(JSON.parse(bytes.toString("utf8", start, end))).toBe(request.userText);
+        expect(request.answeredCallIds.every((id) => typeof id === "string" && id !== "")).toBe(true);
+      }
+    }),
+    { numRuns: 3000 },
+  );
+  expect(found).toBeGreaterThan(100);
+});
+
 test("strings of every length and with quotes at every place are skipped right", () => {
   for (let length = 0; length < 300; length++) {
     for (const tail of ["", '"', "\\", '\\"', "\\\\", '"\\']) {

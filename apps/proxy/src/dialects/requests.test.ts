@@ -116,6 +116,12 @@ const CHAT: readonly Case[] = [
     [USER, CHAT_CALL, chatResult("c1"), USER],
     [USER, CHAT_CALL, chatResult("c1"), { ...USER, content: "AD" }],
   ],
+  [
+    "instructions among results",
+    [USER, CHAT_CALL, chatResult("c1"), SYSTEM, chatResult("c2"), SYSTEM],
+    [{ ...USER, content: "AD" }, CHAT_CALL, chatResult("c1"), SYSTEM, chatResult("c2"), SYSTEM],
+    ["c2", "c1"],
+  ],
   ["a result without an id", [USER, CHAT_CALL, { role: "tool", content: "x" }], "unknown_step"],
   [
     "a function's result of the older form",
