@@ -23,9 +23,15 @@ export interface SurfaceCall {
 /** What `X-Adrelay-Ad` says. */
 export type AdState = "injected" | "no_fill" | "rejected" | "fallback" | "skipped";
 
+/** The ad of a call, as its answer and the metrics say it. */
+export interface AdOutcome {
+  readonly state: AdState;
+  readonly reason: string | undefined;
+}
+
 /** What follows from a call before it goes upstream. */
 export interface PreparedCall {
-  readonly ad: { readonly state: AdState; readonly reason: string | undefined };
+  readonly ad: AdOutcome;
   readonly adResponseId: string | undefined;
   /** What goes upstream: the body with the enhanced prompt, or as it came. */
   readonly body: Buffer;
