@@ -120,6 +120,7 @@ function someStats(): Stats {
     version: "0.1.0",
     states: { ...acme, queued: 5 },
     publishers: { acme, globe: { ...NO_STATES, queued: 5 } },
+    open_turns: { acme: 1 },
     overdue: 0,
     oldest_queued_age_seconds: 12.4,
     oldest_dead_letter_age_seconds: 86_400,

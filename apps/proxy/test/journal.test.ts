@@ -2,7 +2,7 @@
 
 import { adResponseIdSchema } from "@adrelay/contract";
 import type { StepWrite, Turns } from "@adrelay/store";
-import { eventually, startSocketProxy, sumOf } from "@adrelay/testkit";
+import { eventually, pause, startSocketProxy, sumOf } from "@adrelay/testkit";
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
   chat,
@@ -11,6 +11,7 @@ import {
   openTurns,
   surfaceCall,
   type TurnsFixture,
+  toolAnswer,
 } from "./turns-fixture.ts";
 
 const servers = await openServers();
@@ -107,6 +108,37 @@ describe("appending", () => {
     await eventually(async () => expect(await turns.queuedText(id)).toBe("smile 😀 and wave"));
   });
 
+  test("a step that is silent keeps its lease", async () => {
+    const { turns, step, id, turnKey } = await startTurn();
+    const leaseOf = async () => Number(await turns.redis.hget(turnKey, "l1"));
+    const first = await leaseOf();
+    await eventually(async () => expect(await leaseOf()).toBeGreaterThan(first + 4000));
+    step.written(text("at last"));
+    step.ended({ kind: "complete" }, 200);
+    await eventually(async () => expect(await turns.queuedText(id)).toBe("at last"));
+  });
+
+  test("of two steps at once the last to end settles both texts", async () => {
+    const { turns, step, id, turnKey } = await startTurn();
+    step.written({ text: "I look. ", callIds: ["call_1"] });
+    step.ended({ kind: "continues" }, 200);
+    await eventually(async () => expect(await turns.redis.hexists(turnKey, "l1")).toBe(0));
+    const [second, third] = await Promise.all(
+      [0, 1].map(() => turns.prepareCall(surfaceCall(turns, toolAnswer("call_1")))),
+    );
+    expect([second?.adResponseId, third?.adResponseId]).toEqual([id, id]);
+    third?.step?.written(text("Third."));
+    third?.step?.ended({ kind: "complete" }, 200);
+    const leases = async () => (await turns.redis.hkeys(turnKey)).filter((field) => /^l\d+$/.test(field));
+    await eventually(async () => expect(await leases()).toHaveLength(1));
+    expect(await turns.queuedText(id)).toBeUndefined();
+    second?.step?.written(text("Second."));
+    second?.step?.ended({ kind: "complete" }, 200);
+    await eventually(async () =>
+      expect(await turns.queuedText(id)).toMatch(/^I look\. \n\n(Second\.\n\nThird\.|Third\.\n\nSecond\.)$/),
+    );
+  });
+
   test("text over the limit is cut off and counted once", async () => {
     const { turns, step, id } = await startTurn({ textLimitBytes: 10 });
     for (const part of ["123456", "7é", "é", "tail"]) {
@@ -170,6 +202,38 @@ describe("while Redis is away", () => {
     expect(stored).toHaveLength(2);
     expect(stored[0]).toContain("I look. ");
     expect(stored[1]).toContain("More. ");
+  });
+
+  test("connections that break again and again lose and double no text", async () => {
+    const proxy = await startSocketProxy(servers.server.port);
+    onTestFinished(() => proxy.close());
+    const turns = await openTurns(servers, { redisUrl: `redis://127.0.0.1:${proxy.port}` });
+    const steps: Awaited<ReturnType<typeof beginStep>>[] = [];
+    for (let at = 0; at < 20; at += 1) {
+      steps.push(await beginStep(turns, `message ${at}`));
+    }
+    const written = steps.map(() => "");
+    for (let part = 0; part < 60; part += 1) {
+      for (const [at, { step }] of steps.entries()) {
+        const piece = `${at}.${part} `;
+        step.written(text(piece));
+        written[at] += piece;
+      }
+      if (part % 10 === 5) {
+        proxy.setReplyDelay(part % 20 === 5 ? 900 : 0);
+        proxy.cut();
+      }
+      await pause(30);
+    }
+    for (const { step } of steps) {
+      step.ended({ kind: "complete" }, 200);
+    }
+    proxy.cut();
+    proxy.setReplyDelay(0);
+    await eventually(() => expect(turns.journal.usedBytes).toBe(0));
+    const queued = await Promise.all(steps.map(({ id }) => turns.queuedText(id)));
+    expect(queued).toEqual(written);
+    expect(sumOf(await turns.metrics(), "adrelay_turns_lost_text_total")).toBe(0);
   });
 
   test("a stop ends within its time and counts the texts that are lost", async () => {

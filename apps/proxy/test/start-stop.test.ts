@@ -6,7 +6,7 @@ import { openStore } from "@adrelay/store";
 import { startStopSuite } from "@adrelay/testkit/start-stop-suite";
 import type { Redis } from "ioredis";
 import { pino } from "pino";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { OpenCalls, type WatchedCall } from "../src/http/open-calls.ts";
 import { Upstreams } from "../src/http/upstreams.ts";
 import { Journal } from "../src/turns/journal.ts";
@@ -24,29 +24,29 @@ afterAll(async () => {
   await server.dispose();
 });
 
-/** Its interval keeps the process running, and nothing else here does. */
-const timersNow = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+describe("by its interval", () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
 
-startStopSuite(
-  "the journal",
-  () => {
-    const timersBefore = timersNow();
-    const journal = new Journal({
-      turns: openStore({ redis, recordRetentionMs: 60_000 }).turns,
-      metrics: createTurnMetrics(createRegistry()),
-      log,
-      random: Math.random,
-      maxBytes: 1_000_000,
-      textLimitBytes: 1000,
-    });
-    return {
-      start: () => journal.start(),
-      stop: () => journal.stop(),
-      isRunning: () => timersNow() > timersBefore,
-    };
-  },
-  { isRunning: (part) => part.isRunning() },
-);
+  startStopSuite(
+    "the journal",
+    () =>
+      new Journal({
+        turns: openStore({ redis, recordRetentionMs: 60_000 }).turns,
+        metrics: createTurnMetrics(createRegistry()),
+        log,
+        random: Math.random,
+        maxBytes: 1_000_000,
+        textLimitBytes: 1000,
+      }),
+    // It appends and renews by an interval, and nothing else here has one.
+    { isRunning: () => vi.getTimerCount() > 0 },
+  );
+});
 
 startStopSuite("the watch over idle calls", () => new OpenCalls(1000), {
   isRunning: (calls) => calls.isRunning,

@@ -135,6 +135,8 @@ export const statsSchema = z.object({
   version: z.string(),
   states: stateCountsSchema,
   publishers: z.record(z.string(), stateCountsSchema),
+  /** Turns of the model proxy that haven't ended, by publisher. An older gateway doesn't send it. */
+  open_turns: z.record(z.string(), count).default({}),
   /** Null for an operator of some publishers, as are `queue` and `processes`. */
   overdue: count.nullable(),
   oldest_queued_age_seconds: z.number().nullable(),

@@ -115,8 +115,8 @@ test("a turn that a worker claimed and didn't settle comes up again", async () =
   const sweepArgs = ["miss", 100, 1000, keys.entryPrefix, 0];
   const claim = () =>
     run("maintenance/sweep", { keys: [...keys.forEntry(""), keys.heartbeat], args: sweepArgs });
-  expect(await claim()).toEqual([1, step.id.replaceAll("-", "")]);
-  expect(await claim()).toEqual([0]);
+  expect(await claim()).toEqual([1, 1, step.id.replaceAll("-", "")]);
+  expect(await claim()).toEqual([0, 0]);
   await age(step.id, 6000);
   await turnsSwept();
   expect(await queuedText(step.id)).toBe("");
@@ -280,6 +280,29 @@ describe("a turn of several steps", () => {
     await turnsSwept();
     expect(await queuedText(step.id)).toBe("Let me look.");
     expect(turnCounts(await snapshot()).ended).toEqual({ cut: 1 });
+  });
+
+  test("whose next step's proxy is gone waits for nothing but its lease", async () => {
+    const { open, hold, endStep, join, write, age, turnsSwept, queuedText, snapshot } = setup();
+    const first = await open();
+    await hold(first, "call 1");
+    await endStep(first, { text: "Let me look." });
+    await write(await join("call 1"), 1, "It");
+    await age(first.id, PAST_LEASE_MS);
+    await turnsSwept();
+    expect(await queuedText(first.id)).toBe("Let me look.\n\nIt");
+    expect(turnCounts(await snapshot()).ended).toEqual({ orphaned: 1 });
+  });
+
+  test("that is held isn't looked at before its wait is over, also if a step writes meanwhile", async () => {
+    const { open, hold, write, age, turnsSwept } = setup();
+    const step = await open();
+    await hold(step, "call 1");
+    await write(step, 1, "Let me look.");
+    await age(step.id, PAST_LEASE_MS);
+    expect(await turnsSwept()).toBe(0);
+    await age(step.id, LONG_WAIT_MS);
+    expect(await turnsSwept()).toBe(1);
   });
 
   test("is settled by the last of two steps that run at once, whichever ends first", async () => {

@@ -2,7 +2,7 @@
  * What a later call of a turn is found by. A pointer is an HMAC, so it tells nothing to whoever reads Redis without the key.
  *
  * The key is made from the publisher's key at its provider: all processes have it, and Redis doesn't. If that key changes,
- * turns that wait at that moment aren't found any more and end by their wait.
+ * turns that wait at that moment aren't found any more and end by their wait (docs/adr/0059).
  */
 import { createHmac, hash } from "node:crypto";
 import type { Publisher } from "@adrelay/provider";

@@ -1,5 +1,7 @@
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { cutText, TURN_TEXT_MAX_BYTES, turnTextOf } from "./text.ts";
+import { TURN_LEASE_MS } from "./types.ts";
 
 test("pieces of a step are joined without anything, and steps by a blank line in their order", () => {
   const stored = ["2,1,And then", "1,1,Try ", "1,2,Fizzwater.", "2,2, more."];
@@ -31,4 +33,11 @@ test.each(["a", "é", "€", "😀"])("a text of %s is cut at its limit between 
 test("a text within the limit stays as it is", () => {
   const text = "\ud800".repeat(TURN_TEXT_MAX_BYTES / 3);
   expect(cutText(text)).toBe(text);
+});
+
+test("the scripts have the same lease and the same limit of text", () => {
+  const lua = readFileSync(new URL("turn.lua", import.meta.url), "utf8");
+  expect(lua).toContain(`local LEASE_MS = ${TURN_LEASE_MS}\n`);
+  expect(lua).toContain("local TEXT_MAX_BYTES = 1024 * 1024\n");
+  expect(TURN_TEXT_MAX_BYTES).toBe(1024 * 1024);
 });

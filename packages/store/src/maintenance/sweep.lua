@@ -7,7 +7,7 @@
 -- ARGV: 1 event (miss, expire), 2 most ids, 3 retention of entries in ms, 4 prefix of entry keys,
 --       5 retention of dead letters in ms (expire), or how long Redis must have answered without a break in ms (miss)
 -- Clock: Redis'. TTL: an entry that ends here lives for the retention.
--- Returns {how many ids were checked, ids of the turns that are claimed}. If as many were checked as asked for, there may be more.
+-- Returns {how many ids were checked, how many of them have a turn, ids of the turns that are claimed}. If as many were checked as asked for, there may be more.
 -- @include redis/when-full
 -- @include redis/ledger
 -- @include redis/stored-bytes
@@ -22,9 +22,10 @@ if event == 'expire' then
   from, to, index, due = 'dead', 'expired', deadKey, now - ARGV[5]
 end
 local isSteady = event == 'miss' and (ARGV[5] == '0' or now - steadySinceMs(KEYS[8], now) >= tonumber(ARGV[5]))
-local claimed = {}
+local claimed, withTurn = {}, 0
 
 local function claim(id)
+  withTurn = withTurn + 1
   redis.call('ZADD', awaitingKey, now + CLAIM_MS, id)
   if isSteady then
     claimed[#claimed + 1] = id
@@ -57,4 +58,4 @@ for _, id in ipairs(ids) do
     moveOn(id)
   end
 end
-return {#ids, unpack(claimed)}
+return {#ids, withTurn, unpack(claimed)}

@@ -35,10 +35,15 @@ export class Sweep {
 
   async runRound(deadLetterRetentionMs: number): Promise<void> {
     await this.#mendTimes();
-    const missed = await inBatches(() => this.sweepMissed(BATCH));
+    let withTurn = 0;
+    const overdue = await inBatches(async () => {
+      const swept = await this.#sweepAwaiting(BATCH);
+      withTurn += swept.withTurn;
+      return swept.checked;
+    });
     const expired = await inBatches(() => this.sweepExpired(BATCH, deadLetterRetentionMs));
-    if (missed > 0 || expired > 0) {
-      this.#parts.log.warn({ event: "swept", missed, expired });
+    if (overdue > withTurn || expired > 0) {
+      this.#parts.log.warn({ event: "swept", missed: overdue - withTurn, expired });
     }
     await this.#runOutbox();
     await this.#indexCodes();
@@ -49,10 +54,14 @@ export class Sweep {
    * `limit`.
    */
   async sweepMissed(limit: number): Promise<number> {
+    return (await this.#sweepAwaiting(limit)).checked;
+  }
+
+  async #sweepAwaiting(limit: number) {
     const { dueTurns, turnGraceMs } = this.#parts;
-    const [checked, ...turns] = await this.#sweep("miss", limit, turnGraceMs);
-    await dueTurns.settleAll(turns.map(idOf));
-    return checked;
+    const [checked, withTurn, ...claimed] = await this.#sweep("miss", limit, turnGraceMs);
+    await dueTurns.settleAll(claimed.map(idOf));
+    return { checked, withTurn };
   }
 
   /** Expires dead letters older than `deadLetterRetentionMs`; resolves with how many were checked. */
@@ -102,7 +111,7 @@ export class Sweep {
   }
 }
 
-const sweptSchema = z.tuple([z.number()]).rest(z.string());
+const sweptSchema = z.tuple([z.number(), z.number()]).rest(z.string());
 const placeSchema = z.tuple([z.string(), z.string()]);
 
 async function inBatches(sweep: () => Promise<number>): Promise<number> {
