@@ -18,7 +18,7 @@ export const KEY = "publisher-key-0123456789";
 export const KEY_HEADERS = { "X-Service-API-Key": KEY, authorization: "Bearer model-key" };
 
 /** No ad, no step. */
-export const noAd: PrepareCall = ({ body }) =>
+const noAd: PrepareCall = ({ body }) =>
   Promise.resolve({
     ad: { state: "skipped", reason: "off" },
     adResponseId: undefined,

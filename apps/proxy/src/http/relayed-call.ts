@@ -23,7 +23,7 @@ import { OWN_ERRORS, sendOwnError } from "./own-errors.ts";
 import type { Upstream } from "./upstreams.ts";
 
 /** What goes upstream, but for the body. */
-export interface UpstreamRequest {
+interface UpstreamRequest {
   readonly upstream: Upstream;
   /** Behind the upstream's base path. */
   readonly path: string;
