@@ -86,7 +86,7 @@ function openStoreOfWorker(base: Base): Promise<RelayAdapters> {
   const { settings, publishers } = base.config;
   return openRelayStore(base, {
     delivers: true,
-    // A worker accepts nothing but the text of a turn whose proxy is gone.
+    // A worker accepts nothing but the texts of turns whose proxy is gone.
     intakeRules: (id) => ({
       acceptsUnknown: false,
       limits: NO_LIMITS,
