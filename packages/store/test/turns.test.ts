@@ -637,6 +637,23 @@ test("an erasure ends an open turn, and nothing of its text stays or comes back"
   expect(await erasures.erase(step.id, order)).toMatchObject({ kind: "erased_before" });
 });
 
+test("an erasure of a session finds its open turns", async () => {
+  const { turns, newTurn, write, erasures, stateOf, keysOf } = setup();
+  const turn = { ...newTurn(), session: "SESSIONHASH" };
+  await turns.open(turn);
+  await write({ id: turn.id, publisher, step: 1 }, 1, "Try Fizzwater.");
+  const order = { by: "alice", reason: "asked", publisher, hashes: ["SESSIONHASH"] };
+  let [place, erased]: [string | undefined, number] = [undefined, 0];
+  do {
+    const step = await erasures.eraseSession({ ...order, place });
+    erased += step.erased;
+    place = step.next;
+  } while (place !== undefined);
+  expect(erased).toBe(1);
+  expect(await stateOf(turn.id)).toBe("discarded");
+  expect(await keysOf(turn.id)).toEqual([]);
+});
+
 const WALK = [
   "open",
   "write",
