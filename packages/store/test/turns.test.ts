@@ -401,6 +401,17 @@ describe("a backend that acknowledges the id of a turn by itself", () => {
     expect(await queuedText(step.id)).toBe("Try Fizzwater.");
   });
 
+  test("and whose job an older version queued without booking it has it booked by a worker", async () => {
+    const { open, settle, begin, snapshot, stateOf, parts } = setup();
+    const step = await open();
+    await redis.hset(parts.queue.payloadKey(step.id), "name", "theirs", "data", "{}");
+    expect(await settle(step, "Try Fizzwater.")).toBe("ended");
+    expect(await stateOf(step.id)).toBe("awaiting");
+    expect(await begin(step.id, "theirs")).toMatchObject({ kind: "queued" });
+    expect(await redis.hget(parts.queue.payloadKey(step.id), "data")).toBe("{}");
+    expect(turnCounts(await snapshot()).ended).toEqual({ superseded: 1 });
+  });
+
   test("for another publisher is refused, and the turn goes on", async () => {
     const { open, acknowledgments, write } = setup();
     const step = await open();
