@@ -17,7 +17,6 @@ import {
 } from "@adrelay/store";
 import type { RequestHandler } from "express";
 import { z } from "zod";
-
 import { askStore, isoTime, parseIdInPath, sendUnavailable } from "../store-answers.ts";
 import { maySee } from "./access.ts";
 import {
