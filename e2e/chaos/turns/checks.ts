@@ -21,7 +21,7 @@ export function checkTurns({ turns, streams, spans }: TurnsEvidence): readonly C
   const textFault: Rule = (turn) =>
     tooShort(turn, turn.calls, (call) => lossOf(turn, call, spans).charsLeast);
   const hasDied = (turn: TurnEvidence) =>
-    turn.calls.some((call) => lossOf(turn, call, spans).diedAtMs !== undefined);
+    turn.calls.some((call) => lossOf(turn, call, spans).journaledUntilMs !== undefined);
   return [
     check("each ad that reached a caller is delivered", isKnown, stateFault),
     check(

@@ -1,6 +1,6 @@
 /** How much of what a caller received may be missing from the acknowledgment: nothing, unless its proxy died. */
 import { acknowledgedOf } from "@adrelay/store";
-import type { TurnEvidence } from "./evidence.ts";
+import type { TurnEvidence, TurnsEvidence } from "./evidence.ts";
 import { LEASE_AT_RISK_MS, type TurnFaultSpan } from "./faults.ts";
 import type { CallRecord } from "./stream-call.ts";
 
@@ -15,8 +15,10 @@ const RECONNECT_MS = 3000;
 export interface Loss {
   /** What must be acknowledged at least. */
   readonly charsLeast: number;
-  /** When the proxy died; undefined if it didn't. */
-  readonly diedAtMs: number | undefined;
+  /** Until when the proxy could journal the text; undefined if it didn't die. */
+  readonly journaledUntilMs: number | undefined;
+  /** Whether it could journal until it died: Redis was there. */
+  readonly wasRedisThere: boolean;
 }
 
 /** What the acknowledgment of a turn must contain of the text that one of its callers received. */
@@ -30,14 +32,15 @@ export function lossOf(
     (span) => isDeathOf(span, call) && span.fromMs >= call.startedAtMs && span.fromMs <= acceptedAtMs,
   );
   if (deaths.length === 0) {
-    return { charsLeast: call.text.length, diedAtMs: undefined };
+    return { charsLeast: call.text.length, journaledUntilMs: undefined, wasRedisThere: true };
   }
   const diedAtMs = Math.min(...deaths.map(({ fromMs }) => fromMs));
-  const journaledAtMs = journaledUntil(diedAtMs, call, spans);
+  const journaledUntilMs = journaledUntil(diedAtMs, call, spans);
   const before = call.arrivals.filter(
-    ({ atMs }) => atMs <= journaledAtMs - BATCHES_LOST_MAX * BATCH_MS - SLACK_MS,
+    ({ atMs }) => atMs <= journaledUntilMs - BATCHES_LOST_MAX * BATCH_MS - SLACK_MS,
   );
-  return { charsLeast: before.at(-1)?.chars ?? 0, diedAtMs };
+  const charsLeast = before.at(-1)?.chars ?? 0;
+  return { charsLeast, journaledUntilMs, wasRedisThere: journaledUntilMs === diedAtMs };
 }
 
 /** A proxy that stands still for longer than its lease is as good as dead: a worker settles its turns. */
@@ -71,4 +74,21 @@ function journaledUntil(diedAtMs: number, { proxy }: CallRecord, spans: readonly
     }
   }
   return untilMs;
+}
+
+/** Of each turn whose proxy died while Redis was there: how old the oldest text was that was lost, in ms; 0 if none was. */
+export function lossesOf({ turns, spans }: TurnsEvidence): readonly number[] {
+  const ofProxy = turns.filter(
+    ({ plan, posts }) => plan.acknowledges === "proxy" && !plan.isRefused && posts > 0,
+  );
+  return ofProxy.flatMap((turn) =>
+    turn.calls.flatMap((call) => {
+      const { journaledUntilMs, wasRedisThere } = lossOf(turn, call, spans);
+      const kept = turn.postedTexts[0]?.length ?? 0;
+      const lost = call.arrivals.find(({ chars }) => chars > kept);
+      return journaledUntilMs === undefined || !wasRedisThere
+        ? []
+        : [lost === undefined ? 0 : Math.max(0, journaledUntilMs - lost.atMs)];
+    }),
+  );
 }

@@ -8,7 +8,7 @@ import { settle } from "../settle.ts";
 import { checkTurns } from "./checks.ts";
 import { gatherTurns, type TurnsEvidence } from "./evidence.ts";
 import { planTurnFaults } from "./faults.ts";
-import { lossOf } from "./losses.ts";
+import { lossesOf } from "./losses.ts";
 import { playFaults } from "./play-faults.ts";
 import { startTurnsStack, type TurnsStack } from "./stack.ts";
 import { planStreams } from "./streams.ts";
@@ -90,23 +90,11 @@ async function checkTurnSums(scraper: Scraper): Promise<Check> {
   ]);
 }
 
-function summaryOf({ turns, streams, spans }: TurnsEvidence, faults: number, scraper: Scraper): string {
+function summaryOf(evidence: TurnsEvidence, faults: number, scraper: Scraper): string {
+  const { turns, streams } = evidence;
   const calls = streams.flatMap(({ calls: made }) => made);
   const known = turns.filter((turn) => turn.calls.length > 0);
-  const losses = known.flatMap((turn) =>
-    turn.plan.acknowledges === "proxy" && !turn.plan.isRefused
-      ? turn.calls.flatMap((call) => {
-          const { diedAtMs } = lossOf(turn, call, spans);
-          const posted = turn.postedTexts[0]?.length ?? 0;
-          const last =
-            call.arrivals.findLast(({ chars }) => chars <= posted)?.atMs ?? call.arrivals[0]?.atMs ?? 0;
-          return diedAtMs !== undefined && posted < call.text.length
-            ? [{ chars: call.text.length - posted, ms: (call.arrivals.at(-1)?.atMs ?? last) - last }]
-            : [];
-        })
-      : [],
-  );
-  const most = (what: "chars" | "ms") => Math.max(0, ...losses.map((loss) => loss[what]));
+  const losses = lossesOf(evidence);
   const accepted = turns.filter(
     ({ entry }) => entry !== undefined && acknowledgedOf(entry) !== undefined,
   ).length;
@@ -114,7 +102,7 @@ function summaryOf({ turns, streams, spans }: TurnsEvidence, faults: number, scr
     `${faults} faults`,
     `${streams.length} streams with ${calls.length} calls`,
     `${turns.length} ads sold, ${known.length} told to callers, ${accepted} acknowledged`,
-    `${losses.length} turns of a dead proxy lost text, at most ${most("chars")} characters of ${most("ms")} ms`,
+    `of ${losses.length} turns whose proxy died while Redis was there, the oldest lost text was ${Math.max(0, ...losses)} ms old`,
     `${scraper.answered} scrapes`,
   ].join("; ");
 }

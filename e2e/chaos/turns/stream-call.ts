@@ -4,7 +4,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { createGunzip } from "node:zlib";
 import { bodyOf, EventLines, PATHS, textOfAnswer, textOfEvent } from "./answers.ts";
 import type { ProxyId } from "./faults.ts";
-import type { StreamPlan } from "./streams.ts";
+import type { CallerPlan, StreamPlan } from "./streams.ts";
 
 /** What the caller knows of one call. Times are by the wall clock. */
 export interface CallRecord {
@@ -26,6 +26,7 @@ export interface CallOptions {
   readonly url: string;
   readonly proxy: ProxyId;
   readonly plan: StreamPlan;
+  readonly caller: CallerPlan;
   readonly key: string;
   /** Called once the headers have come. */
   onHeaders(record: CallRecord): void;
@@ -47,11 +48,11 @@ export async function callModel(options: CallOptions): Promise<CallRecord> {
   };
   const request = send(options);
   try {
-    const response = await answerTo(request, options.plan, record);
+    const response = await answerTo(request, options, record);
     if (response !== undefined) {
       readHeaders(record, response);
       options.onHeaders(record);
-      await readBody(options.plan, record, response);
+      await readBody(options, record, response);
     }
   } catch {
     // The record says that the answer is broken.
@@ -87,7 +88,7 @@ function send({ url, plan, key, signal }: CallOptions): ClientRequest {
 /** Undefined if the caller hung up before the headers. */
 async function answerTo(
   request: ClientRequest,
-  { caller, number }: StreamPlan,
+  { caller, plan: { number } }: CallOptions,
   record: CallRecord,
 ): Promise<IncomingMessage | undefined> {
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
@@ -111,19 +112,20 @@ function readHeaders(record: CallRecord, { statusCode, headers }: IncomingMessag
   record.adResponseId = id === undefined ? undefined : String(id);
 }
 
-async function readBody(plan: StreamPlan, record: CallRecord, response: IncomingMessage): Promise<void> {
+async function readBody(options: CallOptions, record: CallRecord, response: IncomingMessage): Promise<void> {
+  const { caller, plan } = options;
   const isEvents = /^text\/event-stream/.test(response.headers["content-type"] ?? "");
   const isGzip = response.headers["content-encoding"] === "gzip";
   const chunks = isGzip ? response.pipe(createGunzip()) : response;
   // `pipe` doesn't pass errors on.
   response.on("error", (error) => chunks.destroy(error));
-  if (plan.caller.kind === "hangs_up" && plan.caller.atEvent === 0) {
+  if (caller.kind === "hangs_up" && caller.atEvent === 0) {
     record.end = "hung_up";
     return;
   }
   let body = "";
-  const hangUp = isEvents ? readEvents(plan, record) : undefined;
-  const pacing = paceOf(plan);
+  const hangUp = isEvents ? readEvents(options, record) : undefined;
+  const pacing = paceOf(caller);
   for await (const chunk of chunks.setEncoding("utf8")) {
     if (hangUp === undefined) {
       body += String(chunk);
@@ -140,7 +142,10 @@ async function readBody(plan: StreamPlan, record: CallRecord, response: Incoming
 }
 
 /** Returns what reads a chunk, and says whether the caller hangs up now. */
-function readEvents({ dialect, caller }: StreamPlan, record: CallRecord): (chunk: string) => boolean {
+function readEvents(
+  { plan: { dialect }, caller }: CallOptions,
+  record: CallRecord,
+): (chunk: string) => boolean {
   let events = 0;
   const isOver = () => caller.kind === "hangs_up" && events >= caller.atEvent;
   const lines = new EventLines((data) => {
@@ -163,7 +168,7 @@ function addText(record: CallRecord, text: string): void {
 }
 
 /** A slow caller reads nothing for a while, again and again. */
-function paceOf({ caller }: StreamPlan): (size: number) => Promise<void> {
+function paceOf(caller: CallerPlan): (size: number) => Promise<void> {
   let read = 0;
   return async (size) => {
     read += size;

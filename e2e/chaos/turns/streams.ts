@@ -45,8 +45,10 @@ export function planStreams(options: {
 const EVENTS_MOST = 90;
 const EVENTS_FEW = 8;
 const MARK_CHARS = 48;
-/** An answer of so many characters fills the buffers of a connection whose reader is slow. */
-const MUCH_TEXT_CHARS = 6000;
+/** Some are over at once, some outlive the deadline of an acknowledgment. */
+const LASTS_MS = [0, 200, 1000, 3000, 5000];
+/** Answers of this size fill the buffers of a connection whose reader is slow. */
+const MUCH_TEXT = { events: 60, sizeChars: 6000, delayMs: 5 };
 
 function planStream(
   random: Random,
@@ -56,14 +58,9 @@ function planStream(
     startsAtMs,
   }: { readonly seed: number; readonly number: number; readonly startsAtMs: number },
 ): StreamPlan {
-  const caller = planCaller(random, number);
-  const events =
-    caller.kind === "slow"
-      ? 60
-      : random.integer(random.pick([1, 20]), random.pick([EVENTS_FEW, EVENTS_MOST]) + 20);
-  const sizeChars = caller.kind === "slow" ? MUCH_TEXT_CHARS : random.integer(MARK_CHARS, 6 * MARK_CHARS);
-  const delayMs = caller.kind === "slow" ? random.integer(0, 10) : random.integer(0, 60);
   const isRefused = number % 10 === 3;
+  const caller: CallerPlan = isRefused ? { kind: "reads" } : planCaller(random, number);
+  const { events, sizeChars, delayMs } = caller.kind === "slow" ? MUCH_TEXT : planPace(random);
   const mark = `${CANARY}-${seed}-${number}`;
   const filler = `events=${events};size=${sizeChars};mark=${mark}, delay=${delayMs}`;
   const fault = isRefused
@@ -78,10 +75,16 @@ function planStream(
     text: textOf(mark, events, sizeChars),
     modelFaults: fault === "" ? filler : `${filler}, ${fault}`,
     isRefused,
-    caller: isRefused ? { kind: "reads" } : caller,
+    caller,
     acknowledges: number % 8 === 5 ? random.pick(["backend_before", "backend_after", "manual"]) : "proxy",
     firstProxy: random.chance(0.5) ? 0 : 1,
   };
+}
+
+function planPace(random: Random) {
+  const events = random.chance(0.3) ? random.integer(1, EVENTS_FEW) : random.integer(EVENTS_FEW, EVENTS_MOST);
+  const delayMs = Math.round(random.pick(LASTS_MS) / events);
+  return { events, sizeChars: random.integer(MARK_CHARS, 6 * MARK_CHARS), delayMs };
 }
 
 /** A third of the callers hang up, at each of the first events and at later ones. */

@@ -56,6 +56,8 @@ async function playStream(stack: TurnsStack, plan: StreamPlan): Promise<StreamRe
       url: stack.proxyUrlOf(proxy),
       proxy,
       plan,
+      // Only the first call is hung up on.
+      caller: attempt === 0 ? plan.caller : { kind: "reads" },
       key: stack.callerKey,
       signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
       onHeaders: ({ adResponseId }) => {
@@ -78,9 +80,9 @@ async function playStream(stack: TurnsStack, plan: StreamPlan): Promise<StreamRe
   return record;
 }
 
-/** As the official clients do it, but not for ever. A caller that hung up sometimes asks again. */
+/** As the official clients do it, but not for ever. A caller that hung up before any text asks again, too. */
 function isRepeated({ status, text, end }: CallRecord): boolean {
-  const isFault = status === undefined || status === 429 || status >= 500 || end === "broken";
+  const isFault = status === undefined || status === 429 || status >= 500 || end !== "whole";
   return text === "" && isFault;
 }
 
