@@ -11,6 +11,7 @@ const e2e = { testTimeout: 120_000, hookTimeout: 120_000 };
 const ALONE = [
   "breaker",
   "chaos",
+  "chaos-turns",
   "fair-turns",
   "gone-worker",
   "kill",
