@@ -26,8 +26,10 @@ export interface AcknowledgmentRecord {
 
 /** A frozen proxy answers nothing until it goes on. */
 const CALL_TIMEOUT_MS = 40_000;
-const RETRIES_MAX = 3;
+/** On a busy machine a model that was killed takes seconds to start. */
+const RETRIES_MAX = 8;
 const RETRY_AFTER_MS = 300;
+const RETRY_AFTER_MAX_MS = 1500;
 const ACKNOWLEDGE_TIMEOUT_MS = 5000;
 /** No backend tries for ever. */
 const ACKNOWLEDGE_TRIES_MAX = 60;
@@ -74,7 +76,7 @@ async function playStream(stack: TurnsStack, plan: StreamPlan): Promise<StreamRe
     if (!isRepeated(call)) {
       break;
     }
-    await wait(RETRY_AFTER_MS * (attempt + 1));
+    await wait(Math.min(RETRY_AFTER_MS * (attempt + 1), RETRY_AFTER_MAX_MS));
   }
   await Promise.all(open);
   return record;
