@@ -8,29 +8,29 @@ import {
   victimOf,
 } from "./faults.ts";
 import type { TurnsStack } from "./stack.ts";
+import type { TrafficClock } from "./traffic-clock.ts";
 
 export interface Playing {
   readonly stack: TurnsStack;
+  readonly clock: TrafficClock;
   readonly say: (line: string) => void;
 }
 
 /** Resolves once everything works again. A fault waits until an earlier one of the same victim is over. */
 export async function playFaults(
   plan: readonly PlannedTurnFault[],
-  { stack, say }: Playing,
+  { stack, clock, say }: Playing,
 ): Promise<readonly TurnFaultSpan[]> {
   const spans: TurnFaultSpan[] = [];
-  const startedAtMs = performance.now();
   const busy = new Map<string, Promise<void>>();
   for (const planned of plan) {
     const { fault, durationMs, atMs } = planned;
-    await pause(Math.max(startedAtMs + atMs - performance.now(), 0));
+    await clock.until(atMs);
     const playOne = async () => {
-      const seconds = (performance.now() - startedAtMs) / 1000;
-      say(`${seconds.toFixed(1).padStart(6)} s ${describeTurnFault(planned)}`);
+      say(`${(clock.nowMs() / 1000).toFixed(1).padStart(6)} s ${describeTurnFault(planned)}`);
       const span = { fault, fromMs: Date.now(), untilMs: Number.POSITIVE_INFINITY };
       spans.push(span);
-      await applyTurnFault(stack, fault, durationMs);
+      await applyTurnFault({ stack, clock }, fault, durationMs);
       span.untilMs = Date.now();
     };
     const done = (busy.get(victimOf(fault)) ?? Promise.resolve()).then(playOne);
@@ -42,13 +42,17 @@ export async function playFaults(
   return spans;
 }
 
-async function applyTurnFault(stack: TurnsStack, fault: TurnFault, durationMs: number): Promise<void> {
+async function applyTurnFault(
+  { stack, clock }: Omit<Playing, "say">,
+  fault: TurnFault,
+  durationMs: number,
+): Promise<void> {
   const { redis, apps } = stack;
   switch (fault.kind) {
     case "kill":
       await apps.get(fault.app)?.crash();
       await pause(durationMs);
-      return apps.get(fault.app)?.start();
+      return clock.during(async () => apps.get(fault.app)?.start());
     case "freeze":
       apps.get(fault.app)?.freeze();
       await pause(durationMs);
@@ -56,7 +60,7 @@ async function applyTurnFault(stack: TurnsStack, fault: TurnFault, durationMs: n
     case "redis_kill":
       await redis.crash();
       await pause(durationMs);
-      return redis.restart();
+      return clock.during(() => redis.restart());
     case "redis_freeze":
       await redis.freeze();
       await pause(durationMs);

@@ -13,6 +13,7 @@ import { playFaults } from "./play-faults.ts";
 import { startTurnsStack, type TurnsStack } from "./stack.ts";
 import { planStreams } from "./streams.ts";
 import { playStreams } from "./traffic.ts";
+import { TrafficClock } from "./traffic-clock.ts";
 
 export interface TurnsRun {
   readonly seed: number;
@@ -39,10 +40,11 @@ export async function runTurns(run: TurnsRun): Promise<TurnsResult> {
   const streams = planStreams(run);
   const stack = await startTurnsStack(run);
   const scraper = new Scraper(stack.opsUrls);
+  const clock = new TrafficClock();
   try {
     const [records, spans] = await Promise.all([
-      playStreams(stack, streams),
-      playFaults(faults, { stack, say }),
+      playStreams(stack, streams, clock),
+      playFaults(faults, { stack, clock, say }),
     ]);
     say("the faults and the streams are over; waiting until no turn is open");
     const left = await settle(scraper, SETTLE_MS);

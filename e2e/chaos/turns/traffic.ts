@@ -9,6 +9,7 @@ import { PROXY_IDS } from "./faults.ts";
 import type { TurnsStack } from "./stack.ts";
 import { type CallRecord, callModel } from "./stream-call.ts";
 import type { StreamPlan } from "./streams.ts";
+import type { TrafficClock } from "./traffic-clock.ts";
 
 export interface StreamRecord {
   readonly plan: StreamPlan;
@@ -39,11 +40,11 @@ const UNCLEAR = new Set([429, 503]);
 export async function playStreams(
   stack: TurnsStack,
   plans: readonly StreamPlan[],
+  clock: TrafficClock,
 ): Promise<readonly StreamRecord[]> {
-  const startedAtMs = performance.now();
   return Promise.all(
     plans.map(async (plan) => {
-      await wait(Math.max(startedAtMs + plan.startsAtMs - performance.now(), 0));
+      await clock.until(plan.startsAtMs);
       return playStream(stack, plan);
     }),
   );
