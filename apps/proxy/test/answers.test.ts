@@ -1,6 +1,6 @@
 /** What a step is told of an answer: exactly what was written to the caller, and once how it ended. */
 import { once } from "node:events";
-import type { RequestListener } from "node:http";
+import { request as httpRequest, type IncomingMessage, type RequestListener } from "node:http";
 import { gzipSync } from "node:zlib";
 import { eventually } from "@adrelay/testkit";
 import { afterEach, describe, expect, test } from "vitest";
@@ -49,6 +49,20 @@ const post = (proxy: Fixture, path = "/v1/chat/completions", signal?: AbortSigna
     body: CHAT,
     ...(signal === undefined ? {} : { signal }),
   });
+
+/** All that a caller receives until the connection is cut. */
+async function receivedOf(proxy: Fixture): Promise<string> {
+  const request = httpRequest(`${proxy.url}/v1/chat/completions`, { method: "POST", headers: KEY_HEADERS });
+  request.on("error", () => {}).end(CHAT);
+  const response = await new Promise<IncomingMessage>((resolve) => request.once("response", resolve));
+  let text = "";
+  response.setEncoding("utf8").on("error", () => {});
+  response.on("data", (chunk) => {
+    text += chunk;
+  });
+  await new Promise<void>((resolve) => response.once("close", resolve));
+  return text;
+}
 
 const STREAM = { "Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "private" };
 
@@ -167,6 +181,25 @@ describe("streams", () => {
     await steps[0]?.end;
     expect(steps[0]?.ends).toEqual([{ kind: "ended", end: "cut", status: 200 }]);
     expect(steps[0]?.text).toBe("a");
+  });
+
+  test("what a model sent before it was lost reaches the caller and is told as written", async () => {
+    const texts = Array.from({ length: 500 }, (_, at) => `${at} of a long answer. `);
+    const { proxy, steps } = await setup(async (_, response) => {
+      response.writeHead(200, STREAM);
+      for (const event of chatStream(texts).slice(0, texts.length)) {
+        response.write(event);
+      }
+      await write(response, "data: ");
+      response.socket?.destroy();
+    });
+    for (let call = 0; call < 20; call += 1) {
+      const received = await receivedOf(proxy);
+      await steps[call]?.end;
+      expect(steps[call]?.ends).toEqual([{ kind: "ended", end: "cut", status: 200 }]);
+      expect([call, received.split("\n\n").length - 1]).toEqual([call, texts.length]);
+      expect(steps[call]?.text).toBe(texts.join(""));
+    }
   });
 
   test("a model that falls silent in the middle is cut at the idle limit", async () => {

@@ -119,6 +119,8 @@ async function readBody(options: CallOptions, record: CallRecord, response: Inco
   const chunks = isGzip ? response.pipe(createGunzip()) : response;
   // `pipe` doesn't pass errors on.
   response.on("error", (error) => chunks.destroy(error));
+  // The loop below tells of errors; later ones come from the hang-up.
+  chunks.on("error", () => {});
   if (caller.kind === "hangs_up" && caller.atEvent === 0) {
     record.end = "hung_up";
     return;
