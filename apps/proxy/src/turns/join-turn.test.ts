@@ -19,7 +19,11 @@ async function joinLate(endStep: Turns["endStep"]) {
   const pending: Promise<void>[] = [];
   const late = Promise.withResolvers<JoinedTurn>();
   const turns = { join: () => late.promise, endStep };
-  const deps = { turns, pending: { add: (work: Promise<void>) => void pending.push(work) }, turnWaitMs: 5000 };
+  const deps = {
+    turns,
+    pending: { add: (work: Promise<void>) => void pending.push(work) },
+    turnWaitMs: 5000,
+  };
   expect(await joinTurn(deps, question)).toEqual({ kind: "unavailable" });
   late.resolve(JOINED);
   return Promise.allSettled(pending);
