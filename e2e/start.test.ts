@@ -1,5 +1,5 @@
 /** `npm start` as its user runs it, except that Node is already there. Each test has its own ports and processes. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import {
   existsSync,
   mkdirSync,
@@ -10,10 +10,12 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { freeLanePort, startTestRedis } from "@adrelay/dev-servers";
 import { eventually, relayCaller, startScriptedProvider } from "@adrelay/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -23,7 +25,10 @@ const runSchema = z.object({
   gateway: z.string(),
   gatewayOps: z.string(),
   workerOps: z.string(),
+  proxy: z.string(),
+  proxyOps: z.string(),
   adServer: z.string().optional(),
+  demoModel: z.string().optional(),
   redis: z.string(),
   apiKey: z.string(),
   adminToken: z.string(),
@@ -46,6 +51,9 @@ beforeEach(async () => {
     GATEWAY_PORT: String(await freeLanePort()),
     GATEWAY_OPS_PORT: String(await freeLanePort()),
     WORKER_OPS_PORT: String(await freeLanePort()),
+    PROXY_PORT: String(await freeLanePort()),
+    PROXY_OPS_PORT: String(await freeLanePort()),
+    DEMO_MODEL_PORT: String(await freeLanePort()),
     AD_SERVER_PORT: String(await freeLanePort()),
     AD_SERVER_OPS_PORT: String(await freeLanePort()),
   };
@@ -95,11 +103,34 @@ function isAlive(pid: number): boolean {
   }
 }
 
+/** Runs a command of the output in a shell, and resolves to what it prints. */
+async function runCommand(command: string): Promise<string> {
+  const { stdout } = await promisify(execFile)("sh", ["-c", command], { timeout: 20_000 });
+  return stdout;
+}
+
+/** A model's server that tells the paths which it was called at. */
+async function startModelServer() {
+  const paths: string[] = [];
+  const server = createHttpServer((request, response) => {
+    paths.push(request.url ?? "");
+    response.end("of another server");
+  });
+  const port = await freeLanePort();
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  return { url: `http://127.0.0.1:${port}`, paths, close: () => new Promise((done) => server.close(done)) };
+}
+
 test("it shows a demo, serves callers, and leaves nothing behind after SIGTERM", async () => {
   const one = start();
   await running(one);
-  expect(one.output()).toMatch(/ 200 .*ad for[\s\S]* 201 .*recoverable_error[\s\S]*queued[\s\S]*delivered/);
+  const [ofGateway = "", ofProxy = ""] = one.output().split("Demo: one answer of a model");
+  expect(ofGateway).toMatch(/ 200 .*ad for[\s\S]* 201 .*recoverable_error[\s\S]*queued[\s\S]*delivered/);
+  expect(ofProxy).toMatch(/ 200 .*injected; \d+ events streamed[\s\S]*\(Sponsored\)[\s\S]*delivered {2}\(ok/);
   const run = readRun();
+  expect(await runCommand(/^ *(curl -sN .*)$/m.exec(one.output())?.[1] ?? "")).toMatch(
+    /\(Sponsored\)[\s\S]*\[DONE\]/,
+  );
   const caller = relayCaller(run.gateway, run.apiKey);
   const injection = await caller.inject();
   expect(injection.status).toBe(200);
@@ -133,6 +164,9 @@ test("a demo without an ad says why there is none", async () => {
   expect(one.output()).toMatch(
     /The demo failed: 202 no_fill from the gateway, because the ad server failed: \S/,
   );
+  expect(one.output()).toMatch(
+    /The demo failed: no ad was put into the prompt \(200, X-Adrelay-Ad: fallback; \S/,
+  );
 });
 
 test("data and keys outlive a restart", async () => {
@@ -153,7 +187,7 @@ test("data and keys outlive a restart", async () => {
 test("a killed process is restarted and reported, also Redis", async () => {
   const one = start(["--no-demo"]);
   await running(one);
-  for (const part of ["gateway", "worker", "ad-server", "redis"]) {
+  for (const part of ["gateway", "worker", "proxy", "ad-server", "demo-model", "redis"]) {
     const pid = readRun().pids[part] ?? 0;
     process.kill(pid, "SIGKILL");
     await eventually(() => expect(readRun().pids[part]).not.toBe(pid), 60_000);
@@ -178,12 +212,12 @@ test("a second start in the same folder reports the first one", async () => {
 
 test("an occupied port is reported with its part and its setting", async () => {
   const blocker = createServer();
-  const occupied = Number(ports["WORKER_OPS_PORT"]);
+  const occupied = Number(ports["PROXY_OPS_PORT"]);
   await new Promise<void>((resolve) => blocker.listen(occupied, "127.0.0.1", resolve));
   const one = start();
   expect(await one.exited).toBe(1);
-  expect(one.output()).toContain(`port ${occupied} for the worker's ops listener is in use`);
-  expect(one.output()).toContain("WORKER_OPS_PORT");
+  expect(one.output()).toContain(`port ${occupied} for the proxy's ops listener is in use`);
+  expect(one.output()).toContain("PROXY_OPS_PORT");
   blocker.close();
 });
 
@@ -192,6 +226,8 @@ test("faulty settings of all parts are reported together, before anything starts
     RETRY_SCHEDULE: "soon",
     ACK_WAIT_MS: "abc",
     AD_SERVER_FAULTS: "foo:bar",
+    DEMO_MODEL_RECORDS: "-1",
+    PROXY_IDLE_TIMEOUT_MS: "1ms",
     GATEWAY_PORT: "99999",
   };
   const one = start([], faulty);
@@ -225,7 +261,10 @@ test("with another ad service there is no demo and no ad server", async () => {
   expect(one.output()).toContain("ad service   the one of PROVIDER_URL");
   expect(one.output()).not.toContain("ad-server runs");
   const run = readRun();
-  expect([run.adServer, Object.keys(run.pids)]).toEqual([undefined, ["start", "redis", "worker", "gateway"]]);
+  expect([run.adServer, Object.keys(run.pids)]).toEqual([
+    undefined,
+    ["start", "redis", "demo-model", "worker", "gateway", "proxy"],
+  ]);
   expect((await relayCaller(run.gateway, run.apiKey).inject()).status).toBe(200);
   expect(provider.posts[0]?.headers["x-service-api-key"]).toBe("our-key");
   await provider.close();
@@ -235,6 +274,41 @@ test("a PROVIDER_URL that is the ad server's own address starts it, with a demo"
   const one = start([], { PROVIDER_URL: `http://localhost:${ports["AD_SERVER_PORT"]}` });
   await running(one);
   expect(one.output()).toContain("delivered  (ok");
+});
+
+test("another model's server is called only if its URL is given as an option", async () => {
+  const model = await startModelServer();
+  const inEnvironment = { OPENAI_BASE_URL: `${model.url}/of-env`, ANTHROPIC_BASE_URL: `${model.url}/of-env` };
+  const one = start(["--model-url", `${model.url}/v1`], inEnvironment);
+  await running(one);
+  expect(one.output()).toContain("No demo of the proxy: --model-url names another model's server");
+  expect(one.output()).toContain(
+    "ANTHROPIC_BASE_URL is set, but npm start uses its demo model; for that server",
+  );
+  expect(one.output()).not.toContain("OPENAI_BASE_URL is set");
+  expect(model.paths).toEqual([]);
+  const { proxy, apiKey } = readRun();
+  const call = (path: string, headers: Record<string, string> = {}) =>
+    fetch(proxy + path, { headers: { "X-Service-API-Key": apiKey, authorization: "Bearer k", ...headers } });
+  expect(await (await call("/v1/models")).text()).toBe("of another server");
+  expect(
+    await (await call("/v1/models", { "anthropic-version": "2023-06-01", "x-api-key": "k" })).text(),
+  ).toContain("demo");
+  expect(model.paths).toEqual(["/v1/models"]);
+  await model.close();
+});
+
+test("with both models' servers given no demo model is started", async () => {
+  const one = start([
+    "--no-demo",
+    "--model-url",
+    "http://127.0.0.1:9/v1",
+    "--anthropic-url",
+    "http://127.0.0.1:9",
+  ]);
+  await running(one);
+  const run = readRun();
+  expect([run.demoModel, run.pids["demo-model"]]).toEqual([undefined, undefined]);
 });
 
 test("two parts with the same port are reported", async () => {
@@ -285,6 +359,7 @@ test("a .env that other programs read differently is refused before anything sta
 
 test.each([
   [["--port", "seventy"], "--port must be a whole number"],
+  [["--model-url", "api.example/v1"], "--model-url must be a URL"],
   [["--bogus"], "--bogus"],
   [["extra"], "extra"],
 ])("for the arguments %j it prints the usage and ends with 2", async (args, words) => {

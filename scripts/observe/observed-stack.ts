@@ -28,6 +28,7 @@ const FAULTS = [
 const KILLS = [
   { part: "redis", at: 0.3 },
   { part: "worker", at: 0.5 },
+  { part: "proxy", at: 0.7 },
 ] as const;
 
 /** Starts everything and resolves to the address of Prometheus. */
@@ -37,6 +38,7 @@ export async function startObserved(options: ObservedOptions): Promise<string> {
     home: folder,
     env: await makeSettings(),
     gatewayPort: undefined,
+    modelUrls: { openai: undefined, anthropic: undefined },
     say,
     signal,
   });
@@ -48,9 +50,14 @@ export async function startObserved(options: ObservedOptions): Promise<string> {
     ),
   );
   const stack = await starting;
-  const { gatewayOps, workerOps, adServerOps } = stack.run;
+  const { gatewayOps, workerOps, proxyOps, adServerOps } = stack.run;
   const ofAdServer = adServerOps === undefined ? {} : { "adrelay-ad-server": adServerOps };
-  const jobs = { "adrelay-gateway": gatewayOps, "adrelay-worker": workerOps, ...ofAdServer };
+  const jobs = {
+    "adrelay-gateway": gatewayOps,
+    "adrelay-worker": workerOps,
+    "adrelay-proxy": proxyOps,
+    ...ofAdServer,
+  };
   const configFile = writeScrapeConfig(folder, jobs);
   signal.throwIfAborted();
   const prometheus = await startPrometheus({ program, dir: folder, configFile });
@@ -75,6 +82,9 @@ async function makeSettings(): Promise<NodeJS.ProcessEnv> {
     GATEWAY_PORT: await port(),
     GATEWAY_OPS_PORT: await port(),
     WORKER_OPS_PORT: await port(),
+    PROXY_PORT: await port(),
+    PROXY_OPS_PORT: await port(),
+    DEMO_MODEL_PORT: await port(),
     AD_SERVER_PORT: await port(),
     AD_SERVER_OPS_PORT: await port(),
   };
@@ -94,6 +104,7 @@ async function sendTraffic({ run }: Stack, { signal, say }: ObservedOptions): Pr
   try {
     await runTraffic({
       gatewayUrl: run.gateway,
+      proxyUrl: run.proxy,
       apiKey: run.apiKey,
       deadlineMs: Number(QUICK_SETTINGS.ACK_DEADLINE_MS),
       signal,
