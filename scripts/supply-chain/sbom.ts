@@ -3,7 +3,7 @@ import { BootstrapError } from "../bootstrap/run-process.mjs";
 import { runPnpm } from "./run-pnpm.ts";
 
 /** The apps, each with the packages that it needs. Tools of development and tests aren't shipped. */
-const SHIPPED = ["app-gateway", "app-worker", "app-ad-server", "app-demo-model", "app-cli", "client"].flatMap(
+const SHIPPED = ["app-gateway", "app-worker", "app-proxy", "app-ad-server", "app-demo-model", "app-cli", "client"].flatMap(
   (app) => ["--filter-prod", `@adrelay/${app}...`],
 );
 
