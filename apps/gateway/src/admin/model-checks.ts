@@ -39,10 +39,7 @@ export async function checkModels(deps: ModelCheckDeps, timeoutMs: number): Prom
     const shareMs = timeoutMs / Math.ceil(servers.length / PARALLEL);
     checks.push(...(await Promise.all(some.map((one) => checkServer(one, deps.models.proxies, shareMs)))));
   }
-  return [
-    { name, status: "ok", detail: `${proxies} seen within a minute, ${open} turns open` },
-    ...checks,
-  ];
+  return [{ name, status: "ok", detail: `${proxies} seen within a minute, ${open} turns open` }, ...checks];
 }
 
 /** That is how it is for a moment after the last proxy has stopped. */
