@@ -167,6 +167,17 @@ test("its Redis loses no write and evicts nothing, as the apps require", () => {
   }
 });
 
+test("the image has the packages of every app that compose runs", () => {
+  const run = Object.values(services).flatMap(({ command }) =>
+    command.flatMap((word) => /^apps\/(.*)\/src\/main\.ts$/.exec(word)?.[1] ?? []),
+  );
+  const installed = [...read("deploy/Dockerfile").matchAll(/@adrelay\/app-([a-z-]+)\.\.\./g)].map(
+    ([, app]) => app,
+  );
+  expect(run).toHaveLength(5);
+  expect(installed.sort()).toEqual(run.sort());
+});
+
 test("every image is named by tag and digest, and tests run the Redis of compose", () => {
   const composed = [...composeText.matchAll(/^ +image: (.*)$/gm)].map(([, image = ""]) => image);
   const based = [...read("deploy/Dockerfile").matchAll(/^FROM (\S+:\S+)/gm)].map(([, image = ""]) => image);

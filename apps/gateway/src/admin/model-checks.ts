@@ -55,7 +55,7 @@ function withoutProxy(open: number): DoctorCheck {
 interface ModelServer {
   readonly url: URL;
   /** Whose calls go there. */
-  readonly users: string[];
+  readonly users: Set<string>;
 }
 
 /** Each server once: those of the settings, and those of publishers. */
@@ -63,8 +63,8 @@ function listServers({ models, publishers }: ModelCheckDeps): ModelServer[] {
   const found = new Map<string, ModelServer>();
   for (const publisher of publishers.current) {
     for (const href of [openaiModels(publisher, models), anthropicModels(publisher, models)]) {
-      const server = found.get(href) ?? { url: new URL(href), users: [] };
-      server.users.push(publisher.id);
+      const server = found.get(href) ?? { url: new URL(href), users: new Set() };
+      server.users.add(publisher.id);
       found.set(href, server);
     }
   }
@@ -103,7 +103,7 @@ async function checkServer(
 
 const USERS_NAMED = 5;
 
-function describeUsers(users: readonly string[]): string {
-  const named = users.slice(0, USERS_NAMED).join(", ");
-  return users.length > USERS_NAMED ? `${named} and ${users.length - USERS_NAMED} more` : named;
+function describeUsers(users: ReadonlySet<string>): string {
+  const named = [...users].slice(0, USERS_NAMED).join(", ");
+  return users.size > USERS_NAMED ? `${named} and ${users.size - USERS_NAMED} more` : named;
 }
