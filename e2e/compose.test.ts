@@ -255,6 +255,7 @@ test("Prometheus scrapes each app at its ops listener", () => {
   expect(scraped).toEqual([
     ["adrelay-gateway", portOf("gateway", "GATEWAY_OPS_PORT")],
     ["adrelay-worker", portOf("worker", "WORKER_OPS_PORT")],
+    ["adrelay-proxy", portOf("proxy", "PROXY_OPS_PORT")],
     ["adrelay-ad-server", portOf("ad-server", "AD_SERVER_OPS_PORT")],
   ]);
 });

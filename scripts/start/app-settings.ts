@@ -1,4 +1,5 @@
 /** What `npm start` sets for the apps: their keys, and the addresses of each other. */
+import { MODEL_KEY_HEADERS } from "../../apps/proxy/src/config.ts";
 import type { LocalKeys } from "./home.ts";
 import { type Ports, urlOf } from "./ports.ts";
 
@@ -42,6 +43,16 @@ export function appSettings(env: NodeJS.ProcessEnv, options: AppSettingsOptions)
     ADMIN_TOKEN: env["ADMIN_TOKEN"] || keys.adminToken,
     SESSION_HASH_KEYS: env["SESSION_HASH_KEYS"] || keys.sessionHashKey,
   };
+}
+
+/**
+ * What the proxy gets of them. The gateway may take a publisher's key from a header in which models' servers expect theirs, and
+ * the proxy may not. So one value can't be right for both.
+ */
+export function proxySettings(settings: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const names = (settings["API_KEY_HEADERS"] ?? "").split(",").map((name) => name.trim());
+  const others = names.filter((name) => !MODEL_KEY_HEADERS.includes(name.toLowerCase()));
+  return others.length === names.length ? settings : { ...settings, API_KEY_HEADERS: others.join(",") };
 }
 
 /** Whether some calls go to the demo model. */

@@ -6,6 +6,7 @@ import { DEMO_MODEL_SETTINGS, loadDemoModelConfig } from "../../apps/demo-model/
 import { GATEWAY_SETTINGS, keyVariables, loadGatewayConfig } from "../../apps/gateway/src/config.ts";
 import { loadProxyConfig, PROXY_SETTINGS } from "../../apps/proxy/src/config.ts";
 import { loadWorkerConfig, WORKER_SETTINGS } from "../../apps/worker/src/config.ts";
+import { proxySettings } from "./app-settings.ts";
 import { PartError } from "./parts.ts";
 
 const SETTINGS = [
@@ -56,7 +57,7 @@ export function settingFaults(env: NodeJS.ProcessEnv): string[] {
     loadWorkerConfig(env),
     loadAdServerConfig(env),
     loadDemoModelConfig(env),
-    loadProxyConfig(env),
+    loadProxyConfig(proxySettings(env)),
   ];
   const faults = results.flatMap((result) => (result.kind === "faulty" ? result.faults : []));
   return [...new Set(faults.map(({ path, message }) => `${path}: ${message}`))];

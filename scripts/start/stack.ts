@@ -5,7 +5,14 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { trimmed } from "@adrelay/service-kit";
-import { appSettings, hasDemoModel, ignoredModelUrls, isElsewhere, type ModelUrls } from "./app-settings.ts";
+import {
+  appSettings,
+  hasDemoModel,
+  ignoredModelUrls,
+  isElsewhere,
+  type ModelUrls,
+  proxySettings,
+} from "./app-settings.ts";
 import { loadLocalKeys, type RunFile, writeRunFile } from "./home.ts";
 import type { KeptProcess } from "./kept-process.ts";
 import { type AppName, PartError, type PartOptions, startApp, startOwnRedis } from "./parts.ts";
@@ -112,10 +119,17 @@ function appsToStart(env: NodeJS.ProcessEnv, ports: Ports, modelUrls: ModelUrls)
 async function addApps(
   parts: KeptProcess[],
   apps: readonly AppName[],
-  { home, ...options }: PartOptions & { readonly home: string },
+  { home, env, ...options }: PartOptions & { readonly home: string },
 ): Promise<void> {
   const started = await Promise.allSettled(
-    apps.map((app) => startApp({ ...options, app, logFile: join(home, "logs", `${app}.log`) })),
+    apps.map((app) =>
+      startApp({
+        ...options,
+        app,
+        env: app === "proxy" ? proxySettings(env) : env,
+        logFile: join(home, "logs", `${app}.log`),
+      }),
+    ),
   );
   const failed = started.find((one) => one.status === "rejected");
   for (const one of started) {

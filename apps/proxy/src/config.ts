@@ -86,7 +86,7 @@ export function loadProxyConfig(env: Environment): ProxyConfigResult {
 }
 
 /** Headers that models' servers expect their key in. The proxy takes the publisher's key out of what goes upstream. */
-const MODEL_KEY_HEADERS = ["authorization", "x-api-key", "api-key"];
+export const MODEL_KEY_HEADERS: readonly string[] = ["authorization", "x-api-key", "api-key"];
 
 function keyHeaderFaults({ API_KEY_HEADERS }: Pick<ProxySettings, "API_KEY_HEADERS">): FieldFault[] {
   return API_KEY_HEADERS.filter((name) => MODEL_KEY_HEADERS.includes(name.toLowerCase())).map((name) => ({

@@ -136,14 +136,13 @@ export const TURNS: DashboardSpec = {
       title: "Which publisher has how many open turns?",
       description: "A line that only grows: its backend never sends the next step, or no worker runs.",
       unit: "short",
-      queries: [
-        { expr: orOneZero("max by (publisher) (adrelay_turns_open)"), legend: "{{publisher}}" },
-      ],
+      queries: [{ expr: orOneZero("max by (publisher) (adrelay_turns_open)"), legend: "{{publisher}}" }],
     },
     {
       kind: "lines",
       title: "Are all turns accounted for?",
-      description: "Opened and ended meet after each answer. Imbalance above 0: runbook books-out-of-balance.",
+      description:
+        "Opened and ended meet after each answer. Imbalance above 0: runbook books-out-of-balance.",
       unit: "cpm",
       queries: [
         { expr: ledgerPerMinute("adrelay_turns_opened_total"), legend: "opened" },
