@@ -5,7 +5,7 @@ import type { Heartbeat, Store } from "@adrelay/store";
 import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
 
 /** How the models' servers are reached from here. */
-export interface ModelUrls {
+interface ModelUrls {
   readonly openai: string;
   readonly anthropic: string;
   readonly proxies: Proxies;
