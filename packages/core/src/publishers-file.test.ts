@@ -49,6 +49,14 @@ test.each([
   expect(faults.join("\n")).not.toContain("sk-secret");
 });
 
+test("ids that appear twice are named together with faults of the form", () => {
+  const one = (id: string, more: string) => `{ id: ${id}, name: A, key_sha256: [${A}]${more} }`;
+  const text = `publishers: [${one("acme", "")}, ${one("acme", ", colour: red")}, 7, { id: [] }]`;
+  const faults = faultsOf(text);
+  expect(faults).toContain("acme: appears more than once");
+  expect(faults.join("\n")).toContain("publishers 2: has members that are not known");
+});
+
 test("a document that its aliases make too large is refused", () => {
   const level = (at: number) =>
     `a${at}: &a${at} [${Array(20)
