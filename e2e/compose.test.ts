@@ -11,7 +11,9 @@ import { describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { z } from "zod";
 import { AD_SERVER_SETTINGS, loadAdServerConfig } from "../apps/ad-server/src/config.ts";
+import { DEMO_MODEL_SETTINGS, loadDemoModelConfig } from "../apps/demo-model/src/config.ts";
 import { GATEWAY_SETTINGS, loadGatewayConfig } from "../apps/gateway/src/config.ts";
+import { loadProxyConfig, PROXY_SETTINGS } from "../apps/proxy/src/config.ts";
 import { loadWorkerConfig, WORKER_SETTINGS } from "../apps/worker/src/config.ts";
 
 const ROOT = new URL("../", import.meta.url);
@@ -38,7 +40,11 @@ const apps = [
   { name: "ad-server", settings: AD_SERVER_SETTINGS, load: loadAdServerConfig },
   { name: "gateway", settings: GATEWAY_SETTINGS, load: loadGatewayConfig },
   { name: "worker", settings: WORKER_SETTINGS, load: loadWorkerConfig },
+  { name: "proxy", settings: PROXY_SETTINGS, load: loadProxyConfig },
 ] as const;
+
+/** It has no Redis, no ops listener, and no port on this machine. */
+const demoModel = { name: "demo-model", settings: DEMO_MODEL_SETTINGS, load: loadDemoModelConfig } as const;
 
 /** These need a mounted file, so an override of docker-compose.yml sets them. */
 const FILE_SETTINGS = [
@@ -86,7 +92,7 @@ function withDefaults(text: string): string {
   return next === text ? text : withDefaults(next);
 }
 
-describe.each(apps)("docker-compose.yml and the $name", ({ name, settings, load }) => {
+describe.each([...apps, demoModel])("docker-compose.yml and the $name", ({ name, settings, load }) => {
   test("it names exactly the settings that the app has", () => {
     const known = Object.keys(settings).filter((setting) => !FILE_SETTINGS.includes(setting));
     const named = Object.keys(serviceOf(name).environment).filter((setting) => !setting.startsWith("OTEL_"));
@@ -96,7 +102,9 @@ describe.each(apps)("docker-compose.yml and the $name", ({ name, settings, load 
   test("the app accepts its default settings", () => {
     expect(load(environmentOf(name))).toMatchObject({ kind: "ok" });
   });
+});
 
+describe.each(apps)("docker-compose.yml and the listeners of the $name", ({ name }) => {
   test("it publishes the app's default ports, only on 127.0.0.1", () => {
     const listened = Object.entries(environmentOf(name)).filter(([variable]) => variable.endsWith("_PORT"));
     const published = serviceOf(name).ports.map(withDefaults);
@@ -105,19 +113,32 @@ describe.each(apps)("docker-compose.yml and the $name", ({ name, settings, load 
 
   test("it runs as a plain user, has a readiness check, and is restarted", () => {
     const service = serviceOf(name);
-    const { AD_SERVER_OPS_PORT, GATEWAY_OPS_PORT, WORKER_OPS_PORT } = environmentOf(name);
-    const port = AD_SERVER_OPS_PORT ?? GATEWAY_OPS_PORT ?? WORKER_OPS_PORT;
+    const { AD_SERVER_OPS_PORT, GATEWAY_OPS_PORT, WORKER_OPS_PORT, PROXY_OPS_PORT } = environmentOf(name);
+    const port = AD_SERVER_OPS_PORT ?? GATEWAY_OPS_PORT ?? WORKER_OPS_PORT ?? PROXY_OPS_PORT;
     expect(service.user).toBe("node");
     expect(service.healthcheck.test.join(" ")).toContain(`http://127.0.0.1:${port}/readyz`);
-    expect(service).toMatchObject({ restart: "unless-stopped", stop_grace_period: "30s" });
+    expect(service).toMatchObject({
+      restart: "unless-stopped",
+      stop_grace_period: name === "proxy" ? "95s" : "30s",
+    });
   });
+});
+
+test("the demo model runs beside the others, within their network only", () => {
+  const service = serviceOf("demo-model");
+  expect(service).toMatchObject({ user: "node", restart: "unless-stopped", ports: [], profiles: [] });
+  const { DEMO_MODEL_PORT: port } = environmentOf("demo-model");
+  expect(service.healthcheck.test.join(" ")).toContain(`http://127.0.0.1:${port}/readyz`);
 });
 
 /** The variables of Prometheus and Grafana. */
 const OBSERVE_VARIABLES = ["PROMETHEUS_PORT", "GRAFANA_PORT", "GRAFANA_ADMIN_PASSWORD"];
 
 test("every variable in docker-compose.yml is a setting of an app, or documented", () => {
-  const known = new Set([...apps.flatMap(({ settings }) => Object.keys(settings)), ...OBSERVE_VARIABLES]);
+  const known = new Set([
+    ...[...apps, demoModel].flatMap(({ settings }) => Object.keys(settings)),
+    ...OBSERVE_VARIABLES,
+  ]);
   const readme = read("deploy/README.md");
   expect(OBSERVE_VARIABLES.filter((name) => !readme.includes(`\`${name}\``))).toEqual([]);
   const used = [...composeText.matchAll(/\$\{(\w+)/g)].map(([, name]) => name ?? "");
@@ -187,7 +208,7 @@ test("compose has no key of its own, and the guide's command makes those that it
   const asked = [...composeText.matchAll(/\$\{(\w+):\?([^}]*)\}/g)].map(([, name, text]) => [name, text]);
   expect(new Set(asked.map(([name]) => name))).toEqual(new Set(Object.keys(NEEDED)));
   expect(asked.every(([, text]) => text?.includes("deploy/README.md"))).toBe(true);
-  expect(composeText.match(/demo-(?!grafana)\w+/g)).toBeNull();
+  expect(composeText.match(/demo-(?!grafana|model\b)\w+/g)).toBeNull();
   const folder = mkdtempSync(join(tmpdir(), "adrelay-compose-"));
   const [command = ""] = codeBlocks("deploy/README.md", "sh");
   execFileSync("/bin/sh", ["-c", command], { cwd: folder });

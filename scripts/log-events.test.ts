@@ -26,11 +26,16 @@ const logged: readonly Logged[] = sources().flatMap((path) =>
 
 function sources(): string[] {
   const apps = readdirSync(`${ROOT}apps`).map((app) => `apps/${app}/src`);
-  return [...apps, "packages/provider/src", "packages/service-kit/src", "packages/store/src"].flatMap(
-    (folder) =>
-      readdirSync(`${ROOT}${folder}`, { recursive: true, encoding: "utf8" })
-        .filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts"))
-        .map((path) => `${folder}/${path}`),
+  return [
+    ...apps,
+    "packages/provider/src",
+    "packages/relay-kit/src",
+    "packages/service-kit/src",
+    "packages/store/src",
+  ].flatMap((folder) =>
+    readdirSync(`${ROOT}${folder}`, { recursive: true, encoding: "utf8" })
+      .filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts"))
+      .map((path) => `${folder}/${path}`),
   );
 }
 

@@ -5,11 +5,12 @@ import { misspeltNames } from "@adrelay/service-kit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 import { AD_SERVER_SETTINGS } from "../../apps/ad-server/src/config.ts";
+import { DEMO_MODEL_SETTINGS } from "../../apps/demo-model/src/config.ts";
 import { GATEWAY_SETTINGS } from "../../apps/gateway/src/config.ts";
 import { WORKER_SETTINGS } from "../../apps/worker/src/config.ts";
 import { loadEnvFile } from "./settings.ts";
 
-const SHAPES = [AD_SERVER_SETTINGS, GATEWAY_SETTINGS, WORKER_SETTINGS];
+const SHAPES = [AD_SERVER_SETTINGS, DEMO_MODEL_SETTINGS, GATEWAY_SETTINGS, WORKER_SETTINGS];
 
 let folder: string;
 beforeEach(() => {

@@ -2,12 +2,13 @@
 import { existsSync } from "node:fs";
 import { misspeltNames, readEnvFile } from "@adrelay/service-kit";
 import { AD_SERVER_SETTINGS, loadAdServerConfig } from "../../apps/ad-server/src/config.ts";
+import { DEMO_MODEL_SETTINGS } from "../../apps/demo-model/src/config.ts";
 import { GATEWAY_SETTINGS, keyVariables, loadGatewayConfig } from "../../apps/gateway/src/config.ts";
 import { loadWorkerConfig, WORKER_SETTINGS } from "../../apps/worker/src/config.ts";
 import { PartError } from "./parts.ts";
 
-const SETTINGS = [AD_SERVER_SETTINGS, GATEWAY_SETTINGS, WORKER_SETTINGS].flatMap((shape) =>
-  Object.keys(shape),
+const SETTINGS = [AD_SERVER_SETTINGS, DEMO_MODEL_SETTINGS, GATEWAY_SETTINGS, WORKER_SETTINGS].flatMap(
+  (shape) => Object.keys(shape),
 );
 /** Other names that may be in `.env`: those that docker-compose.yml reads, and the proxies' in lower case. */
 const OTHER_NAMES = ["GRAFANA_ADMIN_PASSWORD", "GRAFANA_PORT", "PROMETHEUS_PORT"];

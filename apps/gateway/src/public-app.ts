@@ -1,7 +1,15 @@
 /** The public listener: what all of its operations do first (key, media type, body), and how each request is reported. */
 import { ACKNOWLEDGE_PATH, ACKNOWLEDGMENTS_PATH, INJECTION_PATH } from "@adrelay/contract";
-import { stateOfKey } from "@adrelay/core";
-import { digestKey, type FoundKey, type Publisher, type PublisherDirectory } from "@adrelay/provider";
+import type { Publisher } from "@adrelay/provider";
+import {
+  type Admission,
+  type Authenticate,
+  type CountOverload,
+  type Holding,
+  nameOfRefusal,
+  type OperationName,
+  type Refusal,
+} from "@adrelay/relay-kit";
 import {
   API_DOCUMENT_PATH,
   addToRequestLog,
@@ -9,7 +17,6 @@ import {
   createApp,
   exemplarOf,
   type FinishedRequest,
-  headerOf,
   type JsonBody,
   methodNotAllowed,
   notFound,
@@ -25,11 +32,8 @@ import {
 } from "@adrelay/service-kit";
 import type { Express, Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
-import type { Admission, OperationName } from "./admission/admission.ts";
-import type { Holding, Refusal } from "./admission/holding.ts";
-import type { CountOverload } from "./admission/in-flight-metrics.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
-import { nameOfRefusal, sendRefusal } from "./quota-answers.ts";
+import { sendRefusal } from "./quota-answers.ts";
 
 /** An admitted call with a valid key. */
 export interface Call {
@@ -182,36 +186,6 @@ function identify(
   }
   addToRequestLog(response, { publisher: publisher.id });
   return publisher;
-}
-
-/** The publisher who sent a request; undefined for a missing or wrong key. */
-export type Authenticate = (request: Request) => Publisher | undefined;
-
-export interface AuthenticateDeps {
-  readonly publishers: Pick<PublisherDirectory, "findKey">;
-  /** Names of the headers that may contain a key, in order. */
-  readonly headers: readonly string[];
-  /** Called with the key of each call that has a valid one. */
-  onKeyUse(found: FoundKey): void;
-}
-
-/**
- * A key is looked up by its SHA-256 digest. The time of a look-up may reveal something about digests, but who doesn't know
- * a key can't choose a digest that is close to the key's. From its expiry on, a key is unknown.
- */
-export function makeAuthenticate({ publishers, headers, onKeyUse }: AuthenticateDeps): Authenticate {
-  const names = headers.map((name) => name.toLowerCase());
-  return (request) => {
-    const key = names
-      .map((name) => headerOf(request, name))
-      .find((value) => value !== undefined && value !== "");
-    const found = key === undefined ? undefined : publishers.findKey(digestKey(key));
-    if (found === undefined || stateOfKey(found.key, Date.now()) === "expired") {
-      return undefined;
-    }
-    onKeyUse(found);
-    return found.publisher;
-  };
 }
 
 /** Writes a request's one log line, observes its duration and describes its span. */

@@ -1,20 +1,11 @@
 /** Answers to requests that a quota refuses, or for which Redis or this process has no room. */
+import {
+  RETRY_AFTER_SECONDS as OVERLOADED_RETRY_AFTER_SECONDS,
+  type QuotaName,
+  type Refusal,
+} from "@adrelay/relay-kit";
 import { sendProblem } from "@adrelay/service-kit";
 import type { Response } from "express";
-import { RETRY_AFTER_SECONDS as OVERLOADED_RETRY_AFTER_SECONDS, type Refusal } from "./admission/holding.ts";
-
-/** Why a request was refused, in answers and metrics. */
-export const QUOTA_NAMES = [
-  "requests_per_second",
-  "injections_in_flight",
-  "bytes_in_flight",
-  "queued_bytes",
-  "dead_bytes",
-  "unknown_bytes",
-  /** No quota of a publisher: Redis is nearly full. */
-  "redis_memory",
-] as const;
-export type QuotaName = (typeof QUOTA_NAMES)[number];
 
 /** A publisher uses `used` of `limit`, in the quota's own unit. */
 interface OverQuotaAnswer {
@@ -63,9 +54,4 @@ export function sendRefusal(response: Response, refusal: Refusal): void {
     response.set("Retry-After", String(OVERLOADED_RETRY_AFTER_SECONDS));
     sendProblem(response, "overloaded", { extensions: { limit: refusal.limit } });
   }
-}
-
-/** What refused a request, in one word for logs and headers. */
-export function nameOfRefusal(refusal: Refusal): string {
-  return refusal.kind === "over_quota" ? refusal.quota : `process_${refusal.limit}`;
 }

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { adAckIdSchema, adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { connectRedis, guardRedis, NO_TRACING } from "@adrelay/service-kit";
-import { acknowledgedOf, openStore, type Store } from "@adrelay/store";
+import { acknowledgedOf, openStore, type Store, textHashOf } from "@adrelay/store";
 import type { Redis } from "ioredis";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -12,7 +12,6 @@ import {
   type AcknowledgeInput,
   makeAcknowledge,
 } from "../src/acknowledge/acknowledge.ts";
-import { textHashOf } from "../src/acknowledge/fingerprints.ts";
 import { OutcomeWaiters } from "../src/acknowledge/outcome-waiters.ts";
 
 const log = pino({ level: "silent" });

@@ -10,7 +10,6 @@ import type { Redis } from "ioredis";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { OutcomeWaiters } from "../src/acknowledge/outcome-waiters.ts";
-import { PendingWork } from "../src/injection/waits.ts";
 
 const log = pino({ level: "silent" });
 let server: TestRedis;
@@ -55,32 +54,6 @@ test("a stop of the waits ends their subscription and all waits, also later ones
   expect(await waiting).toBeUndefined();
   expect(await waiters.wait(newId()).next(60_000)).toBeUndefined();
   await eventually(async () => expect(await redis.pubsub("CHANNELS", channel)).toEqual([]));
-});
-
-/** Background work isn't cancelled: a stop waits for what was added before it. */
-startStopSuite("the work that goes on after answers", () => {
-  const pending = new PendingWork(() => {});
-  return {
-    start: () => pending.add(redis.ping().then(() => Promise.reject(new TypeError("failed")))),
-    stop: () => pending.stop(),
-  };
-});
-
-test("a stop waits for the work that was added before and during the stop", async () => {
-  const failures: unknown[] = [];
-  const pending = new PendingWork((error) => failures.push(error));
-  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  pending.add(first.promise);
-  let hasStopped = false;
-  const stopping = pending.stop().then(() => {
-    hasStopped = true;
-  });
-  pending.add(second.promise);
-  first.reject(new TypeError("failed"));
-  await eventually(() => expect(failures).toHaveLength(1));
-  expect(hasStopped).toBe(false);
-  second.resolve();
-  await stopping;
 });
 
 startStopSuite(

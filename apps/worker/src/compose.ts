@@ -1,30 +1,26 @@
 /** Makes every part of the worker and starts it. */
-import { ProviderClient, PUBLISHERS_LOOK_INTERVAL_MS, PublishersWatch, proxiesOf } from "@adrelay/provider";
 import {
-  connectRedis,
-  createLogger,
+  openRelayBase,
+  openRelayStore,
+  type RelayAdapters,
+  type RelayBase,
+  startHeartbeat,
+  watchPublishers,
+} from "@adrelay/relay-kit";
+import {
   createOpsApp,
-  createRegistry,
   describeProcess,
   type Environment,
-  guardRedis,
-  Lifecycle,
   LoginGuard,
-  openTracing,
-  Periodic,
-  PeriodicHeartbeat,
   type RunnableService,
-  redisTargetOf,
   reportDurability,
   reportMemory,
   startHttpServer,
-  type Tracing,
   withDeadline,
 } from "@adrelay/service-kit";
-import { type Heartbeat, loadMissingRights, openStore } from "@adrelay/store";
+import { type Heartbeat, NO_LIMITS } from "@adrelay/store";
 import type { Express } from "express";
 import type { Logger } from "pino";
-import type { Registry } from "prom-client";
 import { startBackgroundJobs } from "./background-jobs.ts";
 import { CircuitBreakers } from "./circuit-breakers.ts";
 import { CircuitMetrics } from "./circuit-metrics.ts";
@@ -45,29 +41,20 @@ const PROBE_REST_INTERVALS = 3;
 
 export async function compose(config: WorkerConfig, env: Environment): Promise<RunnableService> {
   const { settings } = config;
-  const log = createLogger("worker", settings.LOG_LEVEL);
-  const lifecycle = new Lifecycle(log);
-  const tracing = await openTracing({ service: "adrelay-worker", env, log });
-  lifecycle.onStopLast("traces", () => tracing.stop());
-  const base = { config, log, lifecycle, tracing, registry: createRegistry() };
-  const adapters = await openAdapters(base);
+  const base = await openRelayBase("worker", config, env);
+  const { log, lifecycle, registry } = base;
+  const adapters = await openStoreOfWorker(base);
   const publishersWatch = await watchPublishers(base);
   const breakers = openBreakers(base, adapters);
-  const heartbeat = adapters.store.heartbeat({
-    identity: { role: "worker", ...describeProcess() },
-    publishersFile: () => publishersWatch.state,
-    registry: base.registry,
-    subscriber: adapters.subscriber,
-  });
-  await lifecycle.start("heartbeat", new PeriodicHeartbeat(heartbeat));
+  const heartbeat = await startHeartbeat(base, adapters, publishersWatch);
   const { guard } = adapters;
-  reportMemory(base.registry, guard);
-  reportDurability(base.registry, {
+  reportMemory(registry, guard);
+  reportDurability(registry, {
     get isDurable() {
       return guard.isDurable && heartbeat.writes.kind === "accepted";
     },
   });
-  const metrics = createWorkerMetrics(base.registry, {
+  const metrics = createWorkerMetrics(registry, {
     providersMax: settings.METRICS_PUBLISHERS_MAX,
     deadLetterRetentionMs: settings.DEAD_LETTER_RETENTION,
   });
@@ -93,52 +80,24 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
   };
 }
 
-/** What the parts are made from. */
-interface Base {
-  readonly config: WorkerConfig;
-  readonly log: Logger;
-  readonly lifecycle: Lifecycle;
-  readonly tracing: Tracing;
-  readonly registry: Registry;
-}
+type Base = RelayBase<WorkerConfig>;
 
-type Adapters = Awaited<ReturnType<typeof openAdapters>>;
-
-async function openAdapters({ config: { settings }, log, lifecycle }: Base) {
-  const target = redisTargetOf(settings);
-  const redis = connectRedis(target, "request", log);
-  lifecycle.onStop("redis", () => redis.disconnect());
-  const rules = { mode: settings.REDIS_DURABILITY, loadMissingRights: () => loadMissingRights(redis) };
-  const guard = await guardRedis(redis, rules, log);
-  const subscriber = connectRedis(target, "subscriber", log);
-  lifecycle.onStop("redis subscriber", () => subscriber.disconnect());
-  const waitingRedis = connectRedis(target, "worker", log);
-  lifecycle.onStop("redis of the queue", () => waitingRedis.disconnect());
-  const store = openStore({
-    redis,
-    waitingRedis,
-    recordRetentionMs: settings.RECORD_RETENTION,
-    deliveredRetentionMs: settings.DELIVERED_RETENTION,
+function openStoreOfWorker(base: Base): Promise<RelayAdapters> {
+  const { settings, publishers } = base.config;
+  return openRelayStore(base, {
+    delivers: true,
+    // A worker accepts nothing but the texts of turns whose proxy is gone.
+    intakeRules: (id) => ({
+      acceptsUnknown: false,
+      limits: NO_LIMITS,
+      emptyAnswers: publishers.find(id)?.emptyAnswers,
+    }),
     circuitRules: {
       probeIntervalMs: settings.BREAKER_PROBE_INTERVAL_MS,
       recoveryRatePerSecond: settings.RECOVERY_RATE_PER_SECOND,
     },
     process: nameProcess(),
-    log,
-    isStopping: () => lifecycle.isStopping,
   });
-  lifecycle.onStop("queue", () => store.stop());
-  const provider = new ProviderClient(proxiesOf(settings));
-  lifecycle.onStop("provider", () => provider.stop());
-  return { redis, subscriber, guard, store, provider };
-}
-
-/** Keeps the publishers and keys as their files are. */
-async function watchPublishers({ config, log, lifecycle, registry }: Base): Promise<PublishersWatch> {
-  const watch = new PublishersWatch({ directory: config.publishers, log, registry });
-  const onError = (err: unknown) => log.error({ event: "publishers_look_failed", err });
-  await lifecycle.start("publishers", new Periodic(() => watch.look(), PUBLISHERS_LOOK_INTERVAL_MS, onError));
-  return watch;
 }
 
 /** As operators find it in `adrelay status`. */
@@ -147,7 +106,7 @@ function nameProcess(): string {
   return `worker ${host}/${pid}`;
 }
 
-function openBreakers({ config, log, registry }: Base, { store }: Adapters): CircuitBreakers {
+function openBreakers({ config, log, registry }: Base, { store }: RelayAdapters): CircuitBreakers {
   const { publishers } = config;
   const bytesMax = config.settings.WORKER_PAYLOAD_BYTES;
   const payloads = new PayloadBudget({ bytesMax, isForOne: () => publishers.current.length === 1 });
@@ -180,7 +139,7 @@ function startDeliveries(
     provider,
     breakers,
     metrics,
-  }: Adapters & { readonly breakers: CircuitBreakers; readonly metrics: WorkerMetrics },
+  }: RelayAdapters & { readonly breakers: CircuitBreakers; readonly metrics: WorkerMetrics },
 ): void {
   const countJobsNow = () => countJobs(settings.WORKER_CONCURRENCY, publishers.accounts);
   publishers.onChange(() => store.deliveries.setConcurrency(countJobsNow()));
@@ -206,7 +165,7 @@ function startDeliveries(
 
 function makeOpsApp(
   { config: { publishers, settings }, log, lifecycle, registry }: Base,
-  parts: Adapters & { readonly breakers: CircuitBreakers; readonly heartbeat: Heartbeat },
+  parts: RelayAdapters & { readonly breakers: CircuitBreakers; readonly heartbeat: Heartbeat },
 ): Express {
   const { redis, guard, store, breakers, heartbeat } = parts;
   const ledger = store.metrics({

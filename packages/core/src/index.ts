@@ -41,6 +41,7 @@ export { OTHER_LABEL, OwnSeries } from "./own-series.ts";
 export { planRetry } from "./plan-retry.ts";
 export { HOLD_MAX_MS, judgeProvider, type ProviderHealth } from "./provider-health.ts";
 export {
+  type ModelRules,
   type ProviderEntry,
   type PublisherEntry,
   parsePublishersFile,
@@ -57,4 +58,22 @@ export {
 } from "./quotas.ts";
 export { explainRedisError, redisErrorKind, redisErrorWord } from "./redis-error-kind.ts";
 export { TokenBucket } from "./token-bucket.ts";
+export {
+  AD_CHOICES,
+  type AdChoice,
+  DIALECTS,
+  type DialectName,
+  decideTurn,
+  EMPTY_ANSWERS,
+  type EmptyAnswers,
+  type StepEnd,
+  TURN_EVENTS,
+  TURN_OUTCOMES,
+  TURN_STATES,
+  type TurnEvent,
+  type TurnOutcome,
+  type TurnState,
+  type TurnTransition,
+  type TurnView,
+} from "./turns.ts";
 export { parseYamlText } from "./yaml-text.ts";

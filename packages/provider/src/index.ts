@@ -1,11 +1,12 @@
 /** How ad services are called: the HTTP client, the publishers and their provider accounts. */
 export { listAccounts, type SharedAccount } from "./accounts.ts";
+export { causeOf } from "./call-failures.ts";
 export {
   outcomeLabelOf,
   ProviderClient,
   type RunningCall,
 } from "./provider-client.ts";
-export { proxiesOf } from "./proxies.ts";
+export { NO_PROXIES, type Proxies, proxiesOf, proxyFor } from "./proxies.ts";
 export {
   type FoundKey,
   openDirectory,
@@ -23,3 +24,4 @@ export {
   PublishersWatch,
 } from "./publishers-watch.ts";
 export type { RawReply } from "./reply-collector.ts";
+export { prepareBody } from "./request-body.ts";

@@ -21,12 +21,13 @@ export {
 } from "./delivery/job-completer.ts";
 export type { JobHead } from "./delivery/payload.ts";
 export type { ChannelNotice, Settlement } from "./delivery/settlement.ts";
-export { acknowledgedOf, type LedgerEntry, lastCodeOf } from "./entry.ts";
+export { acknowledgedOf, type LedgerEntry, lastCodeOf, openTurnOf } from "./entry.ts";
 export { ERASURE_PLACE } from "./erasure/erasures.ts";
 export { createDataLossCounter, type DataLoss, type Heartbeat } from "./heartbeat/heartbeat.ts";
 export type { RelayProcess } from "./heartbeat/process-record.ts";
 export type { AcceptResult } from "./intake/accept.ts";
-export type { InjectionRecord } from "./intake/injections.ts";
+export { ackIdOf, textHashOf } from "./intake/fingerprints.ts";
+export type { InjectionRecord, RecordedInjection } from "./intake/injections.ts";
 export type { RoomView } from "./intake/room.ts";
 export {
   type IntakeRules,
@@ -36,9 +37,24 @@ export {
   type StoredLimits,
   type StoredQuota,
 } from "./intake/rules.ts";
+export { TURN_TEXT_MAX_BYTES } from "./journal/text.ts";
+export {
+  type EndedStep,
+  type FinalStep,
+  type HeldTurn,
+  type JoinedTurn,
+  type NewTurn,
+  type OpenedTurn,
+  type SettledTurn,
+  type StepRef,
+  type StepWrite,
+  TURN_LEASE_MS,
+  type TurnRef,
+  type Turns,
+} from "./journal/types.ts";
 export type { RewriteRecord } from "./maintenance/rewrites.ts";
 export { LedgerMetrics } from "./metrics/ledger-metrics.ts";
 export type { LabelledCount, LedgerSnapshot } from "./metrics/snapshot.ts";
-export { openStore, type Store } from "./open-store.ts";
+export { openStore, type Store, type StoreOptions } from "./open-store.ts";
 export { type AdoptionPlace, gonePublishers } from "./publishers/adoption.ts";
 export { loadMissingRights } from "./redis/rights.ts";

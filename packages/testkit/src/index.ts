@@ -1,5 +1,6 @@
 /** Real parts for tests: processes of the apps, a scripted provider, callers. Only tests and benchmarks import it. */
 export { codeBlocks, readDocument } from "./code-blocks.ts";
+export { type DemoModel, startDemoModel } from "./demo-model.ts";
 export {
   dumpRedis,
   eventually,

@@ -19,12 +19,10 @@ import {
   type TraceContext,
 } from "@adrelay/contract";
 import { redisErrorWord } from "@adrelay/core";
+import { OnceASecond, type QuotaName } from "@adrelay/relay-kit";
 import { type DurabilityGuard, OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
-import type { AcceptResult, LedgerEntry, OverQuota, Store } from "@adrelay/store";
+import { type AcceptResult, type LedgerEntry, type OverQuota, type Store, textHashOf } from "@adrelay/store";
 import type { Logger } from "pino";
-import { OnceASecond } from "../once-a-second.ts";
-import type { QuotaName } from "../quota-answers.ts";
-import { textHashOf } from "./fingerprints.ts";
 import type { OutcomeWait, OutcomeWaiters } from "./outcome-waiters.ts";
 import { type AcknowledgeOutcome, outcomeOfEntry, outcomeOfNotice, QUEUED } from "./outcomes.ts";
 

@@ -16,13 +16,13 @@ import {
   sendJson,
   sendProblem,
 } from "@adrelay/service-kit";
+import { ackIdOf } from "@adrelay/store";
 import type { Response } from "express";
 import { CALLER_TIMEOUT_MAX_MS } from "../config.ts";
 import type { JsonCall } from "../public-app.ts";
 import { sendOverQuota, sendStorageFull } from "../quota-answers.ts";
 import { STATE_HEADER, sendUnavailable } from "../store-answers.ts";
 import type { Acknowledge } from "./acknowledge.ts";
-import { ackIdOf } from "./fingerprints.ts";
 import type { AcknowledgeOutcome } from "./outcomes.ts";
 
 const PROVIDER_ACK_ID_HEADER = "X-Adrelay-Provider-Ack-Id";

@@ -11,12 +11,12 @@ import {
   publisherIdSchema,
 } from "@adrelay/contract";
 import type { PublisherDirectory } from "@adrelay/provider";
+import type { SessionHashes } from "@adrelay/relay-kit";
 import { OVERDUE, type ReadBody, sendProblem } from "@adrelay/service-kit";
 import { ERASURE_PLACE, type Store } from "@adrelay/store";
 import type { RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import { z } from "zod";
-import type { SessionHashes } from "../session-hashes.ts";
 import { askStore, sendUnavailable } from "../store-answers.ts";
 import { actorOf, maySeeId, operatorOf } from "./access.ts";
 import { cursorSchema, discardReasonSchema, readForm } from "./forms.ts";

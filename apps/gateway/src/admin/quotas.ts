@@ -1,5 +1,6 @@
 /** What operators are shown of Redis' memory, and of the quotas of it. */
 import type { DoctorCheck, QuotaView, Stats } from "@adrelay/contract";
+import type { QuotaRefusals } from "@adrelay/relay-kit";
 import {
   type IntakeRules,
   type LabelledCount,
@@ -7,7 +8,6 @@ import {
   STORED_QUOTAS,
   type Store,
 } from "@adrelay/store";
-import type { QuotaRefusals } from "../publisher-metrics.ts";
 import { listNames } from "./known-publishers.ts";
 
 /** Null if Redis doesn't say. */

@@ -1,0 +1,42 @@
+import type { PublishersWatch } from "@adrelay/provider";
+import { describeProcess, Periodic, PeriodicHeartbeat } from "@adrelay/service-kit";
+import type { Heartbeat, Store } from "@adrelay/store";
+import type { RelayBase } from "./relay-base.ts";
+import type { RelayAdapters } from "./relay-store.ts";
+
+/** Shows other processes that this one runs, and which publishers' file it has. */
+export async function startHeartbeat(
+  { role, lifecycle, registry }: RelayBase,
+  { store, subscriber }: Pick<RelayAdapters, "store" | "subscriber">,
+  publishersWatch: Pick<PublishersWatch, "state">,
+): Promise<Heartbeat> {
+  const heartbeat = store.heartbeat({
+    identity: { role, ...describeProcess() },
+    publishersFile: () => publishersWatch.state,
+    registry,
+    subscriber,
+  });
+  await lifecycle.start("heartbeat", new PeriodicHeartbeat(heartbeat));
+  return heartbeat;
+}
+
+const SAVE_KEY_USES_INTERVAL_MS = 1000;
+
+/**
+ * Saves when callers' keys were used. Nobody waits for it, and what Redis doesn't take is saved later. While Redis refuses
+ * the heartbeat, only that is tried: each refused write may replace the connection, and with it the answer to the heartbeat
+ * would be lost.
+ */
+export async function saveKeyUses(
+  { lifecycle, log }: RelayBase,
+  keyUses: Pick<Store["keyUses"], "save">,
+  heartbeat: Heartbeat,
+): Promise<void> {
+  const onError = (err: unknown) => log.debug({ event: "key_uses_not_saved", err });
+  const save = async () => {
+    if (heartbeat.writes.kind === "accepted") {
+      await keyUses.save();
+    }
+  };
+  await lifecycle.start("uses of keys", new Periodic(save, SAVE_KEY_USES_INTERVAL_MS, onError));
+}
