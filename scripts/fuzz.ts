@@ -12,7 +12,10 @@ const CASES_MAX = 1000;
 const say = (line: string) => console.log(line);
 const { minutes, seed } = optionsOrExit(NAME, FUZZ_COMMAND);
 
-await longRun({ name: NAME, run: async (_folder, signal) => (await provideRedis(say)) && (await fuzz(signal)) });
+await longRun({
+  name: NAME,
+  run: async (_folder, signal) => (await provideRedis(say)) && (await fuzz(signal)),
+});
 
 /** Resolves to whether every answer was as the documents say. Once the signal has fired, it reports nothing. */
 async function fuzz(signal: AbortSignal): Promise<boolean> {

@@ -63,7 +63,9 @@ const fileSchema = z.strictObject({ publishers: z.array(publisherSchema).min(1) 
 
 /** No more than the ids that are right. */
 const idsSchema = z.looseObject({
-  publishers: z.array(z.looseObject({ id: publisherIdSchema.optional().catch(undefined) }).catch({ id: undefined })),
+  publishers: z.array(
+    z.looseObject({ id: publisherIdSchema.optional().catch(undefined) }).catch({ id: undefined }),
+  ),
 });
 
 /** A publisher as the file has it. */
