@@ -7,7 +7,7 @@ const ROOT = fileURLToPath(new URL("../", import.meta.url));
 
 /** Words that say what kind of thing a name is, or that every reader of HTTP and Redis knows. */
 const GENERAL = `
-  admin age ages answer api asn at base by bytes call cancel catalogue channel chars check checks choice class classify code codes content count counted country counts
+  admin age ages answer api asn at base by bytes call cancel catalogue channel chars check checks class classify code codes content count counted country counts
   create date dead decide decision default delay delivering depth detail details doctor drop dry due duplicate each empty end ended enhancement error escape event events
   expand factor fault faults field fields filled filter format found from gender genders header health hex http id ids
   in index interval is job json judge key keys kind known label labelled last late latest letter level limit list listed load log

@@ -426,6 +426,29 @@ test("a fault of the copy doesn't touch the stream", async () => {
   expect(steps[0]?.ends).toEqual([{ kind: "ended", end: "cut", status: 200 }]);
 });
 
+test.each(["sawCalls", "written", "ended"] as const)(
+  "a bug in %s of a step doesn't touch the stream",
+  async (method) => {
+    const events = chatStream(["a", "b"]);
+    const call = { index: 0, id: "call_1", type: "function", function: { name: "f", arguments: "{}" } };
+    events.unshift(`data: ${JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: [call] } }] })}\n\n`);
+    let thrown = 0;
+    const { proxy } = await setup((_, response) => response.writeHead(200, STREAM).end(events.join("")), {
+      prepareCall: async (given) => {
+        const prepared = await withSteps([])(given);
+        const fail = () => {
+          thrown += 1;
+          throw new TypeError("bug");
+        };
+        const step = { refused() {}, sawCalls() {}, written() {}, ended() {}, [method]: fail };
+        return { ...prepared, step };
+      },
+    });
+    expect(await (await post(proxy)).text()).toBe(events.join(""));
+    await eventually(() => expect([thrown > 0, proxy.openCalls.streams]).toEqual([true, 0]));
+  },
+);
+
 test("connections of callers and models are used again after a stream", async () => {
   const { model, proxy, steps } = await setup(async (request, response) => {
     await bodyOf(request);

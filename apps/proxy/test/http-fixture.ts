@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
-import { NO_PROXIES, openDirectory, publisherSources } from "@adrelay/provider";
+import { NO_PROXIES, openDirectory, type Proxies, publisherSources } from "@adrelay/provider";
 import { PublisherSeries } from "@adrelay/relay-kit";
 import { createRegistry, HttpServer, NO_TRACING } from "@adrelay/service-kit";
 import { type Logger, pino } from "pino";
@@ -18,7 +18,7 @@ export const KEY = "publisher-key-0123456789";
 export const KEY_HEADERS = { "X-Service-API-Key": KEY, authorization: "Bearer model-key" };
 
 /** No ad, no step. */
-export const noAd: PrepareCall = ({ body }) =>
+const noAd: PrepareCall = ({ body }) =>
   Promise.resolve({
     ad: { state: "skipped", reason: "off" },
     adResponseId: undefined,
@@ -90,9 +90,8 @@ export interface FixtureOptions {
   readonly callsMax?: number;
   readonly bytesMax?: number;
   readonly log?: Logger;
-  /** In place of the model's server. */
-  readonly modelUrl?: string;
   readonly anthropicUrl?: string;
+  readonly proxies?: Proxies;
 }
 
 export interface Fixture {
@@ -130,7 +129,7 @@ export async function startProxy(modelUrl: string, options: FixtureOptions = {})
   );
   const upstreams = new Upstreams(
     { openai: `${modelUrl}/v1`, anthropic: options.anthropicUrl ?? modelUrl },
-    NO_PROXIES,
+    options.proxies ?? NO_PROXIES,
   );
   const metrics = new ProxyMetrics(createRegistry(), {
     series: new PublisherSeries({ publishers: opened.directory, publishersMax: 10 }),

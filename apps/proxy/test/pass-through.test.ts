@@ -348,6 +348,29 @@ test("the log line of a call has no key, no text and no query", async () => {
   expect(lines.join()).not.toMatch(/canary|model-key|publisher-key/);
 });
 
+test("calls go by the proxy that HTTP_PROXY names, but not to exempt hosts", async () => {
+  let proxied = 0;
+  const way = await startModel(async (request, response) => {
+    proxied += 1;
+    const answer = await fetch(request.url ?? "");
+    response.end(await answer.text());
+  });
+  open.push(way);
+  const model = await startModel((_, response) => response.end("ok"));
+  open.push(model);
+  for (const [exempt, count] of [
+    [[], 1],
+    [["127.0.0.1"], 1],
+  ] as const) {
+    const proxies = { http: way.url, https: undefined, exempt };
+    const proxy = await startProxy(model.url, { proxies });
+    open.push(proxy);
+    const answer = await fetch(`${proxy.url}/v1/models`, { headers: KEY_HEADERS });
+    expect(await answer.text()).toBe("ok");
+    expect(proxied).toBe(count);
+  }
+});
+
 test("a connection serves many calls one after the other", async () => {
   let calls = 0;
   const { model, proxy } = await setup(async (request, response) => {

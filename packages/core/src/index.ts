@@ -59,20 +59,15 @@ export {
 export { explainRedisError, redisErrorKind, redisErrorWord } from "./redis-error-kind.ts";
 export { TokenBucket } from "./token-bucket.ts";
 export {
-  AD_CHOICES,
-  type AdChoice,
   DIALECTS,
   type DialectName,
   decideTurn,
-  EMPTY_ANSWERS,
   type EmptyAnswers,
   type StepEnd,
   TURN_EVENTS,
   TURN_OUTCOMES,
-  TURN_STATES,
   type TurnEvent,
   type TurnOutcome,
-  type TurnState,
   type TurnTransition,
   type TurnView,
 } from "./turns.ts";

@@ -29,7 +29,7 @@ export type AdChoice = (typeof AD_CHOICES)[number];
 
 /** `none`: the journal has no such turn, because it was never opened or has ended. */
 export const TURN_STATES = ["none", "running", "waiting"] as const;
-export type TurnState = (typeof TURN_STATES)[number];
+type TurnState = (typeof TURN_STATES)[number];
 
 export const TURN_EVENTS = [
   /** An ad was put into a prompt. */

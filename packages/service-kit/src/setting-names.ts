@@ -8,7 +8,12 @@ export interface MisspeltName {
 }
 
 /** Names that other programs read, or another process of ours, and that are near a setting. */
-const OTHERS: ReadonlySet<string> = new Set(["FTP_PROXY", "ALL_PROXY", "PROXY_BYTES_IN_FLIGHT"]);
+const OTHERS: ReadonlySet<string> = new Set([
+  "FTP_PROXY",
+  "ALL_PROXY",
+  "PROXY_BYTES_IN_FLIGHT",
+  "INJECTION_TIMEOUT_MS",
+]);
 
 /** Names may differ in one character for each five of the setting's. */
 const CHARACTERS_PER_SLIP = 5;

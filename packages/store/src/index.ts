@@ -41,15 +41,12 @@ export { TURN_TEXT_MAX_BYTES } from "./journal/text.ts";
 export {
   type EndedStep,
   type FinalStep,
-  type HeldTurn,
   type JoinedTurn,
   type NewTurn,
   type OpenedTurn,
-  type SettledTurn,
   type StepRef,
   type StepWrite,
   TURN_LEASE_MS,
-  type TurnRef,
   type Turns,
 } from "./journal/types.ts";
 export type { RewriteRecord } from "./maintenance/rewrites.ts";

@@ -92,7 +92,7 @@ export function openTestTurns(redis: Redis, more: Partial<StoreOptions> = {}) {
 }
 export type TurnsFixture = ReturnType<typeof openTestTurns>;
 
-export function memberOf(id: AdResponseId): string {
+function memberOf(id: AdResponseId): string {
   return id.replaceAll("-", "");
 }
 

@@ -401,6 +401,17 @@ describe("a backend that acknowledges the id of a turn by itself", () => {
     expect(await queuedText(step.id)).toBe("Try Fizzwater.");
   });
 
+  test("and whose job an older version queued without booking it has it booked by a worker", async () => {
+    const { open, settle, begin, snapshot, stateOf, parts } = setup();
+    const step = await open();
+    await redis.hset(parts.queue.payloadKey(step.id), "name", "theirs", "data", "{}");
+    expect(await settle(step, "Try Fizzwater.")).toBe("ended");
+    expect(await stateOf(step.id)).toBe("awaiting");
+    expect(await begin(step.id, "theirs")).toMatchObject({ kind: "queued" });
+    expect(await redis.hget(parts.queue.payloadKey(step.id), "data")).toBe("{}");
+    expect(turnCounts(await snapshot()).ended).toEqual({ superseded: 1 });
+  });
+
   test("for another publisher is refused, and the turn goes on", async () => {
     const { open, acknowledgments, write } = setup();
     const step = await open();
@@ -635,6 +646,23 @@ test("an erasure ends an open turn, and nothing of its text stays or comes back"
   expect(after.totals.get("erased")).toMatchObject([{ value: 1 }]);
   expectTurnBalance(after);
   expect(await erasures.erase(step.id, order)).toMatchObject({ kind: "erased_before" });
+});
+
+test("an erasure of a session finds its open turns", async () => {
+  const { turns, newTurn, write, erasures, stateOf, keysOf } = setup();
+  const turn = { ...newTurn(), session: "SESSIONHASH" };
+  await turns.open(turn);
+  await write({ id: turn.id, publisher, step: 1 }, 1, "Try Fizzwater.");
+  const order = { by: "alice", reason: "asked", publisher, hashes: ["SESSIONHASH"] };
+  let [place, erased]: [string | undefined, number] = [undefined, 0];
+  do {
+    const step = await erasures.eraseSession({ ...order, place });
+    erased += step.erased;
+    place = step.next;
+  } while (place !== undefined);
+  expect(erased).toBe(1);
+  expect(await stateOf(turn.id)).toBe("discarded");
+  expect(await keysOf(turn.id)).toEqual([]);
 });
 
 const WALK = [

@@ -47,6 +47,7 @@ export class StreamCopy implements AnswerCopy {
   #passedBytes = 0;
   #writtenBytes = 0;
   #isClosed = false;
+  #isBroken = false;
   #events = 0;
   #end: StepEnd | undefined;
 
@@ -76,14 +77,21 @@ export class StreamCopy implements AnswerCopy {
     this.#passedBytes += chunk.length;
     this.#chunkEnds.push(this.#passedBytes);
     const hasRoom = response.write(chunk, this.#onWritten);
-    this.#guard(() => this.#reader.write(chunk));
+    if (!this.#isBroken) {
+      try {
+        this.#reader.write(chunk);
+      } catch (error) {
+        this.#break(error);
+      }
+    }
     return hasRoom;
   }
 
   settle(_isFinished: boolean, done: () => void): void {
     this.#isClosed = true;
-    if (this.#end !== undefined) {
+    if (this.#end !== undefined || this.#isBroken) {
       this.#reader.close();
+      this.#endStep({ kind: "cut" });
       done();
       return;
     }
@@ -107,7 +115,7 @@ export class StreamCopy implements AnswerCopy {
     this.#events += 1;
     this.#waiting.push({ reading, endOffset });
     if (reading.callIds.length > 0) {
-      this.#options.step.sawCalls(reading.callIds);
+      this.#tell(() => this.#options.step.sawCalls(reading.callIds));
     }
     if (endOffset <= this.#writtenBytes) {
       this.#deliver();
@@ -119,7 +127,7 @@ export class StreamCopy implements AnswerCopy {
     while (first !== undefined && first.endOffset <= this.#writtenBytes && this.#end === undefined) {
       this.#waiting.shift();
       const { reading } = first;
-      this.#guard(() => this.#options.step.written(reading));
+      this.#tell(() => this.#options.step.written(reading));
       if (reading.end !== undefined) {
         this.#endStep(reading.end);
       }
@@ -128,12 +136,25 @@ export class StreamCopy implements AnswerCopy {
   }
 
   #endStep(end: StepEnd): void {
-    this.#end ??= end;
-    this.#guard(() => this.#options.step.ended(end, this.#options.status));
+    if (this.#end === undefined) {
+      this.#end = end;
+      this.#tell(() => this.#options.step.ended(end, this.#options.status));
+    }
   }
 
-  #guard(work: () => void): void {
-    guard(this.#options, work);
+  #tell(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#break(error);
+    }
+  }
+
+  #break(error: unknown): void {
+    if (!this.#isBroken) {
+      this.#isBroken = true;
+      this.#options.onFault("bug", error);
+    }
   }
 }
 

@@ -47,30 +47,44 @@ export function makeProxyHandler(deps: ProxyHandlerDeps): RequestListener {
   const keyNames = deps.keyHeaders.map((name) => name.toLowerCase());
   const parts = { ...deps, keyNames: new Set(keyNames) };
   return (request, response) => {
-    const report = new CallReport(deps, request);
-    const target = targetOf(request);
-    if (target === undefined) {
-      report.outcome = "refused";
-      response.once("close", () => report.finish(response));
-      sendNotFound(response, report.requestId);
-      return;
-    }
-    report.path = target.surface?.name ?? "other";
-    report.upstream = target.upstream;
-    const publisher = deps.authenticate(request);
-    report.publisher = publisher?.id;
-    const refusal = refusalOf(deps, { request, response, publisher });
-    if (publisher === undefined || refusal !== undefined) {
-      refuse({ response, report, target }, refusal ?? "unauthenticated", deps.keyHeaders);
-      return;
-    }
-    const call = { request, response, report, target, publisher };
-    if (target.surface === undefined) {
-      passThrough(parts, call, []);
-    } else {
-      void relaySurface(parts, call);
+    try {
+      handle(parts, request, response);
+    } catch (err) {
+      giveUp(parts, response, err);
     }
   };
+}
+
+function handle(parts: Parts, request: IncomingMessage, response: ServerResponse): void {
+  const report = new CallReport(parts, request);
+  const target = targetOf(request);
+  if (target === undefined) {
+    report.outcome = "refused";
+    response.once("close", () => report.finish(response));
+    sendNotFound(response, report.requestId);
+    return;
+  }
+  report.path = target.surface?.name ?? "other";
+  report.upstream = target.upstream;
+  const publisher = parts.authenticate(request);
+  report.publisher = publisher?.id;
+  const refusal = refusalOf(parts, { request, response, publisher });
+  if (publisher === undefined || refusal !== undefined) {
+    refuse({ response, report, target }, refusal ?? "unauthenticated", parts.keyHeaders);
+    return;
+  }
+  const call = { request, response, report, target, publisher };
+  if (target.surface === undefined) {
+    passThrough(parts, call, []);
+  } else {
+    relaySurface(parts, call).catch((err: unknown) => giveUp(parts, response, err));
+  }
+}
+
+/** A bug in one call must not end the others. */
+function giveUp({ log }: Parts, response: ServerResponse, err: unknown): void {
+  log.error({ event: "proxy_call_failed", err });
+  response.destroy();
 }
 
 type Refusal = "unauthenticated" | "upgrade" | "overloaded";
@@ -131,7 +145,7 @@ function passThrough(parts: Parts, call: KnownCall, head: readonly Buffer[]): vo
   relayed.start(hasBody(request) ? streamBody(request, head, onPiece) : undefined);
 }
 
-/** Reads the body of a surface, asks for an ad, and sends the call. Never rejects. */
+/** Reads the body of a surface, asks for an ad, and sends the call. */
 async function relaySurface(parts: Parts, call: KnownCall): Promise<void> {
   const { request, response, report, publisher } = call;
   const held = parts.room.openBody(publisher);
@@ -173,9 +187,8 @@ async function enhance(
   openCall(parts, call, {
     headers: [],
     step: prepared.step,
-    original: isEnhanced ? body : undefined,
     onBodySent: () => held.release(),
-  }).start(prepared.body);
+  }).start(prepared.body, isEnhanced ? body : undefined);
 }
 
 /** Asks for an ad. A bug there costs the ad, not the answer. */
@@ -210,7 +223,6 @@ function openCall(
   options: {
     readonly headers: readonly string[];
     readonly step?: PreparedCall["step"];
-    readonly original?: Buffer | undefined;
     onBodySent(): void;
   },
 ): RelayedCall {
@@ -226,7 +238,6 @@ function openCall(
     calls: parts.openCalls,
     dialect: target.errorsOf,
     step: options.step,
-    original: options.original,
     onBodySent: options.onBodySent,
     onCopyFault: (cause, err) => {
       parts.metrics.countCopyFault();

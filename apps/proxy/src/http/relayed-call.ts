@@ -23,7 +23,7 @@ import { OWN_ERRORS, sendOwnError } from "./own-errors.ts";
 import type { Upstream } from "./upstreams.ts";
 
 /** What goes upstream, but for the body. */
-export interface UpstreamRequest {
+interface UpstreamRequest {
   readonly upstream: Upstream;
   /** Behind the upstream's base path. */
   readonly path: string;
@@ -40,8 +40,6 @@ export interface RelayOptions {
   /** The surface's, or the one in whose form errors are. */
   readonly dialect: Dialect;
   readonly step: StepSink | undefined;
-  /** Goes if the model's server refuses the enhanced body; undefined if the body is the caller's own. */
-  readonly original: Buffer | undefined;
   onCopyFault(cause: string, error: unknown): void;
   /** The body is no longer needed. May be called more than once. */
   onBodySent(): void;
@@ -61,6 +59,7 @@ export class RelayedCall implements Dispatcher.DispatchHandler, WatchedCall {
   hasMoved = false;
   idleSinceMs = 0;
   readonly #options: RelayOptions;
+  /** Only until the answer begins: streams last long, and bodies may be large. */
   #original: Buffer | undefined;
   #step: StepSink | undefined;
   #copy: AnswerCopy | undefined;
@@ -74,13 +73,17 @@ export class RelayedCall implements Dispatcher.DispatchHandler, WatchedCall {
 
   constructor(options: RelayOptions) {
     this.#options = options;
-    this.#original = options.original;
     this.#step = options.step;
   }
 
-  /** Sends the call. If the caller is already gone, nothing is sent. */
-  start(body: Buffer | Readable | undefined): void {
+  /**
+   * Sends the call. If the caller is already gone, nothing is sent.
+   *
+   * @param original goes if the model's server refuses the enhanced body; undefined if the body is the caller's own
+   */
+  start(body: Buffer | Readable | undefined, original?: Buffer): void {
     const { response, calls, report } = this.#options;
+    this.#original = original;
     if (response.destroyed) {
       this.#settle();
       return;
@@ -180,6 +183,9 @@ export class RelayedCall implements Dispatcher.DispatchHandler, WatchedCall {
         method,
         headers: [...headers, ...Object.entries(prepared.headers).flat()],
         body: prepared.body,
+        // A model may think for as long as it likes: see OpenCalls. Not all of a proxy's connections have these by themselves.
+        headersTimeout: 0,
+        bodyTimeout: 0,
       },
       this,
     );
@@ -269,6 +275,7 @@ export class RelayedCall implements Dispatcher.DispatchHandler, WatchedCall {
     calls.remove(this);
     calls.streams -= this.#isStream ? 1 : 0;
     onBodySent();
+    this.#original = undefined;
     const finish = () => {
       report.events = this.#copy?.events ?? 0;
       report.stepEnd ??= this.#copy?.end;

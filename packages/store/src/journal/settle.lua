@@ -82,8 +82,11 @@ local function settle(at)
   if data == '' then
     return abandon(key, id, publisher, state, outcome)
   end
-  -- A job with another text is of an acknowledgment that a worker will book. Then the turn ends.
-  if queueJob(queueKeys, ARGV[2], jobId, textHash, data, nowText) ~= textHash then
+  local queued = queueJob(queueKeys, ARGV[2], jobId, textHash, data, nowText)
+  if not queued then
+    return redis.error_reply('ERR the queue confirmed a job that it does not hold')
+  elseif queued ~= textHash then
+    -- It is of an acknowledgment that a worker will book. Then the turn ends.
     return '0'
   end
   publishers[jobId] = publisher

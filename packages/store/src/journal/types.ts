@@ -5,7 +5,7 @@ import type { DialectName, TurnOutcome } from "@adrelay/core";
 /** How long a step runs without a sign of life before its turn may be settled. journal/turn.lua has the same number. */
 export const TURN_LEASE_MS = 20_000;
 
-export interface TurnRef {
+interface TurnRef {
   readonly id: AdResponseId;
   readonly publisher: PublisherId;
 }
