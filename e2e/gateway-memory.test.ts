@@ -64,6 +64,8 @@ beforeAll(async () => {
       PUBLISHERS_FILE: file.path,
       PROVIDER_KEY: "key",
       QUOTA_UNKNOWN_BYTES: "off",
+      // It would refuse most before it fills anything.
+      QUOTA_BYTES_PER_SECOND: "off",
       ...containerMemorySettings(MEMORY_MAX_MIB),
     },
   });
