@@ -24,7 +24,7 @@ import {
 const { redis, server } = await openTestRedis();
 const acme = publisherIdSchema.parse("acme");
 const globe = publisherIdSchema.parse("globe");
-const SEEDS = Number(process.env["ADRELAY_RACES"] ?? 3);
+const SEEDS = Number(process.env["ADRELAY_RACES"] ?? 2);
 const IDS = 240;
 const OPERATIONS = 200;
 /** Above this a worker leaves the body in Redis until its attempt. */
@@ -65,13 +65,22 @@ interface Race extends StoreFixture {
   readonly random: Random;
   readonly ids: AdResponseId[];
   readonly erased: Set<AdResponseId>;
+  /** A recount mends what a race has broken. So only half of the races have recounts. */
+  readonly hasRecounts: boolean;
   isOver: boolean;
 }
 
 function openRace(seed: number): Race {
   const fixture = openTestStore(connect(), { waitingRedis: connect(null) });
   const random = makeRandom(`races ${seed}`);
-  const race: Race = { ...fixture, random, ids: [], erased: new Set(), isOver: false };
+  const race: Race = {
+    ...fixture,
+    random,
+    ids: [],
+    erased: new Set(),
+    hasRecounts: seed % 2 === 0,
+    isOver: false,
+  };
   const other = openTestStore(connect(), { waitingRedis: connect(null), partition: fixture.partition });
   for (const { store } of [fixture, other]) {
     const attempt = (due: DueAttempt) => attemptOnce(race, due);
@@ -125,7 +134,7 @@ async function acceptAll({ random, ids, injections, acknowledgments }: Race): Pr
 }
 
 async function operate(race: Race): Promise<void> {
-  const { random, ids, erased, deadLetters, erasures } = race;
+  const { random, ids, erased, deadLetters, erasures, parts } = race;
   for (let done = 0; done < OPERATIONS; done += 1) {
     const id = ids[random.integer(0, Math.max(0, ids.length - 1))] ?? newId();
     switch (random.pick(["replay", "replay", "discard", "erase"] as const)) {
@@ -139,6 +148,9 @@ async function operate(race: Race): Promise<void> {
         const { kind } = await erasures.erase(id, { by: "alice", reason: "the user asked" });
         if (kind === "erased" || kind === "erased_before") {
           erased.add(id);
+          // At once, also while an attempt holds the job.
+          const data = await redis.hget(parts.queue.payloadKey(id), "data");
+          expect(data ?? "").not.toContain("secret of");
         }
         break;
       }
@@ -174,7 +186,7 @@ async function maintain(race: Race): Promise<void> {
   while (!race.isOver) {
     await unlessFull(maintenance.sweep(random.pick([50, LONG_MS])));
     await maintenance.reconcile();
-    await recount.runRound(0);
+    await (race.hasRecounts ? recount.runRound(0) : undefined);
     await maintenance.runBulkChanges();
     await pause(random.integer(0, 10));
   }
