@@ -13,6 +13,7 @@ import { z } from "zod";
 import { AD_SERVER_SETTINGS, loadAdServerConfig } from "../apps/ad-server/src/config.ts";
 import { DEMO_MODEL_SETTINGS, loadDemoModelConfig } from "../apps/demo-model/src/config.ts";
 import { GATEWAY_SETTINGS, loadGatewayConfig } from "../apps/gateway/src/config.ts";
+import { loadProxyConfig, PROXY_SETTINGS } from "../apps/proxy/src/config.ts";
 import { loadWorkerConfig, WORKER_SETTINGS } from "../apps/worker/src/config.ts";
 
 const ROOT = new URL("../", import.meta.url);
@@ -39,6 +40,7 @@ const apps = [
   { name: "ad-server", settings: AD_SERVER_SETTINGS, load: loadAdServerConfig },
   { name: "gateway", settings: GATEWAY_SETTINGS, load: loadGatewayConfig },
   { name: "worker", settings: WORKER_SETTINGS, load: loadWorkerConfig },
+  { name: "proxy", settings: PROXY_SETTINGS, load: loadProxyConfig },
 ] as const;
 
 /** It has no Redis, no ops listener, and no port on this machine. */
@@ -111,11 +113,14 @@ describe.each(apps)("docker-compose.yml and the listeners of the $name", ({ name
 
   test("it runs as a plain user, has a readiness check, and is restarted", () => {
     const service = serviceOf(name);
-    const { AD_SERVER_OPS_PORT, GATEWAY_OPS_PORT, WORKER_OPS_PORT } = environmentOf(name);
-    const port = AD_SERVER_OPS_PORT ?? GATEWAY_OPS_PORT ?? WORKER_OPS_PORT;
+    const { AD_SERVER_OPS_PORT, GATEWAY_OPS_PORT, WORKER_OPS_PORT, PROXY_OPS_PORT } = environmentOf(name);
+    const port = AD_SERVER_OPS_PORT ?? GATEWAY_OPS_PORT ?? WORKER_OPS_PORT ?? PROXY_OPS_PORT;
     expect(service.user).toBe("node");
     expect(service.healthcheck.test.join(" ")).toContain(`http://127.0.0.1:${port}/readyz`);
-    expect(service).toMatchObject({ restart: "unless-stopped", stop_grace_period: "30s" });
+    expect(service).toMatchObject({
+      restart: "unless-stopped",
+      stop_grace_period: name === "proxy" ? "95s" : "30s",
+    });
   });
 });
 

@@ -2,7 +2,13 @@
 import { ERROR_CATALOGUE } from "@adrelay/contract";
 import { decideTransition, ENTRY_EVENTS, ENTRY_STATES, FairShare } from "@adrelay/core";
 import { reportPublishers } from "@adrelay/provider";
-import { createOverloadCounter, reportInFlight } from "@adrelay/relay-kit";
+import {
+  createInjectionMetrics,
+  createOverloadCounter,
+  createQuotaMetrics,
+  PublisherSeries,
+  reportInFlight,
+} from "@adrelay/relay-kit";
 import { LoginGuard, renderEnvExample, reportDurability, reportMemory } from "@adrelay/service-kit";
 import { createDataLossCounter, LedgerMetrics, NO_LIMITS } from "@adrelay/store";
 import { Registry } from "prom-client";
@@ -15,6 +21,9 @@ import { COMMAND_PATHS, renderHelp } from "../apps/cli/src/command-line.ts";
 import { DEMO_MODEL_SETTINGS } from "../apps/demo-model/src/config.ts";
 import { GATEWAY_SETTINGS } from "../apps/gateway/src/config.ts";
 import { createGatewayMetrics } from "../apps/gateway/src/gateway-metrics.ts";
+import { PROXY_SETTINGS } from "../apps/proxy/src/config.ts";
+import { ProxyMetrics } from "../apps/proxy/src/proxy-metrics.ts";
+import { createTurnMetrics } from "../apps/proxy/src/turns/turn-metrics.ts";
 import { CircuitMetrics } from "../apps/worker/src/circuit-metrics.ts";
 import { WORKER_SETTINGS } from "../apps/worker/src/config.ts";
 import { createWorkerMetrics, reportPayloads } from "../apps/worker/src/worker-metrics.ts";
@@ -52,6 +61,7 @@ function envExample(): string {
   const sections = [
     { title: "Gateway", shape: GATEWAY_SETTINGS },
     { title: "Worker", shape: WORKER_SETTINGS },
+    { title: "Proxy", shape: PROXY_SETTINGS },
     { title: "Ad server", shape: AD_SERVER_SETTINGS },
     { title: "Demo model", shape: DEMO_MODEL_SETTINGS },
   ];
@@ -216,6 +226,7 @@ export async function metricTables(): Promise<string[]> {
     connections: () => 0,
     connectionsMax: 0,
   });
+  const proxy = proxyMetrics();
   const worker = new Registry();
   reportPayloads(worker, { bytesMax: 0, heldBytes: () => 0 });
   createWorkerMetrics(worker, { providersMax: 1, deadLetterRetentionMs: 0 });
@@ -236,10 +247,25 @@ export async function metricTables(): Promise<string[]> {
     ...table("From the ledger: the same value on every replica, query with `max by`", ledger),
     ...table("From each gateway", gateway.getMetricsAsArray()),
     ...table("From each worker", worker.getMetricsAsArray()),
-    ...table("From each gateway and worker", each.getMetricsAsArray()),
-    ...table("From each gateway, worker and ad server", all.getMetricsAsArray()),
+    ...table("From each proxy", proxy.getMetricsAsArray()),
+    ...table("From each gateway, worker and proxy", each.getMetricsAsArray()),
+    ...table("From each gateway, worker, proxy and ad server", all.getMetricsAsArray()),
     ...table("From the ad server", adServer.getMetricsAsArray()),
   ];
+}
+
+function proxyMetrics(): Registry {
+  const registry = new Registry();
+  const series = new PublisherSeries({ publishers: { current: [] }, publishersMax: 1 });
+  createInjectionMetrics(registry, { series, publishers: { accountOf: () => undefined }, providersMax: 1 });
+  createQuotaMetrics(registry, series);
+  createTurnMetrics(registry);
+  new ProxyMetrics(registry, { series, countStreams: () => 0 });
+  createOverloadCounter(registry);
+  const nothing = new FairShare(0);
+  const inFlight = { calls: nothing, bytes: nothing, connections: () => 0, connectionsMax: 0 };
+  reportInFlight(registry, { settings: "PROXY", ...inFlight });
+  return registry;
 }
 
 function table(title: string, metrics: readonly { name: string; help: string }[]): string[] {

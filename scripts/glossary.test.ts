@@ -8,12 +8,12 @@ const ROOT = fileURLToPath(new URL("../", import.meta.url));
 /** Words that say what kind of thing a name is, or that every reader of HTTP and Redis knows. */
 const GENERAL = `
   admin age ages answer api asn at base by bytes call cancel catalogue channel chars check checks class classify code codes content count counted country counts
-  create date dead decide decision default delay delivering depth detail details doctor drop dry due duplicate each end ended enhancement error escape event events
+  create date dead decide decision default delay delivering depth detail details doctor drop dry due duplicate each empty end ended enhancement error escape event events
   expand factor fault faults field fields filled filter format found from gender genders header health hex http id ids
   in index interval is job json judge key keys kind known label labelled last late latest letter level limit list listed load log
-  lower case make max member memory metrics min ms name names no not note of on open options order other outcomes over page parse
+  lower case make max member memory metrics min ms name names new no not note of on open options order other outcomes over page parse
   part path per phase phases place plan policy process processes public query question quoted rate read reading
-  readiness reason reasons redis relay render reply reports request response result results role row run rows schema seconds send share
+  readiness reason reasons redis ref relay render reply reports request response result results role row run rows schema seconds send share
   since size slow state states stats status store stream table text texts time times to total trace traceparent tracestate transition type
   types unescaped unfilled unknown until url user uuid value values verdicts version view wait with within wrapping yaml
 `

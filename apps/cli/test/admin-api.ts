@@ -67,6 +67,7 @@ export function letter(more: Partial<AcknowledgmentDetail> = {}): Acknowledgment
     attempts: 2,
     failed_attempts: 2,
     provider_ack_id: null,
+    turn: null,
     attempt_log: [
       { at: AT, outcome: "retry", code: "http_500", duration_ms: 12 },
       { at: AT, outcome: "die", code: "http_400", duration_ms: 7 },
@@ -119,6 +120,7 @@ function someStats(): Stats {
     version: "0.1.0",
     states: { ...acme, queued: 5 },
     publishers: { acme, globe: { ...NO_STATES, queued: 5 } },
+    open_turns: { acme: 1 },
     overdue: 0,
     oldest_queued_age_seconds: 12.4,
     oldest_dead_letter_age_seconds: 86_400,

@@ -1,6 +1,13 @@
 import type { AcknowledgmentStatus } from "@adrelay/contract";
 import { addToRequestLog, OVERDUE, sendProblem } from "@adrelay/service-kit";
-import { ackIdOf, acknowledgedOf, type LedgerEntry, lastCodeOf, type Store } from "@adrelay/store";
+import {
+  ackIdOf,
+  acknowledgedOf,
+  type LedgerEntry,
+  lastCodeOf,
+  openTurnOf,
+  type Store,
+} from "@adrelay/store";
 import type { Call } from "./public-app.ts";
 import { askStore, isoTime, parseIdInPath, STATE_HEADER, sendUnavailable } from "./store-answers.ts";
 
@@ -47,5 +54,6 @@ function viewOf(entry: LedgerEntry): AcknowledgmentStatus {
     attempts: acknowledged?.attempts ?? 0,
     provider_ack_id: entry.state === "delivered" ? (entry.providerAckId ?? null) : null,
     last_error_code: entry.state === "delivered" ? null : (lastCodeOf(entry) ?? null),
+    turn: openTurnOf(entry) ?? null,
   };
 }

@@ -18,7 +18,7 @@ import {
   startHttpServer,
   withDeadline,
 } from "@adrelay/service-kit";
-import type { Heartbeat } from "@adrelay/store";
+import { type Heartbeat, NO_LIMITS } from "@adrelay/store";
 import type { Express } from "express";
 import type { Logger } from "pino";
 import { startBackgroundJobs } from "./background-jobs.ts";
@@ -83,9 +83,15 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
 type Base = RelayBase<WorkerConfig>;
 
 function openStoreOfWorker(base: Base): Promise<RelayAdapters> {
-  const { settings } = base.config;
+  const { settings, publishers } = base.config;
   return openRelayStore(base, {
     delivers: true,
+    // A worker accepts nothing but the texts of turns whose proxy is gone.
+    intakeRules: (id) => ({
+      acceptsUnknown: false,
+      limits: NO_LIMITS,
+      emptyAnswers: publishers.find(id)?.emptyAnswers,
+    }),
     circuitRules: {
       probeIntervalMs: settings.BREAKER_PROBE_INTERVAL_MS,
       recoveryRatePerSecond: settings.RECOVERY_RATE_PER_SECOND,

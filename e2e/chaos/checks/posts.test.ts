@@ -22,6 +22,7 @@ function adAcceptedAt(acceptedAtMs: number, countedAtMs?: number): AdEvidence {
     id,
     publisher: publisherIdSchema.parse("globe"),
     injection: undefined,
+    hasTurn: false,
     state: "queued",
     textHash: undefined,
     acceptedAtMs,

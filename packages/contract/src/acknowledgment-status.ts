@@ -2,6 +2,15 @@
 import { z } from "zod";
 import { verdictSchema } from "./acknowledgment.ts";
 
+/** A turn of the model proxy that hasn't ended: its dialect, and how many of its steps have begun. */
+export const openTurnSchema = z.object({
+  /** A newer proxy may have others. */
+  dialect: z.string(),
+  steps: z.int().positive(),
+});
+/** A checked open turn. */
+export type OpenTurn = Readonly<z.infer<typeof openTurnSchema>>;
+
 /**
  * Answer of the look-up. Times are ISO 8601 in UTC by Redis' clock; they are null if the event has not happened. `status` is
  * the provider's verdict on a delivered acknowledgment.
@@ -21,6 +30,8 @@ export const acknowledgmentStatusSchema = z.object({
   attempts: z.int().nonnegative(),
   provider_ack_id: z.string().nullable(),
   last_error_code: z.string().nullable(),
+  /** While the ad response is awaiting and the model proxy acknowledges it. An older gateway doesn't send it. */
+  turn: openTurnSchema.nullable().default(null),
 });
 /** A checked answer of the look-up. */
 export type AcknowledgmentStatus = z.infer<typeof acknowledgmentStatusSchema>;

@@ -4,6 +4,7 @@
  * a newer gateway.
  */
 import { z } from "zod";
+import { openTurnSchema } from "./acknowledgment-status.ts";
 
 /** Path that all calls of the admin API begin with. */
 export const ADMIN_PATH = "/admin/v1";
@@ -134,6 +135,8 @@ export const statsSchema = z.object({
   version: z.string(),
   states: stateCountsSchema,
   publishers: z.record(z.string(), stateCountsSchema),
+  /** Turns of the model proxy that haven't ended, by publisher. An older gateway doesn't send it. */
+  open_turns: z.record(z.string(), count).default({}),
   /** Null for an operator of some publishers, as are `queue` and `processes`. */
   overdue: count.nullable(),
   oldest_queued_age_seconds: z.number().nullable(),
@@ -184,6 +187,8 @@ const acknowledgmentViewSchema = z.object({
   attempts: count,
   failed_attempts: count,
   provider_ack_id: textOrNull,
+  /** While the ad response is awaiting and the model proxy acknowledges it. */
+  turn: openTurnSchema.nullable().default(null),
 });
 /** One acknowledgment as lists show it. `state` is the state of its entry, `status` the provider's verdict. */
 export type AcknowledgmentView = z.infer<typeof acknowledgmentViewSchema>;

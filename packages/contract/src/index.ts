@@ -16,7 +16,12 @@ export {
   type Verdict,
   verdictSchema,
 } from "./acknowledgment.ts";
-export { type AcknowledgmentStatus, acknowledgmentStatusSchema } from "./acknowledgment-status.ts";
+export {
+  type AcknowledgmentStatus,
+  acknowledgmentStatusSchema,
+  type OpenTurn,
+  openTurnSchema,
+} from "./acknowledgment-status.ts";
 export {
   type AcknowledgmentDetail,
   type AcknowledgmentView,

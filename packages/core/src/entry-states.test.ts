@@ -75,6 +75,7 @@ const entry = (state: KnownEntry["state"], textHash?: string): KnownEntry => ({
   state,
   publisher: ours,
   textHash,
+  hasTurn: false,
 });
 const decide = (known: KnownEntry | undefined, acceptsUnknown = true) =>
   decideIntake({ entry: known, publisher: ours, textHash: "h1", acceptsUnknown });
@@ -110,9 +111,10 @@ test.each(["unacknowledgeable", "abandoned"] as const)(
 );
 
 test.each(["queued", "delivered", "refused", "dead", "discarded", "expired"] as const)(
-  "in state %s the same text is a repeat and another text a conflict",
+  "in state %s another text is a conflict, but a repeat after a turn",
   (state) => {
     expect(decide(entry(state, "h1"))).toEqual({ kind: "repeat" });
     expect(decide(entry(state, "h2"))).toEqual({ kind: "refuse", code: "acknowledgment_conflict" });
+    expect(decide({ ...entry(state, "h2"), hasTurn: true })).toEqual({ kind: "repeat" });
   },
 );

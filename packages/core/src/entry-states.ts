@@ -133,6 +133,8 @@ export interface KnownEntry {
   readonly publisher: PublisherId;
   /** Fingerprint of the accepted text; undefined before one was accepted, and after it was erased. */
   readonly textHash: string | undefined;
+  /** A turn of the model proxy has it, or had it. */
+  readonly hasTurn: boolean;
 }
 
 export interface IntakeQuestion {
@@ -177,8 +179,9 @@ export function decideIntake({ entry, publisher, textHash, acceptsUnknown }: Int
     case "dead":
     case "discarded":
     case "expired":
-      // Without a fingerprint nobody knows what was accepted, so any text counts as the same.
-      return entry.textHash === undefined || entry.textHash === textHash
+      // Without a fingerprint nobody knows what was accepted, so any text counts as the same. The proxy and the backend may both
+      // acknowledge an ad response with a turn: the first text wins, and the second is told how it stands.
+      return entry.textHash === undefined || entry.textHash === textHash || entry.hasTurn
         ? { kind: "repeat" }
         : { kind: "refuse", code: "acknowledgment_conflict" };
     default:

@@ -41,6 +41,7 @@ export { OTHER_LABEL, OwnSeries } from "./own-series.ts";
 export { planRetry } from "./plan-retry.ts";
 export { HOLD_MAX_MS, judgeProvider, type ProviderHealth } from "./provider-health.ts";
 export {
+  type ModelRules,
   type ProviderEntry,
   type PublisherEntry,
   parsePublishersFile,
@@ -61,8 +62,14 @@ export { TokenBucket } from "./token-bucket.ts";
 export {
   DIALECTS,
   type DialectName,
+  decideTurn,
+  type EmptyAnswers,
   type StepEnd,
+  TURN_EVENTS,
   TURN_OUTCOMES,
+  type TurnEvent,
   type TurnOutcome,
+  type TurnTransition,
+  type TurnView,
 } from "./turns.ts";
 export { parseYamlText } from "./yaml-text.ts";

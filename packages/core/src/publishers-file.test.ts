@@ -33,6 +33,11 @@ test.each([
   [`keys: [{ id: "k k", sha256: ${A} }]`, "publishers 1, keys 1, id: must be 1 to 64 letters"],
   [`keys: [{ id: k, sha256: ${A} }, { id: k, sha256: ${B} }]`, "acme: the id k of a key appears more"],
   [`keys: [{ id: k, sha256: ${A} }], key_sha256: [${A}]`, ": the key aaaaaaaa… appears more than once"],
+  [`key_sha256: [${A}], empty_answers: drop`, "publishers 1, empty_answers: must be acknowledge or abandon"],
+  [`key_sha256: [${A}], stored_responses: yes`, "publishers 1, stored_responses: must be skip or allow"],
+  [`key_sha256: [${A}], cache_marked: on`, "publishers 1, cache_marked: must be skip or allow"],
+  [`key_sha256: [${A}], openai_base_url: sk-secret`, "publishers 1, openai_base_url: "],
+  [`key_sha256: [${A}], anthropic_base_url: 7`, "publishers 1, anthropic_base_url: "],
   ["name: Acme", ": is not valid YAML: DUPLICATE_KEY in line 1"],
   [`key_sha256: [${A}], provider: { url: "http://a.example" }`, "must have either api_key_env or api_key"],
   [
@@ -47,6 +52,27 @@ test.each([
   const faults = faultsOf(publisher(members));
   expect(faults.join("\n")).toContain(fault);
   expect(faults.join("\n")).not.toContain("sk-secret");
+});
+
+test("ids that appear twice are named together with faults of the form", () => {
+  const one = (id: string, more: string) => `{ id: ${id}, name: A, key_sha256: [${A}]${more} }`;
+  const text = `publishers: [${one("acme", "")}, ${one("acme", ", colour: red")}, 7, { id: [] }]`;
+  const faults = faultsOf(text);
+  expect(faults).toContain("acme: appears more than once");
+  expect(faults.join("\n")).toContain("publishers 2: has members that are not known");
+});
+
+test("what is said of calls of models is read, and is undefined without it", () => {
+  const rules = "empty_answers: abandon, stored_responses: skip, cache_marked: allow";
+  const text = publisher(`key_sha256: [${A}], ${rules}, openai_base_url: "http://model.example/v1"`);
+  const parsed = parsePublishersFile(text);
+  expect(parsed.kind === "ok" && parsed.entries[0]).toMatchObject({
+    emptyAnswers: "abandon",
+    storedResponses: "skip",
+    cacheMarked: "allow",
+    openaiBaseUrl: "http://model.example/v1",
+    anthropicBaseUrl: undefined,
+  });
 });
 
 test("a document that its aliases make too large is refused", () => {

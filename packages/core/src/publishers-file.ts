@@ -12,6 +12,7 @@ import {
 import { z } from "zod";
 import { type CallerKey, callerKeySchema, digestSchema, keyOfDigest } from "./caller-keys.ts";
 import { quotasSchema, UNKNOWN_ACK, type UnknownAck } from "./quotas.ts";
+import { AD_CHOICES, type AdChoice, EMPTY_ANSWERS, type EmptyAnswers } from "./turns.ts";
 import { parseYamlText } from "./yaml-text.ts";
 
 const providerSchema = z
@@ -33,6 +34,8 @@ const providerSchema = z
     error: "must have either api_key_env or api_key_file",
   });
 
+const SKIP_OR_ALLOW = "must be skip or allow";
+
 const publisherSchema = z
   .strictObject({
     id: publisherIdSchema,
@@ -43,6 +46,14 @@ const publisherSchema = z
     provider: providerSchema.optional(),
     unknown_ack: z.enum(UNKNOWN_ACK, "must be accept or reject").optional(),
     quotas: quotasSchema.optional(),
+    // The following are for the model proxy.
+    empty_answers: z.enum(EMPTY_ANSWERS, "must be acknowledge or abandon").optional(),
+    /** Of OpenAI's Responses with `store`: the provider of the model keeps the enhanced prompt. */
+    stored_responses: z.enum(AD_CHOICES, SKIP_OR_ALLOW).optional(),
+    /** Of calls whose message that would be changed, or what follows it, is marked for the model's cache. */
+    cache_marked: z.enum(AD_CHOICES, SKIP_OR_ALLOW).optional(),
+    openai_base_url: baseUrlSchema.optional(),
+    anthropic_base_url: baseUrlSchema.optional(),
   })
   .refine(({ key_sha256, keys }) => key_sha256 !== undefined || keys !== undefined, {
     error: "must have keys, or key_sha256",
@@ -50,12 +61,29 @@ const publisherSchema = z
 
 const fileSchema = z.strictObject({ publishers: z.array(publisherSchema).min(1) });
 
+/** No more than the ids that are right. */
+const idsSchema = z.looseObject({
+  publishers: z.array(
+    z.looseObject({ id: publisherIdSchema.optional().catch(undefined) }).catch({ id: undefined }),
+  ),
+});
+
 /** A publisher as the file has it. */
 export interface PublisherEntry
-  extends Omit<z.infer<typeof publisherSchema>, "key_sha256" | "keys" | "unknown_ack"> {
+  extends Pick<z.infer<typeof publisherSchema>, "id" | "name" | "provider" | "quotas">,
+    ModelRules {
   /** Of both forms. */
   readonly keys: readonly CallerKey[];
   readonly unknownAck: UnknownAck | undefined;
+}
+
+/** What a publisher's entry says of calls of models; undefined: as the settings say. */
+export interface ModelRules {
+  readonly emptyAnswers: EmptyAnswers | undefined;
+  readonly storedResponses: AdChoice | undefined;
+  readonly cacheMarked: AdChoice | undefined;
+  readonly openaiBaseUrl: string | undefined;
+  readonly anthropicBaseUrl: string | undefined;
 }
 
 /** How a publisher's entry names its own provider. */
@@ -75,21 +103,35 @@ export type PublishersFileResult =
 export function parsePublishersFile(text: string): PublishersFileResult {
   const parsed = parseYamlText(text, fileSchema);
   if (parsed.kind === "faulty") {
-    return { ...parsed, entries: [] };
+    return { ...parsed, faults: [...parsed.faults, ...repeatedIdsIn(text)], entries: [] };
   }
-  const entries = parsed.value.publishers.map(({ key_sha256 = [], keys = [], unknown_ack, ...entry }) => {
-    return { ...entry, keys: [...key_sha256.map(keyOfDigest), ...keys], unknownAck: unknown_ack };
-  });
+  const entries = parsed.value.publishers.map(entryOf);
   const faults = repeatedEntries(entries);
   return faults.length > 0 ? { kind: "faulty", faults, entries } : { kind: "ok", entries };
 }
 
+function entryOf({ key_sha256 = [], keys = [], ...given }: z.infer<typeof publisherSchema>): PublisherEntry {
+  const { id, name, provider, quotas } = given;
+  return {
+    id,
+    name,
+    provider,
+    quotas,
+    keys: [...key_sha256.map(keyOfDigest), ...keys],
+    unknownAck: given.unknown_ack,
+    emptyAnswers: given.empty_answers,
+    storedResponses: given.stored_responses,
+    cacheMarked: given.cache_marked,
+    openaiBaseUrl: given.openai_base_url,
+    anthropicBaseUrl: given.anthropic_base_url,
+  };
+}
+
 /** Finds ids and keys that appear more than once: with them, answers would depend on the order of the file. */
 function repeatedEntries(entries: readonly PublisherEntry[]): FieldFault[] {
-  const repeatedIds = repeats(entries.map(({ id }) => id));
   const repeatedDigests = repeats(entries.flatMap(({ keys }) => keys.map(({ digest }) => digest)));
   return [
-    ...repeatedIds.map((id) => ({ path: id, message: "appears more than once" })),
+    ...repeatedIds(entries),
     ...entries.flatMap(({ id, keys }) =>
       repeats(keys.map((key) => key.id)).map((key) => {
         return { path: id, message: `the id ${key} of a key appears more than once` };
@@ -100,6 +142,18 @@ function repeatedEntries(entries: readonly PublisherEntry[]): FieldFault[] {
       message: `the key ${digest.slice(0, 8)}… appears more than once`,
     })),
   ];
+}
+
+function repeatedIds(entries: readonly { readonly id?: string | undefined }[]): FieldFault[] {
+  return repeats(entries.flatMap(({ id }) => id ?? [])).map((id) => {
+    return { path: id, message: "appears more than once" };
+  });
+}
+
+/** Of a file whose form is wrong, so that one look at it names both faults. */
+function repeatedIdsIn(text: string): FieldFault[] {
+  const loose = parseYamlText(text, idsSchema);
+  return loose.kind === "faulty" ? [] : repeatedIds(loose.value.publishers);
 }
 
 function repeats(values: readonly string[]): string[] {

@@ -1,12 +1,13 @@
 /** How ad services are called: the HTTP client, the publishers and their provider accounts. */
 export { listAccounts, type SharedAccount } from "./accounts.ts";
+export { causeOf } from "./call-failures.ts";
 export { FileReader, type Finding, isSameFinding, lookAgain } from "./file-reader.ts";
 export {
   outcomeLabelOf,
   ProviderClient,
   type RunningCall,
 } from "./provider-client.ts";
-export { proxiesOf } from "./proxies.ts";
+export { NO_PROXIES, type Proxies, proxiesOf, proxyFor } from "./proxies.ts";
 export {
   type FoundKey,
   openDirectory,
@@ -24,3 +25,4 @@ export {
   PublishersWatch,
 } from "./publishers-watch.ts";
 export type { RawReply } from "./reply-collector.ts";
+export { prepareBody } from "./request-body.ts";

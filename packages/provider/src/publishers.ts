@@ -3,6 +3,7 @@ import { type FieldFault, headerKeySchema, type PublisherId, publisherIdSchema }
 import {
   type CallerKey,
   keyOfDigest,
+  type ModelRules,
   type OwnQuotas,
   type ProviderEntry,
   type PublisherEntry,
@@ -14,7 +15,7 @@ import { digestOf, FileReader, type Finding } from "./file-reader.ts";
 import type { TlsFiles } from "./tls-files.ts";
 
 /** A customer of the relay, and the provider account that its ads come from. */
-export interface Publisher {
+export interface Publisher extends Partial<ModelRules> {
   readonly id: PublisherId;
   readonly name: string;
   /** The keys by which it calls, also expired ones. */

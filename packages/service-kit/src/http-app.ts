@@ -104,7 +104,7 @@ function contextOf(response: Response): MutableContext {
 }
 
 /** A header's first value. The name must be in lower case; Express' own `get` converts it at each call. */
-export function headerOf({ headers }: Request, name: string): string | undefined {
+export function headerOf({ headers }: Pick<Request, "headers">, name: string): string | undefined {
   const value = headers[name];
   return typeof value === "object" ? value[0] : value;
 }

@@ -1,6 +1,12 @@
-/** The listener of an Express app. */
+/** The listener of an Express app, or of a handler of Node's. */
 import { randomUUID } from "node:crypto";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import { makeProblem, PROBLEM_CONTENT_TYPE, REQUEST_ID_HEADER } from "@adrelay/contract";
 import type { Express as ExpressApp } from "express";
 import type { Logger } from "pino";
@@ -33,6 +39,8 @@ export interface ListenOptions {
   readonly port: number;
   readonly log: Logger;
   readonly limits?: Partial<ListenLimits>;
+  /** Headers of every answer; by default those of our own answers. */
+  readonly answerHeaders?: readonly (readonly [name: string, value: string])[];
   /** Called for each connection that is closed at once, because there are too many. */
   onNoRoom?(): void;
   /** True from the announcement of a stop on. Answers then close their connections, so that callers find another process. */
@@ -54,7 +62,10 @@ const CHECK_INTERVAL_MS = 1000;
 const DRAIN_CHECK_INTERVAL_MS = 50;
 const ACCEPT_REPORT_INTERVAL_MS = 10_000;
 
-/** An HTTP listener for an Express app. */
+/** What answers requests. Without Express, each call costs less. */
+type Handler = ExpressApp | RequestListener;
+
+/** An HTTP listener for an Express app, or for a handler of Node's. */
 export class HttpServer {
   readonly #server: Server;
   readonly #options: ListenOptions;
@@ -66,7 +77,7 @@ export class HttpServer {
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
 
-  constructor(app: ExpressApp, options: ListenOptions) {
+  constructor(app: Handler, options: ListenOptions) {
     const limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.#options = options;
     const { log, name: listener } = options;
@@ -84,7 +95,7 @@ export class HttpServer {
         connectionsCheckingInterval: this.#checkIntervalMs,
         // Node's own refusal of a request without a Host has no body.
         requireHostHeader: false,
-        ...messageClassesOf(app),
+        ...("request" in app ? messageClassesOf(app) : {}),
       },
       (request, response) => this.#handle(app, request, response),
     );
@@ -141,11 +152,11 @@ export class HttpServer {
     });
   }
 
-  #handle(app: ExpressApp, request: IncomingMessage, response: ServerResponse): void {
+  #handle(app: Handler, request: IncomingMessage, response: ServerResponse): void {
     if (!this.#connections.addResponse(response)) {
       return;
     }
-    for (const [name, value] of ANSWER_HEADERS) {
+    for (const [name, value] of this.#options.answerHeaders ?? ANSWER_HEADERS) {
       response.setHeader(name, value);
     }
     if (!this.#server.listening || this.#options.isStopping?.() === true) {
@@ -201,7 +212,7 @@ function refuseWithoutHost(response: ServerResponse): void {
 }
 
 /** Makes an HTTP server and starts it. Rejects with a CannotStartError that says where it can't listen and why. */
-export async function startHttpServer(app: ExpressApp, options: ListenOptions): Promise<HttpServer> {
+export async function startHttpServer(app: Handler, options: ListenOptions): Promise<HttpServer> {
   const server = new HttpServer(app, options);
   await server.start();
   return server;

@@ -42,6 +42,7 @@ export { createHistogramWithExemplars, createRegistry } from "./metrics.ts";
 export { openTracing } from "./open-tracing.ts";
 export { addressOf, logIn } from "./ops-access.ts";
 export { createOpsApp } from "./ops-app.ts";
+export { Pieces } from "./pieces.ts";
 export { ProviderDurations } from "./provider-durations.ts";
 export { makeReadBody, type ReadBody } from "./read-body.ts";
 export { connectRedis, explainAway, type RedisRole } from "./redis.ts";

@@ -1,7 +1,4 @@
-/**
- * Reads bodies of requests. No body holds much more memory than what has arrived of it, however small its pieces are:
- * they are copied into one buffer that doubles. Content-Length is trusted only as a limit.
- */
+/** Reads bodies of requests. Content-Length is trusted only as a limit. */
 import type { Readable, Transform } from "node:stream";
 import {
   constants,
@@ -12,6 +9,7 @@ import {
 } from "node:zlib";
 import { countUnescapedBytes, JSON_ESCAPE_FACTOR_MAX } from "@adrelay/contract";
 import type { Request, Response } from "express";
+import { Pieces } from "./pieces.ts";
 
 /**
  * Reads a request's whole body, decompressed, so that `parseJsonObject` finds it. Nothing is read if `hold` refused; what
@@ -179,68 +177,4 @@ function collect(given: Collected): Promise<Buffer | "too_large" | "not_held"> {
       source.on("error", onFault);
     }
   });
-}
-
-/** The smallest buffer for a body of several pieces. */
-const BUFFER_BYTES_MIN = 1024;
-
-/** Puts the pieces of a body together. A body of one piece is never copied. */
-class Pieces {
-  readonly #hold: (bytes: number) => boolean;
-  readonly #bytesMax: number;
-  #only: Buffer | undefined;
-  #buffer: Buffer<ArrayBuffer> | undefined;
-  #length = 0;
-
-  constructor(hold: (bytes: number) => boolean, bytesMax: number) {
-    this.#hold = hold;
-    this.#bytesMax = bytesMax;
-  }
-
-  add(piece: Buffer): "too_large" | "not_held" | undefined {
-    const length = this.#length + piece.length;
-    if (length > this.#bytesMax) {
-      return "too_large";
-    }
-    const refusal = this.#length === 0 ? this.#keep(piece) : this.#copy(piece, length);
-    this.#length = length;
-    return refusal;
-  }
-
-  /** The whole body. It is no longer held here. */
-  take(): Buffer {
-    const body = this.#only ?? this.#buffer?.subarray(0, this.#length) ?? Buffer.alloc(0);
-    this.#only = undefined;
-    this.#buffer = undefined;
-    return body;
-  }
-
-  #keep(piece: Buffer): "not_held" | undefined {
-    this.#only = piece;
-    return this.#hold(piece.length) ? undefined : "not_held";
-  }
-
-  #copy(piece: Buffer, length: number): "not_held" | undefined {
-    const heldBytes = this.#buffer?.length ?? this.#length;
-    if (length > heldBytes || this.#buffer === undefined) {
-      const bytes = Math.min(this.#bytesMax, Math.max(BUFFER_BYTES_MIN, 2 * length));
-      if (!this.#hold(bytes - heldBytes)) {
-        return "not_held";
-      }
-      this.#grow(bytes);
-    }
-    this.#buffer?.set(piece, this.#length);
-    return undefined;
-  }
-
-  /** Moves what there is into a longer buffer. The memory of the old one is free at once, without a garbage collection. */
-  #grow(bytes: number): void {
-    if (this.#buffer === undefined) {
-      this.#buffer = Buffer.from(new ArrayBuffer(bytes));
-      this.#buffer.set(this.#only ?? [], 0);
-      this.#only = undefined;
-    } else {
-      this.#buffer = Buffer.from(this.#buffer.buffer.transfer(bytes));
-    }
-  }
 }

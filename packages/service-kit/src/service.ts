@@ -26,6 +26,11 @@ export interface RunnableService {
    */
   readonly shutdownDelayMs?: number;
   readonly shutdownTimeoutMs: number;
+  /**
+   * What happens between that delay and the stop, such as the end of long answers; absent if there is nothing. When the
+   * signal fires, it must end soon. It never rejects.
+   */
+  drain?(signal: AbortSignal): Promise<void>;
   /** Fields of the log line that says that the service is ready, such as its ports. */
   readonly listening: Readonly<Record<string, number>>;
   /** Reads again what the service has loaded from files, on SIGHUP; absent if there is nothing. */
@@ -137,7 +142,7 @@ interface StopRequest {
   readonly exitCode?: number;
 }
 
-/** Makes a function that announces a stop, waits for the delay, stops and exits. A second call ends the delay. */
+/** Makes a function that announces a stop, waits for the delay, drains, stops and exits. A second call ends the waits. */
 function makeStop(service: RunnableService): (request: StopRequest) => void {
   const { log, lifecycle } = service;
   const impatience = new AbortController();
@@ -150,6 +155,8 @@ function makeStop(service: RunnableService): (request: StopRequest) => void {
     log.info({ event: "stopping", reason, delay_ms: delayMs });
     void delay(delayMs, undefined, { signal: impatience.signal })
       .catch(() => {})
+      // After an error that nobody caught, what runs is no longer sure to end.
+      .then(() => (exitCode === EXIT_OK ? service.drain?.(impatience.signal) : undefined))
       .then(() => stopAndExit(service, exitCode));
   };
 }

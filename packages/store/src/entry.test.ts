@@ -14,7 +14,7 @@ const filled = z
   .optional()
   .transform((text) => (text === "" ? undefined : text));
 
-const base = { p: publisherIdSchema, r: time, d: time };
+const base = { p: publisherIdSchema, r: time, d: time, T: z.string().optional() };
 const acknowledged = {
   t: filled,
   a: z.coerce.number(),
@@ -65,9 +65,16 @@ const storedSchema = z.discriminatedUnion("s", [
     })),
 ]);
 
-function baseOf({ p, r, d }: { p: string; r?: number | undefined; d?: number | undefined }) {
+function baseOf({ p, r, d, T }: StoredBase) {
   const injection = r === undefined ? undefined : { recordedAtMs: r, deadlineAtMs: d };
-  return { id: ID, publisher: p, injection };
+  return { id: ID, publisher: p, injection, hasTurn: T === "j" };
+}
+
+interface StoredBase {
+  readonly p: string;
+  readonly r?: number | undefined;
+  readonly d?: number | undefined;
+  readonly T?: string | undefined;
 }
 
 type StoredAcknowledged = z.infer<z.ZodObject<typeof base & typeof acknowledged>>;
@@ -99,6 +106,7 @@ const fields = fc.record(
     ...Object.fromEntries([..."txiLy"].map((name) => [name, text])),
     ...Object.fromEntries([..."rdaqwenfz"].map((name) => [name, number])),
     o: fc.oneof(text, fc.constantFrom(...VERDICTS)),
+    T: fc.constantFrom("j", "mtoken", ""),
     later: fc.string(),
   },
   { requiredKeys: [] },

@@ -1,6 +1,7 @@
 /** The ledger's record of one ad response, as it is read from Redis. */
 import {
   type AdResponseId,
+  type OpenTurn,
   type PublisherId,
   publisherIdSchema,
   uuidOfHex,
@@ -16,7 +17,11 @@ export const ATTEMPTS_KEPT = 20;
 /** The record of one ad response. Times are milliseconds since 1970 by Redis' clock. */
 export type LedgerEntry = EntryBase &
   (
-    | { readonly state: "awaiting" }
+    | {
+        readonly state: "awaiting";
+        /** Not read with the entry; see `loadEntry`. */
+        readonly turn?: OpenTurn;
+      }
     | { readonly state: "missed"; readonly endedAtMs: number | undefined }
     | { readonly state: "unacknowledgeable" | "abandoned" }
     | (Acknowledged & { readonly state: "queued"; readonly nextAttemptAtMs: number | undefined })
@@ -40,11 +45,13 @@ interface EntryBase {
   readonly publisher: PublisherId;
   /** Undefined if the ledger knows of no injection. */
   readonly injection: InjectionTimes | undefined;
+  /** A turn of the model proxy has it, or had it (journal/drop-turn.lua). */
+  readonly hasTurn: boolean;
 }
 
 interface InjectionTimes {
   readonly recordedAtMs: number;
-  /** Undefined unless the caller got an ad. */
+  /** Undefined unless the caller got an ad. One with a turn waits for the turn's end. */
   readonly deadlineAtMs: number | undefined;
 }
 
@@ -88,6 +95,11 @@ export function acknowledgedOf(entry: LedgerEntry): Acknowledged | undefined {
   return "acceptedAtMs" in entry ? entry : undefined;
 }
 
+/** The turn that an entry waits for; undefined if there is none. */
+export function openTurnOf(entry: LedgerEntry): OpenTurn | undefined {
+  return entry.state === "awaiting" ? entry.turn : undefined;
+}
+
 /** The code of an entry's last attempt; undefined if none was made. */
 export function lastCodeOf(entry: LedgerEntry): string | undefined {
   return acknowledgedOf(entry)?.attemptLog.at(-1)?.code;
@@ -103,10 +115,18 @@ export function parseEntry(id: AdResponseId, reply: unknown): LedgerEntry | unde
   return Object.keys(stored).length === 0 ? undefined : readEntry(id, stored);
 }
 
+/** As in journal/drop-turn.lua. */
+const JOURNALED = "j";
+
 type Stored = Readonly<Record<string, unknown>>;
 
 function readEntry(id: AdResponseId, stored: Stored): LedgerEntry {
-  const base = { id, publisher: publisherIdSchema.parse(stored["p"]), injection: readInjection(stored) };
+  const base = {
+    id,
+    publisher: publisherIdSchema.parse(stored["p"]),
+    injection: readInjection(stored),
+    hasTurn: stored["T"] === JOURNALED,
+  };
   const state = stateOf(stored["s"]);
   switch (state) {
     case "awaiting":

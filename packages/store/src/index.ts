@@ -21,7 +21,7 @@ export {
 } from "./delivery/job-completer.ts";
 export type { JobHead } from "./delivery/payload.ts";
 export type { ChannelNotice, Settlement } from "./delivery/settlement.ts";
-export { acknowledgedOf, type LedgerEntry, lastCodeOf } from "./entry.ts";
+export { acknowledgedOf, type LedgerEntry, lastCodeOf, openTurnOf } from "./entry.ts";
 export { ERASURE_PLACE } from "./erasure/erasures.ts";
 export { createDataLossCounter, type DataLoss, type Heartbeat } from "./heartbeat/heartbeat.ts";
 export type { RelayProcess } from "./heartbeat/process-record.ts";
@@ -37,17 +37,17 @@ export {
   type StoredLimits,
   type StoredQuota,
 } from "./intake/rules.ts";
-export type {
-  EndedStep,
-  FinalStep,
-  HeldTurn,
-  JoinedTurn,
-  NewTurn,
-  OpenedTurn,
-  StepRef,
-  StepWrite,
-  TurnRef,
-  Turns,
+export { TURN_TEXT_MAX_BYTES } from "./journal/text.ts";
+export {
+  type EndedStep,
+  type FinalStep,
+  type JoinedTurn,
+  type NewTurn,
+  type OpenedTurn,
+  type StepRef,
+  type StepWrite,
+  TURN_LEASE_MS,
+  type Turns,
 } from "./journal/types.ts";
 export type { RewriteRecord } from "./maintenance/rewrites.ts";
 export { LedgerMetrics } from "./metrics/ledger-metrics.ts";

@@ -30,6 +30,10 @@ import { Acceptor, type AcceptRequest, type AcceptResult } from "./intake/accept
 import { InjectionRecorder } from "./intake/injections.ts";
 import { RoomWatch } from "./intake/room.ts";
 import { type IntakeRules, type IntakeRulesOf, NO_LIMITS } from "./intake/rules.ts";
+import { DueTurns } from "./journal/due-turns.ts";
+import { TurnJournal } from "./journal/turn-journal.ts";
+import { TurnSettler } from "./journal/turn-settler.ts";
+import { TURN_LEASE_MS, type Turns } from "./journal/types.ts";
 import { Reconciliation } from "./maintenance/reconcile.ts";
 import { Recount } from "./maintenance/recount.ts";
 import { Rewrites } from "./maintenance/rewrites.ts";
@@ -55,6 +59,8 @@ export interface StoreOptions {
   readonly deliveredRetentionMs?: number;
   /** What intake must know of a publisher; default: unknown ids are accepted, and there are no limits. */
   readonly intakeRules?: IntakeRulesOf;
+  /** How long Redis must have answered without a break before a worker settles turns; default: a lease. */
+  readonly turnGraceMs?: number;
   /** Rules of the circuit breakers; needed by workers only. */
   readonly circuitRules?: CircuitRules;
   /** This process, as operators read it: its host and pid. */
@@ -76,6 +82,8 @@ export interface Store {
     page(question: ListQuestion): Promise<ListPage>;
   };
   readonly injections: Pick<InjectionRecorder, "record">;
+  /** The journal of turns, for the model proxy. */
+  readonly turns: Turns;
   /** How full Redis is. A process that accepts acknowledgments asks once a second. */
   readonly room: Pick<RoomWatch, "refresh" | "memory" | "accepts" | "warnings">;
   readonly deliveries: Pick<Deliveries, "start" | "stop" | "setConcurrency" | "isConsuming">;
@@ -93,7 +101,7 @@ export interface Store {
   >;
   /** What workers do again and again; each part is safe to run in many workers at the same time. */
   readonly maintenance: {
-    /** Moves overdue entries to missed and expired, and does the outbox tasks that are due. */
+    /** Moves overdue entries to missed and expired, settles turns that are due, and does the outbox tasks that are due. */
     sweep(deadLetterRetentionMs: number): Promise<void>;
     /** Compares the next batch of queued entries with the queue, and repairs what differs. Recounts what publishers store. */
     reconcile(): Promise<void>;
@@ -140,6 +148,7 @@ export function assembleStore(parts: StoreParts): Store {
       page: (question) => loadPage({ redis, run, keys }, question),
     },
     injections: new InjectionRecorder(parts),
+    turns: new TurnJournal(parts),
     room: parts.room,
     deliveries: new Deliveries(parts),
     deadLetters: new DeadLetters(parts),
@@ -181,6 +190,7 @@ export function makeParts({
   recordRetentionMs,
   deliveredRetentionMs = recordRetentionMs,
   intakeRules = () => OPEN_RULES,
+  turnGraceMs = TURN_LEASE_MS,
   circuitRules = DEFAULT_CIRCUIT_RULES,
   process = "",
   log = NO_LOG,
@@ -216,16 +226,17 @@ export function makeParts({
     isStopping,
   };
   const room = new RoomWatch({ redis, run, keys });
+  const queueJob = queue.queueJobScript();
+  const acceptor = new Acceptor({ ...shared, queueJob, rulesOf: intakeRules, roomNow: () => room.now });
+  const settler = new TurnSettler({ ...shared, queueJob, rulesOf: intakeRules, acceptor });
   return {
     ...shared,
     room,
+    settler,
+    dueTurns: new DueTurns({ settler, log, isStopping }),
+    turnGraceMs,
     waiting: waitingScripts && waitingRedis && { redis: waitingRedis, scripts: waitingScripts },
-    acceptor: new Acceptor({
-      ...shared,
-      queueJob: queue.queueJobScript(),
-      rulesOf: intakeRules,
-      roomNow: () => room.now,
-    }),
+    acceptor,
     circuits: new Circuits({
       redis,
       run,

@@ -41,6 +41,9 @@ async function shiftTimes(redis: Redis, { key, name }: Named, stepMs: number): P
         log.replace(/^\d+/gm, (time) => String(Number(time) + stepMs)),
       );
     }
+  } else if (name.startsWith("awaiting:turn:")) {
+    const names = (await redis.hkeys(key)).filter((field) => /^(l\d+|w)$/.test(field));
+    await shiftFields(redis, key, { names, by: stepMs });
   } else if (name.startsWith("replay:")) {
     await shiftFields(redis, key, { names: REPLAY_TIMES, by: stepMs });
     await shiftFields(redis, key, { names: ["refilled"], by: stepMs * 1000 });

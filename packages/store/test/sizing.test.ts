@@ -37,6 +37,15 @@ const bodyOf = (id: AdResponseId) => JSON.stringify({ ad_response_id: id, llm_re
 const FILLS: Record<string, (id: AdResponseId) => Promise<unknown>> = {
   "without an ad": (id) => fixture.injections.record({ id, publisher, outcome: "no_fill" }),
   awaiting: record,
+  "awaiting with a turn": (id) =>
+    fixture.turns.open({
+      kind: "journaled",
+      id,
+      publisher,
+      dialect: "messages",
+      token: newId(),
+      session: undefined,
+    }),
   delivered: async (id) => {
     await record(id);
     await fixture.begin(id, hashOf(id));

@@ -34,7 +34,7 @@ export async function openTestRedis(options: Pick<RedisOptions, "maxRetriesPerRe
 export type StoreFixture = ReturnType<typeof openTestStore>;
 
 export function openTestStore(redis: Redis, more: Partial<StoreOptions> = {}) {
-  const options = { redis, recordRetentionMs: LONG_MS, partition: randomUUID(), ...more };
+  const options = { redis, recordRetentionMs: LONG_MS, turnGraceMs: 0, partition: randomUUID(), ...more };
   const { partition } = options;
   // Many stores share a test's connection, and each listens to it.
   redis.setMaxListeners(10_000);

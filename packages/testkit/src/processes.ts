@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 /** For NODE_COMPILE_CACHE: each process keeps its compiled code here, so the next one starts in two thirds of the time. */
 const COMPILE_CACHE = fileURLToPath(new URL("../../../.adrelay/compile-cache", import.meta.url));
 
-export type AppName = "gateway" | "worker" | "ad-server" | "demo-model";
+export type AppName = "gateway" | "worker" | "proxy" | "ad-server" | "demo-model";
 
 /** A log line of an app, parsed. */
 type LogLine = Readonly<Record<string, unknown>>;

@@ -7,7 +7,14 @@ import {
 } from "@adrelay/contract";
 import { DEAD_REASON_TEXTS, DEAD_REASONS } from "@adrelay/core";
 import { OVERDUE, sendProblem } from "@adrelay/service-kit";
-import { ackIdOf, acknowledgedOf, type LedgerEntry, lastCodeOf, type Store } from "@adrelay/store";
+import {
+  ackIdOf,
+  acknowledgedOf,
+  type LedgerEntry,
+  lastCodeOf,
+  openTurnOf,
+  type Store,
+} from "@adrelay/store";
 import type { RequestHandler } from "express";
 import { z } from "zod";
 import { askStore, isoTime, parseIdInPath, sendUnavailable } from "../store-answers.ts";
@@ -127,6 +134,7 @@ function entryView(entry: LedgerEntry, wait: Wait): AcknowledgmentView {
     attempts: acknowledged?.attempts ?? 0,
     failed_attempts: acknowledged?.failedAttempts ?? 0,
     provider_ack_id: entry.state === "delivered" ? (entry.providerAckId ?? null) : null,
+    turn: openTurnOf(entry) ?? null,
   };
 }
 

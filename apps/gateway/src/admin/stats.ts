@@ -73,6 +73,7 @@ async function gatherStats(deps: StatsDeps): Promise<Stats> {
     version: ADRELAY_VERSION,
     states,
     publishers: byPublisher(snapshot.states),
+    open_turns: Object.fromEntries(snapshot.openTurns.map(({ publisher, value }) => [publisher, value])),
     overdue: snapshot.overdue,
     oldest_queued_age_seconds: secondsIf(states.queued, snapshot.oldestQueuedAgeMs),
     oldest_dead_letter_age_seconds: secondsIf(states.dead, snapshot.oldestDeadAgeMs),
@@ -95,13 +96,14 @@ async function gatherStats(deps: StatsDeps): Promise<Stats> {
 /** The part of the statistics that belongs to these publishers. What belongs to the whole relay is null or empty. */
 function limitStats(stats: Stats, own: readonly string[]): Stats {
   const isOwn = ({ publisher }: { readonly publisher: string }) => own.includes(publisher);
-  const publishers = Object.fromEntries(
-    Object.entries(stats.publishers).filter(([publisher]) => own.includes(publisher)),
-  );
+  const ownOf = <T>(all: Readonly<Record<string, T>>) =>
+    Object.fromEntries(Object.entries(all).filter(([publisher]) => own.includes(publisher)));
+  const publishers = ownOf(stats.publishers);
   return {
     ...stats,
     states: addUp(Object.values(publishers)),
     publishers,
+    open_turns: ownOf(stats.open_turns),
     overdue: null,
     oldest_queued_age_seconds: null,
     oldest_dead_letter_age_seconds: null,

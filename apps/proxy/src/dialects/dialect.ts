@@ -13,7 +13,11 @@ export type BodySkipReason =
   | "background"
   | "provider_state"
   | "cache_marked"
-  | "stored_response";
+  | "stored_response"
+  /** Its last items are results of tools, without an id by which a turn can be found. */
+  | "unknown_step"
+  /** It has more values, or deeper ones, than are looked at. */
+  | "too_large";
 
 /** A JSON string's place in the body: bytes from its opening quote to after its closing quote. */
 export interface Place {
@@ -61,9 +65,11 @@ export interface AnswerReader {
 
 /** An error of the proxy itself, in the dialect's form. */
 export interface ErrorBody {
-  readonly status: 401 | 413 | 501 | 502 | 504;
+  readonly status: 401 | 413 | 501 | 502 | 503 | 504;
   readonly code: string;
   readonly message: string;
+  /** Shown where the dialect has a place for it. */
+  readonly requestId?: string;
 }
 
 export interface Dialect {

@@ -1,4 +1,5 @@
 /** How the two halves of the proxy meet: `http/` passes bytes through, `turns/` decides on the ad and keeps the turn. */
+import type { TraceContext } from "@adrelay/contract";
 import type { StepEnd } from "@adrelay/core";
 import type { Publisher } from "@adrelay/provider";
 import type { Dialect, EventReading } from "../dialects/dialect.ts";
@@ -11,6 +12,8 @@ export interface SurfaceCall {
   /** Headers of the caller, lower-case names. */
   header(name: string): string | undefined;
   readonly requestId: string;
+  /** The context of the call's span; undefined if there is no trace. */
+  readonly trace: TraceContext | undefined;
   /** When the body's last byte came, by `performance.now()`. */
   readonly bodyAtMs: number;
   /** Fires when the caller hangs up before its answer is finished. */
@@ -20,9 +23,15 @@ export interface SurfaceCall {
 /** What `X-Adrelay-Ad` says. */
 export type AdState = "injected" | "no_fill" | "rejected" | "fallback" | "skipped";
 
+/** The ad of a call, as its answer and the metrics say it. */
+export interface AdOutcome {
+  readonly state: AdState;
+  readonly reason: string | undefined;
+}
+
 /** What follows from a call before it goes upstream. */
 export interface PreparedCall {
-  readonly ad: { readonly state: AdState; readonly reason: string | undefined };
+  readonly ad: AdOutcome;
   readonly adResponseId: string | undefined;
   /** What goes upstream: the body with the enhanced prompt, or as it came. */
   readonly body: Buffer;

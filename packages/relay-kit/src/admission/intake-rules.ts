@@ -30,5 +30,6 @@ export function intakeRulesOf(
   return {
     acceptsUnknown: (publisher.unknownAck ?? defaults.unknownAck) === "accept",
     limits: storedLimitsOf(quotasOf(publisher, defaults.quotas), memory),
+    emptyAnswers: publisher.emptyAnswers,
   };
 }

@@ -24,7 +24,7 @@ export interface RelayConfig {
 }
 
 /** The name of a process, as its log, its traces and its heartbeat show it. */
-export type RelayRole = "gateway" | "worker";
+export type RelayRole = "gateway" | "worker" | "proxy";
 
 /** What the parts of a process are made from. */
 export interface RelayBase<Config extends RelayConfig = RelayConfig> {

@@ -1,10 +1,10 @@
+import type { IncomingMessage } from "node:http";
 import { stateOfKey } from "@adrelay/core";
 import { digestKey, type FoundKey, type Publisher, type PublisherDirectory } from "@adrelay/provider";
 import { headerOf } from "@adrelay/service-kit";
-import type { Request } from "express";
 
 /** The publisher who sent a request; undefined for a missing or wrong key. */
-export type Authenticate = (request: Request) => Publisher | undefined;
+export type Authenticate = (request: IncomingMessage) => Publisher | undefined;
 
 export interface AuthenticateDeps {
   readonly publishers: Pick<PublisherDirectory, "findKey">;

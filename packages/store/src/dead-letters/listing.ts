@@ -1,5 +1,5 @@
 /** Pages of ad responses in one state, for operators. */
-import type { LISTED_STATES, PublisherId } from "@adrelay/contract";
+import { type LISTED_STATES, openTurnSchema, type PublisherId } from "@adrelay/contract";
 import type { DeadReason } from "@adrelay/core";
 import type { Redis } from "ioredis";
 import { z } from "zod";
@@ -84,12 +84,18 @@ export async function loadMembers(
   return { members, next: member === "" ? undefined : { timeMs, member } };
 }
 
-/** Loads one entry; undefined if the ledger doesn't know it, or has forgotten it. */
+/** Loads one entry, and its turn if that is open; undefined if the ledger doesn't know it, or has forgotten it. */
 export async function loadEntry(
   { redis, keys }: Pick<ListingParts, "redis" | "keys">,
   member: string,
 ): Promise<LedgerEntry | undefined> {
-  return parseEntry(idOf(member), await redis.call("HGETALL", keys.entryPrefix + member));
+  const entry = parseEntry(idOf(member), await redis.call("HGETALL", keys.entryPrefix + member));
+  if (entry?.state !== "awaiting" || !entry.hasTurn) {
+    return entry;
+  }
+  const [dialect, steps] = await redis.hmget(keys.turn(member), "d", "n");
+  const turn = openTurnSchema.safeParse({ dialect, steps: Number(steps) }).data;
+  return turn === undefined ? entry : { ...entry, turn };
 }
 
 const pageSchema = z.tuple([z.array(z.string()), z.coerce.number(), z.string()]);

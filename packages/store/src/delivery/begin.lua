@@ -21,7 +21,8 @@ local function beginOne(key, id, publisher, textHash, payload, now)
   if queued ~= textHash then
     return queued and 5 or 8
   end
-  bookAccepted(key, id, publisher, textHash, code, now, #(data or '') + OVERHEAD_BYTES)
+  local turn = {mark = redis.call('HGET', key, 'T')}
+  bookAccepted(key, id, publisher, textHash, code, now, #(data or '') + OVERHEAD_BYTES, turn)
   return code, entry
 end
 

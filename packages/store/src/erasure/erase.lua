@@ -5,8 +5,10 @@
 -- 2. A dead letter or a queued acknowledgment ends as discarded, since it can't be delivered without its text. If an attempt
 --    is under way, its caller isn't told: the attempt's outcome may still be delivered (delivery/settlement.lua).
 -- 3. With the text go its fingerprint, which could confirm a guess, the provider's code, and the session's hash.
--- 4. What hasn't been accepted yet has no text. Its session's hash stays, so that a later erasure finds it.
--- 5. A repeat changes nothing, and counts nothing.
+-- 4. What hasn't been accepted yet has no text, unless a turn has it. Its session's hash stays, so that a later erasure finds it.
+-- 5. With an open turn, an ad response ends as if its acknowledgment were queued and discarded in this step. The journal's text
+--    and prompt go with the turn, and what its proxy writes or settles later isn't taken.
+-- 6. A repeat changes nothing, and counts nothing.
 -- KEYS: 8 the audit
 -- ARGV: 1 operator, 2 details of the audit as a JSON object, 3 retention in ms, 4 prefix of entry keys, 5 prefix of job
 --       keys, 6 prefix of the keys of parked acknowledgments;
@@ -19,6 +21,7 @@
 -- @include redis/batch
 -- @include redis/stored-bytes
 -- @include dead-letters/dead-index
+-- @include intake/acceptance
 -- @include dead-letters/discard-entry
 -- @include dead-letters/replay-outcome
 -- @include dead-letters/audit
@@ -47,6 +50,15 @@ local function endWithoutText(key, id, entry)
   return discardEntry(key, id, publisher, state, now, now, retentionMs)
 end
 
+-- Returns the state of the entry afterwards.
+local function endTurn(key, id, publisher, state)
+  if redis.call('EXISTS', turnKeyOf(id)) == 0 then
+    return state
+  end
+  bookAccepted(key, id, publisher, '', state == 'missed' and 2 or 1, now, 0, {mark = JOURNALED})
+  return 'queued'
+end
+
 local function tellCaller(channel, publicId, publisher)
   redis.pcall('PUBLISH', channel, cjson.encode({adResponseId = publicId, publisher = publisher, event = 'discard',
     code = 'discarded', delayMs = 0}))
@@ -60,10 +72,13 @@ end
 local function erase(id, publicId, jobId)
   local key, jobKey = entryPrefix .. id, jobPrefix .. jobId
   local entry = redis.call('HMGET', key, 's', 'p', 'x', 'y', 'R', 'E')
-  local state, publisher, erased = entry[1], entry[2], entry[6]
-  if not state then
+  local from, publisher, erased = entry[1], entry[2], entry[6]
+  if not from then
     return '0,,0,'
-  elseif WITHOUT_TEXT[state] then
+  end
+  local state = endTurn(key, id, publisher, from)
+  entry[1] = state
+  if WITHOUT_TEXT[state] then
     writeAudit(id, state)
     return '3,' .. state .. ',0,'
   end
@@ -77,7 +92,7 @@ local function erase(id, publicId, jobId)
   redis.call('HDEL', key, 't', 'y', 'S')
   if not erased then
     redis.call('HSET', key, 'E', now)
-    writeAudit(id, state)
+    writeAudit(id, from)
   end
   if isOpen and channel and not isHeld then
     tellCaller(channel, publicId, publisher)

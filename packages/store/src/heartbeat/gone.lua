@@ -3,13 +3,8 @@
 -- Include it after `now`, in a script whose first key is the heartbeat.
 -- Clock: Redis'. A process that Redis told nothing of its lifeline is never gone.
 local SILENT_MS = 3000
--- While Redis is away, no process can send a heartbeat, and all lifelines end. So the silence of a process counts only
--- from the time since which heartbeats have come without a longer pause than this.
-local PAUSE_MAX_MS = 1500
-
-local beats = redis.call('HMGET', KEYS[1], 'at', 'steady')
-local isPause = math.abs(now - tonumber(beats[1] or 0)) > PAUSE_MAX_MS
-local steadySince = isPause and now or tonumber(beats[2] or now)
+-- @include heartbeat/steady
+local steadySince = steadySinceMs(KEYS[1], now)
 
 -- How many subscribers a lifeline has; nil if Redis doesn't say.
 local function subscribersOf(channel)

@@ -3,7 +3,7 @@ import { z } from "zod";
 
 /** What a process says about itself. */
 export interface ProcessIdentity {
-  readonly role: "gateway" | "worker";
+  readonly role: "gateway" | "worker" | "proxy";
   readonly host: string;
   readonly pid: number;
   readonly version: string;
@@ -19,7 +19,7 @@ export interface PublishersFileNote {
 }
 
 const recordSchema = z.object({
-  role: z.enum(["gateway", "worker"]),
+  role: z.enum(["gateway", "worker", "proxy"]),
   host: z.string(),
   pid: z.number(),
   version: z.string(),

@@ -36,8 +36,8 @@ local function accept(at)
   local id, publisher, textHash, jobId, data, acceptsUnknown, queuedMax, deadMax, unknownMax =
     unpack(ARGV, from, from + MEMBERS - 1)
   local key = ARGV[1] .. id
-  local state, owner, knownHash, recorded = unpack(redis.call('HMGET', key, 's', 'p', 't', 'r'))
-  local code = judge(state, owner, knownHash, publisher, textHash)
+  local state, owner, knownHash, recorded, mark = unpack(redis.call('HMGET', key, 's', 'p', 't', 'r', 'T'))
+  local code = judge(state, owner, knownHash, publisher, textHash, mark)
   if code == 4 then
     return redis.call('HGETALL', key)
   elseif code > 4 then
@@ -59,7 +59,7 @@ local function accept(at)
     return queued and '5' or '8'
   end
   publishers[jobId] = publisher
-  bookAccepted(key, id, publisher, textHash, code, nowText, bytes)
+  bookAccepted(key, id, publisher, textHash, code, nowText, bytes, {mark = mark})
   return code .. ',' .. nowText .. ',' .. (recorded or '')
 end
 

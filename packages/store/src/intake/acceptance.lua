@@ -1,6 +1,8 @@
+-- @include journal/drop-turn
 -- Judges an acknowledgment. Returns a code of ACCEPT_CODES in redis/scripts.ts; 1, 2 and 3 mean: book it.
 -- The rules are those of `decideIntake` in core; test/accept.test.ts compares the two in every state.
-local function judge(state, owner, knownHash, publisher, textHash)
+-- `mark`: the entry's field `T` (journal/drop-turn.lua), or nil.
+local function judge(state, owner, knownHash, publisher, textHash, mark)
   if not state then
     return 3
   elseif owner ~= publisher then
@@ -12,13 +14,18 @@ local function judge(state, owner, knownHash, publisher, textHash)
   elseif state == 'unacknowledgeable' or state == 'abandoned' then
     return 6
   end
-  -- Without a fingerprint, because it was erased, any text counts as the same.
-  return (not knownHash or knownHash == textHash) and 4 or 5
+  -- Without a fingerprint, because it was erased, any text counts as the same. So it does if a turn has, or had, the entry:
+  -- the proxy and the backend may both acknowledge it, and their texts may differ.
+  return (not knownHash or knownHash == textHash or mark == JOURNALED) and 4 or 5
 end
 
 -- Books an acknowledgment that was judged 1 to 3 and that the queue holds. `bytes`: what it counts with (redis/stored-bytes.lua).
+-- An entry's turn ends with it, whoever acknowledges. `turn`: the entry's field `T`, and the outcome if the turn ends by itself.
 -- TTL: removed from a missed entry.
-local function bookAccepted(key, id, publisher, textHash, code, now, bytes)
+local function bookAccepted(key, id, publisher, textHash, code, now, bytes, turn)
+  if turn.mark == JOURNALED then
+    dropTurn(id, turn.outcome or 'superseded')
+  end
   if code == 2 then
     redis.call('HDEL', key, 'e')
     redis.call('PERSIST', key)

@@ -8,6 +8,7 @@
 -- acknowledgment came first. The deadline is '' if there is none.
 -- @include redis/ledger
 -- @include redis/batch
+-- @include intake/record-awaiting
 local MEMBERS = 6
 local retentionMs = {unacknowledgeable = ARGV[1], abandoned = ARGV[2]}
 local now = clockMs()
@@ -23,18 +24,13 @@ local function record(at)
   local deadline = ''
   if state == 'awaiting' then
     deadline = string.format('%.0f', now + deadlineMs)
-    if session == '' then
-      redis.call('HSET', key, 's', state, 'p', publisher, 'r', now, 'd', deadline)
-    else
-      redis.call('HSET', key, 's', state, 'p', publisher, 'r', now, 'd', deadline, 'S', session)
-    end
-    redis.call('ZADD', awaitingKey, deadline, id)
-    moveCount(publisher, nil, state)
+    recordAwaiting(key, id, {publisher = publisher, session = session, now = now, due = deadline})
+    redis.call('HSET', key, 'd', deadline)
   else
     redis.call('HSET', key, 's', state, 'p', publisher, 'r', now)
     redis.call('PEXPIRE', key, retentionMs[state])
+    count('recorded', publisher, outcome)
   end
-  count('recorded', publisher, outcome)
   return '1,' .. deadline
 end
 

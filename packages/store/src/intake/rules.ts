@@ -1,5 +1,6 @@
 /** What intake must know of a publisher, and of Redis, before it accepts an acknowledgment (docs/adr/0046). */
 import type { PublisherId } from "@adrelay/contract";
+import type { EmptyAnswers } from "@adrelay/core";
 
 /** The quotas of memory, as scripts and metrics name them. */
 export const STORED_QUOTAS = ["queued_bytes", "dead_bytes", "unknown_bytes"] as const;
@@ -20,6 +21,8 @@ export interface IntakeRules {
   /** Whether an id that the ledger doesn't know is accepted. */
   readonly acceptsUnknown: boolean;
   readonly limits: StoredLimits;
+  /** Whether a turn without any text is acknowledged, which is the default, or abandoned. */
+  readonly emptyAnswers?: EmptyAnswers | undefined;
 }
 
 export type IntakeRulesOf = (publisher: PublisherId) => IntakeRules;

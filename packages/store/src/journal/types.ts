@@ -2,7 +2,10 @@
 import type { AdResponseId, DeliveryJob, PublisherId } from "@adrelay/contract";
 import type { DialectName, TurnOutcome } from "@adrelay/core";
 
-export interface TurnRef {
+/** How long a step runs without a sign of life before its turn may be settled. journal/turn.lua has the same number. */
+export const TURN_LEASE_MS = 20_000;
+
+interface TurnRef {
   readonly id: AdResponseId;
   readonly publisher: PublisherId;
 }
@@ -12,7 +15,14 @@ export interface StepRef extends TurnRef {
   readonly step: number;
 }
 
-export interface NewTurn extends TurnRef {
+export type NewTurn = NewTurnBase &
+  (
+    | { readonly kind: "journaled" }
+    /** The backend acknowledges by itself until the deadline. The turn is over at once, with the outcome `manual`. */
+    | { readonly kind: "manual"; readonly deadlineMs: number }
+  );
+
+interface NewTurnBase extends TurnRef {
   readonly dialect: DialectName;
   /** Random, made by the proxy. The same token again gets the same answer. */
   readonly token: string;
@@ -24,6 +34,9 @@ export type OpenedTurn =
   | { readonly kind: "opened"; readonly step: StepRef }
   /** The ledger knows the id already, so this ad can't be used. */
   | { readonly kind: "known" };
+
+/** How a step can end by itself. */
+export type StepOutcome = Extract<TurnOutcome, "complete" | "cut" | "failed">;
 
 /** One write of a step. Sequences start at 1; a repeated or older one changes nothing but the lease. */
 export interface StepWrite {
@@ -42,10 +55,19 @@ export interface HeldTurn {
   readonly waitMs: number;
 }
 
+export interface JoinQuestion {
+  readonly pointer: string;
+  /** Random, made by the proxy. The same token again gets the same step. */
+  readonly token: string;
+  /** A turn of which another step runs is `unknown`. For retries: two equal calls at once are two turns. */
+  readonly onlyIfWaiting?: boolean;
+}
+
 export type JoinedTurn =
   | { readonly kind: "joined"; readonly step: StepRef; readonly prompt: string }
   /** No turn has such a pointer. */
   | { readonly kind: "unknown" }
+  /** Its turn is over. */
   | { readonly kind: "ended" };
 
 export interface EndedStep {
@@ -54,26 +76,33 @@ export interface EndedStep {
   /** What was written and not appended yet. */
   readonly text: string;
   readonly waitMs: number;
+  /** The turn's outcome if its wait passes. */
+  readonly outcome: StepOutcome;
 }
 
 export interface FinalStep {
   readonly step: StepRef;
-  readonly outcome: Extract<TurnOutcome, "complete" | "cut" | "failed">;
+  readonly outcome: StepOutcome;
   /** All that this step has written, whatever was appended before. */
   readonly text: string;
   readonly requestId: string;
   readonly traceparent: DeliveryJob["traceparent"];
 }
 
+export type SettledTurn = "queued" | "abandoned" | "ended" | "open";
+
 export interface Turns {
-  /** Records the injection with the outcome `ok`, and opens its turn with step 1. */
+  /** Records the injection with the outcome `ok`, and opens its turn with step 1. Rejects on a full Redis. */
   open(turn: NewTurn): Promise<OpenedTurn>;
   /** All writes of this process in one call. One answer for each. */
   write(writes: readonly StepWrite[]): Promise<readonly ("alive" | "ended")[]>;
   hold(turn: HeldTurn): Promise<"held" | "ended">;
-  join(question: { readonly pointer: string; readonly token: string }): Promise<JoinedTurn>;
+  join(question: JoinQuestion): Promise<JoinedTurn>;
   /** The step is over and the turn isn't. */
   endStep(ended: EndedStep): Promise<"waiting" | "ended">;
-  /** Queues the acknowledgment if no other step is alive. `open`: another one is. */
-  settle(final: FinalStep): Promise<"queued" | "ended" | "open">;
+  /**
+   * Queues the acknowledgment if no other step is alive. `open`: another one is, and Redis has this step's text.
+   * `abandoned`: the turn has no text, and its publisher's empty answers are abandoned.
+   */
+  settle(final: FinalStep): Promise<SettledTurn>;
 }

@@ -1,7 +1,8 @@
 -- Mends times that lie too far ahead because Redis' clock was set back after they were written. Without this, what waits
 -- for such a time would wait for as long as the step was. Each index is read from its latest time down to the first one
 -- that this clock can have written, so there is nothing to read on any other day.
--- 1. An ad response awaits its acknowledgment no longer than it would if it were recorded now.
+-- 1. An ad response awaits its acknowledgment no longer than it would if it were recorded now. One with a turn waits for the
+--    turn's leases and its wait, and these are no longer than if they began now.
 -- 2. A queued acknowledgment counts as queued now. It gets its whole age, so that it doesn't die too early.
 -- 3. A next attempt that was booked after now is due now: nobody knows how much of its wait has passed.
 -- 4. An outbox task that is due later than any script sets it is due now. Tasks may be done twice.
@@ -12,6 +13,8 @@
 -- Returns how many times were mended.
 -- @include redis/when-full
 -- @include redis/ledger
+-- @include journal/drop-turn
+-- @include journal/turn
 local most, entryPrefix, aheadMs = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local now = clockMs()
 local mended = 0
@@ -31,6 +34,10 @@ local function mend(key, timeFor)
 end
 
 mend(awaitingKey, function(id, deadline)
+  local turn = readTurn(id)
+  if turn then
+    return mendTurn(id, turn, deadline, now)
+  end
   local recorded, ends = unpack(redis.call('HMGET', entryPrefix .. id, 'r', 'd'))
   local latest = now + (tonumber(ends) or 0) - (tonumber(recorded) or 0)
   return deadline > latest + SET_BACK_MS and latest

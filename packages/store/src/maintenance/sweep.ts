@@ -1,15 +1,20 @@
 /**
- * One round of the sweep: times that a step of Redis' clock left too far ahead, deadlines that passed, dead letters past
- * their retention, and outbox tasks that are due. The first rounds also index the provider's codes of older dead letters.
+ * One round of the sweep: times that a step of Redis' clock left too far ahead, deadlines that passed, turns that are due, dead
+ * letters past their retention, and outbox tasks that are due. The first rounds also index the provider's codes of older dead letters.
  */
 import { z } from "zod";
 import type { DeliveryQueue } from "../bullmq/queue.ts";
 import type { BulkParts } from "../dead-letters/bulk-changes.ts";
 import { TASK_AHEAD_MAX_MS } from "../dead-letters/outbox.ts";
+import type { DueTurns } from "../journal/due-turns.ts";
+import { idOf } from "../redis/keys.ts";
 
 /** A round ends at the next batch while the process stops. */
 export interface SweepParts extends Omit<BulkParts, "redis"> {
   readonly queue: Pick<DeliveryQueue, "shortenLocks">;
+  readonly dueTurns: Pick<DueTurns, "settleAll">;
+  /** How long Redis must have answered without a break before turns are settled. */
+  readonly turnGraceMs: number;
 }
 
 /** Ids per script: keeps each script well below a millisecond or two. */
@@ -30,29 +35,46 @@ export class Sweep {
 
   async runRound(deadLetterRetentionMs: number): Promise<void> {
     await this.#mendTimes();
-    const missed = await inBatches(() => this.sweepMissed(BATCH));
+    let withTurn = 0;
+    const overdue = await inBatches(async () => {
+      const swept = await this.#sweepAwaiting(BATCH);
+      withTurn += swept.withTurn;
+      return swept.checked;
+    });
     const expired = await inBatches(() => this.sweepExpired(BATCH, deadLetterRetentionMs));
-    if (missed > 0 || expired > 0) {
-      this.#parts.log.warn({ event: "swept", missed, expired });
+    if (overdue > withTurn || expired > 0) {
+      this.#parts.log.warn({ event: "swept", missed: overdue - withTurn, expired });
     }
     await this.#runOutbox();
     await this.#indexCodes();
   }
 
-  /** Moves overdue ad responses to missed; resolves with how many were checked, at most `limit`. */
-  sweepMissed(limit: number): Promise<number> {
-    return this.#sweep("miss", limit, []);
+  /**
+   * Moves overdue ad responses to missed, and settles turns that are due; resolves with how many were checked, at most
+   * `limit`.
+   */
+  async sweepMissed(limit: number): Promise<number> {
+    return (await this.#sweepAwaiting(limit)).checked;
+  }
+
+  async #sweepAwaiting(limit: number) {
+    const { dueTurns, turnGraceMs } = this.#parts;
+    const [checked, withTurn, ...claimed] = await this.#sweep("miss", limit, turnGraceMs);
+    await dueTurns.settleAll(claimed.map(idOf));
+    return { checked, withTurn };
   }
 
   /** Expires dead letters older than `deadLetterRetentionMs`; resolves with how many were checked. */
-  sweepExpired(limit: number, deadLetterRetentionMs: number): Promise<number> {
-    return this.#sweep("expire", limit, [deadLetterRetentionMs]);
+  async sweepExpired(limit: number, deadLetterRetentionMs: number): Promise<number> {
+    const [checked] = await this.#sweep("expire", limit, deadLetterRetentionMs);
+    return checked;
   }
 
-  async #sweep(event: "miss" | "expire", limit: number, more: readonly number[]): Promise<number> {
+  async #sweep(event: "miss" | "expire", limit: number, ms: number): Promise<z.infer<typeof sweptSchema>> {
     const { run, keys, recordRetentionMs } = this.#parts;
-    const args = [event, limit, recordRetentionMs, keys.entryPrefix, ...more];
-    return z.number().parse(await run("maintenance/sweep", { keys: keys.forEntry(""), args }));
+    const args = [event, limit, recordRetentionMs, keys.entryPrefix, ms];
+    const sweptKeys = [...keys.forEntry(""), keys.heartbeat];
+    return sweptSchema.parse(await run("maintenance/sweep", { keys: sweptKeys, args }));
   }
 
   /** See maintenance/clock-set-back.lua. */
@@ -89,6 +111,7 @@ export class Sweep {
   }
 }
 
+const sweptSchema = z.tuple([z.number(), z.number()]).rest(z.string());
 const placeSchema = z.tuple([z.string(), z.string()]);
 
 async function inBatches(sweep: () => Promise<number>): Promise<number> {

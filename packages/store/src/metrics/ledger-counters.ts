@@ -1,6 +1,6 @@
 /** What the ledger counts for each publisher, and the order in which metrics/publisher-counts.lua returns it. */
 import { COUNTED_STATES, VERDICTS } from "@adrelay/contract";
-import { DEAD_REASONS } from "@adrelay/core";
+import { DEAD_REASONS, DIALECTS, TURN_OUTCOMES } from "@adrelay/core";
 import { RECORDED_OUTCOMES } from "../intake/injections.ts";
 
 /** A counter of the ledger as a metric. Its first label is always the publisher. */
@@ -9,8 +9,8 @@ export interface LedgerCounter {
   readonly source: string;
   readonly metric: string;
   readonly help: string;
-  /** The second label, and all values that it can have. */
-  readonly label?: "outcome" | "status" | "reason";
+  /** The labels behind the publisher, with commas between, and all values that they can have, in the same form. */
+  readonly label?: "outcome" | "status" | "reason" | "dialect" | "dialect,outcome";
   readonly values?: readonly string[];
 }
 
@@ -88,6 +88,30 @@ export const LEDGER_COUNTERS: readonly LedgerCounter[] = [
     metric: "adrelay_ad_responses_given_total",
     help: "Ad responses that this publisher left, and another one adopted.",
   },
+  {
+    source: "abandoned",
+    metric: "adrelay_ad_responses_abandoned_total",
+    help: "Ad responses whose turn ended without any text, of publishers with empty_answers: abandon.",
+  },
+  {
+    source: "turns_opened",
+    metric: "adrelay_turns_opened_total",
+    help: "Turns of the model proxy that were opened: an ad was put into a prompt.",
+    label: "dialect",
+    values: DIALECTS,
+  },
+  {
+    source: "turns",
+    metric: "adrelay_turns_total",
+    help: "Turns that ended, by outcome: complete, cut, failed, orphaned (the proxy was gone), superseded (acknowledged by the backend, or erased), manual.",
+    label: "dialect,outcome",
+    values: DIALECTS.flatMap((dialect) => TURN_OUTCOMES.map((outcome) => `${dialect},${outcome}`)),
+  },
+  {
+    source: "turns_unreadable",
+    metric: "adrelay_turns_unreadable_total",
+    help: "Turns that were settled without a part of their text, because it couldn't be read.",
+  },
 ];
 
 /** One number of a publisher: a counter with its label, which is empty if the counter has none. */
@@ -101,10 +125,11 @@ export const TOTAL_PLACES: readonly CountPlace[] = LEDGER_COUNTERS.flatMap(({ so
   values.map((label) => ({ source, label })),
 );
 
-/** The arguments of metrics/publisher-counts.lua that say what it reads. */
+/** The arguments of metrics/publisher-counts.lua that say what it reads. The open turns are a gauge as the states are. */
 export const PLACE_ARGS: readonly (string | number)[] = [
-  COUNTED_STATES.length,
+  COUNTED_STATES.length + 1,
   ...COUNTED_STATES,
+  "turns",
   TOTAL_PLACES.length,
   ...TOTAL_PLACES.flatMap(({ source, label }) => [source, label]),
   DEAD_REASONS.length,

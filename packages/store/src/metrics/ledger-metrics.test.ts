@@ -21,6 +21,7 @@ function countsOf(name: string, { accepted = 0, queued = 0 }: Numbers): Publishe
     deadLetters: DEAD_REASONS.map(() => 0),
     storedBytes: [queued * 1000, 0, 0],
     imbalance: 0,
+    openTurns: 0,
     text: "",
   };
 }

@@ -120,12 +120,14 @@ function sumCounts(rows: readonly PublisherCounts[], totals: readonly number[]):
   const states = COUNTED_STATES.map(() => 0);
   const deadLetters = DEAD_REASONS.map(() => 0);
   const storedBytes = STORED_QUOTAS.map(() => 0);
+  let openTurns = 0;
   for (const row of rows) {
+    openTurns += row.openTurns;
     addEach(states, row.states);
     addEach(deadLetters, row.deadLetters);
     addEach(storedBytes, row.storedBytes);
   }
-  return { states, totals, deadLetters, storedBytes };
+  return { states, openTurns, totals, deadLetters, storedBytes };
 }
 
 function addEach(sums: number[], numbers: readonly number[]): void {
@@ -134,7 +136,7 @@ function addEach(sums: number[], numbers: readonly number[]): void {
   }
 }
 
-type ShownCounts = Pick<PublisherCounts, "states" | "totals" | "deadLetters" | "storedBytes">;
+type ShownCounts = Pick<PublisherCounts, "states" | "openTurns" | "totals" | "deadLetters" | "storedBytes">;
 
 /** What is shown for each publisher; without a row, all its counts are zero. */
 interface PublisherTable {
@@ -159,6 +161,12 @@ function* publisherMetrics({ rows }: PublisherTable): Iterable<LedgerMetric> {
     help: "Ad responses by state; a final state counts all that ended in it, also entries that have expired.",
     type: "gauge",
     ...tableOf(rows, { label: "state", values: COUNTED_STATES, numbersOf: (row) => row.states, from: 0 }),
+  };
+  yield {
+    name: "adrelay_turns_open",
+    help: "Turns of the model proxy that haven't ended.",
+    type: "gauge",
+    ...tableOf(rows, { label: "", values: [""], numbersOf: (row) => [row.openTurns], from: 0 }),
   };
   yield {
     name: "adrelay_dead_letters",
@@ -198,7 +206,7 @@ function limitMetrics(
 }
 
 interface Column {
-  /** The second label; empty if there is none. */
+  /** The labels behind the publisher, with commas between; empty if there is none. */
   readonly label: string;
   readonly values: readonly string[];
   numbersOf(row: ShownCounts): readonly number[];
@@ -210,14 +218,18 @@ function tableOf(
   rows: PublisherTable["rows"],
   { label, values, numbersOf, from }: Column,
 ): Pick<LedgerMetric, "labelNames" | "samples"> {
+  const names = label === "" ? [] : label.split(",");
+  const ownLabels = values.map((value) => {
+    const parts = value.split(",");
+    return Object.fromEntries(names.map((name, at) => [name, parts[at] ?? ""]));
+  });
   return {
-    labelNames: label === "" ? ["publisher"] : ["publisher", label],
+    labelNames: ["publisher", ...names],
     *samples() {
       for (const { publisher, row } of rows) {
         const numbers = row === undefined ? [] : numbersOf(row);
-        for (const [at, value] of values.entries()) {
-          const labels = label === "" ? { publisher } : { publisher, [label]: value };
-          yield { labels, value: numbers[from + at] ?? 0 };
+        for (const [at, own] of ownLabels.entries()) {
+          yield { labels: { publisher, ...own }, value: numbers[from + at] ?? 0 };
         }
       }
     },
@@ -271,7 +283,7 @@ function sharedMetrics({ counts, shared, depths }: LedgerCounts): LedgerMetric[]
     },
     single(
       "adrelay_books_imbalance",
-      "Injections recorded as ok plus unknown acknowledgments, minus the sum of all states: not zero means a bug.",
+      "How far injections recorded as ok and unknown acknowledgments differ from the sum of all states, and turns opened from turns ended and open: not zero means a bug.",
       counts.reduce((sum, { imbalance }) => sum + imbalance, 0),
     ),
   ];

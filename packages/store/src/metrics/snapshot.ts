@@ -26,13 +26,14 @@ export interface PublisherCounts {
   readonly publisher: PublisherId;
   /** By state, in the order of COUNTED_STATES. */
   readonly states: readonly number[];
+  readonly openTurns: number;
   /** By counter, in the order of TOTAL_PLACES. */
   readonly totals: readonly number[];
   /** Current dead letters by reason, in the order of DEAD_REASONS. */
   readonly deadLetters: readonly number[];
   /** Memory of Redis that it takes, by quota, in the order of STORED_QUOTAS. */
   readonly storedBytes: readonly number[];
-  /** What came into the ledger minus what is in it (docs/state-machine.md). */
+  /** What came into the ledger minus what is in it, and the same of the turns (docs/state-machine.md). */
   readonly imbalance: number;
   /** The reply of metrics/publisher-counts.lua. */
   readonly text: string;
@@ -53,6 +54,8 @@ export interface SharedCounts {
 export interface LedgerSnapshot extends SharedCounts {
   /** Ad responses by state; for an end state all that ever ended in it. `label` is the state. */
   readonly states: readonly LabelledCount[];
+  /** Open turns; `label` is empty. */
+  readonly openTurns: readonly LabelledCount[];
   /** Counters by name; `label` is the outcome, status or reason, or empty. */
   readonly totals: ReadonlyMap<string, readonly LabelledCount[]>;
   /** Current dead letters; `label` is the reason. */
@@ -110,15 +113,30 @@ async function findPublishers({ redis, keys }: SnapshotParts): Promise<Publisher
 
 function parseCounts(publisher: PublisherId, text: string): PublisherCounts {
   const counts = text.split(",").map(Number);
-  const totalsFrom = COUNTED_STATES.length;
+  const totalsFrom = COUNTED_STATES.length + 1;
   const deadFrom = totalsFrom + TOTAL_PLACES.length;
-  const states = counts.slice(0, totalsFrom);
-  const totals = counts.slice(totalsFrom, deadFrom);
-  const came = sum(CAME_IN_PLACES.map((at) => totals[at] ?? 0)) - (totals[GIVEN_PLACE] ?? 0);
-  const imbalance = came - sum(states);
   const storedFrom = deadFrom + DEAD_REASONS.length;
-  const [deadLetters, storedBytes] = [counts.slice(deadFrom, storedFrom), counts.slice(storedFrom)];
-  return { publisher, states, totals, deadLetters, storedBytes, imbalance, text };
+  const row = {
+    publisher,
+    states: counts.slice(0, COUNTED_STATES.length),
+    openTurns: counts[COUNTED_STATES.length] ?? 0,
+    totals: counts.slice(totalsFrom, deadFrom),
+    deadLetters: counts.slice(deadFrom, storedFrom),
+    storedBytes: counts.slice(storedFrom),
+    text,
+  };
+  return { ...row, imbalance: imbalanceOf(row) };
+}
+
+function imbalanceOf({
+  states,
+  openTurns,
+  totals,
+}: Pick<PublisherCounts, "states" | "openTurns" | "totals">): number {
+  const sumOf = (places: readonly number[]) => sum(places.map((at) => totals[at] ?? 0));
+  const entries = sumOf(CAME_IN_PLACES) - sumOf(LEFT_PLACES) - sum(states);
+  const turns = sumOf(OPENED_PLACES) - sumOf(ENDED_PLACES) - openTurns;
+  return Math.abs(entries) + Math.abs(turns);
 }
 
 function sum(numbers: readonly number[]): number {
@@ -129,8 +147,14 @@ function sum(numbers: readonly number[]): number {
 const CAME_IN_PLACES = TOTAL_PLACES.flatMap(({ source, label }, at) =>
   source === "unknown" || source === "adopted" || (source === "recorded" && label === "ok") ? [at] : [],
 );
-/** The counter of what left a publisher for another one. */
-const GIVEN_PLACE = TOTAL_PLACES.findIndex(({ source }) => source === "given");
+/** The counters of what left a publisher for another one, or ended in a state that isn't counted. */
+const LEFT_PLACES = placesOf("given", "abandoned");
+const OPENED_PLACES = placesOf("turns_opened");
+const ENDED_PLACES = placesOf("turns");
+
+function placesOf(...sources: readonly string[]): number[] {
+  return TOTAL_PLACES.flatMap(({ source }, at) => (sources.includes(source) ? [at] : []));
+}
 
 const rowSchema = z.array(z.unknown());
 const sharedSchema = z.tuple([z.number(), rowSchema, rowSchema, z.number(), z.number()]);
@@ -157,6 +181,7 @@ export async function loadSnapshot(parts: SnapshotParts): Promise<LedgerSnapshot
   return {
     ...shared,
     states: counts.flatMap(({ publisher, states }) => labelled(publisher, COUNTED_STATES, states)),
+    openTurns: counts.flatMap(({ publisher, openTurns }) => labelled(publisher, [""], [openTurns])),
     totals: new Map([...totals].map(([source, values]) => [source, values.map(withoutSource)])),
     deadLetters: counts.flatMap(({ publisher, deadLetters }) =>
       labelled(publisher, DEAD_REASONS, deadLetters),

@@ -19,6 +19,8 @@ export interface StoreKeys {
   forCircuit(account: string): string[];
   /** The six keys of heartbeat/heartbeat.lua, in its order. */
   readonly forHeartbeat: readonly string[];
+  /** Hash: the latest heartbeat of any process. */
+  readonly heartbeat: string;
   /** Hash: the counters; see redis/ledger.lua. */
   readonly totals: string;
   /** Before an entry's member: hash, one ad response. */
@@ -41,6 +43,12 @@ export interface StoreKeys {
   readonly turns: string;
   /** Sorted set: ids by the time of their next attempt; see redis/ledger.lua. */
   readonly due: string;
+  /** Before a pointer of a turn: string, the turn's member. */
+  readonly turnPointerPrefix: string;
+  /** Hash: a turn; see journal/drop-turn.lua. */
+  turn(member: string): string;
+  /** List: the pieces of a turn's text. */
+  turnText(member: string): string;
   /** Hash: a running process' id to its record. */
   readonly processes: string;
   readonly dataLoss: string;
@@ -81,6 +89,7 @@ export function storeKeys(partition: string): StoreKeys {
     ],
     forCircuit: (account) => [named(`gate:${account}`), named(`gate:${account}:released`), busyCircuits],
     forHeartbeat: ["heartbeat", "processes", "data-loss", "queued", "dead", "awaiting"].map(named),
+    heartbeat: named("heartbeat"),
     totals: named("totals"),
     entryPrefix,
     outbox,
@@ -92,6 +101,9 @@ export function storeKeys(partition: string): StoreKeys {
     busyCircuits,
     turns: named("turns"),
     due: named("queued:due"),
+    turnPointerPrefix: named("awaiting:by:"),
+    turn: (member) => named(`awaiting:turn:${member}`),
+    turnText: (member) => named(`awaiting:text:${member}`),
     processes: named("processes"),
     dataLoss: named("data-loss"),
     rewrites: named("rewrites"),

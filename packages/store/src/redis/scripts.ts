@@ -128,6 +128,33 @@ export type ClaimCode = (typeof CLAIM_CODES)[keyof typeof CLAIM_CODES];
 export const CANCEL_CODES = { 1: "cancelled", 0: "unknown", "-1": "ended" } as const;
 export type CancelCode = (typeof CANCEL_CODES)[keyof typeof CANCEL_CODES];
 
+/** Of the opening of a turn. `known`: the ledger has an entry of this id, which another call made. */
+export const OPENED_CODES = { 1: "opened", 0: "known" } as const;
+
+/** Of a write to a turn's journal. `ended`: the turn is over, or there never was one. */
+export const JOURNALED_CODES = { 1: "alive", 0: "ended" } as const;
+
+/** Of a step that wants to join a turn. `unknown`: no turn has such a pointer. */
+export const JOINED_CODES = { 1: "joined", 0: "ended", 2: "unknown" } as const;
+
+/** Of a step that ended. `running`: another step of its turn has a lease. */
+export const ENDED_STEP_CODES = { 2: "running", 1: "waiting", 0: "ended" } as const;
+export type EndedStepCode = (typeof ENDED_STEP_CODES)[keyof typeof ENDED_STEP_CODES];
+
+/**
+ * Of the settling of a turn. `ended`: the turn was over before. `changed`: the journal isn't as it was read. `unknown`: the ledger
+ * has no entry of the id.
+ */
+export const SETTLED_CODES = {
+  1: "queued",
+  0: "ended",
+  2: "open",
+  3: "changed",
+  4: "abandoned",
+  5: "unknown",
+} as const;
+export type SettledCode = (typeof SETTLED_CODES)[keyof typeof SETTLED_CODES];
+
 /** A script replied something that it never replies: this code and the scripts don't belong together. */
 export class StoreReplyError extends Error {
   override readonly name = "StoreReplyError";

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
 const SOURCES = fileURLToPath(new URL("../", import.meta.url));
-const TAKE_SOMETHING_NEW = ["intake/accept", "intake/record-injection"];
+const TAKE_SOMETHING_NEW = ["intake/accept", "intake/record-injection", "journal/open"];
 /** They write nothing, so they also run on a replica. */
 const READ_ONLY = [
   "dead-letters/latest-bulk",

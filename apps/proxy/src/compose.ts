@@ -1,0 +1,187 @@
+/** Makes every part of the proxy and starts it. */
+import { proxiesOf } from "@adrelay/provider";
+import {
+  createOverloadCounter,
+  type IntakeAdapters,
+  intakeOf,
+  makeAuthenticate,
+  openIntakeStore,
+  openRelayBase,
+  PublisherSeries,
+  type RelayBase,
+  reportInFlight,
+  saveKeyUses,
+  startHeartbeat,
+  watchPublishers,
+} from "@adrelay/relay-kit";
+import {
+  createOpsApp,
+  type DurabilityGuard,
+  type Environment,
+  type HttpServer,
+  LoginGuard,
+  type RunnableService,
+  reportDurability,
+  reportMemory,
+  startHttpServer,
+} from "@adrelay/service-kit";
+import type { Heartbeat } from "@adrelay/store";
+import type { Express } from "express";
+import { startTurns } from "./compose-turns.ts";
+import type { ProxyConfig } from "./config.ts";
+import type { PrepareCall } from "./http/call.ts";
+import { ProxyRoom } from "./http/call-room.ts";
+import { OpenCalls } from "./http/open-calls.ts";
+import { makeProxyHandler } from "./http/proxy-handler.ts";
+import { Upstreams } from "./http/upstreams.ts";
+import { ProxyMetrics } from "./proxy-metrics.ts";
+
+/** Scrapers, probes and operators together need a few dozen. */
+const OPS_CONNECTIONS_MAX = 256;
+/** During a stop: for the rest of a request, and for the last bytes of an answer to be read. */
+const PEER_TIMEOUT_MS = 5000;
+
+export async function compose(config: ProxyConfig, env: Environment): Promise<RunnableService> {
+  const { settings } = config;
+  const base = await openRelayBase("proxy", config, env);
+  const { log, lifecycle, registry } = base;
+  const adapters = await openIntakeStore(base);
+  const publishersWatch = await watchPublishers(base);
+  const heartbeat = await startHeartbeat(base, adapters, publishersWatch);
+  await saveKeyUses(base, adapters.store.keyUses, heartbeat);
+  const intake = intakeOf(adapters, heartbeat);
+  reportDurability(registry, intake);
+  reportMemory(registry, adapters.guard);
+  const opsServer = await startOpsListener(base, { ...adapters, heartbeat, intake });
+  const series = new PublisherSeries({
+    publishers: config.publishers,
+    publishersMax: settings.METRICS_PUBLISHERS_MAX,
+  });
+  const onOverload = createOverloadCounter(registry);
+  const canBook = () => intake.isDurable;
+  const prepareCall = await startTurns(base, { ...adapters, series, canBook, onOverload });
+  const listener = await startListener(base, { ...adapters, series, onOverload, prepareCall });
+  return {
+    log,
+    lifecycle,
+    shutdownDelayMs: settings.SHUTDOWN_DELAY_MS,
+    shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
+    drain: (signal) =>
+      drain(listener, AbortSignal.any([signal, AbortSignal.timeout(settings.PROXY_DRAIN_MS)])),
+    listening: { port: listener.server.port, ops_port: opsServer.port },
+    onHangUp: () => publishersWatch.onHangUp(),
+  };
+}
+
+type Base = RelayBase<ProxyConfig>;
+
+interface Listener {
+  readonly server: HttpServer;
+  readonly openCalls: OpenCalls;
+}
+
+/** No new calls. The running ones go on until the signal fires; then they are cut. */
+async function drain({ server, openCalls }: Listener, signal: AbortSignal): Promise<void> {
+  signal.addEventListener("abort", () => openCalls.endAll(), { once: true });
+  await server.stop(signal);
+}
+
+interface ListenerParts extends IntakeAdapters {
+  readonly series: PublisherSeries;
+  readonly prepareCall: PrepareCall;
+  onOverload(limit: "calls" | "bytes" | "connections"): void;
+}
+
+async function startListener(base: Base, parts: ListenerParts): Promise<Listener> {
+  const { config, log, lifecycle, registry, tracing } = base;
+  const { settings, publishers } = config;
+  const openCalls = new OpenCalls(settings.PROXY_IDLE_TIMEOUT_MS);
+  await lifecycle.start("idle calls", openCalls);
+  const baseUrls = { openai: settings.OPENAI_BASE_URL, anthropic: settings.ANTHROPIC_BASE_URL };
+  const upstreams = new Upstreams(baseUrls, proxiesOf(settings));
+  lifecycle.onStop("models", () => upstreams.stop());
+  const limits = { callsMax: settings.PROXY_CALLS_IN_FLIGHT, bytesMax: settings.PROXY_BYTES_IN_FLIGHT };
+  const room = new ProxyRoom(limits, parts.onOverload);
+  const handler = makeProxyHandler({
+    authenticate: makeAuthenticate({
+      publishers,
+      headers: settings.API_KEY_HEADERS,
+      onKeyUse: ({ key }) => parts.store.keyUses.note(key),
+    }),
+    keyHeaders: settings.API_KEY_HEADERS,
+    prepareCall: parts.prepareCall,
+    upstreams,
+    openCalls,
+    room,
+    editLimitBytes: settings.PROXY_EDIT_LIMIT_BYTES,
+    metrics: new ProxyMetrics(registry, { series: parts.series, countStreams: () => openCalls.streams }),
+    tracing,
+    log,
+  });
+  const server = await startHttpServer(handler, {
+    name: "the proxy",
+    host: settings.PROXY_HOST,
+    port: settings.PROXY_PORT,
+    log,
+    // Only the model's server says what may be kept of its answers.
+    answerHeaders: [],
+    limits: {
+      keepAliveTimeoutMs: settings.KEEP_ALIVE_TIMEOUT_MS,
+      connectionsMax: settings.PROXY_CONNECTIONS,
+      requestTimeoutMs: settings.PROXY_IDLE_TIMEOUT_MS,
+      drainTimeoutMs: PEER_TIMEOUT_MS,
+    },
+    onNoRoom: () => parts.onOverload("connections"),
+    isStopping: () => lifecycle.isStopping,
+  });
+  lifecycle.onStop("listener", (signal) => server.stop(signal));
+  reportInFlight(registry, {
+    settings: "PROXY",
+    calls: room.calls,
+    bytes: room.bytes,
+    connections: () => server.connections,
+    connectionsMax: settings.PROXY_CONNECTIONS,
+  });
+  return { server, openCalls };
+}
+
+interface OpsParts extends IntakeAdapters {
+  readonly heartbeat: Heartbeat;
+  readonly intake: Pick<DurabilityGuard, "isDurable">;
+}
+
+/** Stops last, so that the stop can be watched. */
+async function startOpsListener(base: Base, parts: OpsParts): Promise<HttpServer> {
+  const { settings } = base.config;
+  const server = await startHttpServer(makeOpsApp(base, parts), {
+    name: "the proxy's ops listener",
+    host: settings.PROXY_OPS_HOST,
+    port: settings.PROXY_OPS_PORT,
+    log: base.log,
+    limits: { connectionsMax: OPS_CONNECTIONS_MAX },
+  });
+  base.lifecycle.onStopLast("ops listener", (signal) => server.stop(signal));
+  return server;
+}
+
+function makeOpsApp({ config, log, lifecycle, registry }: Base, parts: OpsParts): Express {
+  const { redis, guard, intake, store, heartbeat, rulesOf } = parts;
+  const { settings, publishers } = config;
+  const ledger = store.metrics({
+    listPublishers: () => publishers.current.map(({ id }) => id),
+    publishersMax: settings.METRICS_PUBLISHERS_MAX,
+    limitsOf: (publisher) => rulesOf(publisher).limits,
+  });
+  return createOpsApp({
+    collect: async () => ({ registry, scraped: await ledger.collect() }),
+    checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && intake.isDurable }],
+    warnings: () => ({ ...guard.warnings(), ...heartbeat.warnings(), ...store.room.warnings() }),
+    isStopping: () => lifecycle.isStopping,
+    log,
+    access: {
+      settings,
+      listenHost: settings.PROXY_OPS_HOST,
+      guard: new LoginGuard({ registry, log }),
+    },
+  });
+}

@@ -1,0 +1,96 @@
+/**
+ * Finds the last user text among a request's items, and the calls of tools that its last items answer. The dialects classify
+ * their items; the order of the items means the same in all of them.
+ */
+import type { BodySkipReason, ReadRequest } from "./dialect.ts";
+import type { JsonPlaces, NodeId } from "./json-places.ts";
+
+export type Item =
+  /** Of the system or the developer: it may stand behind the user's message. */
+  | { readonly kind: "instruction" }
+  | { readonly kind: "user" }
+  /** Results of tools that the client ran, with the ids of their calls. */
+  | { readonly kind: "results"; readonly callIds: readonly string[] }
+  /** All that a model writes. `pausedIds`: of server tools, by which a paused step is continued. */
+  | { readonly kind: "assistant"; readonly pausedIds: readonly string[] };
+
+export interface ItemRules {
+  readonly textTypes: readonly string[];
+  classify(json: JsonPlaces, item: NodeId): Item;
+}
+
+/** Ids of one call that are looked at. A model calls a few tools at once. */
+const CALL_IDS_MAX = 128;
+/** Members by which a caller tells where a cached prefix ends. */
+const CACHE_MARKERS = ["cache_control", "prompt_cache_breakpoint"];
+const NO_IDS: readonly string[] = [];
+
+export interface TextQuestion {
+  readonly json: JsonPlaces;
+  readonly items: readonly NodeId[];
+  readonly rules: ItemRules;
+  readonly allowsCacheMarked: boolean;
+}
+
+export function findUserText(question: TextQuestion): ReadRequest {
+  const { json, items, rules } = question;
+  const end = findEnd(json, items, rules);
+  if (end.kind === "skip") return end;
+  // Behind the end are only instructions and results, so the last user's message is before it.
+  const userAt = items.findLastIndex((item) => rules.classify(json, item).kind === "user");
+  const user = items[userAt];
+  const content = user === undefined ? undefined : json.member(user, "content");
+  const text = content === undefined ? undefined : lastText(json, content, rules.textTypes);
+  if (text === undefined) return skip("no_user_text");
+  const isMarked = items.slice(userAt).some((item) => json.hasBelow(item, CACHE_MARKERS));
+  if (isMarked && !question.allowsCacheMarked) return skip("cache_marked");
+  return adMayGoIn(json, text, end.answeredCallIds);
+}
+
+/** `no_user_text` if the value isn't a string, or is blank. */
+export function adMayGoIn(json: JsonPlaces, text: NodeId, answeredCallIds = NO_IDS): ReadRequest {
+  const userText = json.string(text);
+  if (userText === undefined || userText.trim() === "") return skip("no_user_text");
+  return { kind: "ad_may_go_in", userText, place: json.placeOf(text), answeredCallIds };
+}
+
+export function skip(reason: BodySkipReason): Extract<ReadRequest, { kind: "skip" }> {
+  return { kind: "skip", reason };
+}
+
+type EndOfItems =
+  | { readonly kind: "end"; readonly answeredCallIds: readonly string[] }
+  | Extract<ReadRequest, { kind: "skip" }>;
+
+/** What the last items are, apart from instructions: a user's message, results of tools, or the assistant's. */
+function findEnd(json: JsonPlaces, items: readonly NodeId[], rules: ItemRules): EndOfItems {
+  const callIds: string[] = [];
+  let hasResults = false;
+  for (let at = items.length - 1; at >= 0; at--) {
+    const item = rules.classify(json, items[at] ?? 0);
+    if (item.kind === "instruction") continue;
+    if (item.kind === "results") {
+      hasResults = true;
+      callIds.push(...item.callIds.slice(0, CALL_IDS_MAX - callIds.length));
+      continue;
+    }
+    if (hasResults) return callIds.length > 0 ? endOf(callIds) : skip("unknown_step");
+    if (item.kind === "user") return endOf(NO_IDS);
+    return item.pausedIds.length > 0 ? endOf(item.pausedIds.slice(0, CALL_IDS_MAX)) : skip("prefill");
+  }
+  return skip("no_user_text");
+}
+
+function endOf(answeredCallIds: readonly string[]): EndOfItems {
+  return { kind: "end", answeredCallIds };
+}
+
+/** The content itself if it is a string; of a list, its last text part. */
+function lastText(json: JsonPlaces, content: NodeId, textTypes: readonly string[]): NodeId | undefined {
+  if (json.kindOf(content) === "string") return content;
+  if (json.kindOf(content) !== "array") return undefined;
+  const part = json
+    .children(content)
+    .findLast((child) => textTypes.includes(json.stringMember(child, "type") ?? ""));
+  return part === undefined ? undefined : json.member(part, "text");
+}

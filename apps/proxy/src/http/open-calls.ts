@@ -1,0 +1,75 @@
+/** The calls upstream that are open: which of them are idle for too long, and how many answers stream. */
+
+/** A call that is watched. The watch sets both members. */
+export interface WatchedCall {
+  /** Whether a byte has moved since the last look. */
+  hasMoved: boolean;
+  /** Since when none has, as far as the looks know. */
+  idleSinceMs: number;
+  /** Ends it: no byte has moved for the time limit, or this process stops. */
+  end(reason: "idle" | "stopped"): void;
+}
+
+/** Looks at all calls again and again, because a timer for each one would have to be set anew at each chunk. */
+export class OpenCalls {
+  readonly #idleTimeoutMs: number;
+  readonly #calls = new Set<WatchedCall>();
+  #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
+  /** Answers that stream now. */
+  streams = 0;
+
+  constructor(idleTimeoutMs: number) {
+    this.#idleTimeoutMs = idleTimeoutMs;
+  }
+
+  start(): void {
+    if (!this.#isStopped && this.#timer === undefined) {
+      const intervalMs = Math.min(LOOK_INTERVAL_MAX_MS, Math.ceil(this.#idleTimeoutMs / LOOKS_PER_LIMIT));
+      this.#timer = setInterval(() => this.#look(), intervalMs).unref();
+    }
+  }
+
+  /** Looks no more. The listener has cut its calls before. */
+  stop(): void {
+    this.#isStopped = true;
+    clearInterval(this.#timer);
+  }
+
+  get isRunning(): boolean {
+    return this.#timer !== undefined && !this.#isStopped;
+  }
+
+  /** Ends all calls that are open. */
+  endAll(): void {
+    for (const call of [...this.#calls]) {
+      this.#calls.delete(call);
+      call.end("stopped");
+    }
+  }
+
+  add(call: WatchedCall): void {
+    call.idleSinceMs = performance.now();
+    this.#calls.add(call);
+  }
+
+  remove(call: WatchedCall): void {
+    this.#calls.delete(call);
+  }
+
+  #look(): void {
+    const nowMs = performance.now();
+    for (const call of this.#calls) {
+      if (call.hasMoved) {
+        call.hasMoved = false;
+        call.idleSinceMs = nowMs;
+      } else if (nowMs - call.idleSinceMs >= this.#idleTimeoutMs) {
+        this.#calls.delete(call);
+        call.end("idle");
+      }
+    }
+  }
+}
+
+const LOOK_INTERVAL_MAX_MS = 1000;
+const LOOKS_PER_LIMIT = 10;

@@ -1,0 +1,62 @@
+/** Finds the turn that a call belongs to, and joins it, within a limit of time whatever Redis does. */
+import { OVERDUE, withDeadline } from "@adrelay/service-kit";
+import type { JoinedTurn, Turns } from "@adrelay/store";
+import { RETRY_WAIT_MS } from "./turn-step.ts";
+
+export interface JoinQuestion {
+  /** What the turn may be found by; the first that leads to a turn counts. */
+  readonly pointers: readonly string[];
+  readonly token: string;
+  /** A turn with a running step isn't joined: two equal calls at once are two turns. */
+  readonly onlyIfWaiting: boolean;
+  readonly timeoutMs: number;
+}
+
+/** `unavailable`: Redis didn't answer in time. */
+export type FoundTurn = JoinedTurn | { readonly kind: "unavailable" };
+
+export interface JoinDeps {
+  readonly turns: Pick<Turns, "join" | "endStep">;
+  /** Takes over work that nobody waits for. */
+  readonly pending: { add(work: Promise<void>): void };
+}
+
+/** A call can answer several tool calls. All of a turn's ids are stored, so a few questions find it. */
+const QUESTIONS_MAX = 8;
+
+export async function joinTurn(deps: JoinDeps, question: JoinQuestion): Promise<FoundTurn> {
+  const { pointers, token, onlyIfWaiting, timeoutMs } = question;
+  const deadlineMs = performance.now() + timeoutMs;
+  let found: FoundTurn = { kind: "unknown" };
+  for (const pointer of pointers.slice(0, QUESTIONS_MAX)) {
+    const answer = deps.turns.join({ pointer, token, onlyIfWaiting });
+    const joined = await answerWithin(deps, answer, deadlineMs - performance.now());
+    if (joined.kind === "joined" || joined.kind === "unavailable") {
+      return joined;
+    }
+    found = joined.kind === "ended" ? joined : found;
+  }
+  return found;
+}
+
+async function answerWithin(
+  deps: JoinDeps,
+  answer: Promise<JoinedTurn>,
+  timeoutMs: number,
+): Promise<FoundTurn> {
+  const known = answer.catch(() => ({ kind: "unavailable" }) as const);
+  const result = await withDeadline(known, Math.max(timeoutMs, 0));
+  if (result !== OVERDUE) {
+    return result;
+  }
+  deps.pending.add(known.then((late) => leaveTurn(deps, late)));
+  return { kind: "unavailable" };
+}
+
+/** The call went on without its turn. The turn waits on as if the step had written nothing. */
+async function leaveTurn({ turns }: JoinDeps, late: FoundTurn): Promise<void> {
+  if (late.kind === "joined") {
+    const { step } = late;
+    await turns.endStep({ step, sequence: 1, text: "", waitMs: RETRY_WAIT_MS, outcome: "cut" });
+  }
+}

@@ -1,0 +1,241 @@
+/**
+ * One step of a turn, as the journal holds it from its begin until Redis has confirmed its end.
+ *
+ * 1. Holds and the end run one after the other, in the order in which they were asked for. A write of unknown fate is sent
+ *    again before the end.
+ * 2. Once Redis says that the turn is over, only the end is sent. If Redis has lost the turn, that end is taken as an
+ *    acknowledgment of an unknown id.
+ */
+import type { AdResponseId } from "@adrelay/contract";
+import {
+  type EndedStep,
+  type FinalStep,
+  type StepRef,
+  type StepWrite,
+  TURN_LEASE_MS,
+  type Turns,
+} from "@adrelay/store";
+import type { JournalRoom } from "./journal-room.ts";
+import { StepText } from "./step-text.ts";
+import type { TurnMetrics } from "./turn-metrics.ts";
+
+/** A turn that is over sooner than this after its step's begin is never appended to. */
+export const APPEND_INTERVAL_MS = 250;
+/** How long after the latest write a lease is renewed. */
+const RENEW_AFTER_MS = 5000;
+/** This much text is appended without waiting for the interval. */
+const MUCH_TEXT_CHARS = 4096;
+
+type StepWait = Pick<EndedStep, "waitMs" | "outcome">;
+
+/** What a step needs of the journal. */
+export interface StepHost {
+  readonly turns: Turns;
+  readonly room: JournalRoom;
+  readonly metrics: Pick<TurnMetrics, "truncated" | "lateText">;
+  readonly textLimitBytes: number;
+  /** Calls until Redis confirms; undefined if the journal gives up. `failed`: how many calls failed before. */
+  persist<T>(call: () => Promise<T>): Promise<{ readonly value: T; readonly failed: number } | undefined>;
+  /** Text that was written won't be acknowledged. */
+  onLost(id: AdResponseId): void;
+  /** The step has so much text that it should be appended soon. */
+  onMuchText(): void;
+  /** The step needs no more appending and renewing. */
+  leave(step: JournaledStep): void;
+  /** Keeps the journal's stop waiting. */
+  track(work: Promise<void>): void;
+}
+
+/** A step that an ad was put into. */
+export interface NewStep {
+  readonly ref: StepRef;
+  readonly prompt: string;
+  readonly requestId: string;
+  readonly traceparent: FinalStep["traceparent"];
+}
+
+export class JournaledStep {
+  readonly #step: NewStep;
+  readonly #host: StepHost;
+  readonly #text: StepText;
+  readonly #promptBytes: number;
+  readonly #startedAtMs = performance.now();
+  #leaseAtMs = this.#startedAtMs;
+  /** Nothing is appended any more. */
+  #hasLeft = false;
+  /** Redis says so. */
+  #isTurnOver = false;
+  #hasLost = false;
+  #work: Promise<void> = Promise.resolve();
+
+  constructor(step: NewStep, host: StepHost) {
+    this.#step = step;
+    this.#host = host;
+    this.#text = new StepText(host.textLimitBytes);
+    this.#promptBytes = Buffer.byteLength(step.prompt);
+    host.room.take(this.#promptBytes);
+  }
+
+  /** Keeps text that was written to the caller. */
+  add(text: string): void {
+    const { room, metrics } = this.#host;
+    if (this.#text.isTruncated) {
+      return;
+    }
+    if (room.isFull) {
+      this.#text.truncate();
+      this.#countLost();
+      return;
+    }
+    room.take(this.#text.add(text));
+    if (this.#text.isTruncated) {
+      metrics.truncated.inc();
+    }
+    if (this.#hasMuchText() && this.#mayAppend(performance.now())) {
+      this.#host.onMuchText();
+    }
+  }
+
+  /** What is to be written now; undefined if nothing is. */
+  nextWrite(nowMs: number): StepWrite | undefined {
+    if (this.#hasLeft) {
+      return undefined;
+    }
+    const { ref: step } = this.#step;
+    const write = this.#mayAppend(nowMs) ? this.#text.planWrite() : undefined;
+    if (write !== undefined) {
+      return { step, ...write };
+    }
+    const isDue = nowMs - this.#leaseAtMs >= RENEW_AFTER_MS;
+    return isDue ? { step, sequence: this.#text.sequence, text: undefined } : undefined;
+  }
+
+  /** To be told what Redis answered to a write that was sent at `sentAtMs`. */
+  onWritten(write: StepWrite, answer: "alive" | "ended", sentAtMs: number): void {
+    if (answer === "ended") {
+      this.#endTurn();
+      return;
+    }
+    this.#leaseAtMs = sentAtMs;
+    if (write.text !== undefined) {
+      this.#text.confirm(write);
+    }
+  }
+
+  /** Lets a later call find the turn by these pointers. */
+  hold(pointers: readonly string[], waitMs: number): void {
+    this.#enqueue(async () => {
+      const { ref: step, prompt } = this.#step;
+      if (!this.#isTurnOver) {
+        const held = await this.#host.persist(() =>
+          this.#host.turns.hold({ step, prompt, pointers, waitMs }),
+        );
+        if (held?.value === "ended") {
+          this.#endTurn();
+        }
+      }
+    });
+  }
+
+  /** The step is over, and the turn waits for another one. `outcome`: what the turn counts as if none comes. */
+  endStep(wait: StepWait): void {
+    this.#leave();
+    this.#enqueue(async () => {
+      await this.#confirmWrite();
+      if (this.#isTurnOver || (await this.#storeEnd(wait)) === "ended") {
+        await this.#settle(wait.outcome);
+      } else {
+        this.#release();
+      }
+    });
+  }
+
+  /** The turn's final end. */
+  settle(outcome: FinalStep["outcome"]): void {
+    this.#leave();
+    this.#enqueue(() => this.#settle(outcome));
+  }
+
+  async #confirmWrite(): Promise<void> {
+    const { unconfirmed } = this.#text;
+    if (unconfirmed !== undefined && !this.#isTurnOver) {
+      const write = { step: this.#step.ref, ...unconfirmed };
+      const sentAtMs = performance.now();
+      const written = await this.#host.persist(() => this.#host.turns.write([write]));
+      const [answer] = written?.value ?? [];
+      if (answer !== undefined) {
+        this.onWritten(write, answer, sentAtMs);
+      }
+    }
+  }
+
+  async #storeEnd({ waitMs, outcome }: StepWait): Promise<"waiting" | "ended"> {
+    const ended = { step: this.#step.ref, ...this.#text.lastWrite(), waitMs, outcome };
+    const stored = await this.#host.persist(() => this.#host.turns.endStep(ended));
+    if (stored === undefined) {
+      this.#giveUp();
+    }
+    return stored?.value ?? "waiting";
+  }
+
+  async #settle(outcome: FinalStep["outcome"]): Promise<void> {
+    const { ref: step, requestId, traceparent } = this.#step;
+    const final = { step, outcome, text: this.#text.whole, requestId, traceparent };
+    const settled = await this.#host.persist(() => this.#host.turns.settle(final));
+    if (settled === undefined) {
+      this.#giveUp();
+    } else if (settled.value === "ended" && settled.failed === 0 && this.#isLate()) {
+      this.#host.metrics.lateText.inc();
+    }
+    this.#release();
+  }
+
+  /** Whether text was written after the turn had ended. A turn that ended at its proper end has none. */
+  #isLate(): boolean {
+    const hasLeaseEnded = performance.now() - this.#leaseAtMs > TURN_LEASE_MS;
+    return (this.#isTurnOver || hasLeaseEnded) && this.#text.unconfirmedChars > 0;
+  }
+
+  #hasMuchText(): boolean {
+    const { unconfirmed, unconfirmedChars } = this.#text;
+    return unconfirmed === undefined && !this.#hasLeft && unconfirmedChars >= MUCH_TEXT_CHARS;
+  }
+
+  #mayAppend(nowMs: number): boolean {
+    return nowMs - this.#startedAtMs >= APPEND_INTERVAL_MS;
+  }
+
+  #leave(): void {
+    this.#hasLeft = true;
+    this.#host.leave(this);
+  }
+
+  #endTurn(): void {
+    this.#isTurnOver = true;
+    this.#leave();
+  }
+
+  #giveUp(): void {
+    if (this.#text.unconfirmedChars > 0) {
+      this.#countLost();
+    }
+  }
+
+  #countLost(): void {
+    if (!this.#hasLost) {
+      this.#hasLost = true;
+      this.#host.onLost(this.#step.ref.id);
+    }
+  }
+
+  #release(): void {
+    this.#host.room.giveBack(this.#text.bytes + this.#promptBytes);
+    this.#text.clear();
+  }
+
+  #enqueue(work: () => Promise<void>): void {
+    // The journal logs a failure, which is a bug; the end must come through nevertheless.
+    this.#work = this.#work.catch(() => {}).then(work);
+    this.#host.track(this.#work);
+  }
+}

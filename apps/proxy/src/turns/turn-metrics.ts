@@ -1,0 +1,26 @@
+/** What this process counts of turns. All other counts of turns are in the ledger. */
+import { Counter, type Registry } from "prom-client";
+
+export interface TurnMetrics {
+  readonly truncated: Pick<Counter, "inc">;
+  readonly lostText: Pick<Counter, "inc">;
+  readonly lateText: Pick<Counter, "inc">;
+}
+
+export function createTurnMetrics(registry: Registry): TurnMetrics {
+  const counter = (name: string, help: string) => new Counter({ name, help, registers: [registry] });
+  return {
+    truncated: counter(
+      "adrelay_turns_truncated_total",
+      "Turns whose text was longer than PROXY_TEXT_LIMIT_BYTES. What was over the limit is not acknowledged.",
+    ),
+    lostText: counter(
+      "adrelay_turns_lost_text_total",
+      "Turns of which written text is not acknowledged, because Redis was away and this process stopped or had no room for more (PROXY_JOURNAL_BYTES).",
+    ),
+    lateText: counter(
+      "adrelay_turns_late_text_total",
+      "Turns of which text was written after they had ended: this process stood still for longer than its lease, or the backend acknowledged first.",
+    ),
+  };
+}

@@ -1,0 +1,32 @@
+-- Where the journal keeps a turn, and how a turn leaves it. Needs redis/ledger.lua.
+-- 1. A turn exists exactly as long as its hash. Its entry is awaiting, and in that index by the time when the turn is due.
+-- 2. An entry's field `T` stays when the turn is over: JOURNALED, or MANUAL and the token that opened the turn.
+-- 3. A turn counts under the publisher that opened it, also if another one has adopted its ad response meanwhile. So turns
+--    opened are turns ended plus open ones, for each publisher at any moment.
+local JOURNALED, MANUAL = 'j', 'm'
+
+-- Hash: p publisher, d dialect, n number of the last step, b bytes of text, w end of the wait, W its length in ms, o outcome of
+-- the latest step that ended; of each step that runs l<step> end of its lease and s<step> its last sequence; k<token> number
+-- of the step with this token. Times are in ms.
+local function turnKeyOf(id)
+  return awaitingKey .. ':turn:' .. id
+end
+-- List of pieces: `step,sequence,text`. With `*` as its sequence, a piece is the step's whole text.
+local function textKeyOf(id)
+  return awaitingKey .. ':text:' .. id
+end
+-- String: the enhanced prompt.
+local function promptKeyOf(id)
+  return awaitingKey .. ':prompt:' .. id
+end
+
+-- Text and prompt go with the turn.
+local function dropTurn(id, outcome)
+  local turnKey = turnKeyOf(id)
+  local publisher, dialect = unpack(redis.call('HMGET', turnKey, 'p', 'd'))
+  if publisher then
+    redis.call('DEL', turnKey, textKeyOf(id), promptKeyOf(id))
+    count('turns', publisher, dialect .. ',' .. outcome)
+    add(gaugesKey, publisher .. '|turns', -1)
+  end
+end

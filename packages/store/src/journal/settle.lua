@@ -1,0 +1,105 @@
+-- Settles turns: queues the acknowledgment of each with its text, and books it, in one step with the end of the turn.
+-- 1. As in intake/accept.lua: queue first, then ledger (invariant 2), and only what the queue holds is booked (invariant 1).
+-- 2. No quota refuses it, and it runs on a full Redis. Its id is known and its ad was sold, and the text leaves the journal.
+-- 3. The text was read before. If the journal has another one now, or the ad response another publisher, nothing is done,
+--    and the caller reads again.
+-- 4. A proxy settles when its step has ended: no other step may have a lease. A worker settles what is due: the wait must be
+--    over as well.
+-- KEYS: 8 to 16 the queue's own, in the order that `queueJob` reads, 17 to 19 as `giveTurns` reads them
+-- ARGV: 1 prefix of entry keys, 2 prefix of job keys, 3 retention of abandoned entries in ms; then for each: id, publisher,
+--       fingerprint of the text, job's id, job's data, or '' if the turn is abandoned because it has no text, the step that
+--       ended or '' for a worker, its outcome or '', how many pieces the journal had, or '' if the caller relies on there
+--       being one step only, `1` if a part of the text couldn't be read
+-- Clock: Redis', one reading for all. TTL: an abandoned entry lives for the retention.
+-- Returns for each a code of SETTLED_CODES in redis/scripts.ts, or an error.
+-- @include bullmq/queue-job
+-- @include bullmq/turns
+-- @include redis/when-full
+-- @include redis/ledger
+-- @include redis/batch
+-- @include redis/stored-bytes
+-- @include intake/acceptance
+-- @include journal/turn
+local MEMBERS = 9
+local queueKeys = {unpack(KEYS, 8, 16)}
+local publishers = {} -- by the id of their job
+local now = clockMs()
+local nowText = textOfTime(now)
+
+-- Whether another step runs, or the turn still waits.
+local function isOpen(turn, step)
+  return latestLease(turn, step) > now or (step == '' and tonumber(turn.w or 0) > now)
+end
+
+local function isChanged(id, turn, pieces)
+  if pieces == '' then
+    return turn.n ~= '1'
+  end
+  return redis.call('LLEN', textKeyOf(id)) ~= tonumber(pieces)
+end
+
+-- A lease that is left has run out.
+local function outcomeOf(turn, step, outcome)
+  if step ~= '' then
+    return outcome
+  end
+  local _, isAny = latestLease(turn)
+  return isAny and 'orphaned' or turn.o or 'orphaned'
+end
+
+-- A worker of an older version may have called it missed. It stays so.
+local function abandon(key, id, publisher, state, outcome)
+  dropTurn(id, outcome)
+  if state == 'awaiting' then
+    redis.call('ZREM', awaitingKey, id)
+    redis.call('HSET', key, 's', 'abandoned')
+    redis.call('PEXPIRE', key, ARGV[3])
+    add(gaugesKey, publisher .. '|awaiting', -1)
+    count('abandoned', publisher)
+  end
+  return '4'
+end
+
+local function settle(at)
+  local from = 4 + MEMBERS * (at - 1)
+  local id, publisher, textHash, jobId, data, step, given, pieces, unreadable = unpack(ARGV, from, from + MEMBERS - 1)
+  local key = ARGV[1] .. id
+  local turn = readTurn(id)
+  if not turn then
+    -- A Redis that came back older than it was may know nothing of the ad response.
+    return (step == '' or redis.call('EXISTS', key) == 1) and '0' or '5'
+  elseif isOpen(turn, step) then
+    return '2'
+  end
+  local state, owner = unpack(redis.call('HMGET', key, 's', 'p'))
+  if state ~= 'awaiting' and state ~= 'missed' then
+    dropTurn(id, 'superseded')
+    return '0'
+  elseif owner ~= publisher or isChanged(id, turn, pieces) then
+    return '3'
+  end
+  local outcome = outcomeOf(turn, step, given)
+  if data == '' then
+    return abandon(key, id, publisher, state, outcome)
+  end
+  local queued = queueJob(queueKeys, ARGV[2], jobId, textHash, data, nowText)
+  if not queued then
+    return redis.error_reply('ERR the queue confirmed a job that it does not hold')
+  elseif queued ~= textHash then
+    -- It is of an acknowledgment that a worker will book. Then the turn ends.
+    return '0'
+  end
+  publishers[jobId] = publisher
+  local code = state == 'awaiting' and 1 or 2
+  bookAccepted(key, id, publisher, textHash, code, nowText, #data + OVERHEAD_BYTES, {mark = JOURNALED, outcome = outcome})
+  if unreadable == '1' then
+    count('turns_unreadable', publisher)
+  end
+  return '1'
+end
+
+local items = (#ARGV - 3) / MEMBERS
+local replies = eachOf(items, settle)
+-- As in intake/accept.lua.
+pcall(giveTurns, {unpack(KEYS, 17)}, ARGV[2], publishers, items + 100)
+return replies

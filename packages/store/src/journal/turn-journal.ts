@@ -1,0 +1,182 @@
+/**
+ * The journal of turns: what stands in Redis between "an ad was put into a prompt" and "an acknowledgment is queued".
+ *
+ * 1. An ad response with a turn is awaiting until the turn ends, and it is never missed.
+ * 2. Each call changes a turn in one script, and may be repeated if its fate is unknown.
+ * 3. A turn ends once: by its last step, by a worker when it is due, by its backend's own acknowledgment, or by an erasure. Its text
+ *    and prompt leave the journal in the same step.
+ */
+import { publisherIdSchema } from "@adrelay/contract";
+import { z } from "zod";
+import { Batcher } from "../redis/batcher.ts";
+import { idOf, memberOf, type StoreKeys } from "../redis/keys.ts";
+import {
+  decodeReply,
+  ENDED_STEP_CODES,
+  type EndedStepCode,
+  JOINED_CODES,
+  JOURNALED_CODES,
+  OPENED_CODES,
+  type RunScript,
+  readEach,
+} from "../redis/scripts.ts";
+import { cutText } from "./text.ts";
+import type { TurnSettler } from "./turn-settler.ts";
+import type {
+  EndedStep,
+  FinalStep,
+  HeldTurn,
+  JoinedTurn,
+  JoinQuestion,
+  NewTurn,
+  OpenedTurn,
+  SettledTurn,
+  StepRef,
+  StepWrite,
+  Turns,
+} from "./types.ts";
+
+export interface TurnJournalParts {
+  readonly run: RunScript;
+  readonly keys: StoreKeys;
+  readonly settler: Pick<TurnSettler, "settle">;
+}
+
+const PROMPT_MAX_BYTES = 1024 * 1024;
+const POINTERS_MAX = 256;
+/** A pointer is set when a tool call is first seen, and the wait begins at the end of its step. */
+const POINTER_EXTRA_MS = 3_600_000;
+const STEPS_MAX = 1000;
+/** All texts of a call go in one write, so the call is bounded. */
+const WRITES_PER_CALL = 200;
+const CHARACTERS_PER_CALL = 1_000_000;
+/** How often a last step asks again because the other steps ended meanwhile. */
+const SETTLINGS_MAX = 3;
+
+export class TurnJournal implements Turns {
+  readonly #parts: TurnJournalParts;
+  readonly #opener: Batcher<NewTurn, "opened" | "known">;
+
+  constructor(parts: TurnJournalParts) {
+    this.#parts = parts;
+    const { run, keys } = parts;
+    this.#opener = new Batcher(async (turns) => {
+      const entryKeys = keys.forEntries(turns.map(({ id }) => memberOf(id)));
+      const replies = await run("journal/open", { keys: entryKeys, args: turns.flatMap(openArgsOf) });
+      return readEach(replies, (reply) => decodeReply(OPENED_CODES, reply));
+    });
+  }
+
+  async open(turn: NewTurn): Promise<OpenedTurn> {
+    const { id, publisher } = turn;
+    const kind = await this.#opener.submit(turn);
+    return kind === "known" ? { kind } : { kind, step: { id, publisher, step: 1 } };
+  }
+
+  async write(writes: readonly StepWrite[]): Promise<readonly ("alive" | "ended")[]> {
+    const answers = await Promise.all(callsOf(writes).map((some) => this.#writeSome(some)));
+    return answers.flat();
+  }
+
+  async #writeSome(writes: readonly StepWrite[]): Promise<readonly ("alive" | "ended")[]> {
+    const args = writes.flatMap(writeArgsOf);
+    const { run, keys } = this.#parts;
+    const replies = await run("journal/write", { keys: keys.forEntry(""), args });
+    return readEach(replies, (reply) => decodeReply(JOURNALED_CODES, reply)).map((answer) => {
+      if (answer instanceof Error) {
+        throw answer;
+      }
+      return answer;
+    });
+  }
+
+  /** A turn with a very long prompt waits, too, but no step can join it. */
+  async hold({ step: { id }, prompt, pointers, waitMs }: HeldTurn): Promise<"held" | "ended"> {
+    const { run, keys } = this.#parts;
+    const isKept = Buffer.byteLength(prompt) <= PROMPT_MAX_BYTES;
+    const kept = isKept ? pointers.slice(0, POINTERS_MAX) : [];
+    const reply = await run("journal/hold", {
+      keys: [...keys.forEntry(""), ...kept.map((pointer) => keys.turnPointerPrefix + pointer)],
+      args: [memberOf(id), isKept ? prompt : "", waitMs, waitMs + POINTER_EXTRA_MS],
+    });
+    return decodeReply(JOURNALED_CODES, reply) === "alive" ? "held" : "ended";
+  }
+
+  async join({ pointer, token, onlyIfWaiting = false }: JoinQuestion): Promise<JoinedTurn> {
+    const { run, keys } = this.#parts;
+    const reply = await run("journal/join", {
+      keys: [...keys.forEntry(""), keys.turnPointerPrefix + pointer],
+      args: [token, STEPS_MAX, onlyIfWaiting ? 1 : 0],
+    });
+    const [code, ...more] = z.array(z.string()).parse(reply);
+    const kind = decodeReply(JOINED_CODES, code);
+    if (kind !== "joined") {
+      return { kind };
+    }
+    const [member, step, publisher, prompt] = joinedSchema.parse(more);
+    return { kind, step: { id: idOf(member), step, publisher }, prompt };
+  }
+
+  async endStep(ended: EndedStep): Promise<"waiting" | "ended"> {
+    const code = await this.#endStep(ended);
+    return code === "ended" ? code : "waiting";
+  }
+
+  async settle(final: FinalStep): Promise<SettledTurn> {
+    const { step, outcome, requestId, traceparent } = final;
+    const { id } = step;
+    const own = { ...step, outcome, text: final.text };
+    for (let settlings = 1; ; settlings += 1) {
+      const settled = await this.#parts.settler.settle({ id, requestId, traceparent, own });
+      if (settled !== "open" && settled !== "changed") {
+        return settled;
+      }
+      // Another step runs. The last one of them to end settles the turn, or a worker does.
+      const whole = { step, sequence: "*", text: cutText(final.text), waitMs: 0, outcome } as const;
+      const left = await this.#endStep(whole);
+      if (left !== "waiting" || settlings === SETTLINGS_MAX) {
+        return left === "ended" ? left : "open";
+      }
+    }
+  }
+
+  async #endStep({ step, sequence, text, waitMs, outcome }: AnyEndedStep): Promise<EndedStepCode> {
+    const { run, keys } = this.#parts;
+    const reply = await run("journal/end-step", {
+      keys: keys.forEntry(""),
+      args: [memberOf(step.id), step.step, sequence, text, waitMs, outcome],
+    });
+    return decodeReply(ENDED_STEP_CODES, reply);
+  }
+}
+
+/** `*`: the text is all that the step has written. */
+type AnyEndedStep = Omit<EndedStep, "sequence"> & { readonly sequence: number | "*"; readonly step: StepRef };
+
+const joinedSchema = z.tuple([z.string(), z.coerce.number(), publisherIdSchema, z.string()]);
+
+function openArgsOf(turn: NewTurn): (string | number)[] {
+  const { id, publisher, dialect, token, session = "" } = turn;
+  return [memberOf(id), publisher, dialect, token, session, turn.kind === "manual" ? turn.deadlineMs : ""];
+}
+
+function writeArgsOf({ step: { id, step }, sequence, text }: StepWrite): (string | number)[] {
+  return [memberOf(id), step, sequence, text === undefined ? 0 : 1, text ?? ""];
+}
+
+/** The writes in their order, in calls of bounded size. */
+function callsOf(writes: readonly StepWrite[]): StepWrite[][] {
+  const calls: StepWrite[][] = [];
+  let call: StepWrite[] = [];
+  let size = 0;
+  for (const write of writes) {
+    if (call.length === 0 || call.length === WRITES_PER_CALL || size >= CHARACTERS_PER_CALL) {
+      call = [];
+      calls.push(call);
+      size = 0;
+    }
+    call.push(write);
+    size += write.text?.length ?? 0;
+  }
+  return calls;
+}
