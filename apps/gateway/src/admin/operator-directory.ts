@@ -9,7 +9,7 @@ import { FileReader, type Finding } from "@adrelay/provider";
 import { loadOperators, type Operator, type OperatorSettings } from "./operators.ts";
 
 /** What differs between two lists of operators, by their names. */
-export interface OperatorsDiff {
+interface OperatorsDiff {
   readonly added: readonly string[];
   readonly removed: readonly string[];
   readonly changed: readonly string[];
