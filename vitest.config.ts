@@ -14,6 +14,7 @@ const e2e = { testTimeout: 120_000, hookTimeout: 120_000 };
 const ALONE = [
   "breaker",
   "chaos",
+  "chaos-turns",
   "fair-turns",
   "gone-worker",
   "kill",

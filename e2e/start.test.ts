@@ -2,7 +2,7 @@
  * `npm start` as its user runs it, except that Node is already there. Each test has its own ports and processes, so some run at
  * the same time.
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import {
   existsSync,
   mkdirSync,
@@ -13,10 +13,12 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { freeLanePort, startTestRedis } from "@adrelay/dev-servers";
 import { eventually, relayCaller, startScriptedProvider } from "@adrelay/testkit";
 import { describe, expect, type TestContext, test } from "vitest";
@@ -26,7 +28,10 @@ const runSchema = z.object({
   gateway: z.string(),
   gatewayOps: z.string(),
   workerOps: z.string(),
+  proxy: z.string(),
+  proxyOps: z.string(),
   adServer: z.string().optional(),
+  demoModel: z.string().optional(),
   redis: z.string(),
   apiKey: z.string(),
   adminToken: z.string(),
@@ -48,6 +53,9 @@ async function setup({ onTestFinished }: TestContext) {
     GATEWAY_PORT: String(await freeLanePort()),
     GATEWAY_OPS_PORT: String(await freeLanePort()),
     WORKER_OPS_PORT: String(await freeLanePort()),
+    PROXY_PORT: String(await freeLanePort()),
+    PROXY_OPS_PORT: String(await freeLanePort()),
+    DEMO_MODEL_PORT: String(await freeLanePort()),
     AD_SERVER_PORT: String(await freeLanePort()),
     AD_SERVER_OPS_PORT: String(await freeLanePort()),
   };
@@ -107,6 +115,24 @@ function startWithEnvFile({ home, start }: Awaited<ReturnType<typeof setup>>, te
   return start(["--no-demo"], {}, ["--preserve-symlinks-main", join(root, "scripts/start.ts")]);
 }
 
+/** Runs a command of the output in a shell, and resolves to what it prints. */
+async function runCommand(command: string): Promise<string> {
+  const { stdout } = await promisify(execFile)("sh", ["-c", command], { timeout: 20_000 });
+  return stdout;
+}
+
+/** A model's server that tells the paths which it was called at. */
+async function startModelServer() {
+  const paths: string[] = [];
+  const server = createHttpServer((request, response) => {
+    paths.push(request.url ?? "");
+    response.end("of another server");
+  });
+  const port = await freeLanePort();
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  return { url: `http://127.0.0.1:${port}`, paths, close: () => new Promise((done) => server.close(done)) };
+}
+
 const OWN_KEY = "own-key-of-a-test";
 
 describe.concurrent("npm start", () => {
@@ -114,8 +140,15 @@ describe.concurrent("npm start", () => {
     const { home, start, readRun } = await setup(context);
     const one = start();
     await running(one);
-    expect(one.output()).toMatch(/ 200 .*ad for[\s\S]* 201 .*recoverable_error[\s\S]*queued[\s\S]*delivered/);
+    const [ofGateway = "", ofProxy = ""] = one.output().split("Demo: one answer of a model");
+    expect(ofGateway).toMatch(/ 200 .*ad for[\s\S]* 201 .*recoverable_error[\s\S]*queued[\s\S]*delivered/);
+    expect(ofProxy).toMatch(
+      / 200 .*injected; \d+ events streamed[\s\S]*\(Sponsored\)[\s\S]*delivered {2}\(ok/,
+    );
     const run = readRun();
+    const command = /^ *(curl -sN .*)$/m.exec(one.output())?.[1] ?? "";
+    // A curl of its own may have no ad in time. The demo has shown one.
+    expect(await runCommand(command)).toMatch(/^data: [\s\S]*data: \[DONE\]/);
     const caller = relayCaller(run.gateway, run.apiKey);
     const injection = await caller.inject();
     expect(injection.status).toBe(200);
@@ -149,6 +182,9 @@ describe.concurrent("npm start", () => {
     expect(one.output()).toMatch(
       /The demo failed: 202 no_fill from the gateway, because the ad server failed: \S/,
     );
+    expect(one.output()).toMatch(
+      /The demo failed: no ad was put into the prompt \(200, X-Adrelay-Ad: fallback; \S/,
+    );
   });
 
   test("data and keys outlive a restart", async (context) => {
@@ -171,7 +207,7 @@ describe.concurrent("npm start", () => {
     const { start, readRun } = await setup(context);
     const one = start(["--no-demo"]);
     await running(one);
-    for (const part of ["gateway", "worker", "ad-server", "redis"]) {
+    for (const part of ["gateway", "worker", "proxy", "ad-server", "demo-model", "redis"]) {
       const pid = readRun().pids[part] ?? 0;
       process.kill(pid, "SIGKILL");
       await eventually(() => expect(readRun().pids[part]).not.toBe(pid), 60_000);
@@ -198,12 +234,12 @@ describe.concurrent("npm start", () => {
   test("an occupied port is reported with its part and its setting", async (context) => {
     const { ports, start } = await setup(context);
     const blocker = createServer();
-    const occupied = Number(ports["WORKER_OPS_PORT"]);
+    const occupied = Number(ports["PROXY_OPS_PORT"]);
     await new Promise<void>((resolve) => blocker.listen(occupied, "127.0.0.1", resolve));
     const one = start();
     expect(await one.exited).toBe(1);
-    expect(one.output()).toContain(`port ${occupied} for the worker's ops listener is in use`);
-    expect(one.output()).toContain("WORKER_OPS_PORT");
+    expect(one.output()).toContain(`port ${occupied} for the proxy's ops listener is in use`);
+    expect(one.output()).toContain("PROXY_OPS_PORT");
     blocker.close();
   });
 
@@ -213,6 +249,8 @@ describe.concurrent("npm start", () => {
       RETRY_SCHEDULE: "soon",
       ACK_WAIT_MS: "abc",
       AD_SERVER_FAULTS: "foo:bar",
+      DEMO_MODEL_RECORDS: "-1",
+      PROXY_IDLE_TIMEOUT_MS: "1ms",
       GATEWAY_PORT: "99999",
     };
     const one = start([], faulty);
@@ -251,7 +289,7 @@ describe.concurrent("npm start", () => {
     const run = readRun();
     expect([run.adServer, Object.keys(run.pids)]).toEqual([
       undefined,
-      ["start", "redis", "worker", "gateway"],
+      ["start", "redis", "demo-model", "worker", "gateway", "proxy"],
     ]);
     expect((await relayCaller(run.gateway, run.apiKey).inject()).status).toBe(200);
     expect(provider.posts[0]?.headers["x-service-api-key"]).toBe("our-key");
@@ -263,6 +301,32 @@ describe.concurrent("npm start", () => {
     const one = start([], { PROVIDER_URL: `http://localhost:${ports["AD_SERVER_PORT"]}` });
     await running(one);
     expect(one.output()).toContain("delivered  (ok");
+  });
+
+  test("another model's server is called only if its URL is given as an option", async (context) => {
+    const { start, readRun } = await setup(context);
+    const model = await startModelServer();
+    const inEnvironment = { OPENAI_BASE_URL: `${model.url}/env`, ANTHROPIC_BASE_URL: `${model.url}/env` };
+    const one = start(["--model-url", `${model.url}/v1`], inEnvironment);
+    await running(one);
+    expect(one.output()).toContain("No demo of the proxy: --model-url names another model's server");
+    expect(one.output()).toContain("ANTHROPIC_BASE_URL is set, but npm start uses its demo model;");
+    expect(one.output()).not.toContain("OPENAI_BASE_URL is set");
+    const { proxy, apiKey } = readRun();
+    const call = async (headers: Record<string, string>) =>
+      (await fetch(`${proxy}/v1/models`, { headers: { "X-Service-API-Key": apiKey, ...headers } })).text();
+    expect(await call({ authorization: "Bearer k" })).toBe("of another server");
+    expect(await call({ "anthropic-version": "2023-06-01", "x-api-key": "k" })).toContain("demo");
+    expect(model.paths).toEqual(["/v1/models"]);
+    await model.close();
+  });
+
+  test("with both models' servers given no demo model is started", async (context) => {
+    const { start, readRun } = await setup(context);
+    const given = ["--model-url", "http://127.0.0.1:9/v1", "--anthropic-url", "http://127.0.0.1:9"];
+    await running(start(["--no-demo", ...given]));
+    const run = readRun();
+    expect([run.demoModel, run.pids["demo-model"]]).toEqual([undefined, undefined]);
   });
 
   test("two parts with the same port are reported", async (context) => {
@@ -313,6 +377,7 @@ describe.concurrent("npm start", () => {
 
   test.for([
     [["--port", "seventy"], "--port must be a whole number"],
+    [["--model-url", "api.example/v1"], "--model-url must be a URL"],
     [["--bogus"], "--bogus"],
     [["extra"], "extra"],
   ] as const)("for the arguments %j it prints the usage and ends with 2", async ([args, words], context) => {
