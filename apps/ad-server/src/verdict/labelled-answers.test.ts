@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { judgeAnswer } from "@adrelay/verdict";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { loadCatalog } from "../catalog/load-catalog.ts";
-import { judgeAnswer } from "./judge-answer.ts";
 
 const lineSchema = z.strictObject({
   id: z.string(),
