@@ -1,0 +1,84 @@
+/**
+ * Finds ads in texts in a thread of its own, so that no text holds up what else the process does.
+ *
+ * 1. One text is searched at a time.
+ * 2. A text has a time, its wait in the queue included. Once that is over, the thread ends with its search, and the next text gets
+ *    a new one. So no text can hold up the others for long.
+ * 3. Nothing rejects. What isn't found out in time, or for lack of room, is `unknown`.
+ */
+import { type Finding, type TurnAd, UNKNOWN_FINDING } from "@adrelay/core";
+import { Tinypool } from "tinypool";
+import type { JudgeTask } from "./judge-thread.ts";
+
+/** Texts that wait. Each may have a megabyte. */
+const QUEUE_MAX = 64;
+const TIMEOUT_MS = 1000;
+/** A text of 64 KiB never needs as much. */
+const HEAP_MAX_MB = 128;
+
+export interface AnswerJudgeOptions {
+  /** To be told why a finding is unknown. */
+  onFailed(err: unknown): void;
+  readonly timeoutMs?: number;
+  readonly queueMax?: number;
+}
+
+export class AnswerJudge {
+  readonly #options: AnswerJudgeOptions;
+  #pool: Tinypool | undefined;
+  #isStopped = false;
+  #stopping: Promise<void> | undefined;
+
+  constructor(options: AnswerJudgeOptions) {
+    this.#options = options;
+  }
+
+  get isRunning(): boolean {
+    return this.#pool !== undefined;
+  }
+
+  start(): void {
+    if (this.#isStopped || this.#pool !== undefined) {
+      return;
+    }
+    this.#pool = new Tinypool({
+      filename: new URL("./judge-thread.ts", import.meta.url).href,
+      name: "runTask",
+      minThreads: 1,
+      maxThreads: 1,
+      maxQueue: this.#options.queueMax ?? QUEUE_MAX,
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MAX_MB },
+    });
+    // Of a thread that ends while it searches nothing.
+    this.#pool.on("error", (err) => this.#options.onFailed(err));
+  }
+
+  /** What is asked from now on is unknown, and so is what waits. */
+  stop(): Promise<void> {
+    this.#isStopped = true;
+    const pool = this.#pool;
+    this.#pool = undefined;
+    this.#stopping ??= pool?.destroy();
+    return this.#stopping ?? Promise.resolve();
+  }
+
+  /** Undefined as an ad: nothing is known of it. */
+  async find(text: string, ad: TurnAd | undefined): Promise<Finding> {
+    if (text.trim() === "") {
+      return { mention: "none", isLabelled: false };
+    }
+    if (ad === undefined || this.#pool === undefined) {
+      return UNKNOWN_FINDING;
+    }
+    const task: JudgeTask = { text, ad };
+    try {
+      const signal = AbortSignal.timeout(this.#options.timeoutMs ?? TIMEOUT_MS);
+      return await this.#pool.run(task, { signal });
+    } catch (err) {
+      if (!this.#isStopped) {
+        this.#options.onFailed(err);
+      }
+      return UNKNOWN_FINDING;
+    }
+  }
+}
