@@ -92,7 +92,7 @@ export async function openTurns(servers: Servers, options: FixtureOptions = {}) 
   await eventually(() => expect(redis.status).toBe("ready"));
   const judge = new AnswerJudge({ onFailed: () => {}, timeoutMs: 20_000 });
   judge.start();
-  const findAd: FindAd = (text, ad) => judge.find(text, ad);
+  const findAd: FindAd = (text, ad, signal) => judge.find(text, ad, signal);
   const store = openStore({ redis, recordRetentionMs: 600_000, partition, findAd });
   const turns = options.wrapTurns?.(store.turns) ?? store.turns;
   const publisher = onePublisher(adService.url);

@@ -62,8 +62,8 @@ export class AnswerJudge {
     return this.#stopping ?? Promise.resolve();
   }
 
-  /** Undefined as an ad: nothing is known of it. */
-  async find(text: string, ad: TurnAd | undefined): Promise<Finding> {
+  /** Undefined as an ad: nothing is known of it. The signal ends the search before its time. */
+  async find(text: string, ad: TurnAd | undefined, signal?: AbortSignal): Promise<Finding> {
     if (text.trim() === "") {
       return { mention: "none", isLabelled: false };
     }
@@ -72,10 +72,11 @@ export class AnswerJudge {
     }
     const task: JudgeTask = { text, ad };
     try {
-      const signal = AbortSignal.timeout(this.#options.timeoutMs ?? TIMEOUT_MS);
-      return await this.#pool.run(task, { signal });
+      const timeout = AbortSignal.timeout(this.#options.timeoutMs ?? TIMEOUT_MS);
+      const limit = signal === undefined ? timeout : AbortSignal.any([timeout, signal]);
+      return await this.#pool.run(task, { signal: limit });
     } catch (err) {
-      if (!this.#isStopped) {
+      if (!this.#isStopped && signal?.aborted !== true) {
         this.#options.onFailed(err);
       }
       return UNKNOWN_FINDING;

@@ -94,6 +94,17 @@ test("the process goes on while a text is searched", async () => {
   expect(turns).toBeGreaterThan(5);
 });
 
+test("a search ends with the signal of its asker, and isn't told as a failure", async () => {
+  const { judge, failures } = openJudge();
+  await judge.find("Velmora Drift", AD);
+  const asker = new AbortController();
+  const searching = judge.find(HOSTILE, AD, asker.signal);
+  asker.abort();
+  expect(await searching).toEqual(UNKNOWN);
+  expect(failures).toEqual([]);
+  expect(await judge.find("Velmora Drift (ad)", AD)).toEqual(NAMED);
+});
+
 test("after a stop every text is unknown, and nothing is told", async () => {
   const { judge, failures } = openJudge();
   await judge.find("Velmora Drift", AD);

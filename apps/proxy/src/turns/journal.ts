@@ -96,7 +96,7 @@ export class Journal {
     const { turns, findAd, metrics, textLimitBytes } = this.#deps;
     return {
       turns,
-      findAd,
+      findAd: (text, ad) => findAd(text, ad, this.#stopped.signal),
       metrics,
       textLimitBytes,
       room: this.#room,

@@ -13,5 +13,5 @@ export async function startAnswerJudge({
   );
   const judge = new AnswerJudge({ onFailed: (err) => failures.add(err) });
   await lifecycle.start("judge of answers", judge);
-  return (text, ad) => judge.find(text, ad);
+  return (text, ad, signal) => judge.find(text, ad, signal);
 }

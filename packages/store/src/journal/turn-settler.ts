@@ -48,8 +48,8 @@ export interface TurnSettlerParts {
   readonly findAd: FindAd;
 }
 
-/** Finds an ad in a text. Never rejects, and answers in bounded time. */
-export type FindAd = (text: string, ad: TurnAd | undefined) => Promise<Finding>;
+/** Finds an ad in a text. Never rejects, and answers in bounded time, or once the signal fires. */
+export type FindAd = (text: string, ad: TurnAd | undefined, signal?: AbortSignal) => Promise<Finding>;
 
 /** A turn that is to be settled. */
 export interface TurnToSettle {
