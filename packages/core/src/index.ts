@@ -63,6 +63,7 @@ export {
   type OwnQuotas,
   type Quotas,
   quotasOf,
+  sizeLimitSchema,
   UNKNOWN_ACK,
   type UnknownAck,
 } from "./quotas.ts";
