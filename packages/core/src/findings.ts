@@ -6,7 +6,7 @@ import type { Verdict } from "@adrelay/contract";
  * with a link to another domain. `unknown`: it wasn't found out.
  */
 export const MENTIONS = ["none", "name", "link", "foreign", "unknown"] as const;
-export type Mention = (typeof MENTIONS)[number];
+type Mention = (typeof MENTIONS)[number];
 
 /** `isLabelled`: a mention is marked as an ad, for example by "Sponsored". */
 export interface Finding {

@@ -35,7 +35,6 @@ export {
   FINDINGS,
   type Finding,
   isDisagreement,
-  MENTIONS,
   parseFinding,
   type TurnAd,
   UNKNOWN_FINDING,
