@@ -1,4 +1,5 @@
 /** The proxy's long-lived parts keep the contract of start and stop. */
+import { UNKNOWN_FINDING } from "@adrelay/core";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { NO_PROXIES, openDirectory, publisherSources } from "@adrelay/provider";
 import { connectRedis, createRegistry } from "@adrelay/service-kit";
@@ -37,6 +38,7 @@ describe("by its interval", () => {
     () =>
       new Journal({
         turns: openStore({ redis, recordRetentionMs: 60_000 }).turns,
+        findAd: async () => UNKNOWN_FINDING,
         metrics: createTurnMetrics(createRegistry()),
         log,
         random: Math.random,

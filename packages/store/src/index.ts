@@ -38,6 +38,7 @@ export {
   type StoredQuota,
 } from "./intake/rules.ts";
 export { TURN_TEXT_MAX_BYTES } from "./journal/text.ts";
+export type { FindAd } from "./journal/turn-settler.ts";
 export {
   type EndedStep,
   type FinalStep,

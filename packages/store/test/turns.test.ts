@@ -5,7 +5,14 @@
  */
 import { randomUUID } from "node:crypto";
 import { publisherIdSchema } from "@adrelay/contract";
-import { decideTurn, TURN_EVENTS, type TurnEvent, type TurnTransition, type TurnView } from "@adrelay/core";
+import {
+  decideTurn,
+  TURN_EVENTS,
+  type TurnEvent,
+  type TurnTransition,
+  type TurnView,
+  UNKNOWN_FINDING,
+} from "@adrelay/core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { NO_LIMITS, type StepRef, TURN_LEASE_MS, TURN_TEXT_MAX_BYTES } from "../src/index.ts";
@@ -344,8 +351,15 @@ describe("a turn of several steps", () => {
     };
     const between = Object.assign(Object.create(redis), { lrange });
     const queueJob = parts.queue.queueJobScript();
-    const settler = new TurnSettler({ ...parts, redis: between, queueJob, rulesOf: () => OPEN_RULES });
-    const own = { ...second, outcome: "complete", text: "Two." } as const;
+    const findAd = async () => UNKNOWN_FINDING;
+    const settler = new TurnSettler({
+      ...parts,
+      redis: between,
+      queueJob,
+      rulesOf: () => OPEN_RULES,
+      findAd,
+    });
+    const own = { ...second, outcome: "complete", text: "Two.", finding: undefined } as const;
     expect(await settler.settle({ id: first.id, requestId: "r", traceparent: undefined, own })).toBe(
       "queued",
     );

@@ -1,10 +1,12 @@
 /** Asks the ad service for an ad, and opens its turn in the step that books it. */
 import { randomUUID } from "node:crypto";
 import { type AdResponseId, filledResponseSchema } from "@adrelay/contract";
+import type { TurnAd } from "@adrelay/core";
 import type { Admission, Caller, InjectionAnswer, StartInjection } from "@adrelay/relay-kit";
 import type { OpenedTurn, StepRef, Turns } from "@adrelay/store";
 import type { AdState, SurfaceCall } from "../http/call.ts";
 import { injectionBody, type UserContext } from "./injection-body.ts";
+import { turnAdOf } from "./turn-ad.ts";
 
 export interface InjectAdDeps {
   readonly turns: Pick<Turns, "open">;
@@ -25,8 +27,17 @@ export interface AdQuestion {
   readonly timeoutMs: number;
 }
 
+interface AdInPrompt {
+  readonly kind: "ad";
+  readonly prompt: string;
+  readonly id: AdResponseId;
+  readonly step: StepRef;
+  /** What is known of it; undefined if nothing is. */
+  readonly ad: TurnAd | undefined;
+}
+
 export type AdAnswer =
-  | { readonly kind: "ad"; readonly prompt: string; readonly id: AdResponseId; readonly step: StepRef }
+  | AdInPrompt
   | {
       readonly kind: "no_ad";
       readonly state: Exclude<AdState, "injected">;
@@ -62,18 +73,18 @@ export async function injectAd(deps: InjectAdDeps, question: AdQuestion): Promis
     recordReserveMs: Math.min(BOOKING_RESERVE_MS, timeoutMs * BOOKING_SHARE_MAX),
     caller,
     holding,
-    recordOk: (id: AdResponseId) => opening.open(id),
+    recordOk: (id: AdResponseId, answer: unknown) => opening.open(id, answer),
     untrackedOk: "abandon",
   } as const;
   try {
-    return readAnswer(await deps.startInjection(input, body), opening.opened);
+    return readAnswer(await deps.startInjection(input, body), opening);
   } finally {
     caller.forget();
     holding.end();
   }
 }
 
-function readAnswer(answer: InjectionAnswer, opened: OpenedTurn | undefined): AdAnswer {
+function readAnswer(answer: InjectionAnswer, { opened, ad }: TurnOpening): AdAnswer {
   switch (answer.kind) {
     case "caller_gone":
       return noAd("fallback", "caller_gone");
@@ -99,7 +110,7 @@ function readAnswer(answer: InjectionAnswer, opened: OpenedTurn | undefined): Ad
     return noAd("fallback", "not_booked");
   }
   const { ad_response_id: id, enhanced_prompt: prompt } = filled.data;
-  return { kind: "ad", prompt, id, step: opened.step };
+  return { kind: "ad", prompt, id, step: opened.step, ad };
 }
 
 function noAd(state: Exclude<AdState, "injected">, reason: string | undefined): AdAnswer {
@@ -111,15 +122,19 @@ class TurnOpening {
   readonly #deps: InjectAdDeps;
   readonly #question: AdQuestion;
   opened: OpenedTurn | undefined;
+  ad: TurnAd | undefined;
 
   constructor(deps: InjectAdDeps, question: AdQuestion) {
     this.#deps = deps;
     this.#question = question;
   }
 
-  async open(id: AdResponseId): Promise<{ readonly deadlineAtMs: undefined }> {
-    const { call, session, isManual } = this.#question;
+  async open(id: AdResponseId, answer: unknown): Promise<{ readonly deadlineAtMs: undefined }> {
+    const { call, session, isManual, userText } = this.#question;
     const { turns, ackDeadlineMs } = this.#deps;
+    const filled = filledResponseSchema.safeParse(answer).data;
+    this.ad =
+      filled && turnAdOf({ prompt: filled.enhanced_prompt, productName: filled.product_name, userText });
     const turn = {
       id,
       publisher: call.publisher.id,
@@ -128,7 +143,7 @@ class TurnOpening {
       session,
       ...(isManual
         ? ({ kind: "manual", deadlineMs: ackDeadlineMs } as const)
-        : ({ kind: "journaled" } as const)),
+        : ({ kind: "journaled", ad: this.ad } as const)),
     };
     this.opened = await turns.open(turn);
     return { deadlineAtMs: undefined };

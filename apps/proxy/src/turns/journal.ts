@@ -9,7 +9,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { AdResponseId } from "@adrelay/contract";
 import { planRetry } from "@adrelay/core";
 import { OnceASecond } from "@adrelay/relay-kit";
-import type { StepWrite, Turns } from "@adrelay/store";
+import type { FindAd, StepWrite, Turns } from "@adrelay/store";
 import type { Logger } from "pino";
 import { JournalRoom } from "./journal-room.ts";
 import { APPEND_INTERVAL_MS, JournaledStep, type NewStep, type StepHost } from "./journaled-step.ts";
@@ -17,6 +17,7 @@ import type { TurnMetrics } from "./turn-metrics.ts";
 
 export interface JournalDeps {
   readonly turns: Turns;
+  readonly findAd: FindAd;
   readonly metrics: TurnMetrics;
   readonly log: Logger;
   readonly random: () => number;
@@ -92,9 +93,10 @@ export class Journal {
   }
 
   #host(): StepHost {
-    const { turns, metrics, textLimitBytes } = this.#deps;
+    const { turns, findAd, metrics, textLimitBytes } = this.#deps;
     return {
       turns,
+      findAd: (text, ad) => findAd(text, ad, this.#stopped.signal),
       metrics,
       textLimitBytes,
       room: this.#room,

@@ -5,11 +5,14 @@
  *    again before the end.
  * 2. Once Redis says that the turn is over, only the end is sent. If Redis has lost the turn, that end is taken as an
  *    acknowledgment of an unknown id.
+ * 3. The ad is looked for once in the text of a turn's only step, however often its end is sent.
  */
 import type { AdResponseId } from "@adrelay/contract";
+import type { Finding, TurnAd } from "@adrelay/core";
 import {
   type EndedStep,
   type FinalStep,
+  type FindAd,
   type StepRef,
   type StepWrite,
   TURN_LEASE_MS,
@@ -31,6 +34,7 @@ type StepWait = Pick<EndedStep, "waitMs" | "outcome">;
 /** What a step needs of the journal. */
 export interface StepHost {
   readonly turns: Turns;
+  readonly findAd: FindAd;
   readonly room: JournalRoom;
   readonly metrics: Pick<TurnMetrics, "truncated" | "lateText">;
   readonly textLimitBytes: number;
@@ -50,6 +54,8 @@ export interface StepHost {
 export interface NewStep {
   readonly ref: StepRef;
   readonly prompt: string;
+  /** Of a turn's first step; undefined for others, and if nothing is known of the ad. */
+  readonly ad: TurnAd | undefined;
   readonly requestId: string;
   readonly traceparent: FinalStep["traceparent"];
 }
@@ -153,7 +159,13 @@ export class JournaledStep {
   /** The turn's final end. */
   settle(outcome: FinalStep["outcome"]): void {
     this.#leave();
-    this.#enqueue(() => this.#settle(outcome));
+    this.#enqueue(async () => this.#settle(outcome, await this.#find()));
+  }
+
+  /** The store looks into the text of a turn of several steps, which isn't here. */
+  async #find(): Promise<Finding | undefined> {
+    const { ref, ad } = this.#step;
+    return ref.step === 1 && !this.#isTurnOver ? this.#host.findAd(this.#text.whole, ad) : undefined;
   }
 
   async #confirmWrite(): Promise<void> {
@@ -178,9 +190,9 @@ export class JournaledStep {
     return stored?.value ?? "waiting";
   }
 
-  async #settle(outcome: FinalStep["outcome"]): Promise<void> {
+  async #settle(outcome: FinalStep["outcome"], finding?: Finding): Promise<void> {
     const { ref: step, requestId, traceparent } = this.#step;
-    const final = { step, outcome, text: this.#text.whole, requestId, traceparent };
+    const final = { step, outcome, text: this.#text.whole, finding, requestId, traceparent };
     const settled = await this.#host.persist(() => this.#host.turns.settle(final));
     if (settled === undefined) {
       this.#giveUp();

@@ -18,6 +18,7 @@ import { type InjectAdDeps, injectAd } from "./inject-ad.ts";
 import { readUserContext, type UserContext } from "./injection-body.ts";
 import { type FoundTurn, type JoinDeps, joinTurn } from "./join-turn.ts";
 import type { Journal } from "./journal.ts";
+import type { NewStep } from "./journaled-step.ts";
 import { type Pointers, pointersOf } from "./pointers.ts";
 import { TurnStep } from "./turn-step.ts";
 
@@ -97,7 +98,7 @@ async function nextStep(deps: PrepareCallDeps, adCall: AdCall): Promise<Prepared
   });
   switch (found.kind) {
     case "joined":
-      return withAd(deps, adCall, { ...found, bodyPointer: undefined });
+      return withAd(deps, adCall, { ...found, ad: undefined, bodyPointer: undefined });
     case "unknown":
       return withoutAd(call, "skipped", "unknown_step");
     case "ended":
@@ -115,7 +116,7 @@ async function newMessage(deps: PrepareCallDeps, adCall: AdCall): Promise<Prepar
   const bodyPointer = adCall.pointers.ofBody(call.body);
   const found = isManual ? undefined : await findRetried(deps, bodyPointer, deadlineMs);
   if (found?.kind === "joined") {
-    return withAd(deps, adCall, { ...found, bodyPointer });
+    return withAd(deps, adCall, { ...found, ad: undefined, bodyPointer });
   }
   const timeoutMs = deadlineMs - performance.now();
   if (timeoutMs <= 0) {
@@ -129,7 +130,7 @@ async function newMessage(deps: PrepareCallDeps, adCall: AdCall): Promise<Prepar
   }
   return isManual
     ? { ...injected(adCall, answer.prompt, answer.id), step: undefined }
-    : withAd(deps, adCall, { step: answer.step, prompt: answer.prompt, bodyPointer });
+    : withAd(deps, adCall, { ...answer, bodyPointer });
 }
 
 function findRetried(deps: PrepareCallDeps, bodyPointer: string, deadlineMs: number): Promise<FoundTurn> {
@@ -144,6 +145,7 @@ function findRetried(deps: PrepareCallDeps, bodyPointer: string, deadlineMs: num
 interface AdOfStep {
   readonly step: StepRef;
   readonly prompt: string;
+  readonly ad: NewStep["ad"];
   readonly bodyPointer: string | undefined;
 }
 
@@ -151,11 +153,11 @@ interface AdOfStep {
 function withAd(
   deps: PrepareCallDeps,
   adCall: AdCall,
-  { step, prompt, bodyPointer }: AdOfStep,
+  { step, prompt, ad, bodyPointer }: AdOfStep,
 ): PreparedCall {
   const { call, request, pointers } = adCall;
   const traceparent = call.trace === undefined ? undefined : formatTraceparent(call.trace);
-  const journaled = deps.journal.follow({ ref: step, prompt, requestId: call.requestId, traceparent });
+  const journaled = deps.journal.follow({ ref: step, prompt, ad, requestId: call.requestId, traceparent });
   const sink = new TurnStep({
     journaled,
     pointerOfCall: pointers.below(request.userText),

@@ -5,11 +5,13 @@
 --    and the caller reads again.
 -- 4. A proxy settles when its step has ended: no other step may have a lease. A worker settles what is due: the wait must be
 --    over as well.
+-- 5. Turns that end by themselves count as answers, by what was found in them. So answers are the turns that ended, without the
+--    superseded and the manual ones.
 -- KEYS: 8 to 16 the queue's own, in the order that `queueJob` reads, 17 to 19 as `giveTurns` reads them
 -- ARGV: 1 prefix of entry keys, 2 prefix of job keys, 3 retention of abandoned entries in ms; then for each: id, publisher,
 --       fingerprint of the text, job's id, job's data, or '' if the turn is abandoned because it has no text, the step that
 --       ended or '' for a worker, its outcome or '', how many pieces the journal had, or '' if the caller relies on there
---       being one step only, `1` if a part of the text couldn't be read
+--       being one step only, `1` if a part of the text couldn't be read, what was found of the ad (`mention,label`)
 -- Clock: Redis', one reading for all. TTL: an abandoned entry lives for the retention.
 -- Returns for each a code of SETTLED_CODES in redis/scripts.ts, or an error.
 -- @include bullmq/queue-job
@@ -20,7 +22,7 @@
 -- @include redis/stored-bytes
 -- @include intake/acceptance
 -- @include journal/turn
-local MEMBERS = 9
+local MEMBERS = 10
 local queueKeys = {unpack(KEYS, 8, 16)}
 local publishers = {} -- by the id of their job
 local now = clockMs()
@@ -62,7 +64,8 @@ end
 
 local function settle(at)
   local from = 4 + MEMBERS * (at - 1)
-  local id, publisher, textHash, jobId, data, step, given, pieces, unreadable = unpack(ARGV, from, from + MEMBERS - 1)
+  local id, publisher, textHash, jobId, data, step, given, pieces, unreadable, finding =
+    unpack(ARGV, from, from + MEMBERS - 1)
   local key = ARGV[1] .. id
   local turn = readTurn(id)
   if not turn then
@@ -80,6 +83,7 @@ local function settle(at)
   end
   local outcome = outcomeOf(turn, step, given)
   if data == '' then
+    count('answers', turn.p, finding)
     return abandon(key, id, publisher, state, outcome)
   end
   local queued = queueJob(queueKeys, ARGV[2], jobId, textHash, data, nowText)
@@ -92,6 +96,8 @@ local function settle(at)
   publishers[jobId] = publisher
   local code = state == 'awaiting' and 1 or 2
   bookAccepted(key, id, publisher, textHash, code, nowText, #data + OVERHEAD_BYTES, {mark = JOURNALED, outcome = outcome})
+  redis.call('HSET', key, 'M', finding)
+  count('answers', turn.p, finding)
   if unreadable == '1' then
     count('turns_unreadable', publisher)
   end

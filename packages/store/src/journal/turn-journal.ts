@@ -123,9 +123,9 @@ export class TurnJournal implements Turns {
   }
 
   async settle(final: FinalStep): Promise<SettledTurn> {
-    const { step, outcome, requestId, traceparent } = final;
+    const { step, outcome, finding, requestId, traceparent } = final;
     const { id } = step;
-    const own = { ...step, outcome, text: final.text };
+    const own = { ...step, outcome, text: final.text, finding };
     for (let settlings = 1; ; settlings += 1) {
       const settled = await this.#parts.settler.settle({ id, requestId, traceparent, own });
       if (settled !== "open" && settled !== "changed") {
@@ -157,7 +157,10 @@ const joinedSchema = z.tuple([z.string(), z.coerce.number(), publisherIdSchema, 
 
 function openArgsOf(turn: NewTurn): (string | number)[] {
   const { id, publisher, dialect, token, session = "" } = turn;
-  return [memberOf(id), publisher, dialect, token, session, turn.kind === "manual" ? turn.deadlineMs : ""];
+  const deadlineMs = turn.kind === "manual" ? turn.deadlineMs : "";
+  const ad = turn.kind === "manual" ? undefined : turn.ad;
+  const { productName = "", landingUrl = "" } = ad ?? {};
+  return [memberOf(id), publisher, dialect, token, session, deadlineMs, productName, landingUrl];
 }
 
 function writeArgsOf({ step: { id, step }, sequence, text }: StepWrite): (string | number)[] {

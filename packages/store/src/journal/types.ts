@@ -1,6 +1,6 @@
 /** What the model proxy, and the sweep, may do with turns. */
 import type { AdResponseId, DeliveryJob, PublisherId } from "@adrelay/contract";
-import type { DialectName, TurnOutcome } from "@adrelay/core";
+import type { DialectName, Finding, TurnAd, TurnOutcome } from "@adrelay/core";
 
 /** How long a step runs without a sign of life before its turn may be settled. journal/turn.lua has the same number. */
 export const TURN_LEASE_MS = 20_000;
@@ -17,7 +17,11 @@ export interface StepRef extends TurnRef {
 
 export type NewTurn = NewTurnBase &
   (
-    | { readonly kind: "journaled" }
+    | {
+        readonly kind: "journaled";
+        /** What is looked for in the turn's text; without it, the finding is unknown. The journal forgets it with the turn. */
+        readonly ad?: TurnAd | undefined;
+      }
     /** The backend acknowledges by itself until the deadline. The turn is over at once, with the outcome `manual`. */
     | { readonly kind: "manual"; readonly deadlineMs: number }
   );
@@ -85,6 +89,8 @@ export interface FinalStep {
   readonly outcome: StepOutcome;
   /** All that this step has written, whatever was appended before. */
   readonly text: string;
+  /** What was found in this text. It counts if the turn has no other step; otherwise the whole turn's text is searched. */
+  readonly finding?: Finding | undefined;
   readonly requestId: string;
   readonly traceparent: DeliveryJob["traceparent"];
 }
