@@ -316,6 +316,30 @@ describe("a turn of several steps", () => {
     expectTurnBalance(await snapshot());
   });
 
+  test("doesn't wait after a step whose calls a final step has answered meanwhile", async () => {
+    const { open, hold, join, settle, endStep, turnsSwept, queuedText, snapshot } = setup();
+    const first = await open();
+    await hold(first, "call 1");
+    const second = await join("call 1");
+    expect(await settle(second, "Two.")).toBe("open");
+    expect(await endStep(first, { text: "One.", outcome: "cut" })).toBe("waiting");
+    await turnsSwept();
+    expect(await queuedText(first.id)).toBe("One.\n\nTwo.");
+    expect(turnCounts(await snapshot()).ended).toEqual({ complete: 1 });
+  });
+
+  test("waits for a step that came after a final one and calls a tool", async () => {
+    const { open, hold, join, settle, endStep, turnsSwept, stateOf } = setup();
+    const first = await open();
+    await hold(first, "call 1");
+    await settle(await join("call 1"), "Two.");
+    const third = await join("call 1");
+    await endStep(first, { text: "One." });
+    await endStep(third, { text: "Three." });
+    await turnsSwept();
+    expect(await stateOf(first.id)).toBe("awaiting");
+  });
+
   test("keeps the text of a step that ended while another one's proxy was gone", async () => {
     const { open, hold, join, write, settle, age, turnsSwept, queuedText, snapshot } = setup();
     const first = await open();
