@@ -64,7 +64,7 @@ export default defineConfig({
         test: {
           ...e2e,
           name: "e2e",
-          include: ["e2e/**/*.test.ts"],
+          include: ["e2e/**/*.test.ts", "examples/**/*.test.ts"],
           exclude: ALONE,
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
