@@ -215,14 +215,15 @@ describe("turns that take long", () => {
   });
 });
 
-test("a loop that isn't streamed has one ad and one acknowledgment", async () => {
+/** The steps of a loop that isn't streamed, with a tool that takes no time. */
+async function runWhole(start: number): Promise<{ ads: Set<string>; text: string; id: string | undefined }> {
   const session = randomUUID();
   const tools = [{ type: "function", function: { name: "weather", parameters: {} } }];
   const messages: unknown[] = [{ role: "user", content: "Say so first, then use the tool in 2 rounds." }];
   const texts: string[] = [];
   const ads = new Set<string>();
   for (let round = 0; round < 3; round += 1) {
-    const answer = await fetch(`${String(stack.proxyUrls[round % 2])}/v1/chat/completions`, {
+    const answer = await fetch(`${String(stack.proxyUrls[(start + round) % 2])}/v1/chat/completions`, {
       method: "POST",
       headers: { ...headersOf(session), Authorization: "Bearer k", "Content-Type": "application/json" },
       body: JSON.stringify({ model: "m", tools, messages }),
@@ -234,9 +235,18 @@ test("a loop that isn't streamed has one ad and one acknowledgment", async () =>
     const calls: { id: string }[] = message.tool_calls ?? [];
     messages.push(message, ...calls.map(({ id }) => ({ role: "tool", tool_call_id: id, content: "sunny" })));
   }
-  const id = stack.adIds.at(-1);
-  expect([...ads]).toEqual([`injected ${id}`]);
-  expect(await stack.acknowledgedText(id)).toBe(texts.join("\n\n"));
+  const [id] = stack.adIds.filter((adId) => stack.sessionOf(adId) === session);
+  return { ads, text: texts.join("\n\n"), id };
+}
+
+test("loops that aren't streamed find their turns, however fast their tools are", async () => {
+  for (let batch = 0; batch < 15; batch += 1) {
+    const loops = await Promise.all([0, 1, 2, 3].map(runWhole));
+    expect(loops.map(({ ads }) => [...ads])).toEqual(loops.map(({ id }) => [`injected ${id}`]));
+    for (const { id, text } of loops) {
+      expect(await stack.acknowledgedText(id)).toBe(text);
+    }
+  }
 });
 
 test("in the end the books of all processes balance, and no ad was missed", async () => {

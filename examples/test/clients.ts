@@ -81,11 +81,22 @@ const askAiOpenAi: Ask = (question) => askAiSdk(createOpenAI(baseOf(question))("
 const askAiAnthropic: Ask = (question) =>
   askAiSdk(createAnthropic(baseOf(question))("claude-opus-5"), question);
 
-/** `repeats`: whether the client repeats a call that took too long, or failed. */
-export const CLIENTS: readonly (readonly [string, Ask, { readonly repeatsAfterTimeout: boolean }])[] = [
-  ["openai, chat completions", askChat, { repeatsAfterTimeout: true }],
-  ["openai, responses", askResponse, { repeatsAfterTimeout: true }],
-  ["@anthropic-ai/sdk", askMessage, { repeatsAfterTimeout: true }],
-  ["ai with @ai-sdk/openai", askAiOpenAi, { repeatsAfterTimeout: false }],
-  ["ai with @ai-sdk/anthropic", askAiAnthropic, { repeatsAfterTimeout: false }],
+/** In what clients differ. */
+interface Habits {
+  /** A call that takes too long is repeated. */
+  readonly repeatsLate: boolean;
+  /** An abort rejects; with the others the stream only ends. */
+  readonly rejectsAborted: boolean;
+}
+
+const OPENAI = { repeatsLate: true, rejectsAborted: false };
+const ANTHROPIC = { repeatsLate: true, rejectsAborted: true };
+const AI_SDK = { repeatsLate: false, rejectsAborted: false };
+
+export const CLIENTS: readonly (readonly [string, Ask, Habits])[] = [
+  ["openai, chat completions", askChat, OPENAI],
+  ["openai, responses", askResponse, OPENAI],
+  ["@anthropic-ai/sdk", askMessage, ANTHROPIC],
+  ["ai with @ai-sdk/openai", askAiOpenAi, AI_SDK],
+  ["ai with @ai-sdk/anthropic", askAiAnthropic, AI_SDK],
 ];
