@@ -22,8 +22,6 @@ const config: KnipConfig = {
         "ad-model/fit-signs.ts",
         "ad-model/word-vectors/{list-words,shrink-vectors}.ts",
       ],
-      // It imports SDKs that its own project has: e2e/client.test.ts puts it there.
-      ignore: ["e2e/client/programs/sdk-consumer.ts"],
       project: [
         "scripts/**",
         "bench/**",
