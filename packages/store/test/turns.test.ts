@@ -323,6 +323,42 @@ describe("a turn of several steps", () => {
     expectTurnBalance(await snapshot());
   });
 
+  test("doesn't wait after a step whose calls a final step has answered meanwhile", async () => {
+    const { open, hold, join, settle, endStep, turnsSwept, queuedText, snapshot } = setup();
+    const first = await open();
+    await hold(first, "call 1");
+    const second = await join("call 1");
+    expect(await settle(second, "Two.")).toBe("open");
+    expect(await endStep(first, { text: "One.", outcome: "cut" })).toBe("ended");
+    await turnsSwept();
+    expect(await queuedText(first.id)).toBe("One.\n\nTwo.");
+    expect(turnCounts(await snapshot()).ended).toEqual({ complete: 1 });
+  });
+
+  test("is settled by the proxy of an overtaken step with the outcome of the final one", async () => {
+    const { open, hold, join, settle, endStep, queuedText, snapshot } = setup();
+    const first = await open();
+    await hold(first, "call 1");
+    await settle(await join("call 1"), "Two.");
+    await endStep(first, { text: "One.", outcome: "cut" });
+    expect(await settle(first, "One.", { outcome: "cut" })).toBe("queued");
+    expect(await queuedText(first.id)).toBe("One.\n\nTwo.");
+    expect(turnCounts(await snapshot()).ended).toEqual({ complete: 1 });
+  });
+
+  test("waits for a step that came after a final one and calls a tool", async () => {
+    const { open, hold, join, settle, endStep, turnsSwept, stateOf } = setup();
+    const first = await open();
+    await hold(first, "call 1");
+    await settle(await join("call 1"), "Two.");
+    const third = await join("call 1");
+    expect(await endStep(first, { text: "One." })).toBe("waiting");
+    expect(await endStep(third, { text: "Three." })).toBe("waiting");
+    expect(await endStep(first, { text: "One." })).toBe("waiting");
+    await turnsSwept();
+    expect(await stateOf(first.id)).toBe("awaiting");
+  });
+
   test("keeps the text of a step that ended while another one's proxy was gone", async () => {
     const { open, hold, join, write, settle, age, turnsSwept, queuedText, snapshot } = setup();
     const first = await open();

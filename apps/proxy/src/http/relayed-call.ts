@@ -153,6 +153,7 @@ export class RelayedCall implements Dispatcher.DispatchHandler, WatchedCall {
     if (trailers.length > 0 && response.chunkedEncoding) {
       response.addTrailers(pairsOf(trailers));
     }
+    this.#copy?.passedAll();
     response.end();
   }
 

@@ -3,7 +3,9 @@
  *
  * 1. Holds and the end run one after the other, in the order in which they were asked for. A write of unknown fate is sent
  *    again before the end.
- * 2. Once Redis says that the turn is over, only the end is sent. If Redis has lost the turn, that end is taken as an
+ * 2. A hold is on its way to Redis before this call of it returns, if nothing is before it: the caller may answer a tool call as
+ *    soon as it has it, by way of another proxy.
+ * 3. Once Redis says that the turn is over, only the end is sent. If Redis has lost the turn, that end is taken as an
  *    acknowledgment of an unknown id.
  * 3. The ad is looked for once in the text of a turn's only step, however often its end is sent.
  */
@@ -73,6 +75,8 @@ export class JournaledStep {
   #isTurnOver = false;
   #hasLost = false;
   #work: Promise<void> = Promise.resolve();
+  /** How much of it isn't done. */
+  #worksLeft = 0;
 
   constructor(step: NewStep, host: StepHost) {
     this.#step = step;
@@ -158,8 +162,12 @@ export class JournaledStep {
 
   /** The turn's final end. */
   settle(outcome: FinalStep["outcome"]): void {
-    this.#leave();
-    this.#enqueue(async () => this.#settle(outcome, await this.#find()));
+    this.#enqueue(async () => {
+      // Its text is appended meanwhile, so a crash costs no more of it than at any other moment.
+      const finding = await this.#find();
+      this.#leave();
+      await this.#settle(outcome, finding);
+    });
   }
 
   /** The store looks into the text of a turn of several steps, which isn't here. */
@@ -246,8 +254,12 @@ export class JournaledStep {
   }
 
   #enqueue(work: () => Promise<void>): void {
+    this.#worksLeft += 1;
     // The journal logs a failure, which is a bug; the end must come through nevertheless.
-    this.#work = this.#work.catch(() => {}).then(work);
+    const begun = this.#worksLeft === 1 ? work() : this.#work.catch(() => {}).then(work);
+    this.#work = begun.finally(() => {
+      this.#worksLeft -= 1;
+    });
     this.#host.track(this.#work);
   }
 }

@@ -40,10 +40,10 @@ local function isChanged(id, turn, pieces)
   return redis.call('LLEN', textKeyOf(id)) ~= tonumber(pieces)
 end
 
--- A lease that is left has run out.
+-- A lease that is left has run out. A step that ends after a later one, which was final, doesn't decide.
 local function outcomeOf(turn, step, outcome)
   if step ~= '' then
-    return outcome
+    return tonumber(step) < tonumber(turn.f or 0) and turn.o or outcome
   end
   local _, isAny = latestLease(turn)
   return isAny and 'orphaned' or turn.o or 'orphaned'

@@ -119,7 +119,7 @@ export class TurnJournal implements Turns {
 
   async endStep(ended: EndedStep): Promise<"waiting" | "ended"> {
     const code = await this.#endStep(ended);
-    return code === "ended" ? code : "waiting";
+    return code === "ended" || code === "overtaken" ? "ended" : "waiting";
   }
 
   async settle(final: FinalStep): Promise<SettledTurn> {
@@ -134,7 +134,8 @@ export class TurnJournal implements Turns {
       // Another step runs. The last one of them to end settles the turn, or a worker does.
       const whole = { step, sequence: "*", text: cutText(final.text), waitMs: 0, outcome } as const;
       const left = await this.#endStep(whole);
-      if (left !== "waiting" || settlings === SETTLINGS_MAX) {
+      const isToBeSettled = left === "waiting" || left === "overtaken";
+      if (!isToBeSettled || settlings === SETTLINGS_MAX) {
         return left === "ended" ? left : "open";
       }
     }

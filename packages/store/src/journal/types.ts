@@ -104,7 +104,7 @@ export interface Turns {
   write(writes: readonly StepWrite[]): Promise<readonly ("alive" | "ended")[]>;
   hold(turn: HeldTurn): Promise<"held" | "ended">;
   join(question: JoinQuestion): Promise<JoinedTurn>;
-  /** The step is over and the turn isn't. */
+  /** The step is over and the turn isn't. `ended`: the turn is over as well, or it is to be settled now. */
   endStep(ended: EndedStep): Promise<"waiting" | "ended">;
   /**
    * Queues the acknowledgment if no other step is alive. `open`: another one is, and Redis has this step's text.
