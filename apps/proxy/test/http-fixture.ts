@@ -35,6 +35,7 @@ export type Told =
 
 /** A step that keeps what it is told. */
 export class KeptStep implements StepSink {
+  readonly readsAnswer = true;
   readonly told: Told[] = [];
   readonly #ended = Promise.withResolvers<void>();
 

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { eventually, startSocketProxy, unfilled } from "@adrelay/testkit";
 import { describe, expect, onTestFinished, test } from "vitest";
+import type { StepSink } from "../src/http/call.ts";
 import {
   CONTEXT,
   chat,
@@ -84,11 +85,31 @@ describe("a new message", () => {
     const turns = await openTurns(servers);
     const headers = { ...CONTEXT, "x-adrelay-acknowledge": "manual" };
     const prepared = await turns.prepareCall(surfaceCall(turns, chat(), { headers }));
-    expect(prepared).toMatchObject({ ad: { state: "injected" }, step: undefined });
+    expect(prepared).toMatchObject({ ad: { state: "injected" }, step: { readsAnswer: false } });
     expect(JSON.parse(prepared.body.toString("utf8"))).toEqual(chat(PROMPT_WITH_AD));
     expect(await turns.stateOf(prepared.adResponseId)).toBe("awaiting");
     expect(await turns.redis.exists(turns.keysOf(prepared.adResponseId).turn)).toBe(0);
+    prepared.step?.ended({ kind: "complete" }, 200);
+    expect(turns.journal.usedBytes).toBe(0);
+    expect(await turns.stateOf(prepared.adResponseId)).toBe("awaiting");
   });
+
+  test.each([
+    ["refuses the ad", (step: StepSink) => step.refused(422)],
+    ["is overloaded", (step: StepSink) => step.ended({ kind: "failed" }, 529)],
+    ["gives no answer", (step: StepSink) => step.ended({ kind: "cut" }, undefined)],
+  ])(
+    "of a backend that acknowledges by itself is acknowledged empty if the model's server %s",
+    async (_, end) => {
+      const turns = await openTurns(servers);
+      const headers = { ...CONTEXT, "x-adrelay-acknowledge": "manual" };
+      const { step, adResponseId } = await turns.prepareCall(surfaceCall(turns, chat(), { headers }));
+      end(step ?? expect.fail("there is no step"));
+      step?.ended({ kind: "complete" }, 200);
+      await eventually(async () => expect(await turns.queuedText(adResponseId)).toBe(""));
+      expect(await turns.stateOf(adResponseId)).toBe("queued");
+    },
+  );
 });
 
 describe("no ad is asked for", () => {

@@ -48,6 +48,7 @@ export interface RelayOptions {
 /** The statuses by which a model's server refuses a request for what is in it. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 413, 422]);
 const EVENT_STREAM = /^text\/event-stream\b/i;
+const STATUS_OK_MAX = 299;
 const NO_ERROR = () => {};
 
 /** The reason that undici gets for a call that is no longer wanted. */
@@ -237,7 +238,7 @@ export class RelayedCall implements Dispatcher.DispatchHandler, WatchedCall {
   /** Undefined if there is nothing to read: no step, or no answer of a model. */
   #openCopy(status: number, headers: IncomingHttpHeaders): AnswerCopy | undefined {
     const { dialect, onCopyFault } = this.#options;
-    if (this.#step === undefined || status > 299) {
+    if (this.#step?.readsAnswer !== true || status > STATUS_OK_MAX) {
       return undefined;
     }
     const encoding = headers["content-encoding"];
@@ -286,11 +287,21 @@ export class RelayedCall implements Dispatcher.DispatchHandler, WatchedCall {
       return;
     }
     if (this.#step !== undefined) {
-      const end: StepEnd = { kind: this.#status === undefined ? "cut" : "failed" };
+      const end = this.#endUnread();
       report.stepEnd = end;
       this.#step.ended(end, this.#status);
     }
     finish();
+  }
+
+  /** How a step has ended whose answer wasn't read. */
+  #endUnread(): StepEnd {
+    if (this.#status !== undefined && this.#status > STATUS_OK_MAX) {
+      return { kind: "failed" };
+    }
+    return {
+      kind: this.#options.response.writableFinished && this.#status !== undefined ? "complete" : "cut",
+    };
   }
 }
 
