@@ -2,7 +2,13 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
-import { NO_PROXIES, openDirectory, type Proxies, publisherSources } from "@adrelay/provider";
+import {
+  NO_PROXIES,
+  openDirectory,
+  type ProviderTls,
+  type Proxies,
+  publisherSources,
+} from "@adrelay/provider";
 import { PublisherSeries } from "@adrelay/relay-kit";
 import { createRegistry, HttpServer, NO_TRACING } from "@adrelay/service-kit";
 import { type Logger, pino } from "pino";
@@ -93,6 +99,7 @@ export interface FixtureOptions {
   readonly log?: Logger;
   readonly anthropicUrl?: string;
   readonly proxies?: Proxies;
+  readonly tls?: ProviderTls | undefined;
 }
 
 export interface Fixture {
@@ -128,10 +135,11 @@ export async function startProxy(modelUrl: string, options: FixtureOptions = {})
     { callsMax: options.callsMax ?? 10_000, bytesMax: options.bytesMax ?? 64 * 1024 * 1024 },
     () => {},
   );
-  const upstreams = new Upstreams(
-    { openai: `${modelUrl}/v1`, anthropic: options.anthropicUrl ?? modelUrl },
-    options.proxies ?? NO_PROXIES,
-  );
+  const upstreams = new Upstreams({
+    baseUrls: { openai: `${modelUrl}/v1`, anthropic: options.anthropicUrl ?? modelUrl },
+    proxies: options.proxies ?? NO_PROXIES,
+    tls: options.tls,
+  });
   const metrics = new ProxyMetrics(createRegistry(), {
     series: new PublisherSeries({ publishers: opened.directory, publishersMax: 10 }),
     countStreams: () => openCalls.streams,

@@ -1,6 +1,7 @@
 /** How ad services are called: the HTTP client, the publishers and their provider accounts. */
 export { listAccounts, type SharedAccount } from "./accounts.ts";
 export { causeOf } from "./call-failures.ts";
+export { FileReader } from "./file-reader.ts";
 export {
   outcomeLabelOf,
   ProviderClient,
@@ -25,3 +26,5 @@ export {
 } from "./publishers-watch.ts";
 export type { RawReply } from "./reply-collector.ts";
 export { prepareBody } from "./request-body.ts";
+export { loadTls, type ProviderTls } from "./tls-files.ts";
+export { type Way, Ways } from "./ways.ts";
