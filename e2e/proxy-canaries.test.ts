@@ -180,7 +180,7 @@ async function expectNoLeak(): Promise<void> {
     refusals: refusals.join("\n"),
     traces: collector.requests.map(({ body }) => body).join("\n"),
   };
-  expect(outputs.logs).toContain('"event":"proxy_call"');
+  expect(outputs.logs).toContain('"event":"listening"');
   expect(outputs.metrics).toContain("adrelay_turns_total");
   for (const [where, text] of Object.entries(outputs)) {
     expect({ where, found: CANARIES.filter((canary) => text.includes(canary)) }).toEqual({
