@@ -23,7 +23,7 @@ import {
   writePublishersFile,
 } from "@adrelay/testkit";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { bodyOf, CHAT, chatStream, type Model, startModel, write } from "./http-fixture.ts";
 
 let redis: TestRedis;
@@ -87,7 +87,7 @@ function startProxy(env: Readonly<Record<string, string>>): Promise<AppProcess> 
     PROXY_OPS_PORT: "0",
     OPENAI_BASE_URL: `${model.url}/v1`,
     PROXY_DRAIN_MS: "0",
-    PROXY_INJECTION_TIMEOUT_MS: "2000",
+    PROXY_INJECTION_TIMEOUT_MS: "3000",
     ...env,
   });
 }
@@ -149,7 +149,9 @@ const FAULTS = {
       way.setTarget(1);
       way.cut();
     },
-    repair: async () => way.setTarget(portOf(redis.url)),
+    repair: async () => {
+      way.setTarget(portOf(redis.url));
+    },
   },
   "read-only": {
     cause: () => operator.call("REPLICAOF", "127.0.0.1", "1"),
@@ -163,33 +165,32 @@ const FAULTS = {
 
 describe.each(["away", "read-only", "full"] as const)("while Redis is %s", (name) => {
   const { cause, repair } = FAULTS[name];
+  afterEach(repair);
 
   test("from before a call on, its answer passes without an ad", async () => {
     await cause();
     const one = await call();
-    expect(one.ad).toMatch(/^(fallback|skipped); reason=/);
     one.response.end(WHOLE);
     expect(await one.text).toBe(WHOLE);
+    expect(one.ad).toMatch(/^(fallback|skipped); reason=/);
     await repair();
     await expectBalance();
   });
 
   test("from the ad call on, the ad isn't used, and is missed by nobody", async () => {
     const isAsked = Promise.withResolvers<void>();
-    let wasBroken = false;
     provider.onStart(() => {
       isAsked.resolve();
-      return { kind: "late", delayMs: 300, answer: filled({ enhanced_prompt: "hello <ad>" }) };
+      return { kind: "late", delayMs: 1200, answer: filled({ enhanced_prompt: "hello <ad>" }) };
     });
     const calling = call();
     await isAsked.promise;
     await cause();
-    wasBroken = true;
     const one = await calling;
     provider.onStart(() => filled({ enhanced_prompt: "hello <ad>" }));
-    expect({ wasBroken, ad: one.ad }).toEqual({ wasBroken, ad: expect.stringMatching(/^fallback; reason=/) });
     one.response.end(WHOLE);
     expect(await one.text).toBe(WHOLE);
+    expect(one.ad).toMatch(/^fallback; reason=/);
     await repair();
     await expectBalance();
   });
@@ -222,12 +223,12 @@ describe.each(["away", "read-only", "full"] as const)("while Redis is %s", (name
 });
 
 test("a slow ad service costs its time limit once, and the late ad is booked as abandoned", async () => {
-  provider.onStart(() => ({ kind: "late", delayMs: 2500, answer: filled() }));
+  provider.onStart(() => ({ kind: "late", delayMs: 4000, answer: filled() }));
   const startedAtMs = performance.now();
   const one = await call();
   provider.onStart(() => filled({ enhanced_prompt: "hello <ad>" }));
   expect(one.ad).toBe("fallback; reason=timeout");
-  expect(performance.now() - startedAtMs).toBeLessThan(4000);
+  expect(performance.now() - startedAtMs).toBeLessThan(6000);
   one.response.end(WHOLE);
   expect(await one.text).toBe(WHOLE);
   await expectBalance();
