@@ -58,6 +58,7 @@ beforeAll(async () => {
     PROVIDER_API_KEY: TEST_PROVIDER_KEY,
     AD_SERVER_API_KEYS: TEST_API_KEY,
     GATEWAY_PORT: "0",
+    QUOTA_BYTES_PER_SECOND: "off",
     GATEWAY_OPS_PORT: "0",
     AD_SERVER_PORT: "0",
   };

@@ -1,9 +1,10 @@
-import { baseUrlSchema, type FieldFault } from "@adrelay/contract";
+import type { FieldFault } from "@adrelay/contract";
 import { FileReader, loadTls, type ProviderTls, type PublisherDirectory } from "@adrelay/provider";
 import {
   CALLER_SETTINGS,
   INTAKE_SETTINGS,
   KEY_HEADER_SETTINGS,
+  MODEL_SETTINGS,
   openCallers,
   SESSION_SETTINGS,
 } from "@adrelay/relay-kit";
@@ -27,14 +28,6 @@ import { TURN_SETTINGS } from "./turns/turn-settings.ts";
 const DAY_MS = 86_400_000;
 const { KEEP_ALIVE_TIMEOUT_MS, SHUTDOWN_DELAY_MS } = PUBLIC_LISTENER_SETTINGS;
 
-/** Callers send the key of the model's server with each call. */
-const modelUrlType = baseUrlSchema.refine(
-  (url) => new URL(url).username === "" && new URL(url).password === "",
-  {
-    error: "must have no user and no password: each call has its own key",
-  },
-);
-
 export const PROXY_SETTINGS = {
   ...COMMON_SETTINGS,
   ...CALLER_SETTINGS,
@@ -43,16 +36,7 @@ export const PROXY_SETTINGS = {
   PROXY_OPS_HOST: setting(textType, "127.0.0.1", "Address of the ops listener: metrics, health."),
   PROXY_OPS_PORT: setting(portType, "8084", "Port of the ops listener."),
   ...KEY_HEADER_SETTINGS,
-  OPENAI_BASE_URL: setting(
-    modelUrlType,
-    "https://api.openai.com/v1",
-    "Base URL of the model's server for OpenAI's API, with its /v1. PUBLISHERS_FILE may name another for a publisher.",
-  ),
-  ANTHROPIC_BASE_URL: setting(
-    modelUrlType,
-    "https://api.anthropic.com",
-    "Base URL of the model's server for Anthropic's API, without /v1. PUBLISHERS_FILE may name another for a publisher.",
-  ),
+  ...MODEL_SETTINGS,
   MODEL_CA_FILE: optionalSetting(
     textType,
     "PEM file of the authorities that may sign the certificates of models' servers, in place of the well-known ones. Read at start.",
@@ -139,7 +123,7 @@ function loadModelTls(settings: ProxySettings) {
 }
 
 /** Headers that models' servers expect their key in. The proxy takes the publisher's key out of what goes upstream. */
-const MODEL_KEY_HEADERS = ["authorization", "x-api-key", "api-key"];
+export const MODEL_KEY_HEADERS: readonly string[] = ["authorization", "x-api-key", "api-key"];
 
 function keyHeaderFaults({ API_KEY_HEADERS }: Pick<ProxySettings, "API_KEY_HEADERS">): FieldFault[] {
   return API_KEY_HEADERS.filter((name) => MODEL_KEY_HEADERS.includes(name.toLowerCase())).map((name) => ({

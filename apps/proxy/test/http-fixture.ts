@@ -12,6 +12,7 @@ import {
 import { PublisherSeries } from "@adrelay/relay-kit";
 import { createRegistry, HttpServer, NO_TRACING } from "@adrelay/service-kit";
 import { type Logger, pino } from "pino";
+import type { Dispatcher } from "undici";
 import type { EventReading } from "../src/dialects/dialect.ts";
 import type { PrepareCall, StepSink } from "../src/http/call.ts";
 import { ProxyRoom } from "../src/http/call-room.ts";
@@ -100,6 +101,8 @@ export interface FixtureOptions {
   readonly anthropicUrl?: string;
   readonly proxies?: Proxies;
   readonly tls?: ProviderTls | undefined;
+  /** In place of the model's server. */
+  readonly dispatcher?: Dispatcher;
 }
 
 export interface Fixture {
@@ -113,6 +116,7 @@ export interface Fixture {
 
 /** Starts the proxy before a model's server. */
 export async function startProxy(modelUrl: string, options: FixtureOptions = {}): Promise<Fixture> {
+  const { dispatcher } = options;
   const log = options.log ?? pino({ level: "silent" });
   const opened = openDirectory(
     publisherSources(
@@ -148,7 +152,10 @@ export async function startProxy(modelUrl: string, options: FixtureOptions = {})
     authenticate: ({ headers }) => (headers["x-service-api-key"] === KEY ? publisher : undefined),
     keyHeaders: ["X-Service-API-Key"],
     prepareCall: options.prepareCall ?? noAd,
-    upstreams,
+    upstreams:
+      dispatcher === undefined
+        ? upstreams
+        : { find: () => ({ dispatcher, target: { origin: modelUrl, path: "", headers: {} } }) },
     openCalls,
     room,
     editLimitBytes: options.editLimitBytes ?? 8 * 1024 * 1024,

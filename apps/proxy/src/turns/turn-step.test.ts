@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
-import { RETRY_WAIT_MS, TurnStep } from "./turn-step.ts";
+import { TurnStep } from "./turn-step.ts";
 
 const TURN_WAIT_MS = 600_000;
+const RETRY_WAIT_MS = 120_000;
 const text = (written: string) => ({ text: written, callIds: [] });
 const calls = (...callIds: string[]) => ({ text: "", callIds });
 
 /** A step, and what it asks of the journal, in order. */
-function setup(bodyPointer: string | null = "body", offersTools = true) {
+function setup(bodyPointer: string | null = "body", { offersTools = true, turnWaitMs = TURN_WAIT_MS } = {}) {
   const asked: unknown[][] = [];
   const journaled = {
     add: (...args: unknown[]) => asked.push(["add", ...args]),
@@ -17,7 +18,7 @@ function setup(bodyPointer: string | null = "body", offersTools = true) {
   };
   const pointerOfCall = (id: string) => `pointer of ${id}`;
   const pointers = { pointerOfCall, bodyPointer: bodyPointer ?? undefined };
-  const step = new TurnStep({ journaled, ...pointers, offersTools, turnWaitMs: TURN_WAIT_MS });
+  const step = new TurnStep({ journaled, ...pointers, offersTools, turnWaitMs });
   return { asked, step };
 }
 
@@ -35,7 +36,7 @@ test("a whole answer is added and settled", () => {
 });
 
 test("without tools, the prompt is forgotten once text was written", () => {
-  const { asked, step } = setup("body", false);
+  const { asked, step } = setup("body", { offersTools: false });
   step.written(text(""));
   step.written(text("a"));
   step.written(text("b"));
@@ -44,7 +45,7 @@ test("without tools, the prompt is forgotten once text was written", () => {
 });
 
 test("a call of a tool that nobody offered still finds its turn", () => {
-  const { asked, step } = setup("body", false);
+  const { asked, step } = setup("body", { offersTools: false });
   step.sawCalls(["1"]);
   step.written({ text: "Let me look.", callIds: ["1"] });
   step.ended({ kind: "continues" }, 200);
@@ -104,4 +105,13 @@ test("a refused ad is settled empty, and nothing follows", () => {
   step.ended({ kind: "complete" }, 200);
   step.refused(413);
   expect(asked).toEqual([["settle", "failed"]]);
+});
+
+test("a turn waits no longer for a retry than for a next step", () => {
+  const { asked, step } = setup("body", { turnWaitMs: 2000 });
+  step.ended({ kind: "cut" }, undefined);
+  expect(asked).toEqual([
+    ["hold", ["body"], 2000],
+    ["endStep", { waitMs: 2000, outcome: "cut" }],
+  ]);
 });
