@@ -238,6 +238,30 @@ describe("the original prompt goes to the model", () => {
     expect(isOpen).toBe((await turns.stateOf(id)) === "awaiting" ? 1 : 0);
   });
 
+  test.each(["opened late", "opened with a lost answer"])(
+    "if a manual turn is %s, which the proxy then acknowledges empty",
+    async (how) => {
+      const proxy = await startSocketProxy(servers.server.port);
+      onTestFinished(() => proxy.close());
+      const redisUrl = `redis://127.0.0.1:${proxy.port}`;
+      const turns = await openTurns(servers, { redisUrl, injectionTimeoutMs: 1000 });
+      const id = randomUUID();
+      servers.provider.onStart(() => {
+        proxy.setReplyDelay(1500);
+        return { kind: "answer", status: 200, body: filledBody(id) };
+      });
+      const headers = { ...CONTEXT, "x-adrelay-acknowledge": "manual" };
+      const prepared = await turns.prepareCall(surfaceCall(turns, chat(), { headers }));
+      expect(prepared.ad).toEqual({ state: "fallback", reason: "not_booked" });
+      if (how === "opened with a lost answer") {
+        proxy.cut();
+      }
+      proxy.setReplyDelay(0);
+      await eventually(async () => expect(await turns.stateOf(id)).toBe("queued"));
+      expect(await turns.queuedText(id)).toBe("");
+    },
+  );
+
   test("if the retry's look-up is slow, and its turn waits on", async () => {
     const proxy = await startSocketProxy(servers.server.port);
     onTestFinished(() => proxy.close());

@@ -124,13 +124,16 @@ async function newMessage(deps: PrepareCallDeps, adCall: AdCall): Promise<Prepar
   }
   const { userText } = request;
   const session = deps.sessionHashes.hash(context.sessionId);
-  const answer = await injectAd(deps, { call, userText, context, session, isManual, timeoutMs });
+  const acknowledgeEmpty = (step: StepRef) =>
+    follow(deps, call, { step, prompt: undefined }).settle("failed");
+  const question = { call, userText, context, session, isManual, timeoutMs, acknowledgeEmpty };
+  const answer = await injectAd(deps, question);
   if (answer.kind === "no_ad") {
     return withoutAd(call, answer.state, answer.reason);
   }
   const { prompt, step } = answer;
   return isManual
-    ? { ...injected(adCall, prompt, answer.id), step: manualStep(deps, call, step) }
+    ? { ...injected(adCall, prompt, answer.id), step: new ManualStep(() => acknowledgeEmpty(step)) }
     : withAd(deps, adCall, { step, prompt, bodyPointer });
 }
 
@@ -167,10 +170,6 @@ function withAd(
     turnWaitMs: deps.turnWaitMs,
   });
   return { ...injected(adCall, prompt, step.id), step: sink };
-}
-
-function manualStep(deps: PrepareCallDeps, call: SurfaceCall, step: StepRef): ManualStep {
-  return new ManualStep(() => follow(deps, call, { step, prompt: undefined }).settle("failed"));
 }
 
 function follow(
