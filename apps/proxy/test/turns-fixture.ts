@@ -231,7 +231,7 @@ export function surfaceCall(
   };
 }
 
-export const TOOLS = [{ type: "function", function: { name: "look" } }];
+const TOOLS = [{ type: "function", function: { name: "look" } }];
 
 /** The body of a chat with one message of the user, and with a tool. */
 export function chat(text = "Which shoes?", more: Readonly<Record<string, unknown>> = {}) {

@@ -11,7 +11,7 @@ export interface Way {
 }
 
 /** What requests to a server have in common. */
-export interface Target {
+interface Target {
   readonly origin: string;
   /** The path of a request is appended to it; it has no slash at its end. */
   readonly path: string;

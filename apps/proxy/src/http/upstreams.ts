@@ -3,7 +3,7 @@ import { type ProviderTls, type Proxies, type Publisher, type Way, Ways } from "
 import type { UpstreamName } from "./targets.ts";
 
 /** Base URLs of each kind. */
-export type BaseUrls = Readonly<Record<UpstreamName, string>>;
+type BaseUrls = Readonly<Record<UpstreamName, string>>;
 
 export interface UpstreamsOptions {
   readonly baseUrls: BaseUrls;
