@@ -100,7 +100,7 @@ async function startListener(base: Base, parts: ListenerParts): Promise<Listener
   const openCalls = new OpenCalls(settings.PROXY_IDLE_TIMEOUT_MS);
   await lifecycle.start("idle calls", openCalls);
   const baseUrls = { openai: settings.OPENAI_BASE_URL, anthropic: settings.ANTHROPIC_BASE_URL };
-  const upstreams = new Upstreams(baseUrls, proxiesOf(settings));
+  const upstreams = new Upstreams({ baseUrls, proxies: proxiesOf(settings), tls: config.modelTls });
   lifecycle.onStop("models", () => upstreams.stop());
   const limits = { callsMax: settings.PROXY_CALLS_IN_FLIGHT, bytesMax: settings.PROXY_BYTES_IN_FLIGHT };
   const room = new ProxyRoom(limits, parts.onOverload);

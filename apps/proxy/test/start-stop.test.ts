@@ -67,10 +67,8 @@ test("a stopped watch ends no call any more", () => {
 });
 
 test("connections to models close with a stop, also before the first call", async () => {
-  const upstreams = new Upstreams(
-    { openai: "http://127.0.0.1:9/v1", anthropic: "http://127.0.0.1:9" },
-    NO_PROXIES,
-  );
+  const baseUrls = { openai: "http://127.0.0.1:9/v1", anthropic: "http://127.0.0.1:9" };
+  const upstreams = new Upstreams({ baseUrls, proxies: NO_PROXIES, tls: undefined });
   await upstreams.stop();
   const opened = openDirectory(
     publisherSources(

@@ -237,9 +237,11 @@ export function surfaceCall(
   };
 }
 
-/** The body of a chat with one message of the user. */
+const TOOLS = [{ type: "function", function: { name: "look" } }];
+
+/** The body of a chat with one message of the user, and with a tool. */
 export function chat(text = "Which shoes?", more: Readonly<Record<string, unknown>> = {}) {
-  return { model: "m", stream: true, messages: [{ role: "user", content: text }], ...more };
+  return { model: "m", stream: true, messages: [{ role: "user", content: text }], tools: TOOLS, ...more };
 }
 
 /** The body of the call that answers a tool call of the model. */

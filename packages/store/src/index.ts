@@ -49,6 +49,7 @@ export {
   type StepWrite,
   TURN_LEASE_MS,
   type Turns,
+  type WriteAnswer,
 } from "./journal/types.ts";
 export type { RewriteRecord } from "./maintenance/rewrites.ts";
 export { LedgerMetrics } from "./metrics/ledger-metrics.ts";

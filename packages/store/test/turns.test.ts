@@ -487,9 +487,62 @@ describe("a backend that acknowledges the id of a turn by itself", () => {
     expect(await accept("hash")).toMatchObject({ kind: "accepted_late" });
     expect(await accept("another")).toEqual({ kind: "conflict" });
   });
+
+  test("in manual mode is acknowledged empty if the proxy says that its backend got no text", async () => {
+    const fixture = setup();
+    const { turns, newTurn, acknowledgments, find, snapshot, settle, queuedText } = fixture;
+    const id = newId();
+    await turns.open(newTurn(id, { kind: "manual", deadlineMs: LONG_WAIT_MS }));
+    const step = { id, publisher, step: 1 };
+    expect(await settle(step)).toBe("queued");
+    expect(await settle(step)).toBe("ended");
+    expect(await queuedText(id)).toBe("");
+    expect(await find(id)).toMatchObject({ state: "queued", isLate: false });
+    // The backend acknowledges nevertheless, and is told how it stands.
+    const answer = await acknowledgments.accept({ job: jobOf(id), textHash: "another" });
+    expect(answer).toMatchObject({ kind: "repeat" });
+    const after = await snapshot();
+    expect(turnCounts(after)).toEqual({ opened: 1, open: 0, ended: { manual: 1 } });
+    expectTurnBalance(after);
+  });
+
+  test("in manual mode stays the backend's if it was first", async () => {
+    const { turns, newTurn, acknowledgments, settle, queuedText } = setup();
+    const id = newId();
+    await turns.open(newTurn(id, { kind: "manual", deadlineMs: LONG_WAIT_MS }));
+    await acknowledgments.accept({ job: jobOf(id), textHash: "hash" });
+    const text = await queuedText(id);
+    expect(await settle({ id, publisher, step: 1 })).toBe("ended");
+    expect(await queuedText(id)).toBe(text);
+  });
+
+  test("in manual mode without text is abandoned if its publisher's empty answers are", async () => {
+    const fixture = openTestTurns(redis, {
+      intakeRules: () => ({ ...OPEN_RULES, emptyAnswers: "abandon" }),
+    });
+    const { turns, newTurn, settle, find, snapshot } = fixture;
+    const id = newId();
+    await turns.open(newTurn(id, { kind: "manual", deadlineMs: LONG_WAIT_MS }));
+    expect(await settle({ id, publisher, step: 1 })).toBe("abandoned");
+    expect(await find(id)).toMatchObject({ state: "abandoned" });
+    expectTurnBalance(await snapshot());
+  });
 });
 
 describe("what Redis has or takes", () => {
+  test("a fault of one turn's text leaves the other writes of the call alone", async () => {
+    const { open, turns, key, queuedText, settle } = setup();
+    const [well, broken, other] = [await open(), await open(), await open()];
+    await redis.set(key(`awaiting:text:${broken.id.replaceAll("-", "")}`), "no list");
+    const writes = [well, broken, other].map((step) => ({ step, sequence: 1, text: "Try" }));
+    const [first, second, third] = await turns.write(writes);
+    expect([first, third]).toEqual(["alive", "alive"]);
+    expect(second).toBeInstanceOf(Error);
+    expect(String(second)).toContain("WRONGTYPE");
+    expect(await settle(broken, "Try")).toBe("queued");
+    expect(await queuedText(broken.id)).toBe("Try");
+  });
+
   test("a full Redis opens no turn, and lets all that are open end", async () => {
     const {
       open,

@@ -25,6 +25,8 @@ export interface AdQuestion {
   readonly isManual: boolean;
   /** For the ad call and its booking together. */
   readonly timeoutMs: number;
+  /** Of a manual turn that was opened, or may have been, and whose ad isn't used: its backend learns nothing of it. */
+  acknowledgeEmpty(step: StepRef): void;
 }
 
 interface AdInPrompt {
@@ -77,7 +79,11 @@ export async function injectAd(deps: InjectAdDeps, question: AdQuestion): Promis
     untrackedOk: "abandon",
   } as const;
   try {
-    return readAnswer(await deps.startInjection(input, body), opening);
+    const answer = readAnswer(await deps.startInjection(input, body), opening);
+    if (answer.kind === "no_ad") {
+      opening.leave();
+    }
+    return answer;
   } finally {
     caller.forget();
     holding.end();
@@ -117,12 +123,18 @@ function noAd(state: Exclude<AdState, "injected">, reason: string | undefined): 
   return { kind: "no_ad", state, reason };
 }
 
-/** Opens the turn of an ad, and keeps what Redis answered. */
+/**
+ * Opens the turn of an ad, and keeps what Redis answered. If the ad isn't used, a journaled turn ends by its lease. A manual one has
+ * none, so it is acknowledged here.
+ */
 class TurnOpening {
   readonly #deps: InjectAdDeps;
   readonly #question: AdQuestion;
   opened: OpenedTurn | undefined;
   ad: TurnAd | undefined;
+  /** Redis has been asked, and its answer may be lost. */
+  #asked: StepRef | undefined;
+  #isLeft = false;
 
   constructor(deps: InjectAdDeps, question: AdQuestion) {
     this.#deps = deps;
@@ -145,8 +157,27 @@ class TurnOpening {
         ? ({ kind: "manual", deadlineMs: ackDeadlineMs } as const)
         : ({ kind: "journaled", ad: this.ad } as const)),
     };
-    this.opened = await turns.open(turn);
+    try {
+      this.opened = await turns.open(turn);
+    } finally {
+      this.#asked = { id, publisher: turn.publisher, step: 1 };
+      this.#endUnused();
+    }
     return { deadlineAtMs: undefined };
+  }
+
+  /** The ad isn't used. Its opening may still be under way, or come later. */
+  leave(): void {
+    this.#isLeft = true;
+    this.#endUnused();
+  }
+
+  #endUnused(): void {
+    const { isManual, acknowledgeEmpty } = this.#question;
+    // An id that the ledger knew is another call's.
+    if (isManual && this.#isLeft && this.#asked !== undefined && this.opened?.kind !== "known") {
+      acknowledgeEmpty(this.#asked);
+    }
   }
 }
 

@@ -55,7 +55,8 @@ export interface StepHost {
 /** A step that an ad was put into. */
 export interface NewStep {
   readonly ref: StepRef;
-  readonly prompt: string;
+  /** For a next step or a retry; undefined if Redis has it. */
+  readonly prompt: string | undefined;
   /** Of a turn's first step; undefined for others, and if nothing is known of the ad. */
   readonly ad: TurnAd | undefined;
   readonly requestId: string;
@@ -63,10 +64,11 @@ export interface NewStep {
 }
 
 export class JournaledStep {
-  readonly #step: NewStep;
+  readonly #step: Omit<NewStep, "prompt">;
   readonly #host: StepHost;
   readonly #text: StepText;
-  readonly #promptBytes: number;
+  /** As long as Redis hasn't got it and somebody may need it. A buffer has as many bytes as are counted; a string may have twice. */
+  #prompt: Buffer | undefined;
   readonly #startedAtMs = performance.now();
   #leaseAtMs = this.#startedAtMs;
   /** Nothing is appended any more. */
@@ -78,12 +80,12 @@ export class JournaledStep {
   /** How much of it isn't done. */
   #worksLeft = 0;
 
-  constructor(step: NewStep, host: StepHost) {
+  constructor({ prompt, ...step }: NewStep, host: StepHost) {
     this.#step = step;
     this.#host = host;
     this.#text = new StepText(host.textLimitBytes);
-    this.#promptBytes = Buffer.byteLength(step.prompt);
-    host.room.take(this.#promptBytes);
+    this.#prompt = prompt === undefined ? undefined : Buffer.from(prompt);
+    host.room.take(this.#prompt?.length ?? 0);
   }
 
   /** Keeps text that was written to the caller. */
@@ -135,16 +137,25 @@ export class JournaledStep {
   /** Lets a later call find the turn by these pointers. */
   hold(pointers: readonly string[], waitMs: number): void {
     this.#enqueue(async () => {
-      const { ref: step, prompt } = this.#step;
+      const { ref: step } = this.#step;
       if (!this.#isTurnOver) {
+        const prompt = this.#prompt?.toString() ?? "";
         const held = await this.#host.persist(() =>
           this.#host.turns.hold({ step, prompt, pointers, waitMs }),
         );
         if (held?.value === "ended") {
           this.#endTurn();
+        } else if (held?.value === "held") {
+          this.forgetPrompt();
         }
       }
     });
+  }
+
+  /** Redis has the prompt, or no call can join the turn any more. */
+  forgetPrompt(): void {
+    this.#host.room.giveBack(this.#prompt?.length ?? 0);
+    this.#prompt = undefined;
   }
 
   /** The step is over, and the turn waits for another one. `outcome`: what the turn counts as if none comes. */
@@ -181,12 +192,19 @@ export class JournaledStep {
     if (unconfirmed !== undefined && !this.#isTurnOver) {
       const write = { step: this.#step.ref, ...unconfirmed };
       const sentAtMs = performance.now();
-      const written = await this.#host.persist(() => this.#host.turns.write([write]));
-      const [answer] = written?.value ?? [];
-      if (answer !== undefined) {
-        this.onWritten(write, answer, sentAtMs);
+      const written = await this.#host.persist(() => this.#writeAlone(write));
+      if (written !== undefined) {
+        this.onWritten(write, written.value, sentAtMs);
       }
     }
+  }
+
+  async #writeAlone(write: StepWrite): Promise<"alive" | "ended"> {
+    const [answer = "alive"] = await this.#host.turns.write([write]);
+    if (answer instanceof Error) {
+      throw answer;
+    }
+    return answer;
   }
 
   async #storeEnd({ waitMs, outcome }: StepWait): Promise<"waiting" | "ended"> {
@@ -249,7 +267,8 @@ export class JournaledStep {
   }
 
   #release(): void {
-    this.#host.room.giveBack(this.#text.bytes + this.#promptBytes);
+    this.forgetPrompt();
+    this.#host.room.giveBack(this.#text.bytes);
     this.#text.clear();
   }
 

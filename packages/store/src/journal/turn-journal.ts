@@ -34,6 +34,7 @@ import type {
   StepRef,
   StepWrite,
   Turns,
+  WriteAnswer,
 } from "./types.ts";
 
 export interface TurnJournalParts {
@@ -73,21 +74,16 @@ export class TurnJournal implements Turns {
     return kind === "known" ? { kind } : { kind, step: { id, publisher, step: 1 } };
   }
 
-  async write(writes: readonly StepWrite[]): Promise<readonly ("alive" | "ended")[]> {
+  async write(writes: readonly StepWrite[]): Promise<readonly WriteAnswer[]> {
     const answers = await Promise.all(callsOf(writes).map((some) => this.#writeSome(some)));
     return answers.flat();
   }
 
-  async #writeSome(writes: readonly StepWrite[]): Promise<readonly ("alive" | "ended")[]> {
+  async #writeSome(writes: readonly StepWrite[]): Promise<readonly WriteAnswer[]> {
     const args = writes.flatMap(writeArgsOf);
     const { run, keys } = this.#parts;
     const replies = await run("journal/write", { keys: keys.forEntry(""), args });
-    return readEach(replies, (reply) => decodeReply(JOURNALED_CODES, reply)).map((answer) => {
-      if (answer instanceof Error) {
-        throw answer;
-      }
-      return answer;
-    });
+    return readEach(replies, (reply) => decodeReply(JOURNALED_CODES, reply));
   }
 
   /** A turn with a very long prompt waits, too, but no step can join it. */

@@ -50,6 +50,9 @@ export interface StepWrite {
   readonly text: string | undefined;
 }
 
+/** What became of one write. An error is of this write alone; the others of the same call aren't touched by it. */
+export type WriteAnswer = "alive" | "ended" | Error;
+
 export interface HeldTurn {
   readonly step: StepRef;
   /** The enhanced prompt, for the next step or the retry. */
@@ -101,13 +104,14 @@ export interface Turns {
   /** Records the injection with the outcome `ok`, and opens its turn with step 1. Rejects on a full Redis. */
   open(turn: NewTurn): Promise<OpenedTurn>;
   /** All writes of this process in one call. One answer for each. */
-  write(writes: readonly StepWrite[]): Promise<readonly ("alive" | "ended")[]>;
+  write(writes: readonly StepWrite[]): Promise<readonly WriteAnswer[]>;
   hold(turn: HeldTurn): Promise<"held" | "ended">;
   join(question: JoinQuestion): Promise<JoinedTurn>;
   /** The step is over and the turn isn't. `ended`: the turn is over as well, or it is to be settled now. */
   endStep(ended: EndedStep): Promise<"waiting" | "ended">;
   /**
    * Queues the acknowledgment if no other step is alive. `open`: another one is, and Redis has this step's text.
+   * The step of a manual turn has no text: it queues an empty acknowledgment unless the backend has acknowledged.
    * `abandoned`: the turn has no text, and its publisher's empty answers are abandoned.
    */
   settle(final: FinalStep): Promise<SettledTurn>;
