@@ -1,18 +1,12 @@
 /** `npm run pack:cli [-- FOLDER]`: packs the command adrelay as a package without dependencies. Prints its path. */
-import { execFileSync } from "node:child_process";
-import {
-  chmodSync,
-  copyFileSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, type Metafile } from "esbuild";
 import manifest from "../apps/cli/package.json" with { type: "json" };
+import { optionsOrExit } from "./bootstrap/command-line.mjs";
+import { PACK_CLI_COMMAND } from "./pack/options.mjs";
+import { packArchive } from "./pack/pack-archive.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 /** The oldest Node that the packed command runs on. */
@@ -27,25 +21,17 @@ Operates an Adrelay, the durable relay for ads in LLM answers, through the admin
 \`npx adrelay --help\` lists all commands.
 `;
 
-const [home = join(ROOT, ".adrelay")] = process.argv.slice(2);
-console.log(await packCli(home));
+const { folder } = optionsOrExit("npm run pack:cli", PACK_CLI_COMMAND);
+console.log(await packArchive(folder, writePackage));
 
-/** Bundles the command into one file and packs it. Resolves to the path of the archive in `home`. */
-async function packCli(home: string): Promise<string> {
-  const folder = join(home, "cli");
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
+/** Bundles the command into one file. */
+async function writePackage(folder: string): Promise<void> {
   const metafile = await bundle(join(folder, "adrelay.js"));
   chmodSync(join(folder, "adrelay.js"), 0o755);
   writeFileSync(join(folder, "package.json"), JSON.stringify(describePackage(), null, 2));
   writeFileSync(join(folder, "README.md"), README);
   writeFileSync(join(folder, "THIRD-PARTY-LICENSES"), collectLicenses(metafile));
   copyFileSync(join(ROOT, "LICENSE"), join(folder, "LICENSE"));
-  const name = execFileSync("npm", ["pack", "--silent", "--ignore-scripts", "--pack-destination", home], {
-    cwd: folder,
-    encoding: "utf8",
-  });
-  return join(home, name.trim());
 }
 
 async function bundle(outfile: string): Promise<Metafile> {

@@ -8,6 +8,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import manifest from "../packages/client/package.json" with { type: "json" };
+import { optionsOrExit } from "./bootstrap/command-line.mjs";
+import { PACK_CLIENT_COMMAND } from "./pack/options.mjs";
+import { packArchive } from "./pack/pack-archive.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const SOURCES = join(ROOT, "packages/client/src");
@@ -28,14 +31,11 @@ const FORMATS = [
   { condition: "require", folder: "cjs", format: "cjs", type: "commonjs" },
 ] as const;
 
-const [home = join(ROOT, ".adrelay")] = process.argv.slice(2);
-console.log(await packClient(home));
+const { folder } = optionsOrExit("npm run pack:client", PACK_CLIENT_COMMAND);
+console.log(await packArchive(folder, writePackage));
 
-/** Resolves to the path of the archive in `home`. */
-async function packClient(home: string): Promise<string> {
-  const folder = join(home, "client");
+async function writePackage(folder: string): Promise<void> {
   const dist = join(folder, "dist");
-  rmSync(folder, { recursive: true, force: true });
   for (const { folder: of, format, type } of FORMATS) {
     await bundle(join(dist, of), format);
     writeFileSync(join(dist, of, "package.json"), JSON.stringify({ type }));
@@ -47,13 +47,6 @@ async function packClient(home: string): Promise<string> {
   writeFileSync(join(folder, "package.json"), JSON.stringify(describePackage(), null, 2));
   copyFileSync(join(ROOT, "packages/client/README.md"), join(folder, "README.md"));
   copyFileSync(join(ROOT, "LICENSE"), join(folder, "LICENSE"));
-  const options = { cwd: folder, encoding: "utf8" } as const;
-  const name = execFileSync(
-    "npm",
-    ["pack", "--silent", "--ignore-scripts", "--pack-destination", home],
-    options,
-  );
-  return join(home, name.trim());
 }
 
 async function bundle(outdir: string, format: "esm" | "cjs"): Promise<void> {

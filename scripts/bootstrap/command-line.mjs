@@ -5,6 +5,7 @@ import { CHAOS_COMMAND } from "../../e2e/chaos/options.mjs";
 import { FUZZ_COMMAND } from "../../e2e/fuzz/options.mjs";
 import { OBSERVE_COMMAND } from "../../e2e/observe/options.mjs";
 import { SOAK_COMMAND } from "../../e2e/soak-client/options.mjs";
+import { PACK_CLI_COMMAND, PACK_CLIENT_COMMAND } from "../pack/options.mjs";
 
 /** @typedef {{ kind: "faulty", why: string }} Faulty */
 /** @typedef {{ kind: "help" } | Faulty} NotRun */
@@ -107,20 +108,12 @@ const COMMANDS = new Map(
     observe: OBSERVE_COMMAND,
     bench: BENCH_COMMAND,
     "soak-client": SOAK_COMMAND,
+    "pack-cli": PACK_CLI_COMMAND,
+    "pack-client": PACK_CLIENT_COMMAND,
   }),
 );
 /** Commands that parse all their words themselves, --help too. */
-const PASSED_ON = [
-  "adrelay",
-  "audit",
-  "catalog",
-  "eval-ads",
-  "fit-ads",
-  "pack-cli",
-  "pack-client",
-  "rules",
-  "sbom",
-];
+const PASSED_ON = ["adrelay", "audit", "catalog", "eval-ads", "fit-ads", "rules", "sbom"];
 
 const USAGE = `Usage: npm start -- [options]
        npm test -- [options]
@@ -129,6 +122,8 @@ const USAGE = `Usage: npm start -- [options]
        npm run observe -- [options]
        npm run bench -- [options]
        npm run soak:client -- [options]
+       npm run pack:client -- [FOLDER]
+       npm run pack:cli -- [FOLDER]
        npm run catalog -- lint [FILE]
        npm run eval:ads -- [FILE...]
        npm run fit:ads

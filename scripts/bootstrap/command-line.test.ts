@@ -14,6 +14,8 @@ describe("the bootstrap's command line", () => {
     [["catalog", "lint", "--json"], "catalog", ["lint", "--json"]],
     [["rules", "--runbooks", "https://example.com"], "rules", ["--runbooks", "https://example.com"]],
     [["adrelay", "dead", "list", "--help"], "adrelay", ["dead", "list", "--help"]],
+    [["pack-client", "/tmp"], "pack-client", ["/tmp"]],
+    [["pack-cli"], "pack-cli", []],
     [["test", "--only", "unit", "packages/core"], "test", ["--only", "unit", "packages/core"]],
     [["chaos", "--minutes", "0.5", "--seed", "7"], "chaos", ["--minutes", "0.5", "--seed", "7"]],
   ])("%j is passed on unchanged", (words, command, args) => {
@@ -29,6 +31,8 @@ describe("the bootstrap's command line", () => {
     [["observe", "--help"], "--keep"],
     [["bench", "--help"], "--growth"],
     [["soak-client", "--help"], "--down-seconds N"],
+    [["pack-client", "--help"], "npm run pack:client [-- FOLDER]"],
+    [["pack-cli", "-h"], "npm run pack:cli [-- FOLDER]"],
   ])("%j prints help", (words, text) => {
     expect(parseCommandLine(words)).toEqual({ kind: "help", text: expect.stringContaining(text) });
   });
@@ -62,6 +66,8 @@ describe("the bootstrap's command line", () => {
     [["soak-client", "--ads", "0"], "--ads must be a whole number from 1 to 10000000, not 0"],
     [["bench", "--rounds", "101"], "from 1 to 100, not 101"],
     [["bench", "--letters", "5"], "--letters"],
+    [["pack-client", "--out", "/tmp"], "--out"],
+    [["pack-cli", "/tmp", "/var"], "only one folder can be given, not also /var"],
   ])("%j is refused with a reason", (words, why) => {
     expect(parseCommandLine(words)).toMatchObject({ kind: "faulty", why: expect.stringContaining(why) });
   });
