@@ -103,12 +103,17 @@ function copyTypes(dist: string): void {
   for (const path of paths) {
     // The sources name each other by `.ts`, which published types must not.
     const text = readFileSync(join(types, path), "utf8").replaceAll(/(["']\.[^"']*)\.ts(["'])/g, "$1.js$2");
-    for (const { folder } of FORMATS) {
+    for (const { folder, format } of FORMATS) {
       mkdirSync(join(dist, folder, path, ".."), { recursive: true });
-      writeFileSync(join(dist, folder, path), text);
+      writeFileSync(join(dist, folder, path), format === "cjs" ? markEsmImports(text) : text);
     }
   }
   rmSync(types, { recursive: true });
+}
+
+/** The AI SDK has ES modules only. A CommonJS declaration that imports their types must say so. */
+function markEsmImports(text: string): string {
+  return text.replaceAll(/(from ["']ai["']);/g, '$1 with { "resolution-mode": "import" };');
 }
 
 function describePackage() {
