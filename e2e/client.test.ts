@@ -1,6 +1,6 @@
 /** The packed client against a real relay, on every runtime that it is for. */
 import { execFile, spawn } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -183,6 +183,40 @@ test("publint, arethetypeswrong and an older compiler find no fault in the packa
     await run(bin("tsc"), [...options, "--skipLibCheck", "sdk-consumer.ts"], { cwd: project });
   }
 });
+
+test.each(["mts", "cts"])(
+  "a compiler finds no fault in the declarations that an .%s imports",
+  async (extension) => {
+    linkSdks(project);
+    const { exports } = JSON.parse(
+      readFileSync(join(project, "node_modules/@adrelay/client/package.json"), "utf8"),
+    );
+    const paths = Object.keys(exports).filter((path) => !path.endsWith(".json"));
+    const file = `declarations.${extension}`;
+    writeFileSync(
+      join(project, file),
+      paths.map((path, at) => `export type * as _${at} from "@adrelay/client${path.slice(1)}";\n`).join(""),
+    );
+    const libs = ["--lib", "es2022,esnext.disposable,dom,dom.asynciterable"];
+    const types = ["--types", "node", "--typeRoots", join(ROOT, "node_modules/@types")];
+    const options = [
+      "--ignoreConfig",
+      "--module",
+      "node16",
+      "--strict",
+      "--skipLibCheck",
+      "false",
+      ...libs,
+      ...types,
+    ];
+    const tsc = join(ROOT, "node_modules/.bin/tsc");
+    // The SDKs' declarations have faults of their own.
+    const { stdout } = await run(tsc, ["--noEmit", ...options, file], { cwd: project }).catch(Object);
+    expect(paths.length).toBeGreaterThan(3);
+    const lines = String(stdout).split("\n");
+    expect(lines.filter((line) => /@adrelay\/client|^declarations/.test(line))).toEqual([]);
+  },
+);
 
 test.each([
   ["the client", "index", 6],

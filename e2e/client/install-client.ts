@@ -1,6 +1,6 @@
 /** An empty project with the packed client, as its user installs it. */
 import { execFile } from "node:child_process";
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -20,11 +20,12 @@ export async function installClient(folder: string): Promise<void> {
   await run("npm", ["install", ...flags, packed.stdout.trim()], { cwd: folder });
 }
 
-/** Gives the project the SDKs of models that the client has helpers for, at the versions of this workspace. */
+/** Gives the project the SDKs of models that the client has helpers for, at the versions of this workspace. May be repeated. */
 export function linkSdks(folder: string): void {
   for (const name of Object.keys(manifest.peerDependencies)) {
     const path = join(folder, "node_modules", name);
     mkdirSync(dirname(path), { recursive: true });
+    rmSync(path, { force: true });
     symlinkSync(join(ROOT, "packages/client/node_modules", name), path);
   }
 }
