@@ -21,7 +21,10 @@ import {
 import type { InjectionRequest } from "./wire.ts";
 
 export interface InjectOptions {
-  /** Ends the wait for an ad. In `withAd` it also acknowledges what was shown until then. */
+  /**
+   * Ends the wait for an ad. In `withAd` it also ends the stream, with or without an ad: what was shown until then is
+   * acknowledged, and the consumer gets the signal's reason as an error.
+   */
   readonly signal?: AbortSignal | undefined;
   /** Instead of the client's own. */
   readonly timeoutMs?: number | undefined;
@@ -143,10 +146,12 @@ export class Relay implements AsyncDisposable {
       throw error;
     }
     if (isReadableStream(value)) {
-      return injection.kind === "none" ? value : watchReadable(value, this.#watcherOf(injection, options));
+      return injection.kind === "none" && !options.signal
+        ? value
+        : watchReadable(value, this.#watcherOf(injection, options), options.signal);
     }
     if (isAsyncIterable(value)) {
-      return watchIterable(value, this.#watcherOf(injection, options));
+      return watchIterable(value, this.#watcherOf(injection, options), options.signal);
     }
     const shown = this.#watcherOf(injection, { ...options, signal: undefined });
     shown.add(value);

@@ -1,6 +1,7 @@
 /**
  * Passes a model's answer through unchanged, and tells what of it reached the consumer. A chunk counts from the moment in which
- * it is handed over. The end of a stream comes from the model, from an error, from a consumer that leaves early, or never.
+ * it is handed over. The end of a stream comes from the model, from an error, from a consumer that leaves early, from a signal, or
+ * never. After a signal no chunk is handed over, so that none goes by uncounted: the stream fails with the signal's reason.
  */
 import { ASYNC_DISPOSE } from "./dispose.ts";
 
@@ -43,25 +44,17 @@ export function isAsyncIterable(value: unknown): value is AsyncIterable<unknown>
 export function watchReadable<Chunk>(
   source: ReadableStream<Chunk>,
   watcher: AnswerWatcher<Chunk>,
+  signal?: AbortSignal | undefined,
 ): ReadableStream<Chunk> {
   const reader = source.getReader();
+  // At the end there is no value, which an iterator's result calls any value.
+  const read = () => reader.read() as Promise<IteratorResult<Chunk>>;
+  const next = makeNext({ read, leave: () => reader.cancel(signal?.reason) }, watcher, signal);
   return new ReadableStream<Chunk>(
     {
       async pull(controller) {
-        watcher.ask();
-        try {
-          const { done, value } = await reader.read();
-          if (done) {
-            watcher.settle();
-            controller.close();
-          } else {
-            watcher.add(value);
-            controller.enqueue(value);
-          }
-        } catch (error) {
-          watcher.settle();
-          controller.error(error);
-        }
+        const result = await next();
+        result.done === true ? controller.close() : controller.enqueue(result.value);
       },
       cancel(reason) {
         watcher.settle();
@@ -74,25 +67,16 @@ export function watchReadable<Chunk>(
 }
 
 export function watchIterable<Chunk>(
-  source: AsyncIterable<Chunk>,
+  answer: AsyncIterable<Chunk>,
   watcher: AnswerWatcher<Chunk>,
+  signal?: AbortSignal | undefined,
 ): AnswerStream<Chunk> {
-  const chunks = source[Symbol.asyncIterator]();
-  const next = async (): Promise<IteratorResult<Chunk>> => {
-    watcher.ask();
-    try {
-      const result = await chunks.next();
-      if (result.done === true) {
-        watcher.settle();
-      } else {
-        watcher.add(result.value);
-      }
-      return result;
-    } catch (error) {
-      watcher.settle();
-      throw error;
-    }
-  };
+  const chunks = answer[Symbol.asyncIterator]();
+  const next = makeNext(
+    { read: async () => chunks.next(), leave: async () => chunks.return?.() },
+    watcher,
+    signal,
+  );
   const leave = async (value?: unknown): Promise<IteratorResult<Chunk>> => {
     watcher.settle();
     return (await chunks.return?.(value)) ?? { done: true, value };
@@ -111,6 +95,51 @@ export function watchIterable<Chunk>(
     [ASYNC_DISPOSE]: async () => void (await leave()),
   };
   return stream;
+}
+
+/** Waits for a promise until the signal fires: then it rejects. The promise runs on. */
+function untilAbort<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  return new Promise((resolve, reject) => {
+    signal?.addEventListener("abort", reject);
+    promise.finally(() => signal?.removeEventListener("abort", reject)).then(resolve, reject);
+  });
+}
+
+interface Source<Chunk> {
+  readonly read: () => Promise<IteratorResult<Chunk>>;
+  /** Nobody reads on. */
+  readonly leave: () => Promise<unknown>;
+}
+
+/** Reads the next chunk for the consumer, and rejects with the signal's reason once that has fired. */
+function makeNext<Chunk>(
+  { read, leave }: Source<Chunk>,
+  watcher: AnswerWatcher<Chunk>,
+  signal: AbortSignal | undefined,
+): () => Promise<IteratorResult<Chunk>> {
+  return async () => {
+    watcher.ask();
+    try {
+      signal?.throwIfAborted();
+      const result = await untilAbort(read(), signal);
+      // Below, nothing can come between the count and the consumer.
+      signal?.throwIfAborted();
+      if (result.done === true) {
+        watcher.settle();
+      } else {
+        watcher.add(result.value);
+      }
+      return result;
+    } catch (error) {
+      watcher.settle();
+      if (signal?.aborted === true) {
+        // Not awaited: a source that hangs doesn't answer. Its error helps nobody any more.
+        leave().catch(() => {});
+        throw signal.reason;
+      }
+      throw error;
+    }
+  };
 }
 
 /** For an answer without an ad. */

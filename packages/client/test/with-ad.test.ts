@@ -81,6 +81,11 @@ async function acknowledgedText({ relay, peer, textsOf, eventsOf }: Fixture): Pr
 
 const newSource = (): Source => ({ asked: 0, hasEnded: false });
 
+function newAbort() {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: (reason: Error) => controller.abort(reason) };
+}
+
 test.each(KINDS)(
   "the chunks of an %s pass unchanged, and their text is acknowledged",
   async (_kind, open) => {
@@ -115,20 +120,58 @@ test.each(CASES)("an %s that fails after %i chunks fails for the consumer alike"
   expect(await acknowledgedText(fixture)).toBe(TEXTS.slice(0, at).join(""));
 });
 
-test.each(CASES)("an abort after chunk %s %i settles with what was shown", async (_kind, at, open) => {
+test.each(CASES)(
+  "an abort of an %s after chunk %i ends it, and counts what was shown",
+  async (_kind, at, open) => {
+    const fixture = await setup();
+    const controller = new AbortController();
+    const source = newSource();
+    const stream = await fixture.relay.withAd(REQUEST, () => open(source), { signal: controller.signal });
+    const read: string[] = [];
+    const reading = (async () => {
+      for await (const text of stream) {
+        read.push(text);
+        if (read.length === at + 1) {
+          controller.abort();
+        }
+      }
+    })();
+    await expect(reading).rejects.toMatchObject({ name: "AbortError" });
+    expect(read).toEqual(TEXTS.slice(0, at + 1));
+    expect(await acknowledgedText(fixture)).toBe(read.join(""));
+    await eventually(() => expect(source).toEqual({ asked: at + 1, hasEnded: true }));
+  },
+);
+
+test.each(KINDS)("an abort of an %s without an ad ends it, too", async (_kind, open) => {
+  const { relay, peer } = await setup();
+  peer.onStart(() => problem(500, "internal_error"));
+  const { signal, abort } = newAbort();
+  const source = newSource();
+  const stream = await relay.withAd(REQUEST, () => open(source), { signal });
+  const chunks = stream[Symbol.asyncIterator]();
+  await chunks.next();
+  abort(new ModelError("the user left"));
+  await expect(chunks.next()).rejects.toThrow(new ModelError("the user left"));
+  await eventually(() => expect(source).toEqual({ asked: 1, hasEnded: true }));
+});
+
+test("an abort while the model is silent ends the consumer's wait", async () => {
   const fixture = await setup();
-  const controller = new AbortController();
-  const stream = await fixture.relay.withAd(REQUEST, () => open(newSource()), { signal: controller.signal });
-  let count = 0;
-  for await (const _text of stream) {
-    count += 1;
-    if (count === at + 1) {
-      controller.abort();
-    }
+  const { signal, abort } = newAbort();
+  const late = Promise.withResolvers<void>();
+  async function* slow() {
+    yield "early";
+    await late.promise;
+    yield "late";
   }
-  // The source doesn't heed the signal, so all chunks pass. Only those before the abort were shown.
-  expect(count).toBe(TEXTS.length);
-  expect(await acknowledgedText(fixture)).toBe(TEXTS.slice(0, at + 1).join(""));
+  const stream = await fixture.relay.withAd(REQUEST, slow, { signal });
+  await stream.next();
+  const waiting = stream.next();
+  abort(new ModelError("the user left"));
+  await expect(waiting).rejects.toThrow(new ModelError("the user left"));
+  late.resolve();
+  expect(await acknowledgedText(fixture)).toBe("early");
 });
 
 test("nothing is read ahead: a chunk that nobody asked for doesn't count", async () => {

@@ -38,7 +38,7 @@ export async function callWithAd<Body extends object>(input: CallInput<Body>): P
   const place = mayHaveAd(body) ? findUserText(body[member]) : undefined;
   if (place === undefined) {
     const answer = await create(body, request);
-    return isAsyncIterable(answer) ? watchIterable(answer, NO_WATCHER) : answer;
+    return isAsyncIterable(answer) ? watchIterable(answer, NO_WATCHER, signal) : answer;
   }
   const callModel = async (prompt: string) => {
     try {
