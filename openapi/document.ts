@@ -45,6 +45,11 @@ function simplifySchema({ jsonSchema, zodSchema, io }: Parameters<NonNullable<Ov
     // The format says the same, and readers understand it.
     delete jsonSchema.pattern;
   }
+  if (typeof jsonSchema.const === "number") {
+    // Some generators of clients leave out an answer with a number as `const`. An enumeration of one means the same.
+    jsonSchema.enum = [jsonSchema.const];
+    delete jsonSchema.const;
+  }
   if (io === "input") {
     return;
   }

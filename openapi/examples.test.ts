@@ -54,3 +54,17 @@ test.each(API_DOCUMENTS)(
     }
   },
 );
+
+test.each(API_DOCUMENTS)(
+  "a number in $path is never a const, which some generators leave out",
+  ({ text }) => {
+    const numbers: unknown[] = [];
+    JSON.parse(text, (name, value) => {
+      if (name === "const" && typeof value === "number") {
+        numbers.push(value);
+      }
+      return value;
+    });
+    expect(numbers).toEqual([]);
+  },
+);
