@@ -1,6 +1,8 @@
 /** The helpers for the openai and Anthropic SDKs: the real SDKs, a model's server on a socket, a real relay. */
 import { Anthropic } from "@anthropic-ai/sdk";
+import { Anthropic as OldestAnthropic } from "anthropic-oldest";
 import { OpenAI } from "openai";
+import { OpenAI as OldestOpenAI } from "openai-oldest";
 import { expect, test } from "vitest";
 import { withAd as withAnthropicAd } from "../src/sdks/anthropic.ts";
 import { withAd as withOpenAiAd } from "../src/sdks/openai.ts";
@@ -23,22 +25,31 @@ interface Api {
   sent(chat: Chat, at?: number): unknown;
 }
 
-const openAi = ({ server }: Chat) => new OpenAI({ baseURL: server.url, apiKey: "k", maxRetries: 0 });
-const anthropic = ({ server }: Chat) =>
-  new Anthropic({ baseURL: server.url.replace("/v1", ""), apiKey: "k", maxRetries: 0 });
+interface Sdks {
+  readonly OpenAI: typeof OpenAI;
+  readonly Anthropic: typeof Anthropic;
+}
+const NEWEST: Sdks = { OpenAI, Anthropic };
+/** The first versions that the package says it takes. A program with them has their types in place of the newest ones. */
+const OLDEST = { OpenAI: OldestOpenAI, Anthropic: OldestAnthropic } as unknown as Sdks;
+
+const openAi = ({ server }: Chat, { OpenAI: Sdk } = NEWEST) =>
+  new Sdk({ baseURL: server.url, apiKey: "k", maxRetries: 0 });
+const anthropic = ({ server }: Chat, { Anthropic: Sdk }: Sdks) =>
+  new Sdk({ baseURL: server.url.replace("/v1", ""), apiKey: "k", maxRetries: 0 });
 const sentMessage = ({ server }: Chat, at = 0) => Object(server.calls[at]?.body["messages"])[0].content;
 
-const completions: Api = {
+const completions = (sdks: Sdks): Api => ({
   whole: async (chat) => {
     const request = { model: "m", messages };
-    const answer = await withOpenAiAd(chat.relay, openAi(chat).chat.completions, request, CONTEXT);
+    const answer = await withOpenAiAd(chat.relay, openAi(chat, sdks).chat.completions, request, CONTEXT);
     return answer.choices[0]?.message.content;
   },
   async *stream(chat, options) {
     const request = { model: "m", messages, stream: true as const };
     for await (const { choices } of await withOpenAiAd(
       chat.relay,
-      openAi(chat).chat.completions,
+      openAi(chat, sdks).chat.completions,
       request,
       CONTEXT,
       options,
@@ -47,43 +58,52 @@ const completions: Api = {
     }
   },
   sent: sentMessage,
-};
+});
 
-const responses: Api = {
+const responses = (sdks: Sdks): Api => ({
   whole: async (chat) => {
     const request = { model: "m", input: QUESTION };
-    return (await withOpenAiAd(chat.relay, openAi(chat).responses, request, CONTEXT)).output_text;
+    return (await withOpenAiAd(chat.relay, openAi(chat, sdks).responses, request, CONTEXT)).output_text;
   },
   async *stream(chat, options) {
     const request = { model: "m", input: QUESTION, stream: true as const };
-    const events = await withOpenAiAd(chat.relay, openAi(chat).responses, request, CONTEXT, options);
+    const events = await withOpenAiAd(chat.relay, openAi(chat, sdks).responses, request, CONTEXT, options);
     for await (const event of events) {
       yield event.type === "response.output_text.delta" ? event.delta : "";
     }
   },
   sent: ({ server }, at = 0) => server.calls[at]?.body["input"],
-};
+});
 
-const claude: Api = {
+const claude = (sdks: Sdks): Api => ({
   whole: async (chat) => {
     const request = { model: "m", max_tokens: 9, messages };
-    const { content } = await withAnthropicAd(chat.relay, anthropic(chat).messages, request, CONTEXT);
+    const { content } = await withAnthropicAd(chat.relay, anthropic(chat, sdks).messages, request, CONTEXT);
     return content.map((part) => (part.type === "text" ? part.text : "")).join("");
   },
   async *stream(chat, options) {
     const request = { model: "m", max_tokens: 9, messages, stream: true as const };
-    const events = await withAnthropicAd(chat.relay, anthropic(chat).messages, request, CONTEXT, options);
+    const events = await withAnthropicAd(
+      chat.relay,
+      anthropic(chat, sdks).messages,
+      request,
+      CONTEXT,
+      options,
+    );
     for await (const event of events) {
       yield event.type === "content_block_delta" && event.delta.type === "text_delta" ? event.delta.text : "";
     }
   },
   sent: sentMessage,
-};
+});
 
 const APIS = [
-  ["chat completions", completions],
-  ["responses", responses],
-  ["Anthropic messages", claude],
+  ["chat completions", completions(NEWEST)],
+  ["responses", responses(NEWEST)],
+  ["Anthropic messages", claude(NEWEST)],
+  ["the oldest chat completions", completions(OLDEST)],
+  ["the oldest responses", responses(OLDEST)],
+  ["the oldest Anthropic messages", claude(OLDEST)],
 ] as const;
 
 /** Reads up to so many chunks. */
