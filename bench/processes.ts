@@ -21,8 +21,11 @@ export interface BenchChild extends AsyncDisposable {
 
 export interface ChildOptions {
   readonly name: string;
-  /** The path from the repository's root. */
+  /** The path from the repository's root, or an absolute one. */
   readonly script: string;
+  readonly args?: readonly string[];
+  /** What runs the script; this Node by default. */
+  readonly program?: string;
   readonly env: Readonly<Record<string, string>>;
   /** The folder of its log. */
   readonly folder: string;
@@ -42,11 +45,20 @@ const LOOK_INTERVAL_MS = 5;
 const ROOT = new URL("../", import.meta.url);
 
 export async function startChild(options: ChildOptions): Promise<BenchChild> {
-  const { name, script, env, folder, nodeArgs = [], readyUrl } = options;
+  const {
+    name,
+    script,
+    args = [],
+    program = process.execPath,
+    env,
+    folder,
+    nodeArgs = [],
+    readyUrl,
+  } = options;
   const startedAtMs = performance.now();
   const logFile = join(folder, `${name}-${Math.round(startedAtMs)}.log`);
   const log = openSync(logFile, "a");
-  const child = spawn(process.execPath, [...nodeArgs, fileURLToPath(new URL(script, ROOT))], {
+  const child = spawn(program, [...nodeArgs, fileURLToPath(new URL(script, ROOT)), ...args], {
     env: { PATH: process.env["PATH"], ...env },
     // If this process is killed, the IPC channel closes. Then the child stops.
     stdio: ["ignore", log, log, "ipc"],
