@@ -63,9 +63,11 @@ async function run(plan: StreamPlan): Promise<StreamResult> {
 function resultOf(tally: Tally, fromMs: number, toMs: number): StreamResult {
   const { streams, openMax, failures, failure } = tally;
   const isTimed = (atMs: number | undefined) => atMs !== undefined && atMs >= fromMs && atMs < toMs;
+  // A stream without a first byte has waited until now, at least.
+  const nowMs = performance.now();
   const latenciesMs = streams
     .filter(({ dueAtMs }) => isTimed(dueAtMs))
-    .map(({ dueAtMs, firstByteAtMs }) => (firstByteAtMs ?? Number.POSITIVE_INFINITY) - dueAtMs)
+    .map(({ dueAtMs, firstByteAtMs = nowMs }) => firstByteAtMs - dueAtMs)
     .sort((a, b) => a - b);
   return {
     kind: "streams_ended",
