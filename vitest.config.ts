@@ -4,6 +4,9 @@ import { defineConfig } from "vitest/config";
 /** Vitest's default leaves one core free: on two cores only one worker. But the tests wait more than they compute. */
 const maxWorkers = Math.max(2, availableParallelism() - 1);
 
+/** Each end-to-end file starts processes of its own, and many run several tests at the same time. */
+const e2eWorkers = Math.min(3, maxWorkers);
+
 const integration = { testTimeout: 60_000, hookTimeout: 60_000, maxWorkers };
 const e2e = { testTimeout: 120_000, hookTimeout: 120_000 };
 
@@ -11,6 +14,7 @@ const e2e = { testTimeout: 120_000, hookTimeout: 120_000 };
 const ALONE = [
   "breaker",
   "chaos",
+  "chaos-turns",
   "fair-turns",
   "gone-worker",
   "kill",
@@ -66,12 +70,14 @@ export default defineConfig({
           name: "e2e",
           include: ["e2e/**/*.test.ts"],
           exclude: ALONE,
-          maxWorkers: 2,
+          maxWorkers: e2eWorkers,
+          // Some files run their own tests at the same time, each with a stack of processes.
+          maxConcurrency: 3,
           sequence: { groupOrder: 1 },
         },
       },
       {
-        test: { ...e2e, name: "e2e-alone", include: ALONE, fileParallelism: false },
+        test: { ...e2e, name: "e2e-alone", include: ALONE, fileParallelism: false, maxConcurrency: 5 },
       },
     ],
   },

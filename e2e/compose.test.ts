@@ -167,6 +167,17 @@ test("its Redis loses no write and evicts nothing, as the apps require", () => {
   }
 });
 
+test("the image has the packages of every app that compose runs", () => {
+  const run = Object.values(services).flatMap(({ command }) =>
+    command.flatMap((word) => /^apps\/(.*)\/src\/main\.ts$/.exec(word)?.[1] ?? []),
+  );
+  const installed = [...read("deploy/Dockerfile").matchAll(/@adrelay\/app-([a-z-]+)\.\.\./g)].map(
+    ([, app]) => app,
+  );
+  expect(run).toHaveLength(5);
+  expect(installed.sort()).toEqual(run.sort());
+});
+
 test("every image is named by tag and digest, and tests run the Redis of compose", () => {
   const composed = [...composeText.matchAll(/^ +image: (.*)$/gm)].map(([, image = ""]) => image);
   const based = [...read("deploy/Dockerfile").matchAll(/^FROM (\S+:\S+)/gm)].map(([, image = ""]) => image);
@@ -244,6 +255,7 @@ test("Prometheus scrapes each app at its ops listener", () => {
   expect(scraped).toEqual([
     ["adrelay-gateway", portOf("gateway", "GATEWAY_OPS_PORT")],
     ["adrelay-worker", portOf("worker", "WORKER_OPS_PORT")],
+    ["adrelay-proxy", portOf("proxy", "PROXY_OPS_PORT")],
     ["adrelay-ad-server", portOf("ad-server", "AD_SERVER_OPS_PORT")],
   ]);
 });

@@ -11,6 +11,7 @@ import {
   type TestRedis,
 } from "@adrelay/dev-servers";
 import {
+  type AppProcess,
   acknowledged,
   eventually,
   filled,
@@ -18,9 +19,11 @@ import {
   type RelayStack,
   type Script,
   type ScriptedProvider,
+  startApp,
   startRelayStack,
   startScriptedProvider,
   TEST_API_KEY,
+  TEST_PROVIDER_KEY,
 } from "@adrelay/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { evaluate, loadPanelQueries } from "../deploy/grafana/src/panels.ts";
@@ -36,6 +39,8 @@ const ending = new AbortController();
 let redis: TestRedis;
 let provider: ScriptedProvider;
 let stack: RelayStack;
+let proxy: AppProcess;
+let model: AppProcess;
 let prometheus: RunningPrometheus | undefined;
 let client: PrometheusClient;
 let traffic: Promise<void> = Promise.resolve();
@@ -47,12 +52,18 @@ beforeAll(async () => {
   [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
   makeFaulty(provider);
   stack = await startRelayStack({ redis, providerUrl: provider.url, env: QUICK_SETTINGS });
-  const jobs = { "adrelay-gateway": stack.gatewayOpsUrl, "adrelay-worker": stack.workerOpsUrl };
+  await startProxy();
+  const jobs = {
+    "adrelay-gateway": stack.gatewayOpsUrl,
+    "adrelay-worker": stack.workerOpsUrl,
+    "adrelay-proxy": `http://127.0.0.1:${proxy.listening["ops_port"]}`,
+  };
   const configFile = writeScrapeConfig(folder, jobs);
   prometheus = await startPrometheus({ program: found.programs.prometheus, dir: folder, configFile });
   client = new PrometheusClient(prometheus.url);
   traffic = runTraffic({
     gatewayUrl: stack.gatewayUrl,
+    proxyUrl: `http://127.0.0.1:${proxy.listening["port"]}`,
     apiKey: TEST_API_KEY,
     deadlineMs: Number(QUICK_SETTINGS.ACK_DEADLINE_MS),
     signal: ending.signal,
@@ -63,12 +74,29 @@ afterAll(async () => {
   await traffic;
   await prometheus?.stop();
   if (found.kind === "found") {
-    await stack.stop();
+    await Promise.all([stack.stop(), proxy.stop(), model.stop()]);
     await provider.close();
     await redis.dispose();
   }
   rmSync(folder, { recursive: true, force: true });
 });
+
+async function startProxy(): Promise<void> {
+  model = await startApp("demo-model", { DEMO_MODEL_PORT: "0", DEMO_MODEL_DELAY_MS: "5" });
+  const modelUrl = `http://127.0.0.1:${model.listening["port"]}`;
+  proxy = await startApp("proxy", {
+    ...QUICK_SETTINGS,
+    REDIS_URL: redis.url,
+    PROVIDER_URL: provider.url,
+    PROVIDER_API_KEY: TEST_PROVIDER_KEY,
+    API_KEYS: TEST_API_KEY,
+    PROXY_PORT: "0",
+    PROXY_OPS_PORT: "0",
+    PROXY_DRAIN_MS: "0",
+    OPENAI_BASE_URL: `${modelUrl}/v1`,
+    ANTHROPIC_BASE_URL: modelUrl,
+  });
+}
 
 /** First a refused key, then an outage, then some faults of each kind. */
 function makeFaulty({ onStart, onAcknowledge }: ScriptedProvider): void {
@@ -100,6 +128,7 @@ test.skipIf(found.kind === "skip")("every target of the shipped configuration is
     const targets = await client.targets();
     expect(targets.map(({ job, isUp }) => [job, isUp]).sort()).toEqual([
       ["adrelay-gateway", true],
+      ["adrelay-proxy", true],
       ["adrelay-worker", true],
     ]);
   });
@@ -107,7 +136,7 @@ test.skipIf(found.kind === "skip")("every target of the shipped configuration is
 
 test.skipIf(found.kind === "skip")("no query of any panel is empty or fails", async () => {
   const queries = loadPanelQueries();
-  expect(queries.length).toBeGreaterThan(60);
+  expect(queries.length).toBeGreaterThan(80);
   await settled(async () => {
     const problems: string[] = [];
     for (const query of queries) {
@@ -125,7 +154,7 @@ test.skipIf(found.kind === "skip")(
   async () => {
     await settled(async () => {
       const rules = await client.rules();
-      expect(rules.length).toBeGreaterThan(15);
+      expect(rules.length).toBeGreaterThan(20);
       expect(rules.filter(({ isKnown, lastError }) => !isKnown || lastError !== "")).toEqual([]);
       const missing: string[] = [];
       for (const { kind, name, expr } of rules) {

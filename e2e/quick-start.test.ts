@@ -73,6 +73,9 @@ async function startRelay(): Promise<void> {
     "GATEWAY_PORT",
     "GATEWAY_OPS_PORT",
     "WORKER_OPS_PORT",
+    "PROXY_PORT",
+    "PROXY_OPS_PORT",
+    "DEMO_MODEL_PORT",
     "AD_SERVER_PORT",
     "AD_SERVER_OPS_PORT",
   ];

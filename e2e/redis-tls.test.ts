@@ -16,7 +16,7 @@ import {
   startRelayStack,
   startScriptedProvider,
 } from "@adrelay/testkit";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, type TestContext, test } from "vitest";
 
 const pathOf = (name: string) =>
   fileURLToPath(new URL(`../packages/provider/testdata/tls/${name}.pem`, import.meta.url));
@@ -76,7 +76,8 @@ test.for(ways.filter(({ redis }) => redis === undefined))(
   (_way, { skip }) => skip(),
 );
 
-describe.each(ways.flatMap(({ title, redis }) => (redis === undefined ? [] : { title, redis })))(
+// The tests mostly wait: each process that starts waits some seconds for Redis.
+describe.concurrent.each(ways.flatMap(({ title, redis }) => (redis === undefined ? [] : { title, redis })))(
   "$title",
   ({ redis }) => {
     let provider: ScriptedProvider;
@@ -91,7 +92,7 @@ describe.each(ways.flatMap(({ title, redis }) => (redis === undefined ? [] : { t
       await redis.close();
     });
 
-    const worker = async (env: Record<string, string>) => {
+    const worker = async ({ onTestFinished }: TestContext, env: Record<string, string>) => {
       const app = await startApp("worker", {
         REDIS_URL: url,
         PROVIDER_API_KEY: "k",
@@ -102,21 +103,26 @@ describe.each(ways.flatMap(({ title, redis }) => (redis === undefined ? [] : { t
       return app;
     };
     /** A process that starts logs both lines. */
-    const whyAway = async (env: Record<string, string>) => {
-      const { logs } = await worker(env);
-      const lines = logs.filter(({ event }) => event === "redis_away" || event === "redis_away_at_start");
-      expect(lines.map(({ event }) => event)).toEqual(
-        expect.arrayContaining(["redis_away", "redis_away_at_start"]),
+    const whyAway = async (context: TestContext, env: Record<string, string>) => {
+      const { logs } = await worker(context, env);
+      const lines = () =>
+        logs.filter(({ event }) => event === "redis_away" || event === "redis_away_at_start");
+      await eventually(() =>
+        expect(lines().map(({ event }) => event)).toEqual(
+          expect.arrayContaining(["redis_away", "redis_away_at_start"]),
+        ),
       );
-      return lines.map(({ why }) => String(why)).join("\n");
+      return lines()
+        .map(({ why }) => String(why))
+        .join("\n");
     };
 
-    test.each([
+    test.for([
       ["its address", {}],
       ["its name", { REDIS_TLS_SERVERNAME: "provider.test" }],
-    ])(
+    ] as const)(
       "with an own authority and a client certificate, %s being checked, the relay works",
-      async (_name, more) => {
+      async ([_name, more], { onTestFinished }) => {
         const env = { ...AUTHORITY, ...CLIENT, ...more };
         const stack = await startRelayStack({ redis: { url }, providerUrl: provider.url, env });
         onTestFinished(() => stack.stop());
@@ -135,18 +141,18 @@ describe.each(ways.flatMap(({ title, redis }) => (redis === undefined ? [] : { t
       REDIS_TLS_CERT_FILE: pathOf("self-signed"),
       REDIS_TLS_KEY_FILE: pathOf("self-signed-key"),
     };
-    test.each([
+    test.for([
       ["without the authority", CLIENT, "REDIS_TLS_CA_FILE"],
       ["under another name", { ...ALL, REDIS_TLS_SERVERNAME: "other.test" }, "REDIS_TLS_SERVERNAME"],
       ["without a client certificate", AUTHORITY, "REDIS_TLS_CERT_FILE"],
       ["with a stranger's certificate", { ...AUTHORITY, ...STRANGER }, "REDIS_TLS_CERT_FILE"],
       ["without TLS", PLAIN, "rediss://"],
-    ])("%s, each line says what to set", async (_name, env, setting) => {
-      const lines = (await whyAway(env)).split("\n");
+    ] as const)("%s, each line says what to set", async ([_name, env, setting], context) => {
+      const lines = (await whyAway(context, env)).split("\n");
       expect(lines).toEqual(lines.map(() => expect.stringContaining(setting)));
     });
 
-    test("the doctor says it, too", async () => {
+    test("the doctor says it, too", async ({ onTestFinished }) => {
       const gateway = await startApp("gateway", {
         REDIS_URL: url,
         ...CLIENT,

@@ -2,18 +2,14 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { freeLanePort, startTestRedis, type TestRedis } from "@adrelay/dev-servers";
+import { freeLanePort, startTestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
   eventually,
   fetchMetrics,
   filled,
   pause,
-  type RelayCaller,
-  type RelayStack,
   relayCaller,
-  type ScriptedProvider,
-  type SocketProxy,
   startRelayStack,
   startScriptedProvider,
   startSocketProxy,
@@ -21,97 +17,172 @@ import {
   TEST_ADMIN_TOKEN,
 } from "@adrelay/testkit";
 import { Redis } from "ioredis";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { describe, expect, type TestContext, test } from "vitest";
 
-let redis: TestRedis;
-let proxy: SocketProxy;
-let provider: ScriptedProvider;
-let stack: RelayStack;
-let caller: RelayCaller;
-
-beforeEach(async () => {
-  [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
-  proxy = await startSocketProxy(redis.port);
-  stack = await startRelayStack({
+/** A stack of its own for one test, which ends with the test. */
+async function setup({ onTestFinished }: TestContext) {
+  const [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
+  const proxy = await startSocketProxy(redis.port);
+  const stack = await startRelayStack({
     redis: { url: `redis://127.0.0.1:${proxy.port}` },
     providerUrl: provider.url,
   });
-  caller = relayCaller(stack.gatewayUrl);
-});
-afterEach(async () => {
-  await stack.stop();
-  await Promise.all([proxy.close(), provider.close()]);
-  await redis.dispose();
-});
-
-async function injected(): Promise<string> {
-  const answer = await caller.inject();
-  return String(answer.body["ad_response_id"]);
+  onTestFinished(async () => {
+    await stack.stop();
+    await Promise.all([proxy.close(), provider.close()]);
+    await redis.dispose();
+  });
+  const caller = relayCaller(stack.gatewayUrl);
+  return {
+    redis,
+    provider,
+    proxy,
+    stack,
+    caller,
+    injected: async () => String((await caller.inject()).body["ad_response_id"]),
+    stateOf: async (id: string) => (await caller.lookUp(id)).body["state"],
+  };
 }
 
-const stateOf = async (id: string) => (await caller.lookUp(id)).body["state"];
+// These mostly wait, so some run at the same time. The others below time a stop or weigh memory.
+describe.concurrent("tests that mostly wait", () => {
+  test("a dead letter replayed right after its death is delivered", async (context) => {
+    const { provider, stack, caller, injected } = await setup(context);
+    provider.onAcknowledge((_post, count) =>
+      count === 0 ? { kind: "answer", status: 422 } : acknowledged(),
+    );
+    const replay = (id: string) =>
+      fetch(`${stack.gatewayOpsUrl}/admin/v1/acknowledgments/${id}/replay`, {
+        method: "POST",
+        headers: { Authorization: `Bearer ${TEST_ADMIN_TOKEN}` },
+      });
+    const lane = async () => {
+      for (let at = 0; at < 20; at += 1) {
+        const id = await injected();
+        await caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "respond-async" } });
+        await eventually(async () => expect((await replay(id)).status).toBe(200));
+      }
+    };
+    await Promise.all([lane(), lane(), lane(), lane()]);
+    const states = ["queued", "dead", "delivered"];
+    await eventually(async () => {
+      const samples = await fetchMetrics(stack.gatewayOpsUrl);
+      expect(states.map((state) => sumOf(samples, "adrelay_acknowledgments", { state }))).toEqual([0, 0, 80]);
+    }, 10_000);
+  });
 
-test("a dead letter replayed right after its death is delivered", async () => {
-  provider.onAcknowledge((_post, count) => (count === 0 ? { kind: "answer", status: 422 } : acknowledged()));
-  const replay = (id: string) =>
-    fetch(`${stack.gatewayOpsUrl}/admin/v1/acknowledgments/${id}/replay`, {
-      method: "POST",
-      headers: { Authorization: `Bearer ${TEST_ADMIN_TOKEN}` },
-    });
-  const lane = async () => {
+  test("a provider that hung gets no injections of answered callers afterwards", async (context) => {
+    const { provider, caller } = await setup(context);
+    provider.onStart(() => ({ kind: "hang" }));
+    const limit = { headers: { "X-Adrelay-Timeout-Ms": "500" } };
+    await Promise.all(Array.from({ length: 300 }, () => caller.inject(limit)));
+    const before = provider.posts.length;
+    provider.onStart(() => filled());
+    // Well within the 30 s for which the gateway would read the provider's late answers.
+    expect((await caller.inject({ headers: { "X-Adrelay-Timeout-Ms": "3000" } })).status).toBe(200);
+    await pause(300);
+    expect(provider.posts.length).toBe(before + 1);
+  });
+
+  test("a slow Redis gets no acknowledgment before its durability is checked", async (context) => {
+    const { redis, proxy, caller, injected } = await setup(context);
+    const id = await injected();
+    const notDurable = await startTestRedis(["--appendonly", "no"]);
+    proxy.setReplyDelay(600);
+    proxy.setTarget(notDurable.port);
+    proxy.cut();
+    await eventually(async () => expect((await caller.lookUp(id)).status).not.toBe(200));
     for (let at = 0; at < 20; at += 1) {
-      const id = await injected();
-      await caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "respond-async" } });
-      await eventually(async () => expect((await replay(id)).status).toBe(200));
+      const answer = await caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
+      expect(answer.body).toMatchObject({ status: 503, code: "queue_unavailable" });
+      proxy.setReplyDelay(at < 10 ? 600 : 0);
+      await pause(20);
     }
-  };
-  await Promise.all([lane(), lane(), lane(), lane()]);
-  const states = ["queued", "dead", "delivered"];
-  await eventually(async () => {
-    const samples = await fetchMetrics(stack.gatewayOpsUrl);
-    expect(states.map((state) => sumOf(samples, "adrelay_acknowledgments", { state }))).toEqual([0, 0, 80]);
-  }, 10_000);
+    proxy.setTarget(redis.port);
+    proxy.cut();
+    await eventually(async () => expect((await caller.acknowledge(id, "text")).status).toBeLessThan(300));
+    await notDurable.dispose();
+  });
+
+  test("silent connections to Redis are replaced within seconds", async (context) => {
+    const { proxy, caller, injected, stateOf } = await setup(context);
+    const id = await injected();
+    proxy.swallow();
+    await eventually(
+      async () => expect((await caller.acknowledge(id, "text")).status).toBeLessThan(300),
+      6000,
+    );
+    await eventually(async () => expect(await stateOf(id)).toBe("delivered"), 40_000);
+  });
+
+  test("a booking whose reply was cut off counts its attempt once", async (context) => {
+    const { provider, proxy, caller, injected, stateOf } = await setup(context);
+    provider.onAcknowledge((_post, count) => acknowledged(count === 0 ? "recoverable_error" : "ok"));
+    for (let round = 0; round < 10; round += 1) {
+      const id = await injected();
+      const answer = caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
+      await eventually(() => expect(provider.acknowledgmentsOf(id)).toHaveLength(1), 10_000);
+      proxy.cut();
+      await answer.catch(() => undefined);
+      await eventually(async () => expect(await stateOf(id)).toBe("delivered"), 20_000);
+      const { attempts } = (await caller.lookUp(id)).body;
+      expect(attempts).toBeLessThanOrEqual(provider.acknowledgmentsOf(id).length);
+    }
+  });
+
+  test("a Redis that becomes durable again gets acknowledgments without a reconnection", async (context) => {
+    const { redis, proxy, caller, injected } = await setup(context);
+    const admin = new Redis(redis.url);
+    const id = await injected();
+    await admin.config("SET", "appendonly", "no");
+    proxy.cut();
+    const statusOf = async () => (await caller.acknowledge(id, "text")).status;
+    await eventually(async () => expect(await statusOf()).toBe(503));
+    await pause(500);
+    expect(await statusOf()).toBe(503);
+    await admin.config("SET", "appendonly", "yes");
+    await eventually(async () => expect(await statusOf()).toBeLessThan(300), 6000);
+    admin.disconnect();
+  });
+
+  test.for(["stopped reading", "gone"] as const)(
+    "a process whose log reader is %s still ends on SIGTERM",
+    async (how, context) => {
+      const { redis, provider } = await setup(context);
+      const main = fileURLToPath(new URL("../apps/gateway/src/main.ts", import.meta.url));
+      const port = await freeLanePort();
+      const child = spawn(process.execPath, [main], {
+        env: {
+          PATH: process.env["PATH"],
+          REDIS_URL: redis.url,
+          API_KEYS: "key-for-this-test",
+          PROVIDER_API_KEY: "k",
+          PROVIDER_URL: provider.url,
+          GATEWAY_PORT: String(port),
+          GATEWAY_OPS_PORT: "0",
+          SHUTDOWN_TIMEOUT_MS: "2000",
+        },
+        stdio: ["ignore", "pipe", "ignore"],
+      });
+      await once(child.stdout, "data");
+      if (how === "gone") {
+        child.stdout.destroy();
+      } else {
+        child.stdout.pause();
+      }
+      const url = `http://127.0.0.1:${port}/${"long-path".repeat(100)}`;
+      for (let round = 0; round < 20; round += 1) {
+        await Promise.all(Array.from({ length: 100 }, () => fetch(url)));
+      }
+      const exited = once(child, "exit");
+      child.kill("SIGTERM");
+      expect(await exited).toEqual([0, null]);
+    },
+  );
 });
 
-test("a provider that hung gets no injections of answered callers afterwards", async () => {
-  provider.onStart(() => ({ kind: "hang" }));
-  const limit = { headers: { "X-Adrelay-Timeout-Ms": "500" } };
-  await Promise.all(Array.from({ length: 300 }, () => caller.inject(limit)));
-  const before = provider.posts.length;
-  provider.onStart(() => filled());
-  // Well within the 30 s for which the gateway would read the provider's late answers.
-  expect((await caller.inject({ headers: { "X-Adrelay-Timeout-Ms": "3000" } })).status).toBe(200);
-  await pause(300);
-  expect(provider.posts.length).toBe(before + 1);
-});
-
-test("a slow Redis gets no acknowledgment before its durability is checked", async () => {
-  const id = await injected();
-  const notDurable = await startTestRedis(["--appendonly", "no"]);
-  proxy.setReplyDelay(600);
-  proxy.setTarget(notDurable.port);
-  proxy.cut();
-  await eventually(async () => expect((await caller.lookUp(id)).status).not.toBe(200));
-  for (let at = 0; at < 20; at += 1) {
-    const answer = await caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
-    expect(answer.body).toMatchObject({ status: 503, code: "queue_unavailable" });
-    proxy.setReplyDelay(at < 10 ? 600 : 0);
-    await pause(20);
-  }
-  proxy.setTarget(redis.port);
-  proxy.cut();
-  await eventually(async () => expect((await caller.acknowledge(id, "text")).status).toBeLessThan(300));
-  await notDurable.dispose();
-});
-
-test("silent connections to Redis are replaced within seconds", async () => {
-  const id = await injected();
-  proxy.swallow();
-  await eventually(async () => expect((await caller.acknowledge(id, "text")).status).toBeLessThan(300), 6000);
-  await eventually(async () => expect(await stateOf(id)).toBe("delivered"), 40_000);
-});
-
-test("SIGTERM during a long wait answers the caller, and the gateway ends soon", async () => {
+test("SIGTERM during a long wait answers the caller, and the gateway ends soon", async (context) => {
+  const { provider, stack, caller, injected } = await setup(context);
   provider.onAcknowledge(() => ({ kind: "hang" }));
   const id = await injected();
   const waiting = caller.acknowledge(id, "text", { headers: { Prefer: "wait=30" } });
@@ -123,7 +194,8 @@ test("SIGTERM during a long wait answers the caller, and the gateway ends soon",
   expect(performance.now() - startedAtMs).toBeLessThan(2000);
 });
 
-test("SIGTERM during a long injection answers its caller in time", async () => {
+test("SIGTERM during a long injection answers its caller in time", async (context) => {
+  const { provider, stack, caller } = await setup(context);
   provider.onStart(() => ({ kind: "hang" }));
   const waiting = caller.inject({ headers: { "X-Adrelay-Timeout-Ms": "30000" } });
   await eventually(() => expect(provider.posts).toHaveLength(1));
@@ -132,21 +204,8 @@ test("SIGTERM during a long injection answers its caller in time", async () => {
   expect(await exit).toBe(0);
 });
 
-test("a booking whose reply was cut off counts its attempt once", async () => {
-  provider.onAcknowledge((_post, count) => acknowledged(count === 0 ? "recoverable_error" : "ok"));
-  for (let round = 0; round < 10; round += 1) {
-    const id = await injected();
-    const answer = caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
-    await eventually(() => expect(provider.acknowledgmentsOf(id)).toHaveLength(1), 10_000);
-    proxy.cut();
-    await answer.catch(() => undefined);
-    await eventually(async () => expect(await stateOf(id)).toBe("delivered"), 20_000);
-    const { attempts } = (await caller.lookUp(id)).body;
-    expect(attempts).toBeLessThanOrEqual(provider.acknowledgmentsOf(id).length);
-  }
-});
-
-test("a gateway keeps no answers of injections in memory", async () => {
+test("a gateway keeps no answers of injections in memory", async (context) => {
+  const { provider, stack, caller } = await setup(context);
   const prompt = "x".repeat(50_000);
   provider.onStart(() => filled({ enhanced_prompt: prompt }));
   const usedBytes = async () => {
@@ -163,51 +222,3 @@ test("a gateway keeps no answers of injections in memory", async () => {
   // 3000 answers of 50 kB are 150 MB as bytes, and as much again parsed.
   expect((await usedBytes()) - before).toBeLessThan(120_000_000);
 });
-
-test("a Redis that becomes durable again gets acknowledgments without a reconnection", async () => {
-  const admin = new Redis(redis.url);
-  const id = await injected();
-  await admin.config("SET", "appendonly", "no");
-  proxy.cut();
-  const statusOf = async () => (await caller.acknowledge(id, "text")).status;
-  await eventually(async () => expect(await statusOf()).toBe(503));
-  await pause(500);
-  expect(await statusOf()).toBe(503);
-  await admin.config("SET", "appendonly", "yes");
-  await eventually(async () => expect(await statusOf()).toBeLessThan(300), 6000);
-  admin.disconnect();
-});
-
-test.each(["stopped reading", "gone"] as const)(
-  "a process whose log reader is %s still ends on SIGTERM",
-  async (how) => {
-    const main = fileURLToPath(new URL("../apps/gateway/src/main.ts", import.meta.url));
-    const port = await freeLanePort();
-    const child = spawn(process.execPath, [main], {
-      env: {
-        PATH: process.env["PATH"],
-        REDIS_URL: redis.url,
-        API_KEYS: "key-for-this-test",
-        PROVIDER_API_KEY: "k",
-        PROVIDER_URL: provider.url,
-        GATEWAY_PORT: String(port),
-        GATEWAY_OPS_PORT: "0",
-        SHUTDOWN_TIMEOUT_MS: "2000",
-      },
-      stdio: ["ignore", "pipe", "ignore"],
-    });
-    await once(child.stdout, "data");
-    if (how === "gone") {
-      child.stdout.destroy();
-    } else {
-      child.stdout.pause();
-    }
-    const url = `http://127.0.0.1:${port}/${"long-path".repeat(100)}`;
-    for (let round = 0; round < 20; round += 1) {
-      await Promise.all(Array.from({ length: 100 }, () => fetch(url)));
-    }
-    const exited = once(child, "exit");
-    child.kill("SIGTERM");
-    expect(await exited).toEqual([0, null]);
-  },
-);

@@ -79,6 +79,8 @@ interface Call {
   /** Other statuses than 200, with the same schema unless one is given. */
   readonly started?: z.ZodType;
   readonly codes?: readonly ErrorCode[];
+  /** Codes of all calls that this one never answers. */
+  readonly never?: readonly ErrorCode[];
 }
 
 /** An operation of the admin API. */
@@ -92,8 +94,9 @@ function call({
   examples,
   ...rest
 }: Call): ZodOpenApiOperationObject {
-  const { answer, links, started, codes = [] } = rest;
-  const all = [...ADMIN_CODES, ...(body === undefined ? [] : BODY_CODES), ...codes];
+  const { answer, links, started, codes = [], never = [] } = rest;
+  const common = ADMIN_CODES.filter((code) => !never.some((one) => one === code));
+  const all = [...common, ...(body === undefined ? [] : BODY_CODES), ...codes];
   const ok = { description: "Done.", schema: answer, ...(links === undefined ? {} : { links }) };
   return {
     operationId: id,
@@ -116,6 +119,9 @@ function call({
     },
   };
 }
+
+/** Any token may make these calls. What it may not see isn't in the answer. */
+const FOR_ALL_TOKENS = ["forbidden"] as const satisfies readonly ErrorCode[];
 
 /** A call with an id that may be unknown, or in another form. */
 const OF_AN_ID = ["unknown_ad_response", "validation_failed"] as const satisfies readonly ErrorCode[];
@@ -149,6 +155,7 @@ const ADMIN_CALLS: ZodOpenApiPathsObject = {
       tag: "Relay",
       summary: "Counts, queue, providers and processes at one time",
       answer: statsSchema.meta({ id: "Stats" }),
+      never: FOR_ALL_TOKENS,
     }),
   },
   "/doctor": {
@@ -157,6 +164,8 @@ const ADMIN_CALLS: ZodOpenApiPathsObject = {
       tag: "Relay",
       summary: "Check Redis, providers, workers and clocks",
       answer: doctorReportSchema.meta({ id: "DoctorReport" }),
+      // Without Redis it is a report, too.
+      never: ["queue_unavailable"],
     }),
   },
   "/publishers": {
@@ -165,6 +174,7 @@ const ADMIN_CALLS: ZodOpenApiPathsObject = {
       tag: "Publishers",
       summary: "The publishers that are in force, with their keys' ids",
       answer: publishersViewSchema.meta({ id: "Publishers" }),
+      never: FOR_ALL_TOKENS,
     }),
   },
   "/publishers/{publisher}/adopt": {
@@ -198,6 +208,7 @@ const ADMIN_CALLS: ZodOpenApiPathsObject = {
       params: { path: idPath },
       answer: detail,
       codes: OF_AN_ID,
+      never: FOR_ALL_TOKENS,
     }),
   },
   "/acknowledgments/{ad_response_id}/replay": {
@@ -207,7 +218,7 @@ const ADMIN_CALLS: ZodOpenApiPathsObject = {
       summary: "Put one dead letter back on the queue",
       params: { path: idPath },
       answer: state,
-      codes: [...OF_AN_ID, "not_dead", "attempt_under_way"],
+      codes: [...OF_AN_ID, "not_dead"],
     }),
   },
   "/acknowledgments/{ad_response_id}/discard": {
@@ -228,6 +239,7 @@ const ADMIN_CALLS: ZodOpenApiPathsObject = {
       tag: "Dead letters",
       summary: "The latest bulk replays",
       answer: replayListSchema.meta({ id: "ReplayList" }),
+      never: FOR_ALL_TOKENS,
     }),
     post: call({
       id: "startReplay",
@@ -251,6 +263,7 @@ const ADMIN_CALLS: ZodOpenApiPathsObject = {
       params: { path: replayPath },
       answer: replay,
       codes: ["unknown_replay"],
+      never: FOR_ALL_TOKENS,
     }),
   },
   "/replays/{replay_id}/cancel": {
@@ -269,6 +282,7 @@ const ADMIN_CALLS: ZodOpenApiPathsObject = {
       tag: "Dead letters",
       summary: "The latest bulk discards",
       answer: discardListSchema.meta({ id: "DiscardList" }),
+      never: FOR_ALL_TOKENS,
     }),
     post: call({
       id: "startDiscard",
@@ -293,6 +307,7 @@ const ADMIN_CALLS: ZodOpenApiPathsObject = {
       params: { path: discardPath },
       answer: discard,
       codes: ["unknown_discard"],
+      never: FOR_ALL_TOKENS,
     }),
   },
   "/discards/{discard_id}/cancel": {
@@ -330,6 +345,7 @@ const ADMIN_CALLS: ZodOpenApiPathsObject = {
       params: { query: auditQuerySchema },
       answer: auditPageSchema.meta({ id: "AuditPage" }),
       codes: ["validation_failed"],
+      never: FOR_ALL_TOKENS,
     }),
   },
 };

@@ -12,12 +12,18 @@ const CASES_MAX = 1000;
 const say = (line: string) => console.log(line);
 const { minutes, seed } = optionsOrExit(NAME, FUZZ_COMMAND);
 
-await longRun({ name: NAME, run: async () => (await provideRedis(say)) && (await fuzz()) });
+await longRun({
+  name: NAME,
+  run: async (_folder, signal) => (await provideRedis(say)) && (await fuzz(signal)),
+});
 
-/** Resolves to whether every answer was as the documents say. */
-async function fuzz(): Promise<boolean> {
+/** Resolves to whether every answer was as the documents say. Once the signal has fired, it reports nothing. */
+async function fuzz(signal: AbortSignal): Promise<boolean> {
   const secondsPerDocument = Math.ceil(minutes * 60);
-  const outcome = await runFuzz({ secondsPerDocument, casesMax: CASES_MAX, seed, say });
+  const outcome = await runFuzz({ secondsPerDocument, casesMax: CASES_MAX, seed, signal, say });
+  if (signal.aborted) {
+    return false;
+  }
   if (outcome.kind === "not_run") {
     say(`${NAME}: schemathesis can't be had here: ${outcome.why}`);
     return false;

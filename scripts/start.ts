@@ -6,7 +6,9 @@ import { ACKNOWLEDGE_PATH, API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contr
 import { RedisStartError } from "@adrelay/dev-servers";
 import { optionsOrExit, START_COMMAND } from "./bootstrap/command-line.mjs";
 import { environment, HOME } from "./environment.ts";
+import type { ModelUrls } from "./start/app-settings.ts";
 import { DEMO_INJECTION, runDemo } from "./start/demo.ts";
+import { runDemoTurn, turnCommand } from "./start/demo-turn.ts";
 import { type RunFile, takeLock } from "./start/home.ts";
 import { PartError } from "./start/parts.ts";
 import { loadEnvFile } from "./start/settings.ts";
@@ -17,10 +19,16 @@ const LOCK = join(HOME, "start.lock");
 
 const say = (line: string) => console.log(line);
 
-const { port, hasDemo } = optionsOrExit("npm start", START_COMMAND);
-await run(port, hasDemo);
+const { port, hasDemo, modelUrl, anthropicUrl } = optionsOrExit("npm start", START_COMMAND);
+await run({ gatewayPort: port, hasDemo, modelUrls: { openai: modelUrl, anthropic: anthropicUrl } });
 
-async function run(gatewayPort: number | undefined, hasDemo: boolean): Promise<void> {
+interface StartOptions {
+  readonly gatewayPort: number | undefined;
+  readonly hasDemo: boolean;
+  readonly modelUrls: ModelUrls;
+}
+
+async function run({ hasDemo, ...options }: StartOptions): Promise<void> {
   const lock = takeLock(LOCK);
   if (lock.kind === "held") {
     console.error(
@@ -29,7 +37,7 @@ async function run(gatewayPort: number | undefined, hasDemo: boolean): Promise<v
     process.exit(1);
   }
   const giveUp = new AbortController();
-  const starting = startWithEnvFile(gatewayPort, giveUp.signal);
+  const starting = startWithEnvFile(options, giveUp.signal);
   handleSignals(async () => {
     giveUp.abort();
     await starting.then(
@@ -40,7 +48,7 @@ async function run(gatewayPort: number | undefined, hasDemo: boolean): Promise<v
   try {
     const stack = await starting;
     if (hasDemo) {
-      await showDemo(stack);
+      await showDemos(stack);
     }
     printAddresses(stack.run);
   } catch (error) {
@@ -50,22 +58,32 @@ async function run(gatewayPort: number | undefined, hasDemo: boolean): Promise<v
   }
 }
 
-async function startWithEnvFile(gatewayPort: number | undefined, signal: AbortSignal): Promise<Stack> {
+async function startWithEnvFile(options: Omit<StartOptions, "hasDemo">, signal: AbortSignal): Promise<Stack> {
   for (const line of loadEnvFile(join(ROOT, ".env"), environment)) {
     say(line);
   }
-  return startStack({ home: HOME, env: environment, gatewayPort, say, signal });
+  return startStack({ home: HOME, env: environment, ...options, say, signal });
 }
 
 /** A failed demo is reported but stops nothing, so that the user can look for the cause in the running stack. */
-async function showDemo({ run, demoHindrance }: Stack): Promise<void> {
-  if (demoHindrance !== undefined) {
+async function showDemos({ run, demoHindrance, turnHindrance }: Stack): Promise<void> {
+  if (demoHindrance === undefined) {
+    say("\nDemo: one injection and its acknowledgment, through all parts:");
+    await tryDemo(() => runDemo(run.gateway, run.apiKey, say));
+  } else {
     say(`\nNo demo: ${demoHindrance}.`);
-    return;
   }
-  say("\nDemo: one injection and its acknowledgment, through all parts:");
+  if (turnHindrance === undefined) {
+    say("\nDemo: one answer of a model that streams through the proxy:");
+    await tryDemo(() => runDemoTurn(run, say));
+  } else if (turnHindrance !== demoHindrance) {
+    say(`No demo of the proxy: ${turnHindrance}.`);
+  }
+}
+
+async function tryDemo(demo: () => Promise<void>): Promise<void> {
   try {
-    await runDemo(run.gateway, run.apiKey, say);
+    await demo();
   } catch (error) {
     say(`  The demo failed: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -121,13 +139,16 @@ function describeAdService({ adServer, adServerOps }: RunFile): string {
 }
 
 function printAddresses(run: RunFile): void {
-  const { gateway, gatewayOps, workerOps, apiKey, adminToken } = run;
+  const { gateway, gatewayOps, workerOps, proxy, proxyOps, demoModel, apiKey, adminToken } = run;
   const headers = `-H '${API_KEY_HEADER}: ${apiKey || "KEY"}' -H 'Content-Type: application/json'`;
   say(`
 Adrelay runs. Ctrl-C stops it.
   gateway      ${gateway}
   gateway ops  ${gatewayOps}   metrics, health, admin API (token: ${adminToken})
   worker ops   ${workerOps}   metrics, health
+  proxy        ${proxy}   a base URL for clients of models: ${proxy}/v1
+  proxy ops    ${proxyOps}   metrics, health
+  ${demoModel === undefined ? "model        that of --model-url and --anthropic-url" : `demo model   ${demoModel}   answers calls of the proxy`}
   ${describeAdService(run)}
   API key      ${apiKey || "one of your publishers'"}
 
@@ -135,6 +156,8 @@ An injection:
   curl -s ${gateway}${INJECTION_PATH} ${headers} -d '${JSON.stringify(DEMO_INJECTION)}'
 Its acknowledgment, with the ad_response_id of the answer:
   curl -s ${gateway}${ACKNOWLEDGE_PATH} ${headers} -d '{"ad_response_id": "...", "llm_response": "..."}'
+An answer that streams through the proxy, with an ad that the relay acknowledges:
+  ${turnCommand(run)}
 The state of all parts, from another terminal:
   npm run adrelay -- status
 `);

@@ -45,7 +45,7 @@ test("panels and rules name only metrics of the code or of rules", () => {
 
 test("metrics of the ledger are never summed over replicas", () => {
   const ofLedger =
-    /adrelay_(acknowledgments|dead_letters|injections_recorded|oldest|queue)[a-z_]*(?<!seconds_bucket)/;
+    /adrelay_(acknowledgments|dead_letters|injections_recorded|oldest|queue|turns_(?:total|open|unreadable))[a-z_]*(?<!seconds_bucket)/;
   const ledgerQueries = queries.filter(({ expr }) => ofLedger.test(expr));
   expect(ledgerQueries.length).toBeGreaterThan(15);
   expect(ledgerQueries.filter(({ expr }) => !expr.includes("max")).map(({ expr }) => expr)).toEqual([]);

@@ -1,10 +1,11 @@
-/** One gateway or worker of a run. Faults kill, freeze and restart it; an end without a fault is reported. */
+/** One process of a run. Faults kill, freeze and restart it; an end without a fault is reported. */
 import { fileURLToPath } from "node:url";
-import { type AppProcess, AppStartError, startApp } from "@adrelay/testkit";
-import type { AppId } from "./fault.ts";
+import { type AppName, type AppProcess, AppStartError, startApp } from "@adrelay/testkit";
 
 export interface ChaosAppOptions {
-  readonly id: AppId;
+  /** How problems name it. */
+  readonly id: string;
+  readonly app: AppName;
   readonly env: Readonly<Record<string, string>>;
   readonly onLogText: (line: string) => void;
   /** Gets a failed start, an end without a request to end, and a stop that was late or failed. */
@@ -49,14 +50,11 @@ export class ChaosApp {
   }
 
   async #startOnce({ skewMs = 0, env: changed }: StartChange): Promise<void> {
-    const { id, onLogText, onProblem } = this.#options;
+    const { id, app: name, onLogText, onProblem } = this.#options;
     const env = { ...this.#options.env, ...changed };
     const nodeArgs = skewMs === 0 ? [] : ["--import", PRELOAD];
     const skewed = skewMs === 0 ? env : { ...env, CHAOS_CLOCK_SKEW_MS: String(skewMs) };
-    const app = await startApp(id.startsWith("gateway") ? "gateway" : "worker", skewed, {
-      nodeArgs,
-      onLogText,
-    });
+    const app = await startApp(name, skewed, { nodeArgs, onLogText });
     this.#app = app;
     this.#isEndWanted = false;
     void app.exited.then((exit) => {

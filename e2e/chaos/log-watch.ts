@@ -7,7 +7,7 @@ export const CANARY = "canary-of-a-user";
 
 /** A line with one of these events is a bug, also under faults. */
 const BUG_EVENTS =
-  /"event":"(uncaught_exception|unhandled_rejection|request_failed|background_work_failed|payload_gone|job_unreadable)"/;
+  /"event":"(uncaught_exception|unhandled_rejection|request_failed|background_work_failed|payload_gone|job_unreadable|turn_not_prepared|turn_work_failed)"/;
 const UNTRACKED = /"event":"request".*"untracked":true,"ad_response_id":"([0-9a-f-]{36})"/;
 const RELOADED = /"event":"publishers_reloaded","digest":"([0-9a-f]{12})"/;
 const EXAMPLES_MAX = 20;

@@ -53,25 +53,36 @@ export const FAULT_NAMES = /** @type {const} */ ([
  * @property {boolean} isChoice Whether --faults chose the faults.
  * @property {string | undefined} logsDir
  * @property {boolean} isPlanOnly
+ * @property {readonly ChaosPart[]} parts
+ * @property {number} streams
  */
+
+/** The parts of a run, in their order: the relay, and streams through the model proxy. */
+export const CHAOS_PARTS = /** @type {const} */ (["relay", "turns"]);
+/** @typedef {(typeof CHAOS_PARTS)[number]} ChaosPart */
 
 const MS_PER = { minutes: 60_000, seconds: 1000 };
 const SECONDS_DEFAULT = "60";
 const DURATION_MAX_MS = 24 * 3_600_000;
 const SEEDS_MAX = 1000;
+const STREAMS_DEFAULT = 50;
+const STREAMS_MAX = 1000;
 const NAMES_LINE_MAX = 80;
 
 const help = `Usage: npm run chaos -- [--minutes N | --seconds N] [--seed S] [--seeds K] [--faults a,b,...]
-                             [--logs DIR] [--plan]
+                             [--only relay|turns] [--streams N] [--logs DIR] [--plan]
 
 Runs gateways, workers, a Redis and a provider under traffic and faults. Then checks that no acknowledgment was lost or
-doubled and that all counters agree. In the end it stops and removes everything.
+doubled and that all counters agree. After that it does the same with streams through the model proxy, whose length
+doesn't depend on --seconds. In the end it stops and removes everything.
 
   --minutes N  length of traffic and faults (default: ${SECONDS_DEFAULT} seconds)
   --seconds N  the same in seconds
   --seed S     a whole number: the same seed gives the same plan of faults (default: a new one, printed first)
   --seeds K    K runs one after the other, with the seeds S, S+1, ...
-  --faults     only these faults, separated by commas:
+  --only PART  relay: without streams through the proxy. turns: only these
+  --streams N  how many streams each seed has (default: ${STREAMS_DEFAULT})
+  --faults     only these faults, separated by commas, and no streams through the proxy:
 ${wrapNames()}
   --logs DIR   keep the apps' log lines in DIR, in a folder for each seed
   --plan       print the plan of faults without running it
@@ -83,7 +94,7 @@ Exit code: 0 if all checks held, 1 if not, 130 after Ctrl-C. docs/chaos.md expla
 /** How `npm run chaos` is called. */
 export const CHAOS_COMMAND = {
   help,
-  texts: ["minutes", "seconds", "seed", "seeds", "faults", "logs"],
+  texts: ["minutes", "seconds", "seed", "seeds", "faults", "logs", "only", "streams"],
   flags: ["plan"],
   read,
 };
@@ -117,8 +128,20 @@ function read({ texts, flags }) {
       `--faults: ${unknown === "" ? "a name is empty" : `there is no fault ${unknown}`}; the faults are ${FAULT_NAMES.join(", ")}`,
     );
   }
+  const parts = CHAOS_PARTS.filter(
+    (part) => part === (texts["only"] ?? (faultsText === undefined ? part : "relay")),
+  );
+  if (parts.length === 0) {
+    return faulty(`--only must be one of ${CHAOS_PARTS.join(", ")}, not ${texts["only"]}`);
+  }
+  const streams = Number(texts["streams"] ?? STREAMS_DEFAULT);
+  if (!Number.isInteger(streams) || streams < 1 || streams > STREAMS_MAX) {
+    return faulty(`--streams must be a whole number from 1 to ${STREAMS_MAX}, not ${texts["streams"]}`);
+  }
   return {
     kind: "run",
+    parts,
+    streams,
     durationMs,
     seed: seed === undefined ? undefined : Number(seed),
     runs,

@@ -5,10 +5,9 @@
  */
 import { COUNTED_STATES } from "@adrelay/contract";
 import { parseMetrics, pause, type Samples, sumOf } from "@adrelay/testkit";
-import type { AppId } from "./fault.ts";
 
 /** Counters of the ledger. They must not decrease when a process ends. */
-const LEDGER_COUNTER = /^(adrelay_acknowledgments_\w+_total|adrelay_injections_recorded_total)/;
+const LEDGER_COUNTER = /^adrelay_(acknowledgments_\w+_total|injections_recorded_total|turns_(opened_)?total)/;
 const INTERVAL_MS = 1000;
 const TIMEOUT_MS = 3000;
 const BROKEN_MAX = 20;
@@ -17,11 +16,12 @@ export class Scraper {
   answered = 0;
   unanswered = 0;
   readonly broken: string[] = [];
-  readonly #urls: ReadonlyMap<AppId, string>;
+  readonly #urls: ReadonlyMap<string, string>;
   readonly #running: Promise<void>;
   #isStopped = false;
 
-  constructor(urls: ReadonlyMap<AppId, string>) {
+  /** @param urls the ops listener of each replica */
+  constructor(urls: ReadonlyMap<string, string>) {
     this.#urls = urls;
     this.#running = Promise.all([...urls.keys()].map((app) => this.#watch(app))).then(() => {});
   }
@@ -32,7 +32,7 @@ export class Scraper {
   }
 
   /** Scrapes one replica. Resolves to undefined if the answer has no counts of the ledger. */
-  async scrape(app: AppId): Promise<Samples | undefined> {
+  async scrape(app: string): Promise<Samples | undefined> {
     try {
       const response = await fetch(`${this.#urls.get(app)}/metrics`, {
         signal: AbortSignal.timeout(TIMEOUT_MS),
@@ -44,7 +44,7 @@ export class Scraper {
     }
   }
 
-  async #watch(app: AppId): Promise<void> {
+  async #watch(app: string): Promise<void> {
     let last: Samples = new Map();
     while (!this.#isStopped) {
       const samples = await this.scrape(app);
@@ -59,7 +59,7 @@ export class Scraper {
     }
   }
 
-  #check(app: AppId, last: Samples, now: Samples): void {
+  #check(app: string, last: Samples, now: Samples): void {
     const broken = [
       ...imbalancesOf(now),
       ...[...last].flatMap(([name, before]) =>
@@ -74,17 +74,34 @@ export class Scraper {
   }
 }
 
-/** For each publisher, the counts of all states add up to the injections with an ad and the unknown acknowledgments. */
+/**
+ * For each publisher, the counts of all states add up to the injections with an ad and the unknown acknowledgments, less
+ * the turns that were abandoned. Turns that were opened are those that ended and those that are open.
+ */
 export function imbalancesOf(samples: Samples): readonly string[] {
-  return ["acme", "globe"].flatMap((publisher) => {
-    const filled = sumOf(samples, "adrelay_injections_recorded_total", { publisher, outcome: "ok" });
-    const unknown = sumOf(samples, "adrelay_acknowledgments_unknown_total", { publisher });
-    const states = COUNTED_STATES.map((state) =>
-      sumOf(samples, "adrelay_acknowledgments", { publisher, state }),
-    );
-    const sum = states.reduce((total, count) => total + count, 0);
-    return sum === filled + unknown
-      ? []
-      : [`${publisher}: ${filled} filled and ${unknown} unknown, but the states add up to ${sum}`];
+  return publishersIn(samples).flatMap((publisher) => {
+    const total = (name: string, labels = {}) => sumOf(samples, `adrelay_${name}`, { publisher, ...labels });
+    const filled = total("injections_recorded_total", { outcome: "ok" });
+    const unknown = total("acknowledgments_unknown_total");
+    const abandoned = total("ad_responses_abandoned_total");
+    const states = COUNTED_STATES.map((state) => total("acknowledgments", { state }));
+    const sum = states.reduce((all, count) => all + count, 0);
+    const [opened, ended, open] = [total("turns_opened_total"), total("turns_total"), total("turns_open")];
+    return [
+      ...(sum === filled + unknown - abandoned
+        ? []
+        : [
+            `${publisher}: ${filled} filled, ${unknown} unknown, ${abandoned} abandoned, but the states add up to ${sum}`,
+          ]),
+      ...(opened === ended + open
+        ? []
+        : [`${publisher}: ${opened} turns were opened, but ${ended} ended and ${open} are open`]),
+    ];
   });
+}
+
+const WITH_PUBLISHER = /^adrelay_acknowledgments\{.*publisher="([^"]+)"/;
+
+function publishersIn(samples: Samples): readonly string[] {
+  return [...new Set([...samples.keys()].flatMap((name) => WITH_PUBLISHER.exec(name)?.[1] ?? []))];
 }

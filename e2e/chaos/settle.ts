@@ -12,11 +12,15 @@ class UnsettledError extends Error {
   override readonly name = "UnsettledError";
 }
 
-/** Resolves to the work that was left after `timeoutMs`, or to undefined as soon as none is left. */
-export async function settle(scraper: Scraper, timeoutMs: number): Promise<string | undefined> {
+/** Resolves to the work that was left after `timeoutMs`, or to undefined as soon as none is left. Any replica tells. */
+export async function settle(
+  scraper: Scraper,
+  timeoutMs: number,
+  app = "gateway-1",
+): Promise<string | undefined> {
   try {
     await eventually(async () => {
-      const samples = await scraper.scrape("gateway-1");
+      const samples = await scraper.scrape(app);
       const open = samples === undefined ? "no metrics" : openWork(samples);
       if (open !== "") {
         throw new UnsettledError(open);
@@ -34,6 +38,7 @@ function openWork(samples: Samples): string {
   const open = {
     awaiting: inState("awaiting"),
     queued: inState("queued"),
+    turns: sumOf(samples, "adrelay_turns_open"),
     "jobs waiting": jobs("waiting"),
     "jobs active": jobs("active"),
     "jobs delayed": jobs("delayed"),

@@ -105,7 +105,9 @@ export async function startChaosStack({
     circuits.set(id, accountsAt(toProvider.port));
     const onLogText = (line: string) => logs.read(id, line);
     const onProblem = (what: string) => void processProblems.push(what);
-    apps.set(id, new ChaosApp({ id, env, onLogText, onProblem, shutdownTimeoutMs: SHUTDOWN_TIMEOUT_MS }));
+    const app = id.startsWith("gateway") ? "gateway" : "worker";
+    const shutdownTimeoutMs = SHUTDOWN_TIMEOUT_MS;
+    apps.set(id, new ChaosApp({ id, app, env, onLogText, onProblem, shutdownTimeoutMs }));
   }
   await Promise.all([...apps.values()].map((app) => app.start()));
   const admin = new Redis(redis.url, { maxRetriesPerRequest: null, retryStrategy: () => 50 });

@@ -1,9 +1,10 @@
 /** An empty project with the packed client, as its user installs it. */
 import { execFile } from "node:child_process";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import manifest from "../../packages/client/package.json" with { type: "json" };
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -17,4 +18,13 @@ export async function installClient(folder: string): Promise<void> {
   );
   const flags = ["--offline", "--no-audit", "--no-fund", "--silent", "--prefix", folder];
   await run("npm", ["install", ...flags, packed.stdout.trim()], { cwd: folder });
+}
+
+/** Gives the project the SDKs of models that the client has helpers for, at the versions of this workspace. */
+export function linkSdks(folder: string): void {
+  for (const name of Object.keys(manifest.peerDependencies)) {
+    const path = join(folder, "node_modules", name);
+    mkdirSync(dirname(path), { recursive: true });
+    symlinkSync(join(ROOT, "packages/client/node_modules", name), path);
+  }
 }

@@ -15,6 +15,8 @@ interface FuzzOptions {
   /** The most cases of each operation and phase. */
   readonly casesMax: number;
   readonly seed: number;
+  /** From then on no further document is begun. */
+  readonly signal: AbortSignal;
   readonly say: (line: string) => void;
 }
 
@@ -42,6 +44,9 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzOutcome> {
   try {
     const results: FuzzResult[] = [];
     for (const target of stack.targets) {
+      if (options.signal.aborted) {
+        return { kind: "not_run", why: "the run was ended" };
+      }
       results.push(await fuzzOne(target, { modules: tool.modules, secrets: stack.secrets }, options));
     }
     return { kind: "ran", results };

@@ -27,6 +27,9 @@ export async function provideSchemathesis(say: (line: string) => void): Promise<
     return { kind: "here", modules };
   }
   const work = `${modules}-${randomUUID()}`;
+  const removeWork = () => rmSync(work, { recursive: true, force: true });
+  // Ctrl-C ends the process while pip runs.
+  process.once("exit", removeWork);
   try {
     mkdirSync(cache, { recursive: true });
     say(`installing schemathesis from PyPI into ${cache}`);
@@ -37,8 +40,10 @@ export async function provideSchemathesis(say: (line: string) => void): Promise<
     renameSync(work, modules);
     return { kind: "here", modules };
   } catch (error) {
-    rmSync(work, { recursive: true, force: true });
+    removeWork();
     // Another run may have been faster.
     return existsSync(modules) ? { kind: "here", modules } : { kind: "not_here", why: String(error) };
+  } finally {
+    process.off("exit", removeWork);
   }
 }

@@ -1,9 +1,12 @@
 /** A publisher whose calls show something in every panel: most of them are right, some are wrong. */
 import { pause, type RelayCaller, relayCaller, unknownId } from "@adrelay/testkit";
+import { runTurns } from "./turns.ts";
 
 export interface TrafficOptions {
   readonly gatewayUrl: string;
   readonly apiKey: string;
+  /** The proxy, with a demo model behind it. */
+  readonly proxyUrl: string;
   /** The gateway's ACK_DEADLINE_MS, after which an ad is missed. */
   readonly deadlineMs: number;
   /** Ends the traffic. */
@@ -44,7 +47,7 @@ export async function runTraffic(options: TrafficOptions): Promise<void> {
       await pause(PAUSE_MS);
     }
   });
-  await Promise.all(lanes);
+  await Promise.all([...lanes, runTurns(options)]);
   await Promise.all(late);
 }
 

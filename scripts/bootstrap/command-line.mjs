@@ -24,7 +24,7 @@ import { SOAK_COMMAND } from "../../e2e/soak-client/options.mjs";
  */
 /** @typedef {"static" | "unit" | "integration" | "e2e"} TestStage */
 /** @typedef {{ kind: "run", stages: readonly TestStage[], filters: readonly string[] }} TestOptions */
-/** @typedef {{ kind: "run", port: number | undefined, hasDemo: boolean }} StartOptions */
+/** @typedef {{ kind: "run", port: number | undefined, hasDemo: boolean, modelUrl: string | undefined, anthropicUrl: string | undefined }} StartOptions */
 /**
  * @typedef {{ kind: "run", command: string, args: readonly string[] } | { kind: "help", text: string }
  *   | { kind: "faulty", why: string, text: string }} Request
@@ -37,27 +37,41 @@ const EXIT_USAGE = 2;
 
 /** @type {Command<StartOptions>} */
 export const START_COMMAND = {
-  help: `Usage: npm start -- [--port N] [--no-demo]
+  help: `Usage: npm start -- [--port N] [--no-demo] [--model-url URL] [--anthropic-url URL]
 
-Runs all of Adrelay on this machine until Ctrl-C: Redis, ad server, gateway, worker.
+Runs all of Adrelay on this machine until Ctrl-C: Redis, ad server, gateway, worker, model proxy, and
+a demo model behind the proxy.
 The first start fetches what is missing. Tools, data and keys are kept under .adrelay/ (data and
 keys under ADRELAY_HOME, if it is set) and outlive a restart.
 
   --port N     port of the gateway (default: GATEWAY_PORT, or 8080)
-  --no-demo    don't send the first injection and acknowledgment
+  --no-demo    don't send the first injection, the first turn and their acknowledgments
+  --model-url URL
+               the model's server of the proxy for OpenAI's interface, with its /v1, such as
+               https://api.openai.com/v1, in place of the demo model
+  --anthropic-url URL
+               the same for Anthropic's interface, without /v1, such as https://api.anthropic.com
   --help       this text
 
 Settings come from the environment and from .env; .env.example lists them all. With PROVIDER_URL
 and PROVIDER_API_KEY your own ad service is called, and the ad server isn't started.
 `,
-  texts: ["port"],
+  texts: ["port", "model-url", "anthropic-url"],
   flags: ["no-demo"],
-  read: ({ texts: { port: text }, flags }) => {
+  read: ({ texts: { port: text, "model-url": modelUrl, "anthropic-url": anthropicUrl }, flags }) => {
     const port = text === undefined ? undefined : Number(text);
     if (port !== undefined && !(/^\d{1,5}$/.test(text ?? "") && port >= 1 && port <= PORT_MAX)) {
       return { kind: "faulty", why: `--port must be a whole number from 1 to ${PORT_MAX}, not ${text}` };
     }
-    return { kind: "run", port, hasDemo: !flags.has("no-demo") };
+    for (const [option, url] of Object.entries({
+      "--model-url": modelUrl,
+      "--anthropic-url": anthropicUrl,
+    })) {
+      if (url !== undefined && !/^https?:\/\/./.test(url)) {
+        return { kind: "faulty", why: `${option} must be a URL with http or https, not ${url}` };
+      }
+    }
+    return { kind: "run", port, hasDemo: !flags.has("no-demo"), modelUrl, anthropicUrl };
   },
 };
 

@@ -50,6 +50,8 @@ describe("the bootstrap's command line", () => {
     [["chaos", "--seeds", "0"], "from 1 to 1000, not 0"],
     [["chaos", "--faults", "kill,earthquake"], "--faults: there is no fault earthquake"],
     [["chaos", "now"], "now"],
+    [["chaos", "--only", "gateway"], "relay, turns, not gateway"],
+    [["chaos", "--streams", "0"], "from 1 to 1000, not 0"],
     [["observe", "--seconds", "5"], "from 15 to 86400, not 5"],
     [["observe", "now"], "now"],
     [["bench", "--only", "intake,speed"], "not speed"],
@@ -77,10 +79,14 @@ describe("the bootstrap's command line", () => {
       seed: undefined,
       runs: 1,
       faults: FAULT_NAMES,
+      parts: ["relay", "turns"],
+      streams: 50,
       isPlanOnly: false,
     });
+    expect(parseOptions(CHAOS_COMMAND, ["--only", "turns"])).toMatchObject({ parts: ["turns"] });
     const args = ["--minutes", "2", "--faults", "freeze, kill", "--plan"];
     expect(parseOptions(CHAOS_COMMAND, args)).toMatchObject({
+      parts: ["relay"],
       durationMs: 120_000,
       faults: ["kill", "freeze"],
       isPlanOnly: true,

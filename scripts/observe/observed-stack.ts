@@ -26,6 +26,8 @@ const FAULTS = [
 ].join("; ");
 /** When parts are killed, as shares of the run. The stack starts them again. */
 const KILLS = [
+  // Early: the turns that it leaves are settled once their leases have ended, after 20 seconds.
+  { part: "proxy", at: 0.2 },
   { part: "redis", at: 0.3 },
   { part: "worker", at: 0.5 },
 ] as const;
@@ -37,6 +39,7 @@ export async function startObserved(options: ObservedOptions): Promise<string> {
     home: folder,
     env: await makeSettings(),
     gatewayPort: undefined,
+    modelUrls: { openai: undefined, anthropic: undefined },
     say,
     signal,
   });
@@ -48,9 +51,14 @@ export async function startObserved(options: ObservedOptions): Promise<string> {
     ),
   );
   const stack = await starting;
-  const { gatewayOps, workerOps, adServerOps } = stack.run;
+  const { gatewayOps, workerOps, proxyOps, adServerOps } = stack.run;
   const ofAdServer = adServerOps === undefined ? {} : { "adrelay-ad-server": adServerOps };
-  const jobs = { "adrelay-gateway": gatewayOps, "adrelay-worker": workerOps, ...ofAdServer };
+  const jobs = {
+    "adrelay-gateway": gatewayOps,
+    "adrelay-worker": workerOps,
+    "adrelay-proxy": proxyOps,
+    ...ofAdServer,
+  };
   const configFile = writeScrapeConfig(folder, jobs);
   signal.throwIfAborted();
   const prometheus = await startPrometheus({ program, dir: folder, configFile });
@@ -75,6 +83,9 @@ async function makeSettings(): Promise<NodeJS.ProcessEnv> {
     GATEWAY_PORT: await port(),
     GATEWAY_OPS_PORT: await port(),
     WORKER_OPS_PORT: await port(),
+    PROXY_PORT: await port(),
+    PROXY_OPS_PORT: await port(),
+    DEMO_MODEL_PORT: await port(),
     AD_SERVER_PORT: await port(),
     AD_SERVER_OPS_PORT: await port(),
   };
@@ -94,6 +105,7 @@ async function sendTraffic({ run }: Stack, { signal, say }: ObservedOptions): Pr
   try {
     await runTraffic({
       gatewayUrl: run.gateway,
+      proxyUrl: run.proxy,
       apiKey: run.apiKey,
       deadlineMs: Number(QUICK_SETTINGS.ACK_DEADLINE_MS),
       signal,

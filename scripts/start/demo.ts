@@ -2,7 +2,7 @@
 import { ACKNOWLEDGE_PATH, ACKNOWLEDGMENTS_PATH, API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
 
 /** The demo got an unexpected answer. The message contains it. */
-class DemoError extends Error {
+export class DemoError extends Error {
   override readonly name = "DemoError";
 }
 
@@ -58,7 +58,8 @@ function describeUnfilled({ status, body, fallback }: Answer): string {
   return `the injection got ${status}: ${JSON.stringify(body)}`;
 }
 
-async function followDelivery(
+/** Waits until the acknowledgment is delivered, and prints its verdict. */
+export async function followDelivery(
   lookUp: () => Promise<{ status: number; body: Fields }>,
   say: (line: string) => void,
 ): Promise<void> {
@@ -78,7 +79,8 @@ async function followDelivery(
   }
 }
 
-function makeCall(gateway: string, apiKey: string) {
+/** How the demos call the gateway. */
+export function makeCall(gateway: string, apiKey: string) {
   return async (
     method: string,
     path: string,
@@ -97,7 +99,8 @@ function makeCall(gateway: string, apiKey: string) {
   };
 }
 
-function indent(text: string): string {
+/** A text of several lines below a step of a demo. */
+export function indent(text: string): string {
   return text
     .split("\n")
     .map((line) => `      ${line}`)

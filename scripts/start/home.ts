@@ -55,9 +55,13 @@ export interface RunFile {
   readonly gateway: string;
   readonly gatewayOps: string;
   readonly workerOps: string;
+  readonly proxy: string;
+  readonly proxyOps: string;
   /** Undefined if calls go to another ad service: then ours isn't started. */
   readonly adServer: string | undefined;
   readonly adServerOps: string | undefined;
+  /** Undefined if all calls go to other models' servers. */
+  readonly demoModel: string | undefined;
   readonly redis: string;
   readonly apiKey: string;
   readonly adminToken: string;

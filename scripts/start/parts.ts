@@ -26,8 +26,11 @@ export class PartError extends Error {
   override readonly name = "PartError";
 }
 
+/** The apps of the local stack. */
+export type AppName = "ad-server" | "demo-model" | "gateway" | "proxy" | "worker";
+
 export interface AppPartOptions extends PartOptions {
-  readonly app: "ad-server" | "gateway" | "worker";
+  readonly app: AppName;
   readonly logFile: string;
 }
 

@@ -7,10 +7,12 @@ import { z } from "zod";
 import { AD_SERVER_SETTINGS } from "../../apps/ad-server/src/config.ts";
 import { DEMO_MODEL_SETTINGS } from "../../apps/demo-model/src/config.ts";
 import { GATEWAY_SETTINGS } from "../../apps/gateway/src/config.ts";
+import { PROXY_SETTINGS } from "../../apps/proxy/src/config.ts";
 import { WORKER_SETTINGS } from "../../apps/worker/src/config.ts";
+import { proxySettings } from "./app-settings.ts";
 import { loadEnvFile } from "./settings.ts";
 
-const SHAPES = [AD_SERVER_SETTINGS, DEMO_MODEL_SETTINGS, GATEWAY_SETTINGS, WORKER_SETTINGS];
+const SHAPES = [AD_SERVER_SETTINGS, DEMO_MODEL_SETTINGS, GATEWAY_SETTINGS, PROXY_SETTINGS, WORKER_SETTINGS];
 
 let folder: string;
 beforeEach(() => {
@@ -56,6 +58,15 @@ test("a variable that the publishers' file names is known", () => {
     `publishers: [{ id: globe, name: Globe, key_sha256: ['${key}'], provider: ${provider} }]`,
   );
   expect(load(`PUBLISHERS_FILE=${publishers}\nGLOBE_PROVIDER_KEY=k`).said).toEqual([]);
+});
+
+test("the proxy takes no publishers' keys from the headers of models' keys", () => {
+  const headersFor = (names: string) => proxySettings({ API_KEY_HEADERS: names })["API_KEY_HEADERS"];
+  expect(headersFor("X-Service-API-Key, X-Api-Key,Authorization")).toBe("X-Service-API-Key");
+  expect(headersFor("X-Own , X-Key")).toBe("X-Own , X-Key");
+  // An empty value means the default.
+  expect(headersFor("authorization")).toBe("");
+  expect(proxySettings({})).toEqual({});
 });
 
 test("no app takes another app's setting for a slip", () => {

@@ -2,14 +2,20 @@
 import { existsSync } from "node:fs";
 import { misspeltNames, readEnvFile } from "@adrelay/service-kit";
 import { AD_SERVER_SETTINGS, loadAdServerConfig } from "../../apps/ad-server/src/config.ts";
-import { DEMO_MODEL_SETTINGS } from "../../apps/demo-model/src/config.ts";
+import { DEMO_MODEL_SETTINGS, loadDemoModelConfig } from "../../apps/demo-model/src/config.ts";
 import { GATEWAY_SETTINGS, keyVariables, loadGatewayConfig } from "../../apps/gateway/src/config.ts";
+import { loadProxyConfig, PROXY_SETTINGS } from "../../apps/proxy/src/config.ts";
 import { loadWorkerConfig, WORKER_SETTINGS } from "../../apps/worker/src/config.ts";
+import { proxySettings } from "./app-settings.ts";
 import { PartError } from "./parts.ts";
 
-const SETTINGS = [AD_SERVER_SETTINGS, DEMO_MODEL_SETTINGS, GATEWAY_SETTINGS, WORKER_SETTINGS].flatMap(
-  (shape) => Object.keys(shape),
-);
+const SETTINGS = [
+  AD_SERVER_SETTINGS,
+  DEMO_MODEL_SETTINGS,
+  GATEWAY_SETTINGS,
+  PROXY_SETTINGS,
+  WORKER_SETTINGS,
+].flatMap((shape) => Object.keys(shape));
 /** Other names that may be in `.env`: those that docker-compose.yml reads, and the proxies' in lower case. */
 const OTHER_NAMES = ["GRAFANA_ADMIN_PASSWORD", "GRAFANA_PORT", "PROMETHEUS_PORT"];
 const OTHER_PREFIXES = /^(ADRELAY|OTEL|NODE|COMPOSE|DOCKER)_/;
@@ -46,7 +52,13 @@ export function loadEnvFile(file: string, env: NodeJS.ProcessEnv): string[] {
 
 /** The faults of all apps' settings, each with the setting's name. */
 export function settingFaults(env: NodeJS.ProcessEnv): string[] {
-  const results = [loadGatewayConfig(env), loadWorkerConfig(env), loadAdServerConfig(env)];
+  const results = [
+    loadGatewayConfig(env),
+    loadWorkerConfig(env),
+    loadAdServerConfig(env),
+    loadDemoModelConfig(env),
+    loadProxyConfig(proxySettings(env)),
+  ];
   const faults = results.flatMap((result) => (result.kind === "faulty" ? result.faults : []));
   return [...new Set(faults.map(({ path, message }) => `${path}: ${message}`))];
 }

@@ -1,14 +1,23 @@
 /**
- * All of Adrelay on one machine. Parts start in the order of their needs and stop in reverse. If a part can't start, the
- * parts that were started before it are stopped.
+ * All of Adrelay on one machine. Parts start in the order of their needs, those that don't need each other at the same time, and
+ * stop in reverse. If a part can't start, the parts that were started with it or before it are stopped.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { trimmed } from "@adrelay/service-kit";
-import { type LocalKeys, loadLocalKeys, type RunFile, writeRunFile } from "./home.ts";
+import {
+  appSettings,
+  hasDemoModel,
+  ignoredModelUrls,
+  isElsewhere,
+  type ModelUrls,
+  proxySettings,
+} from "./app-settings.ts";
+import { loadLocalKeys, type RunFile, writeRunFile } from "./home.ts";
 import type { KeptProcess } from "./kept-process.ts";
-import { PartError, type PartOptions, startApp, startOwnRedis } from "./parts.ts";
-import { absentRedis, equalPorts, takenPorts, type WantedPort } from "./preflight.ts";
+import { type AppName, PartError, type PartOptions, startApp, startOwnRedis } from "./parts.ts";
+import { type Ports, urlOf, usedPorts, wantedPorts } from "./ports.ts";
+import { absentRedis, equalPorts, takenPorts } from "./preflight.ts";
 import { settingFaults } from "./settings.ts";
 
 export interface StackOptions {
@@ -16,6 +25,7 @@ export interface StackOptions {
   readonly home: string;
   readonly env: NodeJS.ProcessEnv;
   readonly gatewayPort: number | undefined;
+  readonly modelUrls: ModelUrls;
   readonly say: (line: string) => void;
   /** Aborts the start: the parts that run by then are stopped. */
   readonly signal: AbortSignal;
@@ -25,56 +35,112 @@ export interface Stack {
   readonly run: RunFile;
   /** Why the demo must not be sent through this stack; undefined if it may. */
   readonly demoHindrance: string | undefined;
+  /** Why the demo of the proxy must not be; it costs money if another model's server answers. */
+  readonly turnHindrance: string | undefined;
   stop(): Promise<void>;
 }
 
 const READY_TIMEOUT_MS = 30_000;
-const RELAY_APPS = ["worker", "gateway"] as const;
 
 /** Starts everything and waits until it is ready. Rejects with a PartError, with nothing left running. */
 export async function startStack(options: StackOptions): Promise<Stack> {
-  const { home, gatewayPort, say, signal } = options;
+  const { home, modelUrls, say, signal } = options;
   const env = trimmed(options.env);
   mkdirSync(join(home, "logs"), { recursive: true });
   const keys = loadLocalKeys(join(home, "keys.json"));
-  const ports = wantedPorts(env, gatewayPort);
-  const plan = appSettings(env, { keys, ports, redisUrl: env["REDIS_URL"] || "redis://127.0.0.1:6379" });
-  const hasAdServer = !isElsewhere(env, ports);
-  const apps = hasAdServer ? (["ad-server", ...RELAY_APPS] as const) : RELAY_APPS;
-  const used = Object.values(ports).filter((port) => hasAdServer || !isOfAdServer(port));
-  const hindrances = [...settingFaults(plan), ...equalPorts(used)];
-  if (hindrances.length === 0) {
-    hindrances.push(...(await takenPorts(used)), ...(await absentRedis(env["REDIS_URL"])));
-  }
-  if (hindrances.length > 0) {
-    throw new PartError(hindrances.join("\n"));
-  }
+  const ports = wantedPorts(env, options.gatewayPort);
+  const settingsWith = (redisUrl: string) => appSettings(env, { keys, ports, redisUrl, modelUrls });
+  const given = env["REDIS_URL"];
+  await refuseHindrances({
+    settings: settingsWith(given || "redis://127.0.0.1:6379"),
+    ports,
+    env,
+    modelUrls,
+  });
+  ignoredModelUrls(env, modelUrls).forEach(say);
   const parts: KeptProcess[] = [];
   let stopping: Promise<void> | undefined;
   const stop = () => {
     stopping ??= stopInReverse(parts);
     return stopping;
   };
-  const runFile = join(home, "run.json");
   let save = () => {};
   try {
     const kept = { say, onRestarted: () => save() };
-    const redisUrl = env["REDIS_URL"] || (await addOwnRedis(parts, home, { env, ...kept }));
-    const settings = appSettings(env, { keys, ports, redisUrl });
+    const redisUrl = given || (await addOwnRedis(parts, home, { env, ...kept }));
+    const settings = settingsWith(redisUrl);
     const run = () => describeRun({ ports, redisUrl, settings, parts });
-    save = () => writeRunFile(runFile, run());
-    for (const app of apps) {
+    save = () => writeRunFile(join(home, "run.json"), run());
+    for (const apps of appsToStart(env, ports, modelUrls)) {
       signal.throwIfAborted();
-      const logFile = join(home, "logs", `${app}.log`);
-      parts.push(await startApp({ app, env: settings, logFile, ...kept }));
-      say(`${app} runs (pid ${parts.at(-1)?.pid}), log in ${logFile}`);
+      await addApps(parts, apps, { home, env: settings, ...kept });
     }
     await waitUntilReady(run(), signal);
     save();
-    return { run: run(), demoHindrance: demoHindrance(env, ports), stop };
+    return { run: run(), ...hindrancesOf(env, ports, modelUrls), stop };
   } catch (error) {
     await stop();
     throw error;
+  }
+}
+
+interface Plan {
+  readonly settings: NodeJS.ProcessEnv;
+  readonly ports: Ports;
+  readonly env: NodeJS.ProcessEnv;
+  readonly modelUrls: ModelUrls;
+}
+
+/** Throws a PartError with all that would keep a part from starting. */
+async function refuseHindrances({ settings, ports, env, modelUrls }: Plan): Promise<void> {
+  const used = usedPorts(ports, {
+    hasAdServer: !isElsewhere(env, ports),
+    hasDemoModel: hasDemoModel(modelUrls),
+  });
+  const hindrances = [...settingFaults(settings), ...equalPorts(used)];
+  if (hindrances.length === 0) {
+    hindrances.push(...(await takenPorts(used)), ...(await absentRedis(env["REDIS_URL"])));
+  }
+  if (hindrances.length > 0) {
+    throw new PartError(hindrances.join("\n"));
+  }
+}
+
+/** Groups of apps. Those of a group start at the same time; workers come before what gives them work. */
+function appsToStart(env: NodeJS.ProcessEnv, ports: Ports, modelUrls: ModelUrls): AppName[][] {
+  const called: AppName[] = [
+    ...(isElsewhere(env, ports) ? [] : (["ad-server"] as const)),
+    ...(hasDemoModel(modelUrls) ? (["demo-model"] as const) : []),
+  ];
+  return [called, ["worker", "gateway", "proxy"]];
+}
+
+/** Starts apps at the same time. What runs is in the list afterwards, also if one of them couldn't start. */
+async function addApps(
+  parts: KeptProcess[],
+  apps: readonly AppName[],
+  { home, env, ...options }: PartOptions & { readonly home: string },
+): Promise<void> {
+  const started = await Promise.allSettled(
+    apps.map((app) =>
+      startApp({
+        ...options,
+        app,
+        env: app === "proxy" ? proxySettings(env) : env,
+        logFile: join(home, "logs", `${app}.log`),
+      }),
+    ),
+  );
+  const failed = started.find((one) => one.status === "rejected");
+  for (const one of started) {
+    if (one.status === "fulfilled") {
+      const { name, pid } = one.value;
+      parts.push(one.value);
+      options.say(`${name} runs (pid ${pid}), log in ${join(home, "logs", `${name}.log`)}`);
+    }
+  }
+  if (failed !== undefined) {
+    throw failed.reason;
   }
 }
 
@@ -84,94 +150,22 @@ async function stopInReverse(parts: readonly KeptProcess[]): Promise<void> {
   }
 }
 
-/** The demo needs our own ad server and a known key. From another ad service it would buy a real ad. */
-function demoHindrance(env: NodeJS.ProcessEnv, ports: Ports): string | undefined {
-  if (isElsewhere(env, ports)) {
-    return "PROVIDER_URL names another ad service";
-  }
-  return env["PUBLISHERS_FILE"] ? "the keys are those of PUBLISHERS_FILE" : undefined;
+/** The demos need our own ad server and a known key. From another ad service they would buy real ads. */
+function hindrancesOf(env: NodeJS.ProcessEnv, ports: Ports, { openai }: ModelUrls) {
+  const demoHindrance = isElsewhere(env, ports)
+    ? "PROVIDER_URL names another ad service"
+    : env["PUBLISHERS_FILE"]
+      ? "the keys are those of PUBLISHERS_FILE"
+      : undefined;
+  const isRealModel = openai !== undefined;
+  const turnHindrance = isRealModel ? "--model-url names another model's server" : demoHindrance;
+  return { demoHindrance, turnHindrance };
 }
-
-type Ports = Readonly<
-  Record<"gateway" | "gatewayOps" | "workerOps" | "adServer" | "adServerOps", WantedPort>
->;
-
-function wantedPorts(env: NodeJS.ProcessEnv, gatewayPort: number | undefined): Ports {
-  const want = (part: string, prefix: string, fallback: number): WantedPort => ({
-    part,
-    host: env[`${prefix}_HOST`] || "127.0.0.1",
-    port: Number(env[`${prefix}_PORT`] || fallback),
-    setting: `${prefix}_PORT`,
-  });
-  const gateway = want("gateway", "GATEWAY", 8080);
-  return {
-    gateway: { ...gateway, port: gatewayPort ?? gateway.port, setting: "--port or GATEWAY_PORT" },
-    gatewayOps: want("gateway's ops listener", "GATEWAY_OPS", 8081),
-    workerOps: want("worker's ops listener", "WORKER_OPS", 8082),
-    adServer: want("ad server", "AD_SERVER", 8090),
-    adServerOps: want("ad server's ops listener", "AD_SERVER_OPS", 8091),
-  };
-}
-
-function isOfAdServer({ setting }: WantedPort): boolean {
-  return setting.startsWith("AD_SERVER_");
-}
-
-/** Whether PROVIDER_URL names another ad service than the one that we start. */
-function isElsewhere(env: NodeJS.ProcessEnv, { adServer }: Ports): boolean {
-  const url = env["PROVIDER_URL"];
-  if (!url || !URL.canParse(url)) {
-    return false;
-  }
-  const { hostname, port } = new URL(url);
-  return port !== String(adServer.port) || !(LOOPBACK.has(hostname) || hostname === adServer.host);
-}
-
-const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "[::1]"]);
 
 async function addOwnRedis(parts: KeptProcess[], home: string, options: PartOptions): Promise<string> {
   const redis = await startOwnRedis({ ...options, dataDir: join(home, "redis") });
   parts.push(redis.part);
   return redis.url;
-}
-
-function appSettings(
-  env: NodeJS.ProcessEnv,
-  { keys, ports, redisUrl }: { keys: LocalKeys; ports: Ports; redisUrl: string },
-): NodeJS.ProcessEnv {
-  const ownKeys = env["PUBLISHERS_FILE"] ? {} : { API_KEYS: env["API_KEYS"] || keys.apiKey };
-  return {
-    ...env,
-    ...ownKeys,
-    REDIS_URL: redisUrl,
-    GATEWAY_PORT: String(ports.gateway.port),
-    PROVIDER_URL: env["PROVIDER_URL"] || urlOf(ports.adServer),
-    ...(isElsewhere(env, ports) ? {} : withoutProxyTo(urlOf(ports.adServer), env)),
-    ...providerKeys(env, keys.providerKey, isElsewhere(env, ports)),
-    ADMIN_TOKEN: env["ADMIN_TOKEN"] || keys.adminToken,
-    SESSION_HASH_KEYS: env["SESSION_HASH_KEYS"] || keys.sessionHashKey,
-  };
-}
-
-/** Our own ad server is called directly, whatever proxy this machine has. The name in lower case comes first. */
-function withoutProxyTo(url: string, env: NodeJS.ProcessEnv) {
-  const others = env["no_proxy"] || env["NO_PROXY"];
-  return { no_proxy: [new URL(url).hostname, ...(others ? [others] : [])].join(",") };
-}
-
-/** The gateway's key at the ad service, and the keys that our ad server accepts. One setting is enough for both. */
-function providerKeys(env: NodeJS.ProcessEnv, localKey: string, isElsewhere: boolean) {
-  // Our ad server does not know the key of another service.
-  const keysOf = (name: string) => (env[name] ?? "").split(/[,|]/).map((key) => key.trim());
-  const revoked = new Set(["", ...keysOf("AD_SERVER_REVOKED_KEYS")]);
-  const firstKey = keysOf("AD_SERVER_API_KEYS").find((key) => !revoked.has(key));
-  const isInFile = (env["PROVIDER_API_KEY_FILE"] ?? "").trim() !== "";
-  return {
-    PROVIDER_API_KEY:
-      env["PROVIDER_API_KEY"] || (isInFile ? "" : (isElsewhere ? undefined : firstKey) || localKey),
-    AD_SERVER_API_KEYS:
-      env["AD_SERVER_API_KEYS"] || (isElsewhere ? undefined : env["PROVIDER_API_KEY"]) || localKey,
-  };
 }
 
 function describeRun(stack: {
@@ -186,8 +180,11 @@ function describeRun(stack: {
     gateway: urlOf(ports.gateway),
     gatewayOps: urlOf(ports.gatewayOps),
     workerOps: urlOf(ports.workerOps),
+    proxy: urlOf(ports.proxy),
+    proxyOps: urlOf(ports.proxyOps),
     adServer: "ad-server" in pids ? urlOf(ports.adServer) : undefined,
     adServerOps: "ad-server" in pids ? urlOf(ports.adServerOps) : undefined,
+    demoModel: "demo-model" in pids ? urlOf(ports.demoModel) : undefined,
     redis: redisUrl,
     apiKey: (settings["API_KEYS"] ?? "").split(",")[0] ?? "",
     adminToken: settings["ADMIN_TOKEN"] ?? "",
@@ -195,19 +192,19 @@ function describeRun(stack: {
   };
 }
 
-/** An address for clients. A listener on all addresses is called on the loopback address. */
-function urlOf({ host, port }: WantedPort): string {
-  const called = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  return `http://${called.includes(":") ? `[${called}]` : called}:${port}`;
-}
-
-async function waitUntilReady(
-  { gatewayOps, workerOps, adServerOps }: RunFile,
-  signal: AbortSignal,
-): Promise<void> {
+async function waitUntilReady(run: RunFile, signal: AbortSignal): Promise<void> {
   const deadlineMs = performance.now() + READY_TIMEOUT_MS;
-  const ofAdServer = adServerOps === undefined ? {} : { "ad-server": adServerOps };
-  for (const [name, url] of Object.entries({ ...ofAdServer, worker: workerOps, gateway: gatewayOps })) {
+  const probed = {
+    "ad-server": run.adServerOps,
+    "demo-model": run.demoModel,
+    worker: run.workerOps,
+    gateway: run.gatewayOps,
+    proxy: run.proxyOps,
+  };
+  for (const [name, url] of Object.entries(probed)) {
+    if (url === undefined) {
+      continue;
+    }
     for (let answer = await askReady(url); answer !== "ready"; answer = await askReady(url)) {
       signal.throwIfAborted();
       if (performance.now() > deadlineMs) {

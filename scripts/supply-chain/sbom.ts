@@ -3,9 +3,15 @@ import { BootstrapError } from "../bootstrap/run-process.mjs";
 import { runPnpm } from "./run-pnpm.ts";
 
 /** The apps, each with the packages that it needs. Tools of development and tests aren't shipped. */
-const SHIPPED = ["app-gateway", "app-worker", "app-ad-server", "app-demo-model", "app-cli", "client"].flatMap(
-  (app) => ["--filter-prod", `@adrelay/${app}...`],
-);
+const SHIPPED = [
+  "app-gateway",
+  "app-worker",
+  "app-proxy",
+  "app-ad-server",
+  "app-demo-model",
+  "app-cli",
+  "client",
+].flatMap((app) => ["--filter-prod", `@adrelay/${app}...`]);
 
 /** CycloneDX JSON. It is made from the lock file and the installed packages, without the network. */
 export async function readSbom(): Promise<string> {

@@ -62,6 +62,7 @@ function showStats(terminal: Terminal, stats: Stats, nowMs: number): void {
     "oldest queued": describeSeconds(stats.oldest_queued_age_seconds),
     "oldest dead letter": describeSeconds(stats.oldest_dead_letter_age_seconds),
     overdue: stats.overdue,
+    "open turns": Object.values(stats.open_turns).reduce((sum, open) => sum + open, 0),
     queue:
       queue === null ? null : `${queue.waiting} waiting, ${queue.active} active, ${queue.delayed} delayed`,
     "texts of dead letters": queue === null ? null : queue.failed,

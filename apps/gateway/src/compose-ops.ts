@@ -1,5 +1,5 @@
 /** Makes the listener of operators: metrics, health, and the admin API. */
-import type { PublishersWatch } from "@adrelay/provider";
+import { type PublishersWatch, proxiesOf } from "@adrelay/provider";
 import { type IntakeAdapters, type RelayBase, SessionHashes } from "@adrelay/relay-kit";
 import {
   createOpsApp,
@@ -75,7 +75,12 @@ function makeAdminRouter(
   }
   const { acknowledgments, deadLetters, adoptions, keyUses, erasures, rewrites, replays, discards, audit } =
     parts.store;
-  const doctor = makeDoctor({ ...parts, publishers });
+  const models = {
+    openai: settings.OPENAI_BASE_URL,
+    anthropic: settings.ANTHROPIC_BASE_URL,
+    proxies: proxiesOf(settings),
+  };
+  const doctor = makeDoctor({ ...parts, publishers, models });
   const access = { operators, guard: parts.loginGuard, log: parts.log };
   return createAdminRouter(access, {
     ...parts,

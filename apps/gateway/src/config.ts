@@ -4,6 +4,7 @@ import {
   CALLER_SETTINGS,
   INTAKE_SETTINGS,
   KEY_HEADER_SETTINGS,
+  MODEL_SETTINGS,
   openCallers,
   SESSION_SETTINGS,
 } from "@adrelay/relay-kit";
@@ -57,6 +58,7 @@ export const GATEWAY_SETTINGS = {
   ),
   GATEWAY_OPS_PORT: setting(portType, "8081", "Port of the ops listener."),
   ...KEY_HEADER_SETTINGS,
+  ...MODEL_SETTINGS,
   INJECTION_TIMEOUT_MS: setting(
     durationBetween(1, CALLER_TIMEOUT_MAX_MS),
     "2000",

@@ -1,9 +1,10 @@
-import { baseUrlSchema, type FieldFault } from "@adrelay/contract";
+import type { FieldFault } from "@adrelay/contract";
 import type { PublisherDirectory } from "@adrelay/provider";
 import {
   CALLER_SETTINGS,
   INTAKE_SETTINGS,
   KEY_HEADER_SETTINGS,
+  MODEL_SETTINGS,
   openCallers,
   SESSION_SETTINGS,
 } from "@adrelay/relay-kit";
@@ -26,14 +27,6 @@ import { TURN_SETTINGS } from "./turns/turn-settings.ts";
 const DAY_MS = 86_400_000;
 const { KEEP_ALIVE_TIMEOUT_MS, SHUTDOWN_DELAY_MS } = PUBLIC_LISTENER_SETTINGS;
 
-/** Callers send the key of the model's server with each call. */
-const modelUrlType = baseUrlSchema.refine(
-  (url) => new URL(url).username === "" && new URL(url).password === "",
-  {
-    error: "must have no user and no password: each call has its own key",
-  },
-);
-
 export const PROXY_SETTINGS = {
   ...COMMON_SETTINGS,
   ...CALLER_SETTINGS,
@@ -42,16 +35,7 @@ export const PROXY_SETTINGS = {
   PROXY_OPS_HOST: setting(textType, "127.0.0.1", "Address of the ops listener: metrics, health."),
   PROXY_OPS_PORT: setting(portType, "8084", "Port of the ops listener."),
   ...KEY_HEADER_SETTINGS,
-  OPENAI_BASE_URL: setting(
-    modelUrlType,
-    "https://api.openai.com/v1",
-    "Base URL of the model's server for OpenAI's API, with its /v1. PUBLISHERS_FILE may name another for a publisher.",
-  ),
-  ANTHROPIC_BASE_URL: setting(
-    modelUrlType,
-    "https://api.anthropic.com",
-    "Base URL of the model's server for Anthropic's API, without /v1. PUBLISHERS_FILE may name another for a publisher.",
-  ),
+  ...MODEL_SETTINGS,
   PROXY_IDLE_TIMEOUT_MS: setting(
     durationBetween(100, DAY_MS),
     "10m",
@@ -102,7 +86,7 @@ export function loadProxyConfig(env: Environment): ProxyConfigResult {
 }
 
 /** Headers that models' servers expect their key in. The proxy takes the publisher's key out of what goes upstream. */
-const MODEL_KEY_HEADERS = ["authorization", "x-api-key", "api-key"];
+export const MODEL_KEY_HEADERS: readonly string[] = ["authorization", "x-api-key", "api-key"];
 
 function keyHeaderFaults({ API_KEY_HEADERS }: Pick<ProxySettings, "API_KEY_HEADERS">): FieldFault[] {
   return API_KEY_HEADERS.filter((name) => MODEL_KEY_HEADERS.includes(name.toLowerCase())).map((name) => ({

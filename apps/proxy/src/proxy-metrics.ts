@@ -9,7 +9,7 @@ const FIRST_BYTE_PARTS = ["ad", "model"] as const;
 type FirstBytePart = (typeof FIRST_BYTE_PARTS)[number];
 
 /** Why an ad wasn't put in, by what the answer says of it. Anything else counts as `other`. */
-const REASONS: Readonly<Record<AdState, readonly string[]>> = {
+export const AD_REASONS: Readonly<Record<AdState, readonly string[]>> = {
   injected: [""],
   no_fill: [""],
   rejected: [""],
@@ -44,7 +44,7 @@ const REASONS: Readonly<Record<AdState, readonly string[]>> = {
     OTHER_LABEL,
   ],
 };
-const OUTCOMES = Object.entries(REASONS).flatMap(([outcome, reasons]) =>
+const OUTCOMES = Object.entries(AD_REASONS).flatMap(([outcome, reasons]) =>
   reasons.map((reason) => ({ outcome, reason })),
 );
 
@@ -101,7 +101,7 @@ export class ProxyMetrics {
 
   /** Counts what became of the ad of a call. */
   countAd(publisher: string, { state, reason = "" }: AdOutcome): void {
-    const known = REASONS[state].includes(reason) ? reason : OTHER_LABEL;
+    const known = AD_REASONS[state].includes(reason) ? reason : OTHER_LABEL;
     this.#ads.inc({ publisher: this.#series.labelOf(publisher), outcome: state, reason: known });
   }
 

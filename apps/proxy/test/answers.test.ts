@@ -1,8 +1,9 @@
 /** What a step is told of an answer: exactly what was written to the caller, and once how it ended. */
 import { once } from "node:events";
-import type { RequestListener } from "node:http";
+import { request as httpRequest, type IncomingMessage, type RequestListener } from "node:http";
 import { gzipSync } from "node:zlib";
 import { eventually } from "@adrelay/testkit";
+import { Dispatcher } from "undici";
 import { afterEach, describe, expect, test } from "vitest";
 import {
   bodyOf,
@@ -49,6 +50,47 @@ const post = (proxy: Fixture, path = "/v1/chat/completions", signal?: AbortSigna
     body: CHAT,
     ...(signal === undefined ? {} : { signal }),
   });
+
+/** All that a caller receives until the connection is cut. */
+async function receivedOf(proxy: Fixture): Promise<string> {
+  const request = httpRequest(`${proxy.url}/v1/chat/completions`, { method: "POST", headers: KEY_HEADERS });
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    request.on("response", resolve).on("error", reject).end(CHAT);
+  });
+  let text = "";
+  response.setEncoding("utf8").on("error", () => {});
+  response.on("data", (chunk) => {
+    text += chunk;
+  });
+  await new Promise<void>((resolve) => response.once("close", resolve));
+  return text;
+}
+
+/** A model's server whose last bytes and the loss of whose connection come in the same turn of the event loop. */
+class LostModel extends Dispatcher {
+  readonly #chunks: readonly string[];
+
+  constructor(chunks: readonly string[]) {
+    super();
+    this.#chunks = chunks;
+  }
+
+  override dispatch(_options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    const nothing = () => {};
+    const state = { aborted: false, paused: false, reason: null, rawTrailers: [] };
+    const rawHeaders = ["Content-Type", "text/event-stream"];
+    const controller = { ...state, rawHeaders, abort: nothing, pause: nothing, resume: nothing };
+    setImmediate(() => {
+      handler.onRequestStart?.(controller, {});
+      handler.onResponseStart?.(controller, 200, { "content-type": "text/event-stream" }, "OK");
+      for (const chunk of this.#chunks) {
+        handler.onResponseData?.(controller, Buffer.from(chunk));
+      }
+      handler.onResponseError?.(controller, new TypeError("lost"));
+    });
+    return true;
+  }
+}
 
 const STREAM = { "Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "private" };
 
@@ -167,6 +209,16 @@ describe("streams", () => {
     await steps[0]?.end;
     expect(steps[0]?.ends).toEqual([{ kind: "ended", end: "cut", status: 200 }]);
     expect(steps[0]?.text).toBe("a");
+  });
+
+  test("what a model sent before it was lost reaches the caller and is told as written", async () => {
+    const texts = Array.from({ length: 500 }, (_, at) => `${at} of a long answer. `);
+    const dispatcher = new LostModel(chatStream(texts).slice(0, texts.length));
+    const { proxy, steps } = await setup(() => {}, { dispatcher });
+    expect((await receivedOf(proxy)).split("\n\n")).toHaveLength(texts.length + 1);
+    await steps[0]?.end;
+    expect(steps[0]?.ends).toEqual([{ kind: "ended", end: "cut", status: 200 }]);
+    expect(steps[0]?.text).toBe(texts.join(""));
   });
 
   test("a model that falls silent in the middle is cut at the idle limit", async () => {

@@ -6,6 +6,7 @@ import { NO_PROXIES, openDirectory, type Proxies, publisherSources } from "@adre
 import { PublisherSeries } from "@adrelay/relay-kit";
 import { createRegistry, HttpServer, NO_TRACING } from "@adrelay/service-kit";
 import { type Logger, pino } from "pino";
+import type { Dispatcher } from "undici";
 import type { EventReading } from "../src/dialects/dialect.ts";
 import type { PrepareCall, StepSink } from "../src/http/call.ts";
 import { ProxyRoom } from "../src/http/call-room.ts";
@@ -18,7 +19,7 @@ export const KEY = "publisher-key-0123456789";
 export const KEY_HEADERS = { "X-Service-API-Key": KEY, authorization: "Bearer model-key" };
 
 /** No ad, no step. */
-export const noAd: PrepareCall = ({ body }) =>
+const noAd: PrepareCall = ({ body }) =>
   Promise.resolve({
     ad: { state: "skipped", reason: "off" },
     adResponseId: undefined,
@@ -92,6 +93,8 @@ export interface FixtureOptions {
   readonly log?: Logger;
   readonly anthropicUrl?: string;
   readonly proxies?: Proxies;
+  /** In place of the model's server. */
+  readonly dispatcher?: Dispatcher;
 }
 
 export interface Fixture {
@@ -105,6 +108,7 @@ export interface Fixture {
 
 /** Starts the proxy before a model's server. */
 export async function startProxy(modelUrl: string, options: FixtureOptions = {}): Promise<Fixture> {
+  const { dispatcher } = options;
   const log = options.log ?? pino({ level: "silent" });
   const opened = openDirectory(
     publisherSources(
@@ -139,7 +143,8 @@ export async function startProxy(modelUrl: string, options: FixtureOptions = {})
     authenticate: ({ headers }) => (headers["x-service-api-key"] === KEY ? publisher : undefined),
     keyHeaders: ["X-Service-API-Key"],
     prepareCall: options.prepareCall ?? noAd,
-    upstreams,
+    upstreams:
+      dispatcher === undefined ? upstreams : { find: () => ({ origin: modelUrl, basePath: "", dispatcher }) },
     openCalls,
     room,
     editLimitBytes: options.editLimitBytes ?? 8 * 1024 * 1024,

@@ -12,14 +12,14 @@ export const orOneZero = (expr: string): string => `${expr} or on() vector(0)`;
 /** The growth of a ledger's counter per minute, summed over all publishers and labels. */
 export function ledgerPerMinute(metric: string, selector = ""): string {
   return orZero(
-    `sum(60 * max by (environment, publisher, outcome, status, reason) (rate(${metric}${selector}[$__rate_interval])))`,
+    `sum(60 * max by (environment, publisher, dialect, outcome, status, reason) (rate(${metric}${selector}[$__rate_interval])))`,
   );
 }
 
 /** The growth of a ledger's counter over the time range that is shown. */
 export function ledgerIncrease(metric: string, selector = ""): string {
   return orZero(
-    `sum(max by (environment, publisher, outcome, status, reason) (increase(${metric}${selector}[$__range])))`,
+    `sum(max by (environment, publisher, dialect, outcome, status, reason) (increase(${metric}${selector}[$__range])))`,
   );
 }
 

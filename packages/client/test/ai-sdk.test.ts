@@ -210,6 +210,44 @@ test("a call that the AI SDK repeats keeps its ad", async () => {
   expect(await chat.acknowledgedTexts()).toEqual([TEXTS.join("")]);
 });
 
+/** How many events it takes until the first text is out. */
+const UNTIL_TEXT = { OpenAI: 2, Anthropic: 6 } as const;
+
+test.each(PROVIDERS)(
+  "an answer of %s that fails midway and is repeated keeps its ad",
+  async (name, provider) => {
+    const chat = await setup();
+    chat.server.onCall((_seen, count) => ({
+      texts: TEXTS,
+      ...(count === 0 && { failAfter: UNTIL_TEXT[name] }),
+    }));
+    const text = await streamed(wrap(chat, provider), { streamRetries: 1 });
+    expect(text).toMatch(/^One .*One two three\.$/);
+    expect(sentTexts(chat.server)).toEqual([[PROMPT_WITH_AD], [PROMPT_WITH_AD]]);
+    expect(chat.events.filter(({ kind }) => kind === "injected")).toHaveLength(1);
+    expect(await chat.acknowledgedTexts()).toEqual([expect.stringMatching(/^One .*\n\nOne two three\.$/)]);
+  },
+);
+
+test("a second tool step that fails midway and is repeated stays in its turn", async () => {
+  const chat = await setup();
+  chat.server.onCall((seen) => ({
+    ...threeSteps(seen),
+    ...(chat.server.calls.length === 2 && { failAfter: UNTIL_TEXT.OpenAI }),
+  }));
+  await streamed(wrap(chat), { streamRetries: 1 });
+  expect(sentTexts(chat.server)).toEqual(Array.from({ length: 4 }, () => [PROMPT_WITH_AD]));
+  expect(await chat.acknowledgedTexts()).toEqual(["Step 0. \n\nStep 1. \n\nStep 1. \n\nOne two three."]);
+});
+
+test("an answer that fails midway and isn't repeated is acknowledged soon", async () => {
+  const chat = await setup();
+  chat.server.onCall(() => ({ texts: TEXTS, failAfter: UNTIL_TEXT.OpenAI }));
+  const text = await streamed(wrap(chat));
+  await eventually(() => expect(chat.events.map(({ kind }) => kind)).toContain("accepted"), 10_000);
+  expect(await chat.acknowledgedTexts()).toEqual([text]);
+});
+
 test("a model that refuses the prompt with the ad gets the user's own", async () => {
   const chat = await setup();
   chat.server.onCall((_seen, count) => (count === 0 ? { status: 400 } : { texts: TEXTS }));

@@ -8,6 +8,8 @@ export interface Answer {
   readonly toolCalls?: readonly { readonly id: string; readonly name: string; readonly input: string }[];
   /** The connection breaks after so many events. */
   readonly breakAfter?: number;
+  /** An error instead of all but the first events. */
+  readonly failAfter?: number;
   /** An error instead of an answer. */
   readonly status?: number;
 }
@@ -65,6 +67,17 @@ async function readBody(request: IncomingMessage): Promise<Record<string, unknow
   return JSON.parse(Buffer.concat(chunks).toString());
 }
 
+const ERROR = {
+  type: "error",
+  error: { type: "scripted_error", message: "as the script says", code: null, param: null },
+};
+
+/** Both dialects know an error within an answer by this event. */
+const failed = (events: readonly SseEvent[], after: number): readonly SseEvent[] => [
+  ...events.slice(0, after),
+  ["error", ERROR],
+];
+
 function respond(response: ServerResponse, { path, body }: ModelCall, answer: Answer): void {
   const dialect = path.endsWith("/messages")
     ? messages
@@ -72,12 +85,13 @@ function respond(response: ServerResponse, { path, body }: ModelCall, answer: An
       ? responses
       : completions;
   if (answer.status !== undefined) {
-    const error = { type: "scripted_error", message: "as the script says", code: null, param: null };
     response.writeHead(answer.status, { "content-type": "application/json" });
-    response.end(JSON.stringify({ type: "error", error }));
+    response.end(JSON.stringify(ERROR));
   } else if (body["stream"] === true) {
     response.writeHead(200, { "content-type": "text/event-stream" });
-    writeEvents(response, dialect.events(answer), answer.breakAfter);
+    const { failAfter, breakAfter } = answer;
+    const events = dialect.events(answer);
+    writeEvents(response, failAfter === undefined ? events : failed(events, failAfter), breakAfter);
   } else {
     response.writeHead(200, { "content-type": "application/json" });
     response.end(JSON.stringify(dialect.whole(answer)));

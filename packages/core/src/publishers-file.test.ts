@@ -54,6 +54,14 @@ test.each([
   expect(faults.join("\n")).not.toContain("sk-secret");
 });
 
+test("ids that appear twice are named together with faults of the form", () => {
+  const one = (id: string, more: string) => `{ id: ${id}, name: A, key_sha256: [${A}]${more} }`;
+  const text = `publishers: [${one("acme", "")}, ${one("acme", ", colour: red")}, 7, { id: [] }]`;
+  const faults = faultsOf(text);
+  expect(faults).toContain("acme: appears more than once");
+  expect(faults.join("\n")).toContain("publishers 2: has members that are not known");
+});
+
 test("what is said of calls of models is read, and is undefined without it", () => {
   const rules = "empty_answers: abandon, stored_responses: skip, cache_marked: allow";
   const text = publisher(`key_sha256: [${A}], ${rules}, openai_base_url: "http://model.example/v1"`);

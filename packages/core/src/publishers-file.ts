@@ -61,6 +61,13 @@ const publisherSchema = z
 
 const fileSchema = z.strictObject({ publishers: z.array(publisherSchema).min(1) });
 
+/** No more than the ids that are right. */
+const idsSchema = z.looseObject({
+  publishers: z.array(
+    z.looseObject({ id: publisherIdSchema.optional().catch(undefined) }).catch({ id: undefined }),
+  ),
+});
+
 /** A publisher as the file has it. */
 export interface PublisherEntry
   extends Pick<z.infer<typeof publisherSchema>, "id" | "name" | "provider" | "quotas">,
@@ -96,7 +103,7 @@ export type PublishersFileResult =
 export function parsePublishersFile(text: string): PublishersFileResult {
   const parsed = parseYamlText(text, fileSchema);
   if (parsed.kind === "faulty") {
-    return { ...parsed, entries: [] };
+    return { ...parsed, faults: [...parsed.faults, ...repeatedIdsIn(text)], entries: [] };
   }
   const entries = parsed.value.publishers.map(entryOf);
   const faults = repeatedEntries(entries);
@@ -122,10 +129,9 @@ function entryOf({ key_sha256 = [], keys = [], ...given }: z.infer<typeof publis
 
 /** Finds ids and keys that appear more than once: with them, answers would depend on the order of the file. */
 function repeatedEntries(entries: readonly PublisherEntry[]): FieldFault[] {
-  const repeatedIds = repeats(entries.map(({ id }) => id));
   const repeatedDigests = repeats(entries.flatMap(({ keys }) => keys.map(({ digest }) => digest)));
   return [
-    ...repeatedIds.map((id) => ({ path: id, message: "appears more than once" })),
+    ...repeatedIds(entries),
     ...entries.flatMap(({ id, keys }) =>
       repeats(keys.map((key) => key.id)).map((key) => {
         return { path: id, message: `the id ${key} of a key appears more than once` };
@@ -136,6 +142,18 @@ function repeatedEntries(entries: readonly PublisherEntry[]): FieldFault[] {
       message: `the key ${digest.slice(0, 8)}… appears more than once`,
     })),
   ];
+}
+
+function repeatedIds(entries: readonly { readonly id?: string | undefined }[]): FieldFault[] {
+  return repeats(entries.flatMap(({ id }) => id ?? [])).map((id) => {
+    return { path: id, message: "appears more than once" };
+  });
+}
+
+/** Of a file whose form is wrong, so that one look at it names both faults. */
+function repeatedIdsIn(text: string): FieldFault[] {
+  const loose = parseYamlText(text, idsSchema);
+  return loose.kind === "faulty" ? [] : repeatedIds(loose.value.publishers);
 }
 
 function repeats(values: readonly string[]): string[] {

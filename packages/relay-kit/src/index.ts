@@ -31,5 +31,6 @@ export {
   openCallers,
   SESSION_SETTINGS,
 } from "./publishers/caller-settings.ts";
+export { MODEL_SETTINGS } from "./publishers/model-settings.ts";
 export { PublisherSeries } from "./publishers/publisher-series.ts";
 export { SessionHashes } from "./session-hashes.ts";

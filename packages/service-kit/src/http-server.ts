@@ -89,7 +89,8 @@ export class HttpServer {
     this.#checkIntervalMs = Math.min(CHECK_INTERVAL_MS, ...Object.values(timeLimitsMs));
     this.#server = createServer(
       {
-        headersTimeout: limits.headersTimeoutMs,
+        // Node refuses a longer time for the headers than for the whole request.
+        headersTimeout: Math.min(limits.headersTimeoutMs, limits.requestTimeoutMs),
         requestTimeout: limits.requestTimeoutMs,
         keepAliveTimeout: limits.keepAliveTimeoutMs,
         connectionsCheckingInterval: this.#checkIntervalMs,

@@ -7,8 +7,13 @@ export interface MisspeltName {
   readonly nearest: string;
 }
 
-/** Names that other programs read and that are near a setting of ours. */
-const OTHERS: ReadonlySet<string> = new Set(["FTP_PROXY", "ALL_PROXY"]);
+/** Names that other programs read, or another process of ours, and that are near a setting. */
+const OTHERS: ReadonlySet<string> = new Set([
+  "FTP_PROXY",
+  "ALL_PROXY",
+  "PROXY_BYTES_IN_FLIGHT",
+  "INJECTION_TIMEOUT_MS",
+]);
 
 /** Names may differ in one character for each five of the setting's. */
 const CHARACTERS_PER_SLIP = 5;

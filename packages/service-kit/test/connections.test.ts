@@ -244,3 +244,8 @@ test("few requests of all connections together wait for the answers to others", 
   const { received } = await openSocket(server, PIPELINED.repeat(20));
   await eventually(() => expect(received.text.match(/slow/g)).toHaveLength(20), 5000);
 });
+
+test("a listener starts if a whole request has less time than headers have by default", async () => {
+  const { port } = await setup({ requestTimeoutMs: 4000 });
+  expect(port).toBeGreaterThan(0);
+});

@@ -47,6 +47,9 @@ export async function startRelayStack({ redis, providerUrl, env = {} }: StackOpt
     SWEEP_INTERVAL_MS: "100",
     DELIVERY_TIMEOUT_MS: "1000",
     SHUTDOWN_TIMEOUT_MS: "5000",
+    // All calls of most tests come from one publisher. How many a second they are depends on the machine.
+    QUOTA_REQUESTS_PER_SECOND: "off",
+    QUOTA_BURST: "off",
     ...env,
   };
   const apps = new Map<"gateway" | "worker", AppProcess>();

@@ -99,14 +99,16 @@ export async function startScriptedProvider(port = 0): Promise<ScriptedProvider>
   let onStart: Script = () => filled();
   let onAcknowledge: Script = () => acknowledged();
   const server = createServer((request, response) => {
-    void readPost(request).then((post) => {
+    const onPost = (post: SeenPost) => {
       const same = ofSameId(post.operation, post.fields);
       const before = same.length;
       same.push(post);
       posts.push(post);
       const script = post.operation === "start" ? onStart : onAcknowledge;
       behave(script(post, before), request, response);
-    });
+    };
+    // The caller may be killed before its request is complete.
+    readPost(request).then(onPost, () => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
   const address = server.address();

@@ -27,6 +27,8 @@ const END =
 export interface Filler {
   readonly events: number;
   readonly sizeChars: number;
+  /** Each piece begins with it and with the number of the piece. Undefined: all pieces are alike. */
+  readonly mark?: string;
 }
 
 export function decideReply(ask: Ask, filler?: Filler): Reply {
@@ -109,7 +111,8 @@ function piecesOf(text: string): string[] {
   return text.match(/\S+\s*/g) ?? [];
 }
 
-function fill({ events, sizeChars }: Filler): string[] {
+function fill({ events, sizeChars, mark }: Filler): string[] {
   const piece = "lorem ipsum dolor sit amet ".repeat(Math.ceil(sizeChars / 27)).slice(0, sizeChars);
-  return Array.from({ length: events }, () => piece);
+  const pieceAt = (at: number) => (mark === undefined ? piece : `${mark}.${at} ${piece}`.slice(0, sizeChars));
+  return Array.from({ length: events }, (_, at) => pieceAt(at));
 }

@@ -24,6 +24,7 @@ test.each([
   ["no-done, usage-after-end", { lacksLast: true, usageAfterEnd: true }],
   ["events=200;size=40, delay=5", { filler: { events: 200, sizeChars: 40 }, delayMs: 5 }],
   ["events=3", { filler: { events: 3, sizeChars: 40 } }],
+  ["events=3;mark=a-1", { filler: { events: 3, sizeChars: 40, mark: "a-1" } }],
 ])("the header %j is read", (header, faults) => {
   expect(faultsOf(header)).toEqual(faults);
 });
@@ -41,6 +42,7 @@ test.each([
   "cut-after=x",
   "split=0",
   "events=100000;size=100000",
+  "events=3;mark=a b",
   "slow-headers=600001",
   Array.from({ length: 21 }, () => "gzip").join(),
 ])("the header %j is refused with its name", (header) => {

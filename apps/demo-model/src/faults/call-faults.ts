@@ -55,6 +55,7 @@ const SIZE_CHARS_MAX = 1024 * 1024;
 /** Of all events together. */
 const FILLER_CHARS_MAX = 64 * 1024 * 1024;
 const DEFAULT_SIZE_CHARS = 40;
+const MARK = /^[\w-]{1,64}$/;
 const WAIT_MS_MAX = 600_000;
 const BYTES_MAX = 1024 * 1024;
 
@@ -102,7 +103,7 @@ const FAULTS: ReadonlyMap<string, ReadFault> = new Map([
 ]);
 
 const NONE: Options = new Map();
-const OPTIONS: ReadonlySet<string> = new Set(["times", "by", "size"]);
+const OPTIONS: ReadonlySet<string> = new Set(["times", "by", "size", "mark"]);
 /** More than anybody needs for one call. */
 const FAULTS_MAX = 20;
 
@@ -149,9 +150,13 @@ function readNumber(text: string, min: number, max: number): number | undefined 
 function readFiller(value: string, options: Options): CallFaults | undefined {
   const events = readNumber(value, 0, EVENTS_MAX);
   const sizeChars = readNumber(options.get("size") ?? String(DEFAULT_SIZE_CHARS), 1, SIZE_CHARS_MAX);
-  return events === undefined || sizeChars === undefined || events * sizeChars > FILLER_CHARS_MAX
-    ? undefined
-    : { filler: { events, sizeChars } };
+  const mark = options.get("mark");
+  const isFaulty =
+    events === undefined ||
+    sizeChars === undefined ||
+    events * sizeChars > FILLER_CHARS_MAX ||
+    (mark !== undefined && !MARK.test(mark));
+  return isFaulty ? undefined : { filler: { events, sizeChars, ...(mark === undefined ? {} : { mark }) } };
 }
 
 function readShare(options: Options): FaultShare | undefined {

@@ -8,11 +8,12 @@ import type { Heartbeat, IntakeRules, Store } from "@adrelay/store";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import { checkDataLoss, checkForeignCircuits, checkLedger, checkProcesses } from "./doctor-checks.ts";
+import { checkModels, type ModelCheckDeps } from "./model-checks.ts";
 import { checkProviders, type ProviderCheckDeps } from "./provider-checks.ts";
 import { checkKeys, checkPublishersFile } from "./publisher-checks.ts";
 import { checkRedis } from "./redis-checks.ts";
 
-export interface DoctorDeps extends ProviderCheckDeps {
+export interface DoctorDeps extends ProviderCheckDeps, Pick<ModelCheckDeps, "models"> {
   readonly redis: Redis;
   readonly subscriber: Redis;
   readonly store: Pick<Store, "snapshot" | "circuits" | "acknowledgments" | "rewrites" | "room">;
@@ -30,7 +31,7 @@ interface CheckGroup {
   run(): Promise<readonly DoctorCheck[]>;
 }
 
-/** How long a provider may take to answer. A group of checks may take a little longer. */
+/** How long a provider or a model's server may take to answer. A group of checks may take a little longer. */
 const PROVIDER_TIMEOUT_MS = 2500;
 const GROUP_TIMEOUT_MS = 3000;
 
@@ -47,6 +48,7 @@ export function makeDoctor(deps: DoctorDeps): Doctor {
     { name: "publishers_file", run: () => checkPublishersFile(deps.heartbeat) },
     { name: "publisher_keys", run: () => Promise.resolve(checkKeys(deps.publishers)) },
     { name: "providers", run: () => checkProviders(deps, PROVIDER_TIMEOUT_MS) },
+    { name: "proxies", run: () => checkModels(deps, PROVIDER_TIMEOUT_MS) },
   ];
   return async () => {
     const checks = (await Promise.all(groups.map((group) => runGroup(group, deps.log)))).flat();

@@ -24,7 +24,7 @@ export interface ProxyHandlerDeps extends ReportDeps {
   /** Where a key may be sent. */
   readonly keyHeaders: readonly string[];
   readonly prepareCall: PrepareCall;
-  readonly upstreams: Upstreams;
+  readonly upstreams: Pick<Upstreams, "find">;
   readonly openCalls: OpenCalls;
   readonly room: ProxyRoom;
   /** A longer body of a surface gets no ad. */

@@ -23,7 +23,7 @@ import { OWN_ERRORS, sendOwnError } from "./own-errors.ts";
 import type { Upstream } from "./upstreams.ts";
 
 /** What goes upstream, but for the body. */
-export interface UpstreamRequest {
+interface UpstreamRequest {
   readonly upstream: Upstream;
   /** Behind the upstream's base path. */
   readonly path: string;
@@ -165,8 +165,7 @@ export class RelayedCall implements Dispatcher.DispatchHandler, WatchedCall {
     report.cause = causeOf(error);
     report.outcome = "model_gone";
     if (response.headersSent) {
-      // The caller must see that the answer isn't complete.
-      response.destroy();
+      this.#cut();
     } else {
       this.#answer(this.#controller === undefined ? "unreachable" : "lost");
     }
@@ -254,6 +253,21 @@ export class RelayedCall implements Dispatcher.DispatchHandler, WatchedCall {
       requestId: report.requestId,
       headers: adHeaders(report.ad, report.adResponseId),
     });
+  }
+
+  /**
+   * Closes the connection, so that the caller sees that the answer isn't complete. What was written before goes out first,
+   * and counts. A caller who doesn't take it is idle.
+   */
+  #cut(): void {
+    const { response } = this.#options;
+    const { socket } = response;
+    if (socket === null || socket.destroyed) {
+      response.destroy();
+    } else {
+      // Nothing is written, but this calls back behind all writes before.
+      socket.write("", () => response.destroy());
+    }
   }
 
   #resume(): void {

@@ -1,7 +1,7 @@
 /** Finds the turn that a call belongs to, and joins it, within a limit of time whatever Redis does. */
 import { OVERDUE, withDeadline } from "@adrelay/service-kit";
 import type { JoinedTurn, Turns } from "@adrelay/store";
-import { RETRY_WAIT_MS } from "./turn-step.ts";
+import { retryWaitMs } from "./turn-step.ts";
 
 export interface JoinQuestion {
   /** What the turn may be found by; the first that leads to a turn counts. */
@@ -19,6 +19,7 @@ export interface JoinDeps {
   readonly turns: Pick<Turns, "join" | "endStep">;
   /** Takes over work that nobody waits for. */
   readonly pending: { add(work: Promise<void>): void };
+  readonly turnWaitMs: number;
 }
 
 /** A call can answer several tool calls. All of a turn's ids are stored, so a few questions find it. */
@@ -53,10 +54,11 @@ async function answerWithin(
   return { kind: "unavailable" };
 }
 
-/** The call went on without its turn. The turn waits on as if the step had written nothing. */
-async function leaveTurn({ turns }: JoinDeps, late: FoundTurn): Promise<void> {
+/** The call went on without its turn. The turn waits on as if the step had written nothing. Without Redis, its lease ends it. */
+async function leaveTurn({ turns, turnWaitMs }: JoinDeps, late: FoundTurn): Promise<void> {
   if (late.kind === "joined") {
     const { step } = late;
-    await turns.endStep({ step, sequence: 1, text: "", waitMs: RETRY_WAIT_MS, outcome: "cut" });
+    const waitMs = retryWaitMs(turnWaitMs);
+    await turns.endStep({ step, sequence: 1, text: "", waitMs, outcome: "cut" }).catch(() => {});
   }
 }

@@ -30,7 +30,6 @@ export interface PrepareCallDeps extends InjectAdDeps, JoinDeps {
   readonly log: Logger;
   /** For look-up, ad call and booking together. */
   readonly injectionTimeoutMs: number;
-  readonly turnWaitMs: number;
 }
 
 /** A new message's retry is rare. If Redis is slow, its look-up must not cost the ad. */

@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
-import { RETRY_WAIT_MS, TurnStep } from "./turn-step.ts";
+import { TurnStep } from "./turn-step.ts";
 
 const TURN_WAIT_MS = 600_000;
+const RETRY_WAIT_MS = 120_000;
 const text = (written: string) => ({ text: written, callIds: [] });
 const calls = (...callIds: string[]) => ({ text: "", callIds });
 
 /** A step, and what it asks of the journal, in order. */
-function setup(bodyPointer: string | null = "body") {
+function setup(bodyPointer: string | null = "body", turnWaitMs = TURN_WAIT_MS) {
   const asked: unknown[][] = [];
   const journaled = {
     add: (...args: unknown[]) => asked.push(["add", ...args]),
@@ -16,7 +17,7 @@ function setup(bodyPointer: string | null = "body") {
   };
   const pointerOfCall = (id: string) => `pointer of ${id}`;
   const pointers = { pointerOfCall, bodyPointer: bodyPointer ?? undefined };
-  const step = new TurnStep({ journaled, ...pointers, turnWaitMs: TURN_WAIT_MS });
+  const step = new TurnStep({ journaled, ...pointers, turnWaitMs });
   return { asked, step };
 }
 
@@ -82,4 +83,13 @@ test("a refused ad is settled empty, and nothing follows", () => {
   step.ended({ kind: "complete" }, 200);
   step.refused(413);
   expect(asked).toEqual([["settle", "failed"]]);
+});
+
+test("a turn waits no longer for a retry than for a next step", () => {
+  const { asked, step } = setup("body", 2000);
+  step.ended({ kind: "cut" }, undefined);
+  expect(asked).toEqual([
+    ["hold", ["body"], 2000],
+    ["endStep", { waitMs: 2000, outcome: "cut" }],
+  ]);
 });

@@ -5,8 +5,13 @@ import type { StepSink } from "../http/call.ts";
 import { decideEnd } from "./decide-end.ts";
 import type { JournaledStep } from "./journaled-step.ts";
 
-/** How long a turn waits for the retry of a call of which nothing was written. */
-export const RETRY_WAIT_MS = 120_000;
+const RETRY_WAIT_MAX_MS = 120_000;
+
+/** How long a turn waits for the retry of a call of which nothing was written: not longer than for a next step. */
+export function retryWaitMs(turnWaitMs: number): number {
+  return Math.min(RETRY_WAIT_MAX_MS, turnWaitMs);
+}
+
 /** More tool calls in one answer than a client can work on; each costs a key of Redis. */
 const CALLS_MAX = 128;
 
@@ -74,9 +79,9 @@ export class TurnStep implements StepSink {
           return;
         case "wait_for_retry":
           if (bodyPointer !== undefined) {
-            journaled.hold([bodyPointer], RETRY_WAIT_MS);
+            journaled.hold([bodyPointer], retryWaitMs(turnWaitMs));
           }
-          journaled.endStep({ waitMs: RETRY_WAIT_MS, outcome });
+          journaled.endStep({ waitMs: retryWaitMs(turnWaitMs), outcome });
           return;
         default:
           kind satisfies never;

@@ -6,7 +6,10 @@
  * 3. A turn has at most one running step. Between its steps it waits here, under the key by which the next call finds it.
  * 4. A turn ends with the first step without an open tool call, with an error, or with an abort. One that waits in vain
  *    ends after a while, if too many wait, or when the relay's client closes.
+ * 5. After an error within the answer, the AI SDK may repeat the step at once (`streamRetries`). So the turn waits a little, and
+ *    the repeated step has the same ad. What the consumer was given of the failed one stays in its text.
  */
+import { startTimer } from "../limits.ts";
 import type { ShownText } from "../shown-text.ts";
 import type { AnswerWatcher } from "../watch-answer.ts";
 import { type AnswerPart, markCall, textOfPart } from "./prompt.ts";
@@ -26,34 +29,46 @@ export interface Turn {
 /** A key below which a call finds its turn. A call with another text finds none. */
 export const keyOf = (mark: string | undefined, text: string) => `${mark}\n${text}`;
 
+/** How long a turn waits after an error within its answer. The AI SDK repeats a step without a pause. */
+const REPEAT_WAIT_MS = 5000;
+
 /** The turns that wait for their next call. */
 export interface WaitingTurns {
-  add(turn: Turn): void;
+  /** `limitMs`: it ends after so long. */
+  add(turn: Turn, limitMs?: number): void;
   /** Takes a turn out, so that no second call gets it. */
   claim(key: string): Turn | undefined;
 }
 
 export function makeWaitingTurns(max: number): WaitingTurns {
-  const turns = new Map<string, Turn>();
+  const turns = new Map<string, Waiting>();
+  const claim = (key: string) => {
+    const found = turns.get(key);
+    turns.delete(key);
+    found?.stopTimer();
+    return found?.turn;
+  };
   return {
-    add: (turn) => {
+    add: (turn, limitMs) => {
       const { key, shown } = turn;
-      turns.get(key)?.shown.settle();
-      turns.set(key, turn);
+      claim(key)?.shown.settle();
+      const stopTimer = limitMs === undefined ? () => {} : startTimer(limitMs, shown.settle);
+      turns.set(key, { turn, stopTimer });
       // It ends the wait for the model, so that the time without a chunk counts from here.
       shown.add("");
-      void shown.settled.then(() => turns.get(key) === turn && turns.delete(key));
+      void shown.settled.then(() => turns.get(key)?.turn === turn && claim(key));
       if (turns.size > max) {
         const [oldest] = turns.values();
-        oldest?.shown.settle();
+        oldest?.turn.shown.settle();
       }
     },
-    claim: (key) => {
-      const turn = turns.get(key);
-      turns.delete(key);
-      return turn;
-    },
+    claim,
   };
+}
+
+interface Waiting {
+  readonly turn: Turn;
+  readonly stopTimer: () => void;
 }
 
 /** One call of the model within a turn. */
@@ -71,12 +86,20 @@ export function makeStep(turn: Turn, waiting: WaitingTurns, signal: AbortSignal 
   const openCalls = new Set<string>();
   let separator = turn.hasText ? "\n\n" : "";
   let isFinished = false;
+  let hasFailed = false;
   // It stays while the turn waits: the user may stop the answer while a tool runs.
   signal?.addEventListener("abort", settle);
   void settled.then(() => signal?.removeEventListener("abort", settle));
   shown.ask();
-  const end = (isContinued: boolean) =>
-    isContinued && signal?.aborted !== true ? waiting.add(turn) : settle();
+  let isOver = false;
+  /** Once: a stream can tell its end twice, and by then the next step may have the turn. */
+  const end = (isContinued: boolean, limitMs?: number) => {
+    if (isOver) {
+      return;
+    }
+    isOver = true;
+    isContinued && signal?.aborted !== true ? waiting.add(turn, limitMs) : settle();
+  };
   return {
     ask: () => shown.ask(),
     add: (part) => {
@@ -92,7 +115,10 @@ export function makeStep(turn: Turn, waiting: WaitingTurns, signal: AbortSignal 
       } else if (part.type === "tool-result") {
         // Of a tool that the provider ran itself.
         openCalls.delete(part.toolCallId);
+      } else if (part.type === "error") {
+        hasFailed = true;
       } else if (part.type === "finish") {
+        hasFailed &&= part.finishReason.unified === "error";
         isFinished = part.finishReason.unified !== "error";
       }
       shown.add("");
@@ -102,10 +128,10 @@ export function makeStep(turn: Turn, waiting: WaitingTurns, signal: AbortSignal 
     /** The step is over: at its end, or because the consumer or the model broke off. */
     settle: () => {
       const isContinued = isFinished && openCalls.size > 0;
-      if (isContinued) {
+      if (isContinued && !isOver) {
         turn.key = keyOf(adResponseId, text);
       }
-      end(isContinued);
+      end(isContinued || hasFailed, hasFailed ? REPEAT_WAIT_MS : undefined);
     },
   };
 }

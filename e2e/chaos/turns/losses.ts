@@ -1,0 +1,94 @@
+/** How much of what a caller received may be missing from the acknowledgment: nothing, unless its proxy died. */
+import { acknowledgedOf } from "@adrelay/store";
+import type { TurnEvidence, TurnsEvidence } from "./evidence.ts";
+import { LEASE_AT_RISK_MS, type TurnFaultSpan } from "./faults.ts";
+import type { CallRecord } from "./stream-call.ts";
+
+/** Text goes to the journal in batches of so long, and the one that is on its way may be lost, too. */
+const BATCH_MS = 250;
+const BATCHES_LOST_MAX = 2;
+/** A busy machine: a batch is sent and confirmed so much later than its time. */
+export const SLACK_MS = 1500;
+/** After Redis is back, the proxy reconnects, and sends what is unconfirmed. */
+const RECONNECT_MS = 3000;
+
+export interface Loss {
+  /** What must be acknowledged at least. */
+  readonly charsLeast: number;
+  /** Until when the proxy could journal the text; undefined if it didn't die. */
+  readonly journaledUntilMs: number | undefined;
+  /** Whether it could journal until it died: Redis was there. */
+  readonly wasRedisThere: boolean;
+}
+
+/** What the acknowledgment of a turn must contain of the text that one of its callers received. */
+export function lossOf(
+  { entry }: Pick<TurnEvidence, "entry">,
+  call: CallRecord,
+  spans: readonly TurnFaultSpan[],
+): Loss {
+  const acceptedAtMs = (entry && acknowledgedOf(entry)?.acceptedAtMs) ?? Number.POSITIVE_INFINITY;
+  const deaths = spans.filter(
+    (span) => isDeathOf(span, call) && span.fromMs >= call.startedAtMs && span.fromMs <= acceptedAtMs,
+  );
+  if (deaths.length === 0) {
+    return { charsLeast: call.text.length, journaledUntilMs: undefined, wasRedisThere: true };
+  }
+  const diedAtMs = Math.min(...deaths.map(({ fromMs }) => fromMs));
+  const journaledUntilMs = journaledUntil(diedAtMs, call, spans);
+  const before = call.arrivals.filter(
+    ({ atMs }) => atMs <= journaledUntilMs - BATCHES_LOST_MAX * BATCH_MS - SLACK_MS,
+  );
+  const charsLeast = before.at(-1)?.chars ?? 0;
+  return { charsLeast, journaledUntilMs, wasRedisThere: journaledUntilMs === diedAtMs };
+}
+
+/** A proxy that stands still for longer than its lease is as good as dead: a worker settles its turns. */
+function isDeathOf({ fault, fromMs, untilMs }: TurnFaultSpan, { proxy }: CallRecord): boolean {
+  const isOfProxy = (fault.kind === "kill" || fault.kind === "freeze") && fault.app === proxy;
+  return isOfProxy && (fault.kind === "kill" || untilMs - fromMs >= LEASE_AT_RISK_MS);
+}
+
+/** The moment until which the proxy could journal: it died then, or Redis was away, or it stood still. */
+function journaledUntil(diedAtMs: number, { proxy }: CallRecord, spans: readonly TurnFaultSpan[]): number {
+  const pauses = spans.filter(({ fault }) => {
+    switch (fault.kind) {
+      case "redis_kill":
+      case "redis_freeze":
+        return true;
+      case "link_cut":
+        return fault.app === proxy && fault.end === "redis";
+      case "freeze":
+        return fault.app === proxy;
+      case "kill":
+        return false;
+      default:
+        return fault satisfies never;
+    }
+  });
+  let untilMs = diedAtMs;
+  // The latest first, because each may begin in the time that the next one needed to recover.
+  for (const span of pauses.sort((one, other) => other.fromMs - one.fromMs)) {
+    if (span.fromMs < untilMs && span.untilMs + RECONNECT_MS > untilMs) {
+      untilMs = span.fromMs;
+    }
+  }
+  return untilMs;
+}
+
+/** Of each turn whose proxy died while Redis was there: how old the oldest text was that was lost, in ms; 0 if none was. */
+export function lossesOf({ turns, spans }: TurnsEvidence): readonly number[] {
+  const ofProxy = turns.filter(
+    ({ plan, posts }) => plan.acknowledges === "proxy" && !plan.isRefused && posts > 0,
+  );
+  return ofProxy.flatMap((turn) =>
+    turn.calls.flatMap((call) => {
+      const { journaledUntilMs, wasRedisThere } = lossOf(turn, call, spans);
+      const kept = turn.postedTexts[0]?.length ?? 0;
+      const lost = call.arrivals.find(({ chars }) => chars > kept);
+      return journaledUntilMs === undefined || !wasRedisThere
+        ? []
+        : [lost === undefined ? 0 : Math.max(0, journaledUntilMs - lost.atMs)];
+    }),
+  );
+}
