@@ -61,7 +61,7 @@ export function streamPlan(
 }
 
 /** A question with a little history. */
-export function bodyFor(form: StreamForm): string {
+function bodyFor(form: StreamForm): string {
   const messages = [
     { role: "system", content: "You help people who run. ".repeat(20) },
     { role: "user", content: "How often should I run?" },
