@@ -36,37 +36,39 @@ interface PeerSides {
   readonly generator: BenchChild;
 }
 
-/** No figures if the peer can't be installed or doesn't pass a stream. */
-async function measurePeer(
-  bench: Bench,
-  place: Place,
-  { name, bare, proxy, generator }: PeerSides,
-): Promise<Figure[]> {
-  const { title } = PEERS[name];
-  const installed = await installPeer(name, bench.say);
+/** No figures if the peer can't be installed, or doesn't pass streams. */
+async function measurePeer(bench: Bench, place: Place, sides: PeerSides): Promise<Figure[]> {
+  const { title } = PEERS[sides.name];
+  const installed = await installPeer(sides.name, bench.say);
   if (installed.kind === "failed") {
     bench.say(`${title} isn't measured, because it can't be installed: ${installed.why}`);
     return [];
   }
   const peerPlace = { folder: installed.folder, modelUrl: place.modelUrl, modelName: modelNameOf(FORM) };
-  await using peer = await startPeer(bench, name, peerPlace);
-  const run = (server: Served, side: Side, options: RunOptions = {}) =>
-    runSide(bench, { generator, server, side }, options);
-  const refused = await run(peer, "bare", { headers: peer.headers, warmupMs: COLD_WARMUP_MS }).then(
-    () => undefined,
-    (error: unknown) => error,
-  );
-  if (refused !== undefined) {
-    bench.say(`${title} isn't measured, because it passes no streams: ${String(refused)}`);
+  try {
+    await using peer = await startPeer(bench, sides.name, peerPlace);
+    return figuresOf(title, await comparePeer(bench, sides, peer));
+  } catch (error) {
+    bench.say(`${title} isn't measured, because it doesn't start or passes no streams: ${String(error)}`);
     return [];
   }
-  const rounds = await inTurns(bench.rounds, {
+}
+
+async function comparePeer(
+  bench: Bench,
+  { bare, proxy, generator }: PeerSides,
+  peer: Peer,
+): Promise<PeerRounds> {
+  const run = (server: Served, side: Side, options: RunOptions = {}) =>
+    runSide(bench, { generator, server, side }, options);
+  const { headers } = peer;
+  await run(peer, "bare", { headers, warmupMs: COLD_WARMUP_MS });
+  return inTurns(bench.rounds, {
     bare: () => run(bare, "bare"),
     plain: () => run(proxy, "plain"),
     ad: () => run(proxy, "ad"),
-    peer: () => run(peer, "bare", { headers: peer.headers }),
+    peer: () => run(peer, "bare", { headers }),
   });
-  return figuresOf(title, rounds);
 }
 
 interface RunOptions {

@@ -19,6 +19,8 @@ export type Installed =
   | { readonly kind: "installed"; readonly folder: string }
   | { readonly kind: "failed"; readonly why: string };
 
+/** With the later releases that it allows, Portkey answers each stream with 500. */
+const PORTKEY_SERVER = "@hono/node-server@1.13.8";
 const PEERS_DIR = fileURLToPath(new URL("../../.adrelay/peers", import.meta.url));
 const STEP_TIMEOUT_MS = 600_000;
 const WHY_CHARS_MAX = 500;
@@ -59,8 +61,8 @@ type Step = readonly [program: string, args: readonly string[]];
 function stepsOf(name: PeerName, folder: string): readonly Step[] {
   switch (name) {
     case "portkey": {
-      const flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--no-save"];
-      return [["npm", ["install", "--prefix", folder, ...flags, PEERS.portkey.package]]];
+      const flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--no-save", "--legacy-peer-deps"];
+      return [["npm", ["install", "--prefix", folder, ...flags, PEERS.portkey.package, PORTKEY_SERVER]]];
     }
     case "litellm":
       return [

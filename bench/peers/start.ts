@@ -45,7 +45,7 @@ export async function startPeer(bench: Bench, name: PeerName, place: PeerPlace):
         program: join(place.folder, "bin/python"),
         script: scriptOf(name, place.folder),
         args: ["--config", writeConfig(bench, place), "--host", "127.0.0.1", "--port", `${port}`],
-        env: { LITELLM_LOCAL_MODEL_COST_MAP: "True", LITELLM_TELEMETRY: "False", LITELLM_LOG: "ERROR" },
+        env: LITELLM_SETTINGS,
         folder: bench.folder,
         readyUrl: `${origin}/health/liveliness`,
       });
@@ -55,6 +55,14 @@ export async function startPeer(bench: Bench, name: PeerName, place: PeerPlace):
       return name satisfies never;
   }
 }
+
+/** Without a key of its own, which it would look up for each call. */
+const LITELLM_SETTINGS = {
+  LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY: "true",
+  LITELLM_LOCAL_MODEL_COST_MAP: "True",
+  LITELLM_TELEMETRY: "False",
+  LITELLM_LOG: "ERROR",
+};
 
 /** LiteLLM routes by the name of the model. */
 function writeConfig({ folder }: Bench, { modelUrl, modelName }: PeerPlace): string {
