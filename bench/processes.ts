@@ -32,6 +32,8 @@ export interface ChildOptions {
   readonly nodeArgs?: readonly string[];
   /** A URL that answers 2xx once the process is ready. Without it, the process sends a message. */
   readonly readyUrl?: string;
+  /** How long it may take to answer there. */
+  readonly startTimeoutMs?: number;
 }
 
 /** A process ended while it was still needed. */
@@ -75,7 +77,8 @@ export async function startChild(options: ChildOptions): Promise<BenchChild> {
     await exited;
     clearTimeout(killer);
   };
-  const ready = readyUrl === undefined ? receive(READY) : untilAnswering(readyUrl, ended.signal);
+  const ready =
+    readyUrl === undefined ? receive(READY) : untilAnswering(readyUrl, ended.signal, startTimeoutMs);
   await ready.catch(async (error: unknown) => {
     await stop();
     throw error;
@@ -115,8 +118,8 @@ function receiveFrom<T>(child: ChildProcess, ended: AbortSignal, schema: z.ZodTy
 
 const READY = z.object({ kind: z.literal("ready") });
 
-async function untilAnswering(url: string, ended: AbortSignal): Promise<void> {
-  const deadlineMs = performance.now() + START_TIMEOUT_MS;
+async function untilAnswering(url: string, ended: AbortSignal, timeoutMs: number): Promise<void> {
+  const deadlineMs = performance.now() + timeoutMs;
   while (performance.now() < deadlineMs) {
     ended.throwIfAborted();
     const response = await fetch(url).catch(() => undefined);

@@ -30,7 +30,12 @@ interface App extends BenchChild {
 }
 
 /** The quota of requests is kept, but so high that one publisher can send all the load of the benchmark. */
-const MANY_REQUESTS = { QUOTA_REQUESTS_PER_SECOND: "1000000", QUOTA_BURST: "1000000" };
+const MANY_REQUESTS = {
+  QUOTA_REQUESTS_PER_SECOND: "1000000",
+  QUOTA_BURST: "1000000",
+  QUOTA_BYTES_PER_SECOND: "1GB",
+  QUOTA_BYTES_BURST: "1GB",
+};
 
 export async function startGateway(bench: Bench, place: Surroundings): Promise<App & Served> {
   const [port, opsPort] = [await freePort(), await freePort()];

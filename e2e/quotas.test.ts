@@ -63,7 +63,7 @@ beforeAll(async () => {
     },
   ]);
   // Quotas of a gateway alone would refuse a part of the flood before Redis does.
-  const local = { QUOTA_BYTES_IN_FLIGHT: "off" };
+  const local = { QUOTA_BYTES_IN_FLIGHT: "off", QUOTA_BYTES_PER_SECOND: "off" };
   const env = { ...local, PUBLISHERS_FILE: file.path, API_KEYS: "", KEY_AWAY: "away", KEY_GOOD: "good" };
   stack = await startRelayStack({ redis: server, providerUrl: provider.url, env });
   hostile = relayCaller(stack.gatewayUrl, callerKeyOf("hostile"));

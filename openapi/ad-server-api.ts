@@ -35,7 +35,12 @@ const KEY_CODES = [
   "key_revoked",
   "storage_unavailable",
 ] as const satisfies readonly ErrorCode[];
-const POST_CODES = [...KEY_CODES, ...BODY_CODES, "rate_limited"] as const satisfies readonly ErrorCode[];
+const POST_CODES = [
+  ...KEY_CODES,
+  ...BODY_CODES,
+  "rate_limited",
+  "overloaded",
+] as const satisfies readonly ErrorCode[];
 const SECURITY = [{ PublisherKey: [] }];
 const REPORT_SECURITY = [{ PublisherKey: [] }, { ReportKey: [] }];
 

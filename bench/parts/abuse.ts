@@ -42,8 +42,13 @@ const RATE_PER_SECOND = 50;
 const CONNECTIONS = 16;
 /** With at most a hundred answers in a round, p99 is the longest. */
 const READINESS_PER_SECOND = 4;
-/** The quota of requests as it is by default, unlike in other parts. */
-const DEFAULT_RATE = { QUOTA_REQUESTS_PER_SECOND: "1000", QUOTA_BURST: "2000" };
+/** The quotas of rates as they are by default, unlike in other parts. */
+const DEFAULT_RATES = {
+  QUOTA_REQUESTS_PER_SECOND: "1000",
+  QUOTA_BURST: "2000",
+  QUOTA_BYTES_PER_SECOND: "8MB",
+  QUOTA_BYTES_BURST: "16MB",
+};
 const ADDED_MAX_MS = 50;
 const PROMISED_MS = 1000;
 const MEMORY_MAX_MIB = 256;
@@ -181,7 +186,7 @@ function placeOf({ folder }: Bench, redis: BenchRedis, { calm, troubled }: Provi
   // JSON is YAML.
   writeFileSync(file, JSON.stringify({ publishers }));
   const settings = { API_KEYS: "", PUBLISHERS_FILE: file, KEY_OF_PROVIDER: "key", REDIS_DURABILITY: "warn" };
-  const env = { ...settings, ...DEFAULT_RATE, ...containerMemorySettings(MEMORY_MAX_MIB) };
+  const env = { ...settings, ...DEFAULT_RATES, ...containerMemorySettings(MEMORY_MAX_MIB) };
   return { redisUrl: redis.url, providerUrl: calm.origin, env };
 }
 

@@ -48,6 +48,7 @@ export async function startPeer(bench: Bench, name: PeerName, place: PeerPlace):
         env: LITELLM_SETTINGS,
         folder: bench.folder,
         readyUrl: `${origin}/health/liveliness`,
+        startTimeoutMs: LITELLM_START_TIMEOUT_MS,
       });
       return { ...child, origin, headers: {} };
     }
@@ -56,6 +57,8 @@ export async function startPeer(bench: Bench, name: PeerName, place: PeerPlace):
   }
 }
 
+/** It loads for a long time on a busy machine. */
+const LITELLM_START_TIMEOUT_MS = 240_000;
 /** Without a key of its own, which it would look up for each call. */
 const LITELLM_SETTINGS = {
   LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY: "true",

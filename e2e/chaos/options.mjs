@@ -58,7 +58,7 @@ export const FAULT_NAMES = /** @type {const} */ ([
  */
 
 /** The parts of a run, in their order: the relay, and streams through the model proxy. */
-export const CHAOS_PARTS = /** @type {const} */ (["relay", "turns"]);
+const CHAOS_PARTS = /** @type {const} */ (["relay", "turns"]);
 /** @typedef {(typeof CHAOS_PARTS)[number]} ChaosPart */
 
 const MS_PER = { minutes: 60_000, seconds: 1000 };

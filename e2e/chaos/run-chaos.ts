@@ -5,6 +5,7 @@ import type { Check } from "./checks/check.ts";
 import { checkCounters } from "./checks/counters.ts";
 import { checkOutcomes } from "./checks/outcomes.ts";
 import { checkOthersGoOn, checkPosts } from "./checks/posts.ts";
+import { checkStoredBytes } from "./checks/stored-bytes.ts";
 import { checkSystem } from "./checks/system.ts";
 import { gatherEvidence } from "./evidence.ts";
 import { describeFault, mustSpareOthers, type PlannedFault, resourcesOf, Timeline } from "./fault.ts";
@@ -68,6 +69,7 @@ export async function runChaos(run: ChaosRun): Promise<ChaosResult> {
       checkOthersGoOn(evidence, timeline),
       ...checkPosts(evidence, timeline),
       ...checkCounters(evidence),
+      await checkStoredBytes(stack),
       ...(await checkSystem(stack, evidence, { records, scraper })),
     ];
     const posts = evidence.ads.reduce((sum, ad) => sum + ad.posts.length, 0);

@@ -13,6 +13,7 @@ import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import { ApiKeys, RateLimits } from "./access.ts";
 import { createAdServerApp } from "./app.ts";
+import { CallsInFlight } from "./calls-in-flight.ts";
 import { openCatalog, watchCatalog } from "./compose-catalog.ts";
 import type { AdServerConfig } from "./config.ts";
 import { FaultInjector } from "./faults/fault-injector.ts";
@@ -43,6 +44,7 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
     faults,
     readBody: makeReadBody(config.bodyBytesMax),
     keys: new ApiKeys(config.apiKeys, config.revokedKeys),
+    calls: new CallsInFlight(config.callsMax),
     rates: new RateLimits(redis, config.rateLimits),
     operatorKeys: new ApiKeys(config.reportKeys),
     reports: new ReportStore(redisStore),
@@ -63,7 +65,7 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
     host: config.host,
     port: config.port,
     log,
-    limits: { keepAliveTimeoutMs: config.keepAliveTimeoutMs },
+    limits: { keepAliveTimeoutMs: config.keepAliveTimeoutMs, connectionsMax: config.connectionsMax },
     isStopping: () => lifecycle.isStopping,
   });
   lifecycle.onStop("http", (signal) => server.stop(signal));

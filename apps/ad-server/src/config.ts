@@ -86,6 +86,16 @@ export const AD_SERVER_SETTINGS = {
     listType,
     "Keys that may no longer call, separated by commas. They get 403; unknown keys get 401.",
   ),
+  AD_SERVER_CALLS_IN_FLIGHT: setting(
+    integerType(1, 1_000_000),
+    "1500",
+    "How many injections and acknowledgments the ad server works on at the same time. Others get 503. One publisher can have two thirds.",
+  ),
+  AD_SERVER_CONNECTIONS: setting(
+    integerType(10, 1_000_000),
+    "3000",
+    "How many connections the ad server may have. Beyond them, those without a request are closed.",
+  ),
   RATE_LIMIT_PER_SECOND: setting(
     integerType(0, 1_000_000),
     "0",
@@ -157,6 +167,8 @@ const adServerConfigSchema = z
     },
     apiKeys: settings.AD_SERVER_API_KEYS,
     revokedKeys: settings.AD_SERVER_REVOKED_KEYS ?? [],
+    callsMax: settings.AD_SERVER_CALLS_IN_FLIGHT,
+    connectionsMax: settings.AD_SERVER_CONNECTIONS,
     rateLimits: { perSecond: settings.RATE_LIMIT_PER_SECOND, burst: settings.RATE_LIMIT_BURST },
     catalogReloadIntervalMs: settings.CATALOG_RELOAD_INTERVAL,
     reportKeys: settings.AD_SERVER_REPORT_KEY === undefined ? [] : [[settings.AD_SERVER_REPORT_KEY]],

@@ -65,12 +65,12 @@ function makeOpsApp(
   });
 }
 
-/** The admin API; undefined if no operator is configured. */
+/** The admin API; undefined if no operator is configured, and no file that may name some. */
 function makeAdminRouter(
   { operators, publishers, settings }: GatewayConfig,
   parts: OpsParts & Pick<RelayBase, "log"> & { readonly loginGuard: LoginGuard },
 ): Router | undefined {
-  if (operators.length === 0) {
+  if (operators.current.length === 0 && settings.OPERATORS_FILE === undefined) {
     return undefined;
   }
   const { acknowledgments, deadLetters, adoptions, keyUses, erasures, rewrites, replays, discards, audit } =

@@ -1,4 +1,5 @@
 /** Makes every part of the gateway and starts it. */
+import { PUBLISHERS_LOOK_INTERVAL_MS } from "@adrelay/provider";
 import {
   Admission,
   type CountOverload,
@@ -22,6 +23,7 @@ import {
   type Environment,
   type HttpServer,
   makeReadBody,
+  Periodic,
   type RunnableService,
   reportDurability,
   reportMemory,
@@ -31,6 +33,7 @@ import type { Express } from "express";
 import { makeAcknowledge } from "./acknowledge/acknowledge.ts";
 import { makeAcknowledgeHandler } from "./acknowledge/handler.ts";
 import { OutcomeWaiters } from "./acknowledge/outcome-waiters.ts";
+import { OperatorsWatch } from "./admin/operators-watch.ts";
 import { startOpsListener } from "./compose-ops.ts";
 import type { GatewayConfig } from "./config.ts";
 import { createGatewayMetrics, type GatewayMetrics } from "./gateway-metrics.ts";
@@ -48,6 +51,7 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
   const { log, lifecycle, registry } = base;
   const adapters = await openAdapters(base);
   const publishersWatch = await watchPublishers(base);
+  const operatorsWatch = await watchOperators(base);
   const metrics = createGatewayMetrics(registry, {
     publishers: config.publishers,
     publishersMax: settings.METRICS_PUBLISHERS_MAX,
@@ -78,7 +82,10 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     shutdownDelayMs: settings.SHUTDOWN_DELAY_MS,
     shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
     listening: { port: server.port, ops_port: opsServer.port },
-    onHangUp: () => publishersWatch.onHangUp(),
+    onHangUp: () => {
+      publishersWatch.onHangUp();
+      operatorsWatch.onHangUp();
+    },
   };
 }
 
@@ -103,6 +110,13 @@ async function openAdapters(base: Base): Promise<Adapters> {
   // Redis may be away now; ioredis subscribes as soon as it is there.
   waiters.start().catch((err: unknown) => log.warn({ event: "subscribe_failed", err }));
   return { ...adapters, pending, waiters };
+}
+
+async function watchOperators({ config, log, lifecycle }: Base): Promise<OperatorsWatch> {
+  const watch = new OperatorsWatch(config.operators, log);
+  const onError = (err: unknown) => log.error({ event: "operators_look_failed", err });
+  await lifecycle.start("operators", new Periodic(() => watch.look(), PUBLISHERS_LOOK_INTERVAL_MS, onError));
+  return watch;
 }
 
 function makeAdmission(

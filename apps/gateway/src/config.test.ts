@@ -37,12 +37,14 @@ test("the settings and the file together name the operators", () => {
   expect(loaded).toMatchObject({
     kind: "ok",
     config: {
-      operators: [
-        { name: "admin", tokenDigests: [digestOf(ONE)], role: "operate", publishers: undefined },
-        { name: "alice", tokenDigests: [digestOf(`${TWO}0`)], role: "operate" },
-        { name: "bob", tokenDigests: [digestOf(TWO)], role: "operate", expiresAtMs: undefined },
-        { name: "carol", role: "view", publishers: ["acme"], expiresAtMs: Date.UTC(2027, 0, 31) },
-      ],
+      operators: {
+        current: [
+          { name: "admin", tokenDigests: [digestOf(ONE)], role: "operate", publishers: undefined },
+          { name: "alice", tokenDigests: [digestOf(`${TWO}0`)], role: "operate" },
+          { name: "bob", tokenDigests: [digestOf(TWO)], role: "operate", expiresAtMs: undefined },
+          { name: "carol", role: "view", publishers: ["acme"], expiresAtMs: Date.UTC(2027, 0, 31) },
+        ],
+      },
     },
   });
 });
@@ -50,7 +52,7 @@ test("the settings and the file together name the operators", () => {
 test("without a token there is no operator", () => {
   expect(load({ ADMIN_TOKEN: "", ADMIN_TOKENS: " " })).toMatchObject({
     kind: "ok",
-    config: { operators: [] },
+    config: { operators: { current: [] } },
   });
 });
 

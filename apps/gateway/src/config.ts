@@ -24,7 +24,8 @@ import {
   tokenType,
 } from "@adrelay/service-kit";
 import { z } from "zod";
-import { loadOperators, type Operator, operatorSchema } from "./admin/operators.ts";
+import { OperatorDirectory } from "./admin/operator-directory.ts";
+import { operatorSchema } from "./admin/operators.ts";
 import { LIMIT_SETTINGS } from "./limit-settings.ts";
 
 /** The longest wait that a caller may ask for, of an injection and of an acknowledgment. */
@@ -90,8 +91,8 @@ type GatewaySettings = z.infer<z.ZodObject<typeof GATEWAY_SETTINGS>>;
 export interface GatewayConfig {
   readonly settings: Readonly<GatewaySettings>;
   readonly publishers: PublisherDirectory;
-  /** Who may use the admin API. It is off if this is empty. */
-  readonly operators: readonly Operator[];
+  /** Who may use the admin API. It is off if the settings name neither an operator nor a file. */
+  readonly operators: OperatorDirectory;
 }
 
 export type GatewayConfigResult =
@@ -103,11 +104,15 @@ export function loadGatewayConfig(env: Environment): GatewayConfigResult {
   const loaded = loadConfig(z.object(GATEWAY_SETTINGS), env);
   const callers = openCallers(env);
   const admins = loadConfig(z.object(ADMIN_SETTINGS), env);
-  const admin = admins.kind === "ok" ? loadOperators(admins.config) : { operators: [], faults: [] };
-  const choices = [...(loaded.kind === "ok" ? redisTargetFaults(loaded.config) : []), ...admin.faults];
+  const operators = new OperatorDirectory(admins.kind === "ok" ? admins.config : {});
+  const read = operators.load();
+  const choices = [
+    ...(loaded.kind === "ok" ? redisTargetFaults(loaded.config) : []),
+    ...(read.kind === "faulty" ? read.faults : []),
+  ];
   const { publishers } = callers;
   if (loaded.kind === "ok" && publishers !== undefined && choices.length === 0) {
-    return { kind: "ok", config: { settings: loaded.config, publishers, operators: admin.operators } };
+    return { kind: "ok", config: { settings: loaded.config, publishers, operators } };
   }
   return {
     kind: "faulty",

@@ -123,8 +123,9 @@ function makeEndpoint(
       refuse(deps, name, { publisher, response, refusal: { kind: "overloaded", limit: "connections" } });
       return undefined;
     }
-    const announcedBytes = copies * (Number(request.headers["content-length"]) || 0);
-    const admitted = deps.admission.admit(publisher, { operation: name, announcedBytes });
+    const bodyBytes = copies === 0 ? 0 : Number(request.headers["content-length"]) || 0;
+    const announcedBytes = copies * bodyBytes;
+    const admitted = deps.admission.admit(publisher, { operation: name, announcedBytes, bodyBytes });
     if (admitted.kind !== "admitted") {
       refuse(deps, name, { publisher, response, refusal: admitted });
       return undefined;
@@ -146,17 +147,32 @@ function makeJsonEndpoint(
 ): RequestHandler {
   const { name, copies } = operation;
   return makeEndpoint(deps, operation, ({ publisher, request, response, holding }) =>
-    readJson(deps.readBody, request, response, (bytes) => holding.holdBody(bytes)).then((body) => {
-      const hasRoom = body !== undefined && holding.holdBody((copies - 1) * body.bytes.length);
-      if (hasRoom) {
-        return handle({ publisher, request, response, holding, ...body });
-      }
-      if (holding.refusal !== undefined) {
-        refuse(deps, name, { publisher, response, refusal: holding.refusal });
-      }
-      return undefined;
-    }),
+    readJson(chargedBody(deps, holding), request, response, (bytes) => holding.holdBody(bytes)).then(
+      (body) => {
+        const hasRoom = body !== undefined && holding.holdBody((copies - 1) * body.bytes.length);
+        if (hasRoom) {
+          return handle({ publisher, request, response, holding, ...body });
+        }
+        if (holding.refusal !== undefined) {
+          refuse(deps, name, { publisher, response, refusal: holding.refusal });
+        }
+        return undefined;
+      },
+    ),
   );
+}
+
+/** Reads a body, and drops it if its publisher sends too many bytes a second: what costs time comes after the reading. */
+function chargedBody({ readBody }: EndpointDeps, holding: Holding): ReadBody {
+  return async (request, response, hold) => {
+    const result = await readBody(request, response, hold);
+    const { body } = request;
+    if (result === "not_held" || !Buffer.isBuffer(body) || holding.chargeBody(body.length)) {
+      return result;
+    }
+    request.body = undefined;
+    return "not_held";
+  };
 }
 
 function refuse(

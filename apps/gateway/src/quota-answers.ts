@@ -21,6 +21,7 @@ const RETRY_AFTER_SECONDS = "10";
 
 const DETAILS: Readonly<Record<QuotaName, string>> = {
   requests_per_second: "this publisher sends too many requests a second",
+  bytes_per_second: "this publisher sends too many bytes a second",
   injections_in_flight: "too many injections of this publisher are under way",
   bytes_in_flight: "the requests of this publisher that are under way have too many bytes",
   queued_bytes: "too many bytes of this publisher's acknowledgments are queued",

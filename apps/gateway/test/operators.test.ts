@@ -1,6 +1,6 @@
 /** What each operator of OPERATORS_FILE may see and change, call by call. */
 import { createHash } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { auditPageSchema, statsSchema } from "@adrelay/contract";
@@ -222,4 +222,21 @@ test("a call that a token doesn't allow is logged with name and address", async 
       expect.objectContaining({ event: "operator_forbidden", by: "viewer", address: "127.0.0.1" }),
     ),
   );
+});
+
+const reloads = () =>
+  (stack.apps.get("gateway")?.logs ?? []).filter(({ event }) => event === "operators_reloaded");
+
+test("a changed file is in force without a restart: new tokens open, removed ones no longer", async () => {
+  const [next, changed] = ["token-that-came-later", join(folder, "next.yaml")];
+  const text = `operators: [{ name: later, role: view, token_sha256: ["${hashOf(next)}"] }]`;
+  // A wrong token would be slowed down, so the log is what is waited for.
+  const before = reloads().length;
+  writeFileSync(changed, text);
+  renameSync(changed, join(folder, "operators.yaml"));
+  await eventually(() => expect(reloads()).toHaveLength(before + 1));
+  expect(reloads().at(-1)).toMatchObject({ operators: 2, added: ["later"] });
+  expect((await ask(next, "GET /stats")).status).toBe(200);
+  expect((await ask(TEST_ADMIN_TOKEN, "GET /stats")).status).toBe(200);
+  expect((await ask(TOKENS.viewer, "GET /stats")).status).toBe(401);
 });

@@ -121,6 +121,8 @@ describe("no ad is asked for", () => {
     const turns = await openTurns(servers, {
       quotas: {
         ...quotas,
+        bytesPerSecond: Number.POSITIVE_INFINITY,
+        bytesBurst: Number.POSITIVE_INFINITY,
         bytesInFlight: unlimited,
         queuedBytes: unlimited,
         deadBytes: unlimited,

@@ -30,6 +30,8 @@ const NO_QUOTAS = quotasOf(
   {
     requestsPerSecond: Number.POSITIVE_INFINITY,
     burst: Number.POSITIVE_INFINITY,
+    bytesPerSecond: Number.POSITIVE_INFINITY,
+    bytesBurst: Number.POSITIVE_INFINITY,
     injectionsInFlight: Number.POSITIVE_INFINITY,
     bytesInFlight: NO_LIMIT,
     queuedBytes: NO_LIMIT,

@@ -38,6 +38,20 @@ test("ordinary JSON is within the limits", () => {
   );
 });
 
+test("strings end at their closing quote, however long and escaped they are", () => {
+  const pieces = fc.constantFrom('"', "\\", "[", "{,", "x".repeat(70), "\u2014".repeat(30));
+  fc.assert(
+    fc.property(fc.array(pieces, { maxLength: 30 }), (text) => {
+      const json = (depth: number) => `[${JSON.stringify(text.join(""))},${nested(depth - 1, "[", "]")}]`;
+      expect(isJsonWithinLimits(bytesOf(json(JSON_DEPTH_MAX)))).toBe(true);
+      expect(isJsonWithinLimits(bytesOf(json(JSON_DEPTH_MAX + 1)))).toBe(false);
+      const values = (count: number) => `[${JSON.stringify(text.join(""))}${",1".repeat(count - 1)}]`;
+      expect(isJsonWithinLimits(bytesOf(values(JSON_VALUES_MAX)))).toBe(true);
+      expect(isJsonWithinLimits(bytesOf(values(JSON_VALUES_MAX + 1)))).toBe(false);
+    }),
+  );
+});
+
 /** As Python's `json.dumps` does it. */
 const escapeNonAscii = (json: string) =>
   json.replaceAll(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);

@@ -72,7 +72,7 @@ export const ERROR_CATALOGUE = {
     retryable: "after",
     title: "The relay can't reach its storage right now",
   },
-  overloaded: { status: 503, retryable: "after", title: "The relay has no room for this request right now" },
+  overloaded: { status: 503, retryable: "after", title: "There is no room for this request right now" },
   storage_full: {
     status: 503,
     retryable: "after",

@@ -53,6 +53,7 @@ export {
   type OwnQuotas,
   type Quotas,
   quotasOf,
+  sizeLimitSchema,
   UNKNOWN_ACK,
   type UnknownAck,
 } from "./quotas.ts";

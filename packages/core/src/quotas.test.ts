@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { limitInBytes, parseByteLimit, quotasOf, quotasSchema } from "./quotas.ts";
+import { limitInBytes, parseByteLimit, quotasOf, quotasSchema, sizeLimitSchema } from "./quotas.ts";
 
 const NO_LIMIT = Number.POSITIVE_INFINITY;
 
@@ -18,6 +18,15 @@ test.each([
   expect(parseByteLimit(text)).toEqual(limit);
 });
 
+test.each([
+  ["8MB", 8_388_608],
+  ["off", NO_LIMIT],
+  ["8%", undefined],
+  ["0", undefined],
+])("the bytes a second %s are %o", (text, bytes) => {
+  expect(sizeLimitSchema.safeParse(text).data).toBe(bytes);
+});
+
 test("a share is of the memory, and no limit while that is unknown", () => {
   expect(limitInBytes({ share: 0.05 }, 67_108_864)).toBe(3_355_443);
   expect(limitInBytes({ share: 0.05 }, undefined)).toBe(NO_LIMIT);
@@ -25,10 +34,17 @@ test("a share is of the memory, and no limit while that is unknown", () => {
 });
 
 test("a publisher has the quotas of the file, and the defaults for the others", () => {
-  const given = quotasSchema.parse({ burst: 5, requests_per_second: "off", queued_bytes: "1KB" });
+  const given = quotasSchema.parse({
+    burst: 5,
+    requests_per_second: "off",
+    queued_bytes: "1KB",
+    bytes_burst: 7,
+  });
   const defaults = {
     requestsPerSecond: 1,
     burst: 2,
+    bytesPerSecond: 8,
+    bytesBurst: 9,
     injectionsInFlight: 3,
     bytesInFlight: { share: 0.4 },
     queuedBytes: { share: 0.5 },
@@ -39,6 +55,7 @@ test("a publisher has the quotas of the file, and the defaults for the others", 
     ...defaults,
     requestsPerSecond: NO_LIMIT,
     burst: 5,
+    bytesBurst: 7,
     queuedBytes: { bytes: 1024 },
   });
 });

@@ -12,6 +12,10 @@ export interface Quotas {
   readonly requestsPerSecond: number;
   /** Requests of one operation that may come at once after a pause. */
   readonly burst: number;
+  /** Bytes of request bodies of one operation a second, on average. */
+  readonly bytesPerSecond: number;
+  /** Such bytes that may come at once after a pause. The last body of them may be longer. */
+  readonly bytesBurst: number;
   readonly injectionsInFlight: number;
   /** Bytes of request bodies; a share of what the process may hold. */
   readonly bytesInFlight: ByteLimit;
@@ -73,9 +77,20 @@ export const countLimitSchema = z
   .regex(/^[1-9]\d{0,8}$|^off$/, "must be a whole number of at least 1, or off")
   .transform((text) => (text === OFF ? Number.POSITIVE_INFINITY : Number(text)));
 
+/** A number of bytes as a text: `64MB`, a number, or `off`. */
+export const sizeLimitSchema = z.string().transform((text, context) => {
+  const limit = parseByteLimit(text);
+  if (limit === undefined || !("bytes" in limit) || limit.bytes < 1) {
+    context.addIssue({ code: "custom", message: "must be a size such as 64MB, a number of bytes, or off" });
+    return z.NEVER;
+  }
+  return limit.bytes;
+});
+
 /** YAML has numbers where a person wrote no unit. */
 const asText = z.union([z.number(), z.string()]).transform(String);
 const bytesMember = asText.pipe(bytesLimitSchema).optional();
+const sizeMember = asText.pipe(sizeLimitSchema).optional();
 const countMember = asText.pipe(countLimitSchema).optional();
 
 /** `quotas` of a publisher in the publishers' file. What is left out has the default of the settings. */
@@ -83,6 +98,8 @@ export const quotasSchema = z
   .strictObject({
     requests_per_second: countMember,
     burst: countMember,
+    bytes_per_second: sizeMember,
+    bytes_burst: sizeMember,
     injections_in_flight: countMember,
     bytes_in_flight: bytesMember,
     queued_bytes: bytesMember,
@@ -93,6 +110,8 @@ export const quotasSchema = z
     (given): OwnQuotas => ({
       requestsPerSecond: given.requests_per_second,
       burst: given.burst,
+      bytesPerSecond: given.bytes_per_second,
+      bytesBurst: given.bytes_burst,
       injectionsInFlight: given.injections_in_flight,
       bytesInFlight: given.bytes_in_flight,
       queuedBytes: given.queued_bytes,
@@ -109,6 +128,8 @@ export function quotasOf({ quotas }: { readonly quotas?: OwnQuotas | undefined }
   return {
     requestsPerSecond: quotas?.requestsPerSecond ?? defaults.requestsPerSecond,
     burst: quotas?.burst ?? defaults.burst,
+    bytesPerSecond: quotas?.bytesPerSecond ?? defaults.bytesPerSecond,
+    bytesBurst: quotas?.bytesBurst ?? defaults.bytesBurst,
     injectionsInFlight: quotas?.injectionsInFlight ?? defaults.injectionsInFlight,
     bytesInFlight: quotas?.bytesInFlight ?? defaults.bytesInFlight,
     queuedBytes: quotas?.queuedBytes ?? defaults.queuedBytes,

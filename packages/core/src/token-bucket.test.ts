@@ -28,6 +28,19 @@ test("without a rate or a burst nothing is refused", () => {
   }
 });
 
+test("what is taken beyond the tokens is paid back before anything else", () => {
+  const bucket = new TokenBucket();
+  const takes = [
+    [0, 2],
+    [0, 10],
+    [0, 1],
+    [900, 1],
+    [1000, 1],
+  ] as const;
+  // 10 of the last token leave a debt of 9, which takes 0.9 seconds.
+  expect(takes.map(([nowMs, wanted]) => bucket.take(LIMITS, nowMs, wanted))).toEqual([0, 0, 1000, 100, 0]);
+});
+
 test("within any time no more get through than the burst and the rate allow", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(100), { maxLength: 300 }), (pausesMs) => {

@@ -6,17 +6,18 @@ export class TokenBucket {
   #atMs = 0;
 
   /**
-   * Takes one token. The limits may differ from call to call.
+   * Takes tokens if there is one. The limits may differ from call to call. More may be taken than there are: the bucket
+   * then owes the rest, so on average the rate holds.
    *
    * @param nowMs by a clock that never goes back
    * @returns 0, or in how many milliseconds there is a token if nothing else takes it
    */
-  take({ ratePerSecond, burst }: TokenLimits, nowMs: number): number {
+  take({ ratePerSecond, burst }: TokenLimits, nowMs: number, wanted = 1): number {
     const gained = (Math.max(0, nowMs - this.#atMs) * ratePerSecond) / 1000;
     const tokens = Number.isFinite(gained) ? Math.min(burst, this.#tokens + gained) : burst;
     this.#atMs = nowMs;
     if (tokens >= 1) {
-      this.#tokens = tokens - 1;
+      this.#tokens = tokens - wanted;
       return 0;
     }
     this.#tokens = tokens;

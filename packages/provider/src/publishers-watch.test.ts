@@ -107,11 +107,12 @@ test("a faulty file is refused once with all its faults, and the old one stays i
   writeFileSync(file, `${fileOf("acme:a", "acme:b")}  - { id: x y, name: 7, key_sha256: [z] }\n`);
   await lookTwice();
   await lookTwice();
-  expect(lines).toMatchObject([{ event: "publishers_refused", fault_count: 3 }]);
+  expect(lines).toMatchObject([{ event: "publishers_refused", fault_count: 4 }]);
   expect(lines[0]?.["faults"]).toEqual([
     expect.stringContaining("publishers 3, id"),
     expect.stringContaining("publishers 3, name"),
     expect.stringContaining("publishers 3, key_sha256 1"),
+    expect.stringContaining("acme: appears more than once"),
   ]);
   expect(made.state).toMatchObject({ digest: before, isValid: false });
   expect([publisherOf("a"), directory.current.length]).toEqual(["acme", 1]);

@@ -37,7 +37,7 @@ export {
   PeriodicHeartbeat,
 } from "./lifecycle.ts";
 export { createLogger } from "./logger.ts";
-export { LoginGuard } from "./login-guard.ts";
+export { LoginGuard, RECENT_LOGIN_MINUTES } from "./login-guard.ts";
 export { createHistogramWithExemplars, createRegistry } from "./metrics.ts";
 export { openTracing } from "./open-tracing.ts";
 export { addressOf, logIn } from "./ops-access.ts";

@@ -5,6 +5,7 @@
 import { isIPv6 } from "node:net";
 import type { Logger } from "pino";
 import { Counter, type Registry } from "prom-client";
+import { RecentCount } from "./recent-count.ts";
 
 /** What a token opens: the admin API, or the metrics. */
 export type OpsEndpoint = "admin" | "metrics";
@@ -19,6 +20,8 @@ const FREE_REFUSALS = 5;
 /** Together at most 15 tokens in an address' first minute, and 10 in each later one. */
 const REFUND_INTERVAL_MS = 6000;
 const ADDRESSES_MAX = 10_000;
+/** How far back `recentRefusals` looks. */
+export const RECENT_LOGIN_MINUTES = 10;
 
 export interface LoginGuardOptions {
   readonly registry: Registry;
@@ -30,6 +33,7 @@ export interface LoginGuardOptions {
 export class LoginGuard {
   readonly #log: Pick<Logger, "warn">;
   readonly #now: () => number;
+  readonly #recent = new RecentCount(RECENT_LOGIN_MINUTES);
   readonly #refused: Counter<"endpoint" | "reason">;
   /** When each address will have all its free refusals again, by its last refusal. */
   readonly #restoredAtMs = new Map<string, number>();
@@ -56,8 +60,16 @@ export class LoginGuard {
     return Math.max(Math.ceil((spentMs - (FREE_REFUSALS - 1) * REFUND_INTERVAL_MS) / 1000), 0);
   }
 
+  /** How many tokens were refused lately, whether they were looked at or not. */
+  get recentRefusals(): number {
+    return this.#recent.sum(this.#now());
+  }
+
   count(endpoint: OpsEndpoint, reason: RefusalReason): void {
     this.#refused.inc({ endpoint, reason });
+    if (reason !== "missing") {
+      this.#recent.add(this.#now());
+    }
   }
 
   /** A token of this address was looked at, and is none of ours. */

@@ -9,11 +9,13 @@ import {
 import type { Request, RequestHandler, Response } from "express";
 import type { z } from "zod";
 import type { ApiKeys, RateLimits } from "../access.ts";
+import type { CallsInFlight } from "../calls-in-flight.ts";
 import type { FaultInjector } from "../faults/fault-injector.ts";
 import type { FaultOperation } from "../faults/fault-rules.ts";
 
 export interface EndpointDeps {
   readonly keys: ApiKeys;
+  readonly calls: CallsInFlight;
   readonly rates: RateLimits;
   readonly faults: FaultInjector;
   readonly readBody: ReadBody;
@@ -41,10 +43,11 @@ export interface Operation<T> {
 }
 
 /**
- * Handles a POST in this order: key, media type, rate limit, body, injected faults, validation, and then the operation.
+ * Handles a POST in this order: key, media type, room, rate limit, body, injected faults, validation, and then the
+ * operation.
  */
 export function makeEndpoint<T>(
-  { keys, faults, rates, readBody }: EndpointDeps,
+  { keys, calls, faults, rates, readBody }: EndpointDeps,
   operation: Operation<T>,
 ): RequestHandler {
   return async (request, response) => {
@@ -53,6 +56,7 @@ export function makeEndpoint<T>(
     const publisher = admitCaller(keys, request, response);
     if (
       publisher === undefined ||
+      !admitCall(calls, publisher, response) ||
       !(await admitRate({ rates }, { operation: operation.name, publisher, response }))
     ) {
       return;
@@ -82,6 +86,19 @@ function admitCaller(keys: ApiKeys, request: Request, response: Response): strin
     return undefined;
   }
   return publisher;
+}
+
+/** Whether there is room for a call, which then ends with its answer. If false, the refusal has been sent. */
+function admitCall(calls: CallsInFlight, publisher: string, response: Response): boolean {
+  if (response.isSurplus !== true && calls.begin(publisher)) {
+    response.once("close", () => calls.end(publisher));
+    return true;
+  }
+  const limit = response.isSurplus === true ? "connections" : "calls";
+  addToRequestLog(response, { reason: `no room: ${limit}` });
+  response.set("Retry-After", String(RETRY_AFTER_S));
+  sendProblem(response, "overloaded", { extensions: { limit } });
+  return false;
 }
 
 /** The validated body, also as it was sent. If undefined, the refusal has been sent. */

@@ -8,6 +8,7 @@ import { addressOf, type LoginGuard, logIn, sendProblem } from "@adrelay/service
 import { type Actor, type Store, writeActor } from "@adrelay/store";
 import type { Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
+import type { OperatorDirectory } from "./operator-directory.ts";
 import type { Operator, Role } from "./operators.ts";
 
 /** What a route asks of an operator. */
@@ -18,7 +19,8 @@ export interface RouteAccess {
 }
 
 export interface AccessDeps {
-  readonly operators: readonly Operator[];
+  /** Read at each call, because operators change while the gateway runs. */
+  readonly operators: Pick<OperatorDirectory, "current">;
   readonly guard: LoginGuard;
   readonly log: Logger;
 }
@@ -31,7 +33,7 @@ interface Session {
 /** Lets only operators pass. Each token is compared in constant time, and all of them on every request. */
 export function requireOperator({ operators, guard }: AccessDeps): RequestHandler {
   const find = (digest: Buffer) =>
-    operators.filter(({ tokenDigests, expiresAtMs }) => {
+    operators.current.filter(({ tokenDigests, expiresAtMs }) => {
       const isKnown = tokenDigests.filter((known) => timingSafeEqual(known, digest)).length > 0;
       return isKnown && (expiresAtMs === undefined || Date.now() < expiresAtMs);
     })[0];

@@ -3,11 +3,12 @@
  * a secret: neither keys, nor anything of an address of Redis or a provider but its host, port and path.
  */
 import type { DoctorCheck, DoctorReport } from "@adrelay/contract";
-import { OVERDUE, withDeadline } from "@adrelay/service-kit";
+import { type LoginGuard, OVERDUE, withDeadline } from "@adrelay/service-kit";
 import type { Heartbeat, IntakeRules, Store } from "@adrelay/store";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import { checkDataLoss, checkForeignCircuits, checkLedger, checkProcesses } from "./doctor-checks.ts";
+import { checkLogins } from "./login-checks.ts";
 import { checkModels, type ModelCheckDeps } from "./model-checks.ts";
 import { checkProviders, type ProviderCheckDeps } from "./provider-checks.ts";
 import { checkKeys, checkPublishersFile } from "./publisher-checks.ts";
@@ -19,6 +20,7 @@ export interface DoctorDeps extends ProviderCheckDeps, Pick<ModelCheckDeps, "mod
   readonly store: Pick<Store, "snapshot" | "circuits" | "acknowledgments" | "rewrites" | "room">;
   readonly rulesOf: (publisher: string) => Pick<IntakeRules, "limits">;
   readonly heartbeat: Pick<Heartbeat, "loadProcesses" | "loadLoss" | "writes">;
+  readonly loginGuard: Pick<LoginGuard, "recentRefusals">;
   readonly log: Logger;
 }
 
@@ -47,6 +49,7 @@ export function makeDoctor(deps: DoctorDeps): Doctor {
     { name: "other_accounts", run: () => checkForeignCircuits(deps) },
     { name: "publishers_file", run: () => checkPublishersFile(deps.heartbeat) },
     { name: "publisher_keys", run: () => Promise.resolve(checkKeys(deps.publishers)) },
+    { name: "logins", run: () => Promise.resolve([checkLogins(deps.loginGuard)]) },
     { name: "providers", run: () => checkProviders(deps, PROVIDER_TIMEOUT_MS) },
     { name: "proxies", run: () => checkModels(deps, PROVIDER_TIMEOUT_MS) },
   ];

@@ -1,8 +1,7 @@
 /** The operators of the admin API: their tokens, and what each may do. From settings, and from a file. */
-import { readFileSync } from "node:fs";
 import { type FieldFault, ownKeySchema, type PublisherId, publisherIdSchema } from "@adrelay/contract";
 import { digestSchema, parseYamlText } from "@adrelay/core";
-import { digestKey } from "@adrelay/provider";
+import { digestKey, type FileReader } from "@adrelay/provider";
 import { z } from "zod";
 
 /** What an operator may do: `view` reads, `operate` also changes. */
@@ -85,9 +84,9 @@ export interface LoadedOperators {
 }
 
 /** All operators that the settings and their file name. */
-export function loadOperators(settings: OperatorSettings): LoadedOperators {
+export function loadOperators(settings: OperatorSettings, reader: FileReader): LoadedOperators {
   const { ADMIN_TOKEN: single, ADMIN_TOKENS: named = [], OPERATORS_FILE: file } = settings;
-  const inFile = file === undefined ? NOBODY : readOperators(file);
+  const inFile = file === undefined ? NOBODY : readOperators(file, reader);
   const operators = [
     ...(single === undefined ? [] : [allowEverything(SINGLE_OPERATOR, single)]),
     ...named,
@@ -98,11 +97,11 @@ export function loadOperators(settings: OperatorSettings): LoadedOperators {
 
 const NOBODY: LoadedOperators = { operators: [], faults: [] };
 
-function readOperators(file: string): LoadedOperators {
+function readOperators(file: string, reader: FileReader): LoadedOperators {
   const setting = "OPERATORS_FILE";
   let text: string;
   try {
-    text = readFileSync(file, "utf8");
+    text = reader.read(file);
   } catch (error) {
     const message = error instanceof Error ? error.message : "can't be read";
     return { operators: [], faults: [{ path: setting, message }] };

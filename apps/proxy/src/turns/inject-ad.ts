@@ -40,7 +40,8 @@ const BOOKING_SHARE_MAX = 0.25;
 export async function injectAd(deps: InjectAdDeps, question: AdQuestion): Promise<AdAnswer> {
   const { call, userText, context, session, timeoutMs } = question;
   const body = injectionBody(userText, context);
-  const wanted = { operation: "start_injection", announcedBytes: body.length } as const;
+  const bytes = body.length;
+  const wanted = { operation: "start_injection", announcedBytes: bytes, bodyBytes: bytes } as const;
   const admitted = deps.admission.admit(call.publisher, wanted);
   if (admitted.kind !== "admitted") {
     return noAd("skipped", "overloaded");

@@ -9,6 +9,8 @@ const NONE = Number.POSITIVE_INFINITY;
 const QUOTAS: Quotas = {
   requestsPerSecond: NONE,
   burst: NONE,
+  bytesPerSecond: NONE,
+  bytesBurst: NONE,
   injectionsInFlight: NONE,
   bytesInFlight: { share: 0.5 },
   queuedBytes: { bytes: NONE },
@@ -44,6 +46,36 @@ test("requests over the burst are refused until the rate allows the next one", (
   const rate = { kind: "over_quota", quota: "requests_per_second", limit: 2, used: undefined };
   expect(refused[0]).toEqual(["one", { ...rate, retryAfterSeconds: 1 }]);
   expect(admission.admit(publisher("two"), SMALL, 400).kind).toBe("admitted");
+});
+
+const ofBytes = (bodyBytes: number) => ({ ...SMALL, bodyBytes });
+
+test("bodies over the bytes a second are refused until the rate allows the next one", () => {
+  const { admission, refused } = setup();
+  const one = publisher("one", { bytesPerSecond: 100, bytesBurst: 200 });
+  const kinds = [0, 0, 0, 5, 10].map((nowMs) => admission.admit(one, ofBytes(100), nowMs).kind);
+  expect(kinds).toEqual(["admitted", "admitted", "over_quota", "over_quota", "admitted"]);
+  const rate = { kind: "over_quota", quota: "bytes_per_second", limit: 100, used: undefined };
+  expect(refused[0]).toEqual(["one", { ...rate, retryAfterSeconds: 1 }]);
+  expect(admission.admit(one, { ...ofBytes(100), operation: "acknowledge" }, 10).kind).toBe("admitted");
+  expect(admission.admit(publisher("two"), ofBytes(100), 10).kind).toBe("admitted");
+});
+
+test("a request without a body passes while its publisher is over its bytes a second", () => {
+  const { admission } = setup();
+  const one = publisher("one", { bytesPerSecond: 1, bytesBurst: 1 });
+  const kinds = [1000, 1, 0].map((bytes) => admission.admit(one, ofBytes(bytes), 0).kind);
+  expect(kinds).toEqual(["admitted", "over_quota", "admitted"]);
+});
+
+test("a body of unknown length is charged once it is read, and others beyond what they announced", () => {
+  const { admission } = setup();
+  const one = publisher("one", { bytesPerSecond: 1, bytesBurst: 100 });
+  const chunked = holdingOf(admission.admit(one, SMALL));
+  const compressed = holdingOf(admission.admit(one, ofBytes(30)));
+  expect([compressed.chargeBody(20), compressed.chargeBody(100)]).toEqual([true, true]);
+  expect(chunked.chargeBody(50)).toBe(false);
+  expect(chunked.refusal).toMatchObject({ quota: "bytes_per_second" });
 });
 
 test("injections over their quota are refused, and acknowledgments are not", () => {

@@ -13,7 +13,7 @@ import {
   TokenBucket,
 } from "@adrelay/core";
 import type { Publisher } from "@adrelay/provider";
-import { type BytesAccount, Holding, overQuota, type Refusal } from "./holding.ts";
+import { type BytesAccount, Holding, overQuota, overRate, type Refusal } from "./holding.ts";
 
 export interface AdmissionOptions {
   /** The quotas of publishers that have no others. */
@@ -33,16 +33,26 @@ export interface WantedCall {
   readonly operation: OperationName;
   /** What it will hold if its headers are right; 0 if they don't say. */
   readonly announcedBytes: number;
+  /** The length of its body as its headers announce it; 0 if they don't say. */
+  readonly bodyBytes?: number;
 }
 
 export type AdmissionResult = { readonly kind: "admitted"; readonly holding: Holding } | Refusal;
+
+/** What is left of the two quotas that are rates. */
+interface Buckets {
+  readonly requests: TokenBucket;
+  readonly bytes: TokenBucket;
+}
+
+const newBuckets = (): Buckets => ({ requests: new TokenBucket(), bytes: new TokenBucket() });
 
 /** What a publisher uses of this process. */
 interface PublisherUse {
   readonly publisher: Publisher;
   readonly quotas: Quotas;
   /** One for each operation: an ad that was sold can be acknowledged, however many injections are refused. */
-  readonly buckets: Readonly<Record<OperationName, TokenBucket>>;
+  readonly buckets: Readonly<Record<OperationName, Buckets>>;
   readonly calls: ShareAccount;
   readonly bytes: BytesAccount;
   /** Injections under way. */
@@ -77,18 +87,22 @@ export class Admission {
       use.injections.used -= injections;
       this.calls.giveBack(use.calls, 1);
     };
-    return { kind: "admitted", holding: new Holding(use.bytes, endCall, onRefused) };
+    const { operation, bodyBytes = 0 } = call;
+    const chargeBody = (bytes: number) => chargeBytes(use, operation, bytes - bodyBytes);
+    return {
+      kind: "admitted",
+      holding: new Holding({ bytes: use.bytes, chargeBody, endCall, onRefused }),
+    };
   }
 
   /** Takes one of the calls if it returns undefined. */
   #refusalOf(use: PublisherUse, call: WantedCall, nowMs: number): Refusal | undefined {
     const { quotas, bytes } = use;
     const { requestsPerSecond, burst, injectionsInFlight } = quotas;
-    const waitMs = use.buckets[call.operation].take({ ratePerSecond: requestsPerSecond, burst }, nowMs);
+    const { requests } = use.buckets[call.operation];
+    const waitMs = requests.take({ ratePerSecond: requestsPerSecond, burst }, nowMs);
     if (waitMs > 0) {
-      const retryAfterSeconds = Math.ceil(waitMs / 1000);
-      const quota = "requests_per_second";
-      return { kind: "over_quota", quota, limit: requestsPerSecond, used: undefined, retryAfterSeconds };
+      return overRate("requests_per_second", requestsPerSecond, waitMs);
     }
     if (call.operation === "start_injection" && use.injections.used >= injectionsInFlight) {
       return overQuota("injections_in_flight", injectionsInFlight, use.injections.used);
@@ -99,6 +113,10 @@ export class Admission {
     }
     if (this.bytes.used > 0 && !this.bytes.fits(bytes.account, call.announcedBytes)) {
       return { kind: "overloaded", limit: "bytes" };
+    }
+    const overBytes = chargeBytes(use, call.operation, call.bodyBytes ?? 0, nowMs);
+    if (overBytes !== undefined) {
+      return overBytes;
     }
     return this.calls.take(use.calls, 1) ? undefined : { kind: "overloaded", limit: "calls" };
   }
@@ -114,9 +132,9 @@ export class Admission {
       publisher,
       quotas,
       buckets: known?.buckets ?? {
-        start_injection: new TokenBucket(),
-        acknowledge: new TokenBucket(),
-        look_up: new TokenBucket(),
+        start_injection: newBuckets(),
+        acknowledge: newBuckets(),
+        look_up: newBuckets(),
       },
       calls: known?.calls ?? { used: 0 },
       bytes: {
@@ -129,4 +147,19 @@ export class Admission {
     this.#uses.set(publisher.id, use);
     return use;
   }
+}
+
+/** Takes bytes of a body from its publisher's bytes a second, or says why not. None, or fewer than announced, cost nothing. */
+function chargeBytes(
+  { quotas: { bytesPerSecond, bytesBurst }, buckets }: PublisherUse,
+  operation: OperationName,
+  bytes: number,
+  nowMs: number = performance.now(),
+): Refusal | undefined {
+  if (bytes <= 0) {
+    return undefined;
+  }
+  const limits = { ratePerSecond: bytesPerSecond, burst: bytesBurst };
+  const waitMs = buckets[operation].bytes.take(limits, nowMs, bytes);
+  return waitMs > 0 ? overRate("bytes_per_second", bytesPerSecond, waitMs) : undefined;
 }

@@ -1,6 +1,6 @@
 import { FairShare } from "@adrelay/core";
 import { expect, test } from "vitest";
-import { Holding, type Refusal } from "./holding.ts";
+import { Holding, overRate, type Refusal } from "./holding.ts";
 
 function setup({ quotaBytes = 50 } = {}) {
   const share = new FairShare(100);
@@ -8,13 +8,14 @@ function setup({ quotaBytes = 50 } = {}) {
   const refused: Refusal[] = [];
   const ends = { count: 0 };
   const open = () =>
-    new Holding(
-      { share, account, quotaBytes },
-      () => {
+    new Holding({
+      bytes: { share, account, quotaBytes },
+      chargeBody: (bytes) => (bytes > 7 ? overRate("bytes_per_second", 7, 1500) : undefined),
+      endCall: () => {
         ends.count += 1;
       },
-      (refusal) => void refused.push(refusal),
-    );
+      onRefused: (refusal) => void refused.push(refusal),
+    });
   return { share, refused, ends, open };
 }
 
@@ -60,6 +61,16 @@ test("the only body in flight may be larger than the quota and the limit", () =>
   expect(open().holdBody(1)).toBe(false);
   holding.end();
   expect(share.used).toBe(0);
+});
+
+test("a body that comes too fast is refused with the time after which it fits", () => {
+  const { refused, open } = setup();
+  const holding = open();
+  expect([holding.chargeBody(7), holding.refusal]).toEqual([true, undefined]);
+  expect(holding.chargeBody(8)).toBe(false);
+  const refusal = { kind: "over_quota", quota: "bytes_per_second", limit: 7, retryAfterSeconds: 2 };
+  expect(holding.refusal).toMatchObject(refusal);
+  expect(refused).toEqual([holding.refusal]);
 });
 
 test("an answer for which the process has no room is refused", () => {

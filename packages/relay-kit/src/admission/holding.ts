@@ -2,7 +2,8 @@
 import type { FairShare, ShareAccount } from "@adrelay/core";
 
 /** A quota of the publisher that this process keeps. */
-type LocalQuota = "requests_per_second" | "injections_in_flight" | "bytes_in_flight";
+type LocalQuota = RateQuota | "injections_in_flight" | "bytes_in_flight";
+type RateQuota = "requests_per_second" | "bytes_per_second";
 
 /** A limit of this process, for all publishers together. */
 export const PROCESS_LIMITS = ["calls", "bytes", "connections"] as const;
@@ -24,12 +25,14 @@ export type Refusal =
 export const RETRY_AFTER_SECONDS = 1;
 
 /** The refusal of a publisher that has as much in flight as its quota allows. */
-export function overQuota(
-  quota: Exclude<LocalQuota, "requests_per_second">,
-  limit: number,
-  used: number,
-): Refusal {
+export function overQuota(quota: Exclude<LocalQuota, RateQuota>, limit: number, used: number): Refusal {
   return { kind: "over_quota", quota, limit, used, retryAfterSeconds: RETRY_AFTER_SECONDS };
+}
+
+/** The refusal of a publisher that sends faster than its quota allows. */
+export function overRate(quota: RateQuota, limit: number, waitMs: number): Refusal {
+  const retryAfterSeconds = Math.ceil(waitMs / 1000);
+  return { kind: "over_quota", quota, limit, used: undefined, retryAfterSeconds };
 }
 
 /** Where the bytes of one publisher's requests are counted. */
@@ -84,28 +87,43 @@ export class HeldBytes {
   }
 }
 
+/** What a holding is made from. */
+export interface HoldingParts {
+  readonly bytes: BytesAccount;
+  /** Takes a body of this length from the publisher's bytes a second, or says why not. */
+  chargeBody(bytes: number): Refusal | undefined;
+  endCall(): void;
+  onRefused(refusal: Refusal): void;
+}
+
 /** What an admitted request holds. It ends with the request's answer, except for what something else has taken over. */
 export class Holding {
+  readonly #of: HoldingParts;
   readonly #body: HeldBytes;
   readonly #answer: HeldBytes;
-  readonly #endCall: () => void;
   readonly #taken = { body: false, answer: false };
   #refusal: Refusal | undefined;
   #hasEnded = false;
 
-  constructor(bytes: BytesAccount, endCall: () => void, onRefused: (refusal: Refusal) => void) {
-    const refuse = (refusal: Refusal) => {
-      this.#refusal = refusal;
-      onRefused(refusal);
-    };
-    this.#body = new HeldBytes(bytes, refuse);
-    this.#answer = new HeldBytes(bytes, refuse);
-    this.#endCall = endCall;
+  constructor(of: HoldingParts) {
+    const refuse = (refusal: Refusal) => this.#refuse(refusal);
+    this.#of = of;
+    this.#body = new HeldBytes(of.bytes, refuse);
+    this.#answer = new HeldBytes(of.bytes, refuse);
   }
 
   /** Why bytes were refused, if some were. */
   get refusal(): Refusal | undefined {
     return this.#refusal;
+  }
+
+  /** Takes the body's real length from the publisher's bytes a second, less what was announced. False: refused. */
+  chargeBody(bytes: number): boolean {
+    const refusal = this.#of.chargeBody(bytes);
+    if (refusal !== undefined) {
+      this.#refuse(refusal);
+    }
+    return refusal === undefined;
   }
 
   holdBody(bytes: number): boolean {
@@ -134,12 +152,16 @@ export class Holding {
       return;
     }
     this.#hasEnded = true;
-    this.#endCall();
+    this.#of.endCall();
     if (!this.#taken.body) {
       this.#body.release();
     }
     if (!this.#taken.answer) {
       this.#answer.release();
     }
+  }
+  #refuse(refusal: Refusal): void {
+    this.#refusal = refusal;
+    this.#of.onRefused(refusal);
   }
 }

@@ -3,6 +3,7 @@ import type { Refusal } from "./holding.ts";
 /** Why a request was refused, in answers and metrics. */
 export const QUOTA_NAMES = [
   "requests_per_second",
+  "bytes_per_second",
   "injections_in_flight",
   "bytes_in_flight",
   "queued_bytes",

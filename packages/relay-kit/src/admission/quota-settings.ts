@@ -1,5 +1,5 @@
 /** The quotas of every publisher for which the publishers' file names no others. */
-import { bytesLimitSchema, countLimitSchema, type Quotas } from "@adrelay/core";
+import { bytesLimitSchema, countLimitSchema, type Quotas, sizeLimitSchema } from "@adrelay/core";
 import { setting } from "@adrelay/service-kit";
 
 export const QUOTA_SETTINGS = {
@@ -12,6 +12,16 @@ export const QUOTA_SETTINGS = {
     countLimitSchema,
     "2000",
     "How many requests of each operation a publisher may send to one gateway at once after a pause, or off.",
+  ),
+  QUOTA_BYTES_PER_SECOND: setting(
+    sizeLimitSchema,
+    "8MB",
+    "How many bytes of bodies a second of each operation a publisher may send to one gateway: a size such as 8MB, or off.",
+  ),
+  QUOTA_BYTES_BURST: setting(
+    sizeLimitSchema,
+    "16MB",
+    "How many bytes of bodies of each operation a publisher may send to one gateway at once after a pause, or off. The last one of them may be longer.",
   ),
   QUOTA_INJECTIONS_IN_FLIGHT: setting(
     countLimitSchema,
@@ -44,6 +54,8 @@ export const QUOTA_SETTINGS = {
 export function defaultQuotas(settings: {
   readonly QUOTA_REQUESTS_PER_SECOND: number;
   readonly QUOTA_BURST: number;
+  readonly QUOTA_BYTES_PER_SECOND: number;
+  readonly QUOTA_BYTES_BURST: number;
   readonly QUOTA_INJECTIONS_IN_FLIGHT: number;
   readonly QUOTA_BYTES_IN_FLIGHT: Quotas["bytesInFlight"];
   readonly QUOTA_QUEUED_BYTES: Quotas["queuedBytes"];
@@ -53,6 +65,8 @@ export function defaultQuotas(settings: {
   return {
     requestsPerSecond: settings.QUOTA_REQUESTS_PER_SECOND,
     burst: settings.QUOTA_BURST,
+    bytesPerSecond: settings.QUOTA_BYTES_PER_SECOND,
+    bytesBurst: settings.QUOTA_BYTES_BURST,
     injectionsInFlight: settings.QUOTA_INJECTIONS_IN_FLIGHT,
     bytesInFlight: settings.QUOTA_BYTES_IN_FLIGHT,
     queuedBytes: settings.QUOTA_QUEUED_BYTES,

@@ -9,6 +9,8 @@ const QUOTAS = quotasOf(
   {
     requestsPerSecond: 10,
     burst: 20,
+    bytesPerSecond: Number.POSITIVE_INFINITY,
+    bytesBurst: Number.POSITIVE_INFINITY,
     injectionsInFlight: Number.POSITIVE_INFINITY,
     bytesInFlight: NO_LIMIT,
     queuedBytes: NO_LIMIT,

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
 import { expect, test } from "vitest";
 import { ackIdOf, textHashOf } from "./fingerprints.ts";
@@ -16,3 +17,13 @@ test("texts that differ only in a lone surrogate, or in their publisher, have di
   const hashes = [publisher, theirs].flatMap((of) => texts.map((text) => textHashOf(of, text)));
   expect(new Set(hashes).size).toBe(8);
 });
+
+test.each([32_767, 32_768, 32_769, 65_536, 100_001])(
+  "a text of %d characters has the fingerprint of its UTF-16, whatever its pieces",
+  (length) => {
+    const text = "\u{1f3c3}\ud800x".repeat(length).slice(0, length);
+    const bytes = Buffer.concat([Buffer.from("ours\0"), Buffer.from(text, "utf16le")]);
+    const whole = createHash("sha256").update(bytes).digest("base64url");
+    expect(textHashOf(publisher, text)).toBe(whole.slice(0, 22));
+  },
+);

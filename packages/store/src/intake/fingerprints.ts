@@ -1,5 +1,5 @@
 /** What is made from an acknowledgment alone, so that every process makes the same: its id, and its text's fingerprint. */
-import { hash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import { type AdAckId, type AdResponseId, type PublisherId, uuidOfHex } from "@adrelay/contract";
 
 /**
@@ -19,9 +19,25 @@ export function ackIdOf(id: AdResponseId): AdAckId {
  * in lone surrogates, which UTF-8 can't hold, have different fingerprints.
  */
 export function textHashOf(publisher: PublisherId, text: string): string {
-  // One buffer and one call: hashing piece by piece takes twice as long.
+  if (text.length > PIECE_CHARACTERS) {
+    return longTextHashOf(publisher, text);
+  }
+  // One buffer and one call: hashing a short text piece by piece takes twice as long.
   const bytes = Buffer.allocUnsafe(publisher.length + 1 + 2 * text.length);
   const textAt = bytes.write(`${publisher}\0`, "latin1");
   bytes.write(text, textAt, "utf16le");
   return hash("sha256", bytes, "base64url").slice(0, 22);
+}
+
+const PIECE_CHARACTERS = 32_768;
+
+/** The same of a long text, in pieces: a buffer of twice its length takes longer to get than to fill. */
+function longTextHashOf(publisher: PublisherId, text: string): string {
+  const piece = Buffer.allocUnsafe(2 * PIECE_CHARACTERS);
+  const whole = createHash("sha256").update(`${publisher}\0`, "latin1");
+  for (let at = 0; at < text.length; at += PIECE_CHARACTERS) {
+    const length = piece.write(text.slice(at, at + PIECE_CHARACTERS), 0, "utf16le");
+    whole.update(piece.subarray(0, length));
+  }
+  return whole.digest("base64url").slice(0, 22);
 }

@@ -12,7 +12,7 @@ export interface Script {
 
 export interface ScriptCall {
   readonly keys: readonly string[];
-  readonly args: readonly (string | number)[];
+  readonly args: readonly (string | number | Buffer)[];
 }
 
 /** Runs a script of this package, such as `intake/accept`, on one connection. Resolves with Redis' reply. */
