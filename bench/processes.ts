@@ -57,6 +57,7 @@ export async function startChild(options: ChildOptions): Promise<BenchChild> {
     nodeArgs = [],
     readyUrl,
   } = options;
+  const { startTimeoutMs = START_TIMEOUT_MS } = options;
   const startedAtMs = performance.now();
   const logFile = join(folder, `${name}-${Math.round(startedAtMs)}.log`);
   const log = openSync(logFile, "a");
