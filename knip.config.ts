@@ -18,13 +18,20 @@ const config: KnipConfig = {
         "e2e/report-loop-delay.ts",
         "e2e/client/programs/*",
         "e2e/soak-client/backend.mjs",
+        "examples/*/{streamed,whole}.ts",
         // Run by hand: see ad-model/README.md.
         "ad-model/fit-signs.ts",
         "ad-model/word-vectors/{list-words,shrink-vectors}.ts",
       ],
-      // It imports SDKs that its own project has: e2e/client.test.ts puts it there.
-      ignore: ["e2e/client/programs/sdk-consumer.ts"],
-      project: ["scripts/**", "bench/**", "e2e/**", "ad-model/**/*.ts", "deploy/**/*.ts", "openapi/**/*.ts"],
+      project: [
+        "scripts/**",
+        "bench/**",
+        "e2e/**",
+        "examples/**/*.ts",
+        "ad-model/**/*.ts",
+        "deploy/**/*.ts",
+        "openapi/**/*.ts",
+      ],
     },
     "apps/*": { project: ["src/**", "test/**"] },
     // Published: others import what it offers. A process of its tests is started by its path.

@@ -68,7 +68,7 @@ export default defineConfig({
         test: {
           ...e2e,
           name: "e2e",
-          include: ["e2e/**/*.test.ts"],
+          include: ["e2e/**/*.test.ts", "examples/**/*.test.ts"],
           exclude: ALONE,
           maxWorkers: e2eWorkers,
           // Some files run their own tests at the same time, each with a stack of processes.

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
+import { AD_LINKS, type Judgment, judgeAnswer } from "@adrelay/verdict";
 import { z } from "zod";
 import { loadCatalog } from "../../apps/ad-server/src/catalog/load-catalog.ts";
-import { AD_LINKS, type Judgment, judgeAnswer } from "../../apps/ad-server/src/verdict/judge-answer.ts";
 import { describeShare, type Share, shareOf } from "./share.ts";
 import type { SummaryRow } from "./summary.ts";
 

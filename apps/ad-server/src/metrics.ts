@@ -1,8 +1,8 @@
 import { ATTRIBUTE_NAMES, type AttributeName, INJECTION_OUTCOMES, VERDICTS } from "@adrelay/contract";
 import { createRegistry } from "@adrelay/service-kit";
+import { AD_LINKS } from "@adrelay/verdict";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { ResponseStore } from "./store/response-store.ts";
-import { AD_LINKS } from "./verdict/judge-answer.ts";
 
 /** Values of the label `operation`. Requests to any other path are `other`. */
 export type OperationLabel = "start" | "acknowledge" | "look_up" | "report" | "other";

@@ -26,6 +26,7 @@ export function showAcknowledgment(terminal: Terminal, one: AcknowledgmentDetail
     state: one.late ? `${one.state} (late)` : one.state,
     "waits for": describeWait(one),
     verdict: one.status,
+    finding: describeFinding(one),
     reason: one.reason_text === null ? one.reason : `${one.reason}: ${one.reason_text}`,
     "last code": one.last_code,
     "provider's code": one.provider_error,
@@ -52,6 +53,17 @@ export function showAcknowledgment(terminal: Terminal, one: AcknowledgmentDetail
       ]),
     );
   }
+}
+
+/** What the model proxy found, to be read beside the provider's verdict. */
+function describeFinding({ finding }: AcknowledgmentDetail): string | null {
+  if (finding === null) {
+    return null;
+  }
+  const { mention, labelled } = finding;
+  return mention === "none" || mention === "unknown"
+    ? `mention ${mention}`
+    : `mention ${mention}, ${labelled ? "labelled" : "not labelled"}`;
 }
 
 function describeWait({ waits_for, circuit_reason }: AcknowledgmentDetail): string | null {

@@ -68,6 +68,7 @@ export function letter(more: Partial<AcknowledgmentDetail> = {}): Acknowledgment
     failed_attempts: 2,
     provider_ack_id: null,
     turn: null,
+    finding: null,
     attempt_log: [
       { at: AT, outcome: "retry", code: "http_500", duration_ms: 12 },
       { at: AT, outcome: "die", code: "http_400", duration_ms: 7 },

@@ -167,6 +167,31 @@ test("a turn that pauses goes on with the next call", async () => {
   expect(last.stop_reason).toBe("end_turn");
 });
 
+test("tools are called in as many rounds as the user wants, with the same ids if told so", async () => {
+  const tools = [{ type: "function" as const, function: { name: "weather", parameters: PARAMETERS } }];
+  const messages: OpenAI.ChatCompletionMessageParam[] = user("Use the tool in 2 rounds; number the calls.");
+  const ids: string[][] = [];
+  for (let round = 0; round < 3; round += 1) {
+    const { choices } = await openAi.chat.completions.create({ model: "m", messages, tools });
+    const calls = choices[0]?.message.tool_calls ?? [];
+    ids.push(calls.map(({ id }) => id));
+    messages.push({ role: "assistant", tool_calls: calls });
+    messages.push(...calls.map(({ id }) => ({ role: "tool" as const, tool_call_id: id, content: "sunny" })));
+  }
+  expect(ids).toEqual([["weather:0"], ["weather:0"], []]);
+});
+
+test("an approval is asked for once, and the user's word gets the text", async () => {
+  const input: OpenAI.Responses.ResponseInputItem[] = user("Ask for approval.");
+  const first = await openAi.responses.stream({ model: "m", input }).finalResponse();
+  const [request] = first.output;
+  expect(request).toMatchObject({ type: "mcp_approval_request", server_label: "demo" });
+  if (request?.type === "mcp_approval_request") {
+    input.push(request, { type: "mcp_approval_response", approval_request_id: request.id, approve: true });
+  }
+  expect((await openAi.responses.create({ model: "m", input })).output_text).toMatch(CANNED);
+});
+
 test("reasoning and a refusal come in each interface's own form", async () => {
   const thought = await anthropic.messages
     .stream({ model: "m", max_tokens: 1000, messages: user("think first") })

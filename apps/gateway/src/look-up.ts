@@ -9,7 +9,14 @@ import {
   type Store,
 } from "@adrelay/store";
 import type { Call } from "./public-app.ts";
-import { askStore, isoTime, parseIdInPath, STATE_HEADER, sendUnavailable } from "./store-answers.ts";
+import {
+  askStore,
+  findingViewOf,
+  isoTime,
+  parseIdInPath,
+  STATE_HEADER,
+  sendUnavailable,
+} from "./store-answers.ts";
 
 /** GET /api/ad-injection/acknowledgments/{ad_response_id}/ */
 export function makeLookUpHandler(
@@ -55,5 +62,6 @@ function viewOf(entry: LedgerEntry): AcknowledgmentStatus {
     provider_ack_id: entry.state === "delivered" ? (entry.providerAckId ?? null) : null,
     last_error_code: entry.state === "delivered" ? null : (lastCodeOf(entry) ?? null),
     turn: openTurnOf(entry) ?? null,
+    finding: findingViewOf(acknowledged?.finding),
   };
 }

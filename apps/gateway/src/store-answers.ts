@@ -1,5 +1,6 @@
 /** Shared parts of the operations that ask the store. */
-import { type AdResponseId, adResponseIdSchema } from "@adrelay/contract";
+import { type AdResponseId, adResponseIdSchema, type FindingView } from "@adrelay/contract";
+import type { Finding } from "@adrelay/core";
 import { OVERDUE, sendProblem, withDeadline } from "@adrelay/service-kit";
 import type { Request, Response } from "express";
 
@@ -39,4 +40,9 @@ export function isoTime(atMs: number): string;
 export function isoTime(atMs: number | undefined): string | null;
 export function isoTime(atMs: number | undefined): string | null {
   return atMs === undefined ? null : new Date(atMs).toISOString();
+}
+
+/** What was found of an ad in a turn's text; null if no turn was acknowledged. */
+export function findingViewOf(finding: Finding | undefined): FindingView | null {
+  return finding === undefined ? null : { mention: finding.mention, labelled: finding.isLabelled };
 }

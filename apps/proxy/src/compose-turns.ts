@@ -11,6 +11,7 @@ import {
   type RelayBase,
   SessionHashes,
 } from "@adrelay/relay-kit";
+import type { FindAd } from "@adrelay/store";
 import type { ProxyConfig } from "./config.ts";
 import type { PrepareCall } from "./http/call.ts";
 import { Journal } from "./turns/journal.ts";
@@ -24,6 +25,7 @@ export interface TurnParts extends IntakeAdapters {
   readonly series: PublisherSeries;
   /** Whether Redis takes bookings now. */
   canBook(): boolean;
+  readonly findAd: FindAd;
   onOverload(limit: "calls" | "bytes" | "connections"): void;
 }
 
@@ -35,6 +37,7 @@ export async function startTurns(base: RelayBase<ProxyConfig>, parts: TurnParts)
   lifecycle.onStop("late answers", () => pending.stop());
   const journal = new Journal({
     turns: parts.store.turns,
+    findAd: parts.findAd,
     metrics: createTurnMetrics(registry),
     log,
     random: Math.random,

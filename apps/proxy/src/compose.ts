@@ -11,6 +11,7 @@ import {
   type RelayBase,
   reportInFlight,
   saveKeyUses,
+  startAnswerJudge,
   startHeartbeat,
   watchPublishers,
 } from "@adrelay/relay-kit";
@@ -45,7 +46,8 @@ export async function compose(config: ProxyConfig, env: Environment): Promise<Ru
   const { settings } = config;
   const base = await openRelayBase("proxy", config, env);
   const { log, lifecycle, registry } = base;
-  const adapters = await openIntakeStore(base);
+  const findAd = await startAnswerJudge(base);
+  const adapters = await openIntakeStore(base, { findAd });
   const publishersWatch = await watchPublishers(base);
   const heartbeat = await startHeartbeat(base, adapters, publishersWatch);
   await saveKeyUses(base, adapters.store.keyUses, heartbeat);
@@ -59,7 +61,7 @@ export async function compose(config: ProxyConfig, env: Environment): Promise<Ru
   });
   const onOverload = createOverloadCounter(registry);
   const canBook = () => intake.isDurable;
-  const prepareCall = await startTurns(base, { ...adapters, series, canBook, onOverload });
+  const prepareCall = await startTurns(base, { ...adapters, series, canBook, findAd, onOverload });
   const listener = await startListener(base, { ...adapters, series, onOverload, prepareCall });
   return {
     log,
@@ -98,7 +100,7 @@ async function startListener(base: Base, parts: ListenerParts): Promise<Listener
   const openCalls = new OpenCalls(settings.PROXY_IDLE_TIMEOUT_MS);
   await lifecycle.start("idle calls", openCalls);
   const baseUrls = { openai: settings.OPENAI_BASE_URL, anthropic: settings.ANTHROPIC_BASE_URL };
-  const upstreams = new Upstreams(baseUrls, proxiesOf(settings));
+  const upstreams = new Upstreams({ baseUrls, proxies: proxiesOf(settings), tls: config.modelTls });
   lifecycle.onStop("models", () => upstreams.stop());
   const limits = { callsMax: settings.PROXY_CALLS_IN_FLIGHT, bytesMax: settings.PROXY_BYTES_IN_FLIGHT };
   const room = new ProxyRoom(limits, parts.onOverload);

@@ -1,5 +1,5 @@
 import type { FieldFault } from "@adrelay/contract";
-import type { PublisherDirectory } from "@adrelay/provider";
+import { FileReader, loadTls, type ProviderTls, type PublisherDirectory } from "@adrelay/provider";
 import {
   CALLER_SETTINGS,
   INTAKE_SETTINGS,
@@ -14,6 +14,7 @@ import {
   type Environment,
   loadConfig,
   OPS_SETTINGS,
+  optionalSetting,
   PUBLIC_LISTENER_SETTINGS,
   portType,
   redisTargetFaults,
@@ -36,6 +37,18 @@ export const PROXY_SETTINGS = {
   PROXY_OPS_PORT: setting(portType, "8084", "Port of the ops listener."),
   ...KEY_HEADER_SETTINGS,
   ...MODEL_SETTINGS,
+  MODEL_CA_FILE: optionalSetting(
+    textType,
+    "PEM file of the authorities that may sign the certificates of models' servers, in place of the well-known ones. Read at start.",
+  ),
+  MODEL_CLIENT_CERT_FILE: optionalSetting(
+    textType,
+    "PEM file of the certificate that we show to models' servers, with its chain. Read at start.",
+  ),
+  MODEL_CLIENT_KEY_FILE: optionalSetting(
+    textType,
+    "PEM file of the private key of that certificate, without passphrase. Read at start.",
+  ),
   PROXY_IDLE_TIMEOUT_MS: setting(
     durationBetween(100, DAY_MS),
     "10m",
@@ -63,6 +76,8 @@ type ProxySettings = z.infer<z.ZodObject<typeof PROXY_SETTINGS>>;
 export interface ProxyConfig {
   readonly settings: Readonly<ProxySettings>;
   readonly publishers: PublisherDirectory;
+  /** The certificates for models' servers: undefined for Node's own CAs, and no client certificate. */
+  readonly modelTls: ProviderTls | undefined;
 }
 
 export type ProxyConfigResult =
@@ -75,14 +90,36 @@ export function loadProxyConfig(env: Environment): ProxyConfigResult {
   const callers = openCallers(env);
   const choices =
     loaded.kind === "ok" ? [...redisTargetFaults(loaded.config), ...keyHeaderFaults(loaded.config)] : [];
+  const tls = loaded.kind === "ok" ? loadModelTls(loaded.config) : NO_TLS;
   const { publishers } = callers;
-  if (loaded.kind === "ok" && publishers !== undefined && choices.length === 0) {
-    return { kind: "ok", config: { settings: loaded.config, publishers } };
+  if (loaded.kind === "ok" && tls.kind === "ok" && publishers !== undefined && choices.length === 0) {
+    return { kind: "ok", config: { settings: loaded.config, publishers, modelTls: tls.tls } };
   }
   return {
     kind: "faulty",
-    faults: [...(loaded.kind === "faulty" ? loaded.faults : []), ...choices, ...callers.faults],
+    faults: [
+      ...(loaded.kind === "faulty" ? loaded.faults : []),
+      ...choices,
+      ...(tls.kind === "faulty" ? tls.faults : []),
+      ...callers.faults,
+    ],
   };
+}
+
+const NO_TLS = { kind: "ok", tls: undefined } as const;
+
+function loadModelTls(settings: ProxySettings) {
+  const {
+    MODEL_CA_FILE: ca,
+    MODEL_CLIENT_CERT_FILE: clientCert,
+    MODEL_CLIENT_KEY_FILE: clientKey,
+  } = settings;
+  const names = {
+    ca: "MODEL_CA_FILE",
+    clientCert: "MODEL_CLIENT_CERT_FILE",
+    clientKey: "MODEL_CLIENT_KEY_FILE",
+  };
+  return loadTls({ ca, clientCert, clientKey }, names, new FileReader());
 }
 
 /** Headers that models' servers expect their key in. The proxy takes the publisher's key out of what goes upstream. */

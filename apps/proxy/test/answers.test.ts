@@ -492,7 +492,14 @@ test.each(["sawCalls", "written", "ended"] as const)(
           thrown += 1;
           throw new TypeError("bug");
         };
-        const step = { refused() {}, sawCalls() {}, written() {}, ended() {}, [method]: fail };
+        const step = {
+          readsAnswer: true,
+          refused() {},
+          sawCalls() {},
+          written() {},
+          ended() {},
+          [method]: fail,
+        };
         return { ...prepared, step };
       },
     });

@@ -2,7 +2,13 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
-import { NO_PROXIES, openDirectory, type Proxies, publisherSources } from "@adrelay/provider";
+import {
+  NO_PROXIES,
+  openDirectory,
+  type ProviderTls,
+  type Proxies,
+  publisherSources,
+} from "@adrelay/provider";
 import { PublisherSeries } from "@adrelay/relay-kit";
 import { createRegistry, HttpServer, NO_TRACING } from "@adrelay/service-kit";
 import { type Logger, pino } from "pino";
@@ -36,6 +42,7 @@ export type Told =
 
 /** A step that keeps what it is told. */
 export class KeptStep implements StepSink {
+  readonly readsAnswer = true;
   readonly told: Told[] = [];
   readonly #ended = Promise.withResolvers<void>();
 
@@ -93,6 +100,7 @@ export interface FixtureOptions {
   readonly log?: Logger;
   readonly anthropicUrl?: string;
   readonly proxies?: Proxies;
+  readonly tls?: ProviderTls | undefined;
   /** In place of the model's server. */
   readonly dispatcher?: Dispatcher;
 }
@@ -131,10 +139,11 @@ export async function startProxy(modelUrl: string, options: FixtureOptions = {})
     { callsMax: options.callsMax ?? 10_000, bytesMax: options.bytesMax ?? 64 * 1024 * 1024 },
     () => {},
   );
-  const upstreams = new Upstreams(
-    { openai: `${modelUrl}/v1`, anthropic: options.anthropicUrl ?? modelUrl },
-    options.proxies ?? NO_PROXIES,
-  );
+  const upstreams = new Upstreams({
+    baseUrls: { openai: `${modelUrl}/v1`, anthropic: options.anthropicUrl ?? modelUrl },
+    proxies: options.proxies ?? NO_PROXIES,
+    tls: options.tls,
+  });
   const metrics = new ProxyMetrics(createRegistry(), {
     series: new PublisherSeries({ publishers: opened.directory, publishersMax: 10 }),
     countStreams: () => openCalls.streams,
@@ -144,7 +153,9 @@ export async function startProxy(modelUrl: string, options: FixtureOptions = {})
     keyHeaders: ["X-Service-API-Key"],
     prepareCall: options.prepareCall ?? noAd,
     upstreams:
-      dispatcher === undefined ? upstreams : { find: () => ({ origin: modelUrl, basePath: "", dispatcher }) },
+      dispatcher === undefined
+        ? upstreams
+        : { find: () => ({ dispatcher, target: { origin: modelUrl, path: "", headers: {} } }) },
     openCalls,
     room,
     editLimitBytes: options.editLimitBytes ?? 8 * 1024 * 1024,

@@ -7,6 +7,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import {
   chat,
   type FixtureOptions,
+  filledBody,
   openServers,
   openTurns,
   surfaceCall,
@@ -265,6 +266,42 @@ describe("while Redis is away", () => {
     await eventually(() => expect(turns.journal.usedBytes).toBe(0));
     expect(sumOf(await turns.metrics(), "adrelay_turns_lost_text_total")).toBe(2);
     expect(await turns.queuedText(first.id)).toMatch(/^x{40000,}$/);
+  });
+});
+
+describe("a prompt is in memory", () => {
+  const long = "Which shoes? ".repeat(5000);
+
+  test("until Redis has it, and not in later steps", async () => {
+    const turns = await openTurns(servers);
+    servers.provider.onStart(() => ({
+      kind: "answer",
+      status: 200,
+      body: { ...filledBody(), enhanced_prompt: `${long}<ad>` },
+    }));
+    const first = await turns.prepareCall(surfaceCall(turns, chat()));
+    first.step?.written(text("Let me look. "));
+    expect(turns.journal.usedBytes).toBeGreaterThan(long.length);
+    first.step?.sawCalls(["call_1"]);
+    await eventually(() => expect(turns.journal.usedBytes).toBeLessThan(100));
+    first.step?.sawCalls(["call_2"]);
+    first.step?.written({ text: "", callIds: ["call_1", "call_2"] });
+    first.step?.ended({ kind: "continues" }, 200);
+    await eventually(() => expect(turns.journal.usedBytes).toBe(0));
+    const next = await turns.prepareCall(surfaceCall(turns, toolAnswer("call_2")));
+    expect(next.ad.state).toBe("injected");
+    expect(next.body.toString()).toContain(`${long}<ad>`);
+    expect(turns.journal.usedBytes).toBe(0);
+    next.step?.ended({ kind: "complete" }, 200);
+  });
+
+  test("until text is written, if the request offers no tools", async () => {
+    const turns = await openTurns(servers);
+    const { step } = await turns.prepareCall(surfaceCall(turns, chat(long, { tools: undefined })));
+    expect(turns.journal.usedBytes).toBeGreaterThan(10);
+    step?.written(text("Take these."));
+    expect(turns.journal.usedBytes).toBe("Take these.".length);
+    step?.ended({ kind: "complete" }, 200);
   });
 });
 

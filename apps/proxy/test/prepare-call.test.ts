@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { eventually, startSocketProxy, unfilled } from "@adrelay/testkit";
 import { describe, expect, onTestFinished, test } from "vitest";
+import type { StepSink } from "../src/http/call.ts";
 import {
   CONTEXT,
   chat,
@@ -84,11 +85,31 @@ describe("a new message", () => {
     const turns = await openTurns(servers);
     const headers = { ...CONTEXT, "x-adrelay-acknowledge": "manual" };
     const prepared = await turns.prepareCall(surfaceCall(turns, chat(), { headers }));
-    expect(prepared).toMatchObject({ ad: { state: "injected" }, step: undefined });
+    expect(prepared).toMatchObject({ ad: { state: "injected" }, step: { readsAnswer: false } });
     expect(JSON.parse(prepared.body.toString("utf8"))).toEqual(chat(PROMPT_WITH_AD));
     expect(await turns.stateOf(prepared.adResponseId)).toBe("awaiting");
     expect(await turns.redis.exists(turns.keysOf(prepared.adResponseId).turn)).toBe(0);
+    prepared.step?.ended({ kind: "complete" }, 200);
+    expect(turns.journal.usedBytes).toBe(0);
+    expect(await turns.stateOf(prepared.adResponseId)).toBe("awaiting");
   });
+
+  test.each([
+    ["refuses the ad", (step: StepSink) => step.refused(422)],
+    ["is overloaded", (step: StepSink) => step.ended({ kind: "failed" }, 529)],
+    ["gives no answer", (step: StepSink) => step.ended({ kind: "cut" }, undefined)],
+  ])(
+    "of a backend that acknowledges by itself is acknowledged empty if the model's server %s",
+    async (_, end) => {
+      const turns = await openTurns(servers);
+      const headers = { ...CONTEXT, "x-adrelay-acknowledge": "manual" };
+      const { step, adResponseId } = await turns.prepareCall(surfaceCall(turns, chat(), { headers }));
+      end(step ?? expect.fail("there is no step"));
+      step?.ended({ kind: "complete" }, 200);
+      await eventually(async () => expect(await turns.queuedText(adResponseId)).toBe(""));
+      expect(await turns.stateOf(adResponseId)).toBe("queued");
+    },
+  );
 });
 
 describe("no ad is asked for", () => {
@@ -216,6 +237,30 @@ describe("the original prompt goes to the model", () => {
     const isOpen = await turns.redis.exists(turns.keysOf(id).turn);
     expect(isOpen).toBe((await turns.stateOf(id)) === "awaiting" ? 1 : 0);
   });
+
+  test.each(["opened late", "opened with a lost answer"])(
+    "if a manual turn is %s, which the proxy then acknowledges empty",
+    async (how) => {
+      const proxy = await startSocketProxy(servers.server.port);
+      onTestFinished(() => proxy.close());
+      const redisUrl = `redis://127.0.0.1:${proxy.port}`;
+      const turns = await openTurns(servers, { redisUrl, injectionTimeoutMs: 1000 });
+      const id = randomUUID();
+      servers.provider.onStart(() => {
+        proxy.setReplyDelay(1500);
+        return { kind: "answer", status: 200, body: filledBody(id) };
+      });
+      const headers = { ...CONTEXT, "x-adrelay-acknowledge": "manual" };
+      const prepared = await turns.prepareCall(surfaceCall(turns, chat(), { headers }));
+      expect(prepared.ad).toEqual({ state: "fallback", reason: "not_booked" });
+      if (how === "opened with a lost answer") {
+        proxy.cut();
+      }
+      proxy.setReplyDelay(0);
+      await eventually(async () => expect(await turns.stateOf(id)).toBe("queued"));
+      expect(await turns.queuedText(id)).toBe("");
+    },
+  );
 
   test("if the retry's look-up is slow, and its turn waits on", async () => {
     const proxy = await startSocketProxy(servers.server.port);

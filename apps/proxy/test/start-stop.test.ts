@@ -1,4 +1,5 @@
 /** The proxy's long-lived parts keep the contract of start and stop. */
+import { UNKNOWN_FINDING } from "@adrelay/core";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { NO_PROXIES, openDirectory, publisherSources } from "@adrelay/provider";
 import { connectRedis, createRegistry } from "@adrelay/service-kit";
@@ -37,6 +38,7 @@ describe("by its interval", () => {
     () =>
       new Journal({
         turns: openStore({ redis, recordRetentionMs: 60_000 }).turns,
+        findAd: async () => UNKNOWN_FINDING,
         metrics: createTurnMetrics(createRegistry()),
         log,
         random: Math.random,
@@ -65,10 +67,8 @@ test("a stopped watch ends no call any more", () => {
 });
 
 test("connections to models close with a stop, also before the first call", async () => {
-  const upstreams = new Upstreams(
-    { openai: "http://127.0.0.1:9/v1", anthropic: "http://127.0.0.1:9" },
-    NO_PROXIES,
-  );
+  const baseUrls = { openai: "http://127.0.0.1:9/v1", anthropic: "http://127.0.0.1:9" };
+  const upstreams = new Upstreams({ baseUrls, proxies: NO_PROXIES, tls: undefined });
   await upstreams.stop();
   const opened = openDirectory(
     publisherSources(

@@ -14,8 +14,9 @@ import {
   SessionHashes,
 } from "@adrelay/relay-kit";
 import { connectRedis, createLogger, createRegistry, NO_TRACING } from "@adrelay/service-kit";
-import { openStore, type Turns } from "@adrelay/store";
+import { type FindAd, openStore, type Turns } from "@adrelay/store";
 import { eventually, parseMetrics, type Samples, startScriptedProvider } from "@adrelay/testkit";
+import { AnswerJudge } from "@adrelay/verdict/answer-judge";
 import { Redis } from "ioredis";
 import { afterAll, expect, onTestFinished } from "vitest";
 import { dialectNamed } from "../src/dialects/index.ts";
@@ -91,7 +92,10 @@ export async function openTurns(servers: Servers, options: FixtureOptions = {}) 
   const log = createLogger("proxy", "debug", { write: (line) => lines.push(line) });
   const redis = connectRedis(options.redisUrl ?? server.url, "request", log);
   await eventually(() => expect(redis.status).toBe("ready"));
-  const store = openStore({ redis, recordRetentionMs: 600_000, partition });
+  const judge = new AnswerJudge({ onFailed: () => {}, timeoutMs: 20_000 });
+  judge.start();
+  const findAd: FindAd = (text, ad, signal) => judge.find(text, ad, signal);
+  const store = openStore({ redis, recordRetentionMs: 600_000, partition, findAd });
   const turns = options.wrapTurns?.(store.turns) ?? store.turns;
   const publisher = onePublisher(adService.url);
   const registry = createRegistry();
@@ -99,6 +103,7 @@ export async function openTurns(servers: Servers, options: FixtureOptions = {}) 
   const pending = new PendingWork((err) => log.error({ event: "background_work_failed", err }));
   const journal = new Journal({
     turns,
+    findAd,
     metrics: createTurnMetrics(registry),
     log,
     random: Math.random,
@@ -145,6 +150,7 @@ export async function openTurns(servers: Servers, options: FixtureOptions = {}) 
   const close = async () => {
     await journal.stop(AbortSignal.timeout(1000));
     await pending.stop();
+    await judge.stop();
     await store.stop();
     await provider.stop();
     redis.disconnect();
@@ -231,9 +237,11 @@ export function surfaceCall(
   };
 }
 
-/** The body of a chat with one message of the user. */
+const TOOLS = [{ type: "function", function: { name: "look" } }];
+
+/** The body of a chat with one message of the user, and with a tool. */
 export function chat(text = "Which shoes?", more: Readonly<Record<string, unknown>> = {}) {
-  return { model: "m", stream: true, messages: [{ role: "user", content: text }], ...more };
+  return { model: "m", stream: true, messages: [{ role: "user", content: text }], tools: TOOLS, ...more };
 }
 
 /** The body of the call that answers a tool call of the model. */

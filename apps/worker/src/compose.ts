@@ -4,6 +4,7 @@ import {
   openRelayStore,
   type RelayAdapters,
   type RelayBase,
+  startAnswerJudge,
   startHeartbeat,
   watchPublishers,
 } from "@adrelay/relay-kit";
@@ -82,10 +83,11 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
 
 type Base = RelayBase<WorkerConfig>;
 
-function openStoreOfWorker(base: Base): Promise<RelayAdapters> {
+async function openStoreOfWorker(base: Base): Promise<RelayAdapters> {
   const { settings, publishers } = base.config;
   return openRelayStore(base, {
     delivers: true,
+    findAd: await startAnswerJudge(base),
     // A worker accepts nothing but the texts of turns whose proxy is gone.
     intakeRules: (id) => ({
       acceptsUnknown: false,

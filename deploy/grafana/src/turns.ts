@@ -1,4 +1,5 @@
 import type { DashboardSpec } from "./dashboard-spec.ts";
+import { findingPanels } from "./findings.ts";
 import { ledgerIncrease, ledgerPerMinute, orOneZero, orZero, quantile, ratePerSecond } from "./promql.ts";
 
 const FIRST_BYTE = "adrelay_proxy_first_byte_seconds";
@@ -164,5 +165,6 @@ export const TURNS: DashboardSpec = {
         { expr: ledgerIncrease("adrelay_turns_unreadable_total"), legend: "unreadable" },
       ],
     },
+    ...findingPanels(),
   ],
 };

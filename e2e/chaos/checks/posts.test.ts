@@ -32,6 +32,7 @@ function adAcceptedAt(acceptedAtMs: number, countedAtMs?: number): AdEvidence {
     attemptLog: [],
     isLate: false,
     sizeBytes: undefined,
+    finding: undefined,
     nextAttemptAtMs: undefined,
   };
   const post = { account: "globe", idempotencyKey: "k", bodyHash: "h", fault: undefined } as const;

@@ -8,7 +8,7 @@ import type { CallRecord } from "./stream-call.ts";
 const BATCH_MS = 250;
 const BATCHES_LOST_MAX = 2;
 /** A busy machine: a batch is sent and confirmed so much later than its time. */
-const SLACK_MS = 1500;
+const SLACK_MS = 500;
 /** After Redis is back, the proxy reconnects, and sends what is unconfirmed. */
 const RECONNECT_MS = 3000;
 

@@ -76,7 +76,8 @@ function planStream(
     modelFaults: fault === "" ? filler : `${filler}, ${fault}`,
     isRefused,
     caller,
-    acknowledges: number % 8 === 5 ? random.pick(["backend_before", "backend_after", "manual"]) : "proxy",
+    acknowledges:
+      !isRefused && number % 8 === 5 ? random.pick(["backend_before", "backend_after", "manual"]) : "proxy",
     firstProxy: random.chance(0.5) ? 0 : 1,
   };
 }

@@ -32,8 +32,8 @@ const RETRIES_MAX = 8;
 const RETRY_AFTER_MS = 300;
 const RETRY_AFTER_MAX_MS = 1500;
 const ACKNOWLEDGE_TIMEOUT_MS = 5000;
-/** No backend tries for ever. */
-const ACKNOWLEDGE_TRIES_MAX = 60;
+/** No backend tries for ever. A busy machine takes long to start a gateway that was killed. */
+const ACKNOWLEDGE_FOR_MS = 90_000;
 const UNCLEAR = new Set([429, 503]);
 
 /** Plays all streams. Resolves once each caller has its answer. */
@@ -99,7 +99,8 @@ async function acknowledge(
   record.acknowledgments.push(sent);
   const caller = relayCaller(gatewayUrl, callerKey);
   const body = JSON.stringify({ ad_response_id: adResponseId, llm_response: text });
-  for (let tries = 0; tries < ACKNOWLEDGE_TRIES_MAX; tries += 1) {
+  const giveUpAtMs = performance.now() + ACKNOWLEDGE_FOR_MS;
+  while (performance.now() < giveUpAtMs) {
     const signal = AbortSignal.timeout(ACKNOWLEDGE_TIMEOUT_MS);
     const headers = { Prefer: "respond-async" };
     const answer = await caller.send(ACKNOWLEDGE_PATH, body, { headers, signal }).catch(() => undefined);

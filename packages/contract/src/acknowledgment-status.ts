@@ -11,6 +11,16 @@ export const openTurnSchema = z.object({
 /** A checked open turn. */
 export type OpenTurn = Readonly<z.infer<typeof openTurnSchema>>;
 
+/** What the model proxy found of the ad in the text that it acknowledged. */
+export const findingViewSchema = z.object({
+  /** none, name, link, foreign or unknown. A newer relay may have others. */
+  mention: z.string(),
+  /** Whether a mention is marked as an ad. */
+  labelled: z.boolean(),
+});
+/** A checked finding. */
+export type FindingView = z.infer<typeof findingViewSchema>;
+
 /**
  * Answer of the look-up. Times are ISO 8601 in UTC by Redis' clock; they are null if the event has not happened. `status` is
  * the provider's verdict on a delivered acknowledgment.
@@ -32,6 +42,8 @@ export const acknowledgmentStatusSchema = z.object({
   last_error_code: z.string().nullable(),
   /** While the ad response is awaiting and the model proxy acknowledges it. An older gateway doesn't send it. */
   turn: openTurnSchema.nullable().default(null),
+  /** Once the model proxy has acknowledged the ad response. An older gateway doesn't send it. */
+  finding: findingViewSchema.nullable().default(null),
 });
 /** A checked answer of the look-up. */
 export type AcknowledgmentStatus = z.infer<typeof acknowledgmentStatusSchema>;

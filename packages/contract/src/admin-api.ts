@@ -4,7 +4,7 @@
  * a newer gateway.
  */
 import { z } from "zod";
-import { openTurnSchema } from "./acknowledgment-status.ts";
+import { findingViewSchema, openTurnSchema } from "./acknowledgment-status.ts";
 
 /** Path that all calls of the admin API begin with. */
 export const ADMIN_PATH = "/admin/v1";
@@ -189,6 +189,8 @@ const acknowledgmentViewSchema = z.object({
   provider_ack_id: textOrNull,
   /** While the ad response is awaiting and the model proxy acknowledges it. */
   turn: openTurnSchema.nullable().default(null),
+  /** Once the model proxy has acknowledged the ad response. */
+  finding: findingViewSchema.nullable().default(null),
 });
 /** One acknowledgment as lists show it. `state` is the state of its entry, `status` the provider's verdict. */
 export type AcknowledgmentView = z.infer<typeof acknowledgmentViewSchema>;

@@ -19,6 +19,7 @@ export {
 export {
   type AcknowledgmentStatus,
   acknowledgmentStatusSchema,
+  type FindingView,
   type OpenTurn,
   openTurnSchema,
 } from "./acknowledgment-status.ts";

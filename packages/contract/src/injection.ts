@@ -146,6 +146,8 @@ export const filledResponseSchema = z.looseObject(
   {
     ad_response_id: adResponseIdSchema,
     enhanced_prompt: nonEmpty,
+    /** Only for what is found of the ad in the answer. */
+    product_name: z.string().optional().catch(undefined),
     success: z
       .unknown()
       .refine((value) => value !== false, "must not be false in a 200")

@@ -32,6 +32,15 @@ export {
 } from "./entry-states.ts";
 export { FairShare, type ShareAccount } from "./fair-share.ts";
 export {
+  FINDINGS,
+  type Finding,
+  isDisagreement,
+  parseFinding,
+  type TurnAd,
+  UNKNOWN_FINDING,
+  writeFinding,
+} from "./findings.ts";
+export {
   classifyInjection,
   FALLBACK_REASONS,
   type FallbackReason,

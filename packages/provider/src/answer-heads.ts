@@ -2,11 +2,12 @@
  * Mends the heads of HTTP/1 answers before undici parses them. undici and Node's own client refuse two things that RFC 9110
  * lets a client accept, and that edges in front of providers send:
  *
- * 1. A `100 Continue` that nobody asked for (section 15.2). All interim answers are dropped, but not 101.
+ * 1. A `100 Continue` that nobody asked for (section 15.2). It is dropped. Other interim answers stay.
  * 2. The same Content-Length twice (section 8.6). Different lengths are left as they are, so undici refuses them.
  *
- * Only heads are changed. An answer's head begins with the first byte that comes after a request was written. This holds
- * because undici writes a request at once, and the next one on a connection only after the answer is complete.
+ * Only heads are changed. An answer's head begins with the first byte that comes after the head of a request was written.
+ * This holds because undici writes the next request on a connection only after the answer is complete. It writes heads as
+ * strings, and bodies as buffers. A request's body may still be written while its answer comes.
  */
 import type { Socket } from "node:net";
 
@@ -20,10 +21,12 @@ export const HEAD_BYTES_MAX = 256 * 1024;
 export function mendHeads(socket: Socket): void {
   const pushUnchanged = socket.push.bind(socket);
   let held: Buffer = NO_BYTES;
-  let writtenBeforeBody = 0;
-  const hasHead = () => socket.bytesWritten !== writtenBeforeBody;
+  let isHeadDue = false;
+  onRequestHead(socket, () => {
+    isHeadDue = true;
+  });
   socket.push = (chunk: unknown, encoding) => {
-    if (!(chunk instanceof Buffer) || !hasHead()) {
+    if (!(chunk instanceof Buffer) || !isHeadDue) {
       if (held.length > 0) {
         // The connection ends within a head.
         pushUnchanged(held);
@@ -32,15 +35,34 @@ export function mendHeads(socket: Socket): void {
       return pushUnchanged(chunk, encoding);
     }
     const bytes = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
-    const { mended, rest } = mendHead(bytes);
+    const { interim, mended, rest } = mendHead(bytes);
+    if (interim.length > 0) {
+      pushUnchanged(interim);
+    }
     if (mended === undefined && rest.length <= HEAD_BYTES_MAX) {
       held = rest;
       return true;
     }
     held = NO_BYTES;
-    writtenBeforeBody = socket.bytesWritten;
+    isHeadDue = false;
     return pushUnchanged(mended ?? rest);
   };
+}
+
+const REQUEST_LINE = /^[A-Z]+ [^\r\n]* HTTP\/1\.1\r\n/;
+
+/** Calls `onHead` before the head of each request is written. */
+function onRequestHead(socket: Socket, onHead: () => void): void {
+  const writeUnchanged = socket.write;
+  const write = (...given: Parameters<Socket["write"]>): boolean => {
+    const [chunk] = given;
+    if (typeof chunk === "string" && REQUEST_LINE.test(chunk)) {
+      onHead();
+    }
+    return writeUnchanged.apply(socket, given);
+  };
+  // `write` has two forms, of which the type keeps the longer one. Both are passed on as they are.
+  socket.write = write as Socket["write"];
 }
 
 const NO_BYTES = Buffer.alloc(0);
@@ -48,29 +70,45 @@ const HEAD_END = "\r\n\r\n";
 /** Where the status code is in `HTTP/1.1 200 OK`. */
 const STATUS_AT = 9;
 
-/** Drops interim heads. `mended` is the final head with all that follows it; undefined as long as that head is incomplete. */
-function mendHead(bytes: Buffer): { readonly mended: Buffer | undefined; readonly rest: Buffer } {
+interface ReadHeads {
+  /** Heads of interim answers, but for those of 100. */
+  readonly interim: Buffer;
+  /** The final head with all that follows it; undefined as long as that head is incomplete. */
+  readonly mended: Buffer | undefined;
+  readonly rest: Buffer;
+}
+
+function mendHead(bytes: Buffer): ReadHeads {
+  const interims: Buffer[] = [];
   let rest = bytes;
   for (;;) {
     const end = rest.indexOf(HEAD_END);
     if (end === -1) {
-      return { mended: undefined, rest };
+      return { interim: joined(interims), mended: undefined, rest };
     }
     const bodyAt = end + HEAD_END.length;
-    if (!isInterim(rest)) {
-      return { mended: mendLengths(rest, bodyAt), rest: NO_BYTES };
+    const status = interimStatusOf(rest);
+    if (status === undefined) {
+      return { interim: joined(interims), mended: mendLengths(rest, bodyAt), rest: NO_BYTES };
+    }
+    if (status !== "100") {
+      interims.push(rest.subarray(0, bodyAt));
     }
     rest = rest.subarray(bodyAt);
   }
 }
 
-/** Whether a head is of an answer that another one follows. After a 101 there is no more HTTP. */
-function isInterim(head: Buffer): boolean {
-  return (
-    head[STATUS_AT] === DIGIT_1 &&
-    head.toString("latin1", 0, 5) === "HTTP/" &&
-    head.toString("latin1", STATUS_AT, STATUS_AT + 3) !== "101"
-  );
+function joined(heads: readonly Buffer[]): Buffer {
+  return heads.length === 0 ? NO_BYTES : Buffer.concat(heads);
+}
+
+/** The status of an answer that another one follows; undefined of other heads. After a 101 there is no more HTTP. */
+function interimStatusOf(head: Buffer): string | undefined {
+  if (head[STATUS_AT] !== DIGIT_1 || head.toString("latin1", 0, 5) !== "HTTP/") {
+    return undefined;
+  }
+  const status = head.toString("latin1", STATUS_AT, STATUS_AT + 3);
+  return status === "101" ? undefined : status;
 }
 
 const DIGIT_1 = 0x31;

@@ -35,6 +35,9 @@ export function describeFailure(error: Error): FailureKind {
  * Node's codes for OpenSSL's errors may contain a slash.
  */
 export function causeOf(error: Error): string | undefined {
+  if (error instanceof ProxyError) {
+    return error.why ?? error.name;
+  }
   const code = "code" in error && typeof error.code === "string" ? error.code : error.name;
   return /^[A-Za-z][A-Za-z0-9_/]{1,63}$/.test(code) ? code.replaceAll("/", "_") : undefined;
 }

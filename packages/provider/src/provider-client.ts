@@ -16,13 +16,12 @@ import {
   REQUEST_ID_HEADER,
 } from "@adrelay/contract";
 import type { ProviderReply } from "@adrelay/core";
-import type { Dispatcher } from "undici";
 import type { ProviderAccount } from "./accounts.ts";
 import { NO_PROXIES, type Proxies, proxyFor } from "./proxies.ts";
 import { type RawReply, ReplyCollector } from "./reply-collector.ts";
 import { prepareBody } from "./request-body.ts";
 import { RunningClock } from "./running-clock.ts";
-import { createDispatcher, type Route } from "./transport.ts";
+import { type Way, Ways } from "./ways.ts";
 
 /** One call to a provider account. */
 export interface ProviderCall {
@@ -67,12 +66,12 @@ const ACKNOWLEDGE_ANSWER_BYTES_MAX = 256 * 1024;
 export class ProviderClient {
   readonly #proxies: Proxies;
   readonly #clock = new RunningClock();
-  readonly #dispatchers: { readonly route: Route; readonly dispatcher: Dispatcher }[] = [];
-  readonly #ways = new WeakMap<ProviderAccount, Way>();
-  #isStopped = false;
+  readonly #ways: Ways;
+  readonly #known = new WeakMap<ProviderAccount, Way>();
 
   constructor(proxies: Proxies = NO_PROXIES) {
     this.#proxies = proxies;
+    this.#ways = new Ways(proxies, { allowH2: true });
   }
 
   /** Requests an ad. The bytes of the answer are kept, so that they can be passed through. */
@@ -95,9 +94,8 @@ export class ProviderClient {
 
   /** Ends the calls that still run and closes all connections. Later calls fail without being sent. */
   async stop(): Promise<void> {
-    this.#isStopped = true;
     this.#clock.stop();
-    await Promise.all(this.#dispatchers.map(({ dispatcher }) => dispatcher.destroy()));
+    await this.#ways.stop();
   }
 
   #post(path: string, call: ProviderCall, bytesMax: number, headers: Record<string, string>): RunningCall {
@@ -130,87 +128,13 @@ export class ProviderClient {
     };
   }
 
-  /** Finds the way to an account, once for each account. Accounts with the same way share their connections. */
   #wayTo(account: ProviderAccount): Way {
-    const known = this.#ways.get(account);
+    const known = this.#known.get(account);
     if (known !== undefined) {
       return known;
     }
-    const url = new URL(account.url);
-    const proxy = proxyFor(this.#proxies, url);
-    const isTunnelled = url.protocol === "https:";
-    const dispatcher = this.#dispatcherFor({ tls: account.tls, proxy, isTunnelled });
-    const target =
-      proxy === undefined || isTunnelled ? targetOf(url) : targetThroughProxy(url, new URL(proxy));
-    const way = { dispatcher, target };
-    this.#ways.set(account, way);
+    const way = this.#ways.find(new URL(account.url), account.tls);
+    this.#known.set(account, way);
     return way;
   }
-
-  #dispatcherFor(route: Route): Dispatcher {
-    const known = this.#dispatchers.find((dispatcher) => isSameRoute(dispatcher.route, route));
-    if (known !== undefined) {
-      return known.dispatcher;
-    }
-    const dispatcher = createDispatcher(route);
-    this.#dispatchers.push({ route, dispatcher });
-    if (this.#isStopped) {
-      void dispatcher.destroy();
-    }
-    return dispatcher;
-  }
-}
-
-/** After a certificate was replaced, there is another route. Connections of the old one end once they are idle. */
-function isSameRoute(one: Route, other: Route): boolean {
-  return (
-    one.tls?.id === other.tls?.id &&
-    one.tls?.contentDigest === other.tls?.contentDigest &&
-    one.proxy === other.proxy &&
-    one.isTunnelled === other.isTunnelled
-  );
-}
-
-/** How an account is called: by which connections, and what is the same in each request. */
-interface Way {
-  readonly dispatcher: Dispatcher;
-  readonly target: Target;
-}
-
-/** What requests to an account have in common. */
-interface Target {
-  readonly origin: string;
-  /** The operation's path is appended to it. */
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** Whose certificate is expected, if not that of the Host header. */
-  readonly servername?: string;
-}
-
-function targetOf(url: URL): Target {
-  return {
-    origin: url.origin,
-    path: url.pathname.replace(/\/+$/, ""),
-    headers: basicAuth("authorization", url),
-  };
-}
-
-/** The proxy gets the whole address in place of the path (RFC 9112, section 3.2.2). */
-function targetThroughProxy(url: URL, proxy: URL): Target {
-  const direct = targetOf(url);
-  return {
-    origin: proxy.origin,
-    path: direct.origin + direct.path,
-    headers: { host: url.host, ...basicAuth("proxy-authorization", proxy), ...direct.headers },
-    ...(proxy.protocol === "https:" ? { servername: proxy.hostname } : {}),
-  };
-}
-
-/** A header with the user and the password of a URL; none if the URL has none. */
-function basicAuth(header: string, { username, password }: URL): Record<string, string> {
-  if (username === "" && password === "") {
-    return {};
-  }
-  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-  return { [header]: `Basic ${Buffer.from(credentials).toString("base64")}` };
 }

@@ -1,4 +1,4 @@
-/** Makes undici's dispatchers for provider accounts: connections that are kept, TLS, and the way through a proxy. */
+/** Makes undici's dispatchers: connections that are kept, TLS, and the way through a proxy. */
 import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from "undici";
 import { HEAD_BYTES_MAX, mendHeads } from "./answer-heads.ts";
 import { causeOf, ProxyError } from "./call-failures.ts";
@@ -29,14 +29,17 @@ export interface Route {
   readonly proxy: string | undefined;
   /** Through a proxy, a call to an https:// provider is tunnelled; others are made to the proxy itself. */
   readonly isTunnelled: boolean;
+  /** HTTP/2, if the server offers it. */
+  readonly allowH2: boolean;
 }
 
 /** Makes the dispatcher for a route. Its owner destroys it. */
-export function createDispatcher({ tls, proxy, isTunnelled }: Route): Dispatcher {
-  const certificates = tls === undefined ? {} : { secureContext: tls.secureContext };
+export function createDispatcher({ tls, proxy, isTunnelled, allowH2 }: Route): Dispatcher {
+  const certificates = { allowH2, ...(tls === undefined ? {} : { secureContext: tls.secureContext }) };
+  const poolOptions = { ...POOL_OPTIONS, allowH2 };
   if (proxy === undefined) {
     const connect = prepareSockets(buildConnector({ ...certificates, timeout: CONNECT_TIMEOUT_MS }));
-    return new Agent({ ...POOL_OPTIONS, connect });
+    return new Agent({ ...poolOptions, connect });
   }
   if (!isTunnelled) {
     const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, allowH2: false });
@@ -48,7 +51,7 @@ export function createDispatcher({ tls, proxy, isTunnelled }: Route): Dispatcher
     connectTimeout: CONNECT_TIMEOUT_MS,
     // Makes the pools whose connections go through tunnels.
     factory: (origin, options) =>
-      new Pool(origin, { ...POOL_OPTIONS, connect: prepareSockets(connectorOf(options)) }),
+      new Pool(origin, { ...poolOptions, connect: prepareSockets(connectorOf(options)) }),
     // Makes the pool that asks the proxy for tunnels.
     clientFactory: (origin, options) =>
       new Pool(origin, {

@@ -1,12 +1,14 @@
 /** The provider's client against servers and edges whose answers are unusual on the wire. */
 import { createSecureServer } from "node:http2";
 import { createServer, type Socket } from "node:net";
+import { PassThrough } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { createServer as createTlsServer } from "node:tls";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { adAckIdSchema } from "@adrelay/contract";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { ProviderClient } from "../src/index.ts";
+import { createDispatcher } from "../src/transport.ts";
 import { listenInTest, startRawServer } from "./raw-server.ts";
 import { filesOf, serverPair, tlsOf } from "./tls-fixtures.ts";
 
@@ -135,6 +137,44 @@ test("an answer that arrives byte by byte is mended like a whole one", async () 
     });
   });
   expect(await acknowledge(`http://127.0.0.1:${port}`)).toMatchObject({ kind: "answered", body: BODY });
+});
+
+test("an answer that comes while the body is still being sent is left as it is", async () => {
+  const dispatcher = createDispatcher({
+    tls: undefined,
+    proxy: undefined,
+    isTunnelled: false,
+    allowH2: false,
+  });
+  onTestFinished(() => dispatcher.destroy());
+  const lines = Array.from(
+    { length: 50 },
+    (_, at) => `${CONTINUE}Content-Length: 1\r\nContent-Length: 1 line ${at}\n`,
+  );
+  const port = await startRawServer((socket) => {
+    let sent = 0;
+    socket.setNoDelay(true).on("data", () => {
+      if (sent === 0) {
+        socket.write(`${CONTINUE}${HEAD}Content-Length: ${lines.join("").length}\r\n\r\n`);
+      }
+      socket.write(lines[sent] ?? "");
+      sent += 1;
+    });
+  });
+  const body = new PassThrough();
+  body.write("x");
+  const answer = await dispatcher.request({
+    origin: `http://127.0.0.1:${port}`,
+    path: "/",
+    method: "POST",
+    body,
+  });
+  let text = "";
+  for await (const piece of answer.body) {
+    text += piece;
+    body.write("x");
+  }
+  expect(text).toBe(lines.join(""));
 });
 
 test("bytes of a body that look like heads are left as they are", async () => {

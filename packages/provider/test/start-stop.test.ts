@@ -2,7 +2,7 @@
 import { type ScriptedProvider, startScriptedProvider } from "@adrelay/testkit";
 import { startStopSuite } from "@adrelay/testkit/start-stop-suite";
 import { afterAll, beforeAll } from "vitest";
-import { ProviderClient } from "../src/index.ts";
+import { NO_PROXIES, ProviderClient, Ways } from "../src/index.ts";
 import { RunningClock } from "../src/running-clock.ts";
 
 let provider: ScriptedProvider;
@@ -32,6 +32,28 @@ startStopSuite(
         });
       },
       stop: () => client.stop(),
+      isRunning: () => running > 0,
+    };
+  },
+  { isRunning: (part) => part.isRunning() },
+);
+
+startStopSuite(
+  "the ways to servers",
+  () => {
+    const ways = new Ways(NO_PROXIES, { allowH2: false });
+    let running = 0;
+    return {
+      start: () => {
+        const { dispatcher, target } = ways.find(new URL(provider.url), undefined);
+        running += 1;
+        const end = () => {
+          running -= 1;
+        };
+        const path = "/api/ad-injection/start/";
+        dispatcher.request({ ...target, path, method: "POST", body: "{}" }).then(end, end);
+      },
+      stop: () => ways.stop(),
       isRunning: () => running > 0,
     };
   },

@@ -14,6 +14,7 @@ export {
 } from "./injection/start-injection.ts";
 export { type Caller, PendingWork } from "./injection/waits.ts";
 export { OnceASecond } from "./once-a-second.ts";
+export { startAnswerJudge } from "./process/answer-judge.ts";
 export { saveKeyUses, startHeartbeat } from "./process/heartbeat.ts";
 export { openRelayBase, type RelayBase, watchPublishers } from "./process/relay-base.ts";
 export {

@@ -13,6 +13,7 @@ const OTHERS: ReadonlySet<string> = new Set([
   "ALL_PROXY",
   "PROXY_BYTES_IN_FLIGHT",
   "INJECTION_TIMEOUT_MS",
+  "MODEL_CLIENT_CERT_FILE",
 ]);
 
 /** Names may differ in one character for each five of the setting's. */

@@ -8,6 +8,7 @@ import {
   type Verdict,
   verdictSchema,
 } from "@adrelay/contract";
+import { type Finding, parseFinding } from "@adrelay/core";
 import { z } from "zod";
 import { fieldsOf, numberOf, stateOf, textOf, unreadable } from "./redis/scripts.ts";
 
@@ -69,6 +70,8 @@ export interface Acknowledged {
   readonly isLate: boolean;
   /** Bytes of the caller's body; undefined unless it is, or once was, a dead letter. */
   readonly sizeBytes: number | undefined;
+  /** What was found of the ad in the text; undefined unless a turn wrote it. */
+  readonly finding: Finding | undefined;
 }
 
 /** Why an acknowledgment is, or was, a dead letter. */
@@ -172,6 +175,7 @@ function readAcknowledged(stored: Stored): Acknowledged {
     attemptLog: parseAttempts(textOf(stored["l"], "l")),
     isLate: textOf(stored["L"], "L") !== undefined,
     sizeBytes: numberOf(textOf(stored["z"], "z"), "z"),
+    finding: parseFinding(textOf(stored["M"], "M")),
   };
 }
 

@@ -38,6 +38,7 @@ export {
   type StoredQuota,
 } from "./intake/rules.ts";
 export { TURN_TEXT_MAX_BYTES } from "./journal/text.ts";
+export type { FindAd } from "./journal/turn-settler.ts";
 export {
   type EndedStep,
   type FinalStep,
@@ -48,6 +49,7 @@ export {
   type StepWrite,
   TURN_LEASE_MS,
   type Turns,
+  type WriteAnswer,
 } from "./journal/types.ts";
 export type { RewriteRecord } from "./maintenance/rewrites.ts";
 export { LedgerMetrics } from "./metrics/ledger-metrics.ts";

@@ -12,6 +12,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { AdResponseId } from "@adrelay/contract";
+import { UNKNOWN_FINDING } from "@adrelay/core";
 import type { Redis } from "ioredis";
 import { defineScripts } from "./bullmq/define-scripts.ts";
 import { DeliveryQueue, type QueueDepths } from "./bullmq/queue.ts";
@@ -32,7 +33,7 @@ import { RoomWatch } from "./intake/room.ts";
 import { type IntakeRules, type IntakeRulesOf, NO_LIMITS } from "./intake/rules.ts";
 import { DueTurns } from "./journal/due-turns.ts";
 import { TurnJournal } from "./journal/turn-journal.ts";
-import { TurnSettler } from "./journal/turn-settler.ts";
+import { type FindAd, TurnSettler } from "./journal/turn-settler.ts";
 import { TURN_LEASE_MS, type Turns } from "./journal/types.ts";
 import { Reconciliation } from "./maintenance/reconcile.ts";
 import { Recount } from "./maintenance/recount.ts";
@@ -61,6 +62,8 @@ export interface StoreOptions {
   readonly intakeRules?: IntakeRulesOf;
   /** How long Redis must have answered without a break before a worker settles turns; default: a lease. */
   readonly turnGraceMs?: number;
+  /** Finds ads in the texts of turns; default: what is in them is unknown. */
+  readonly findAd?: FindAd;
   /** Rules of the circuit breakers; needed by workers only. */
   readonly circuitRules?: CircuitRules;
   /** This process, as operators read it: its host and pid. */
@@ -191,6 +194,7 @@ export function makeParts({
   deliveredRetentionMs = recordRetentionMs,
   intakeRules = () => OPEN_RULES,
   turnGraceMs = TURN_LEASE_MS,
+  findAd = async () => UNKNOWN_FINDING,
   circuitRules = DEFAULT_CIRCUIT_RULES,
   process = "",
   log = NO_LOG,
@@ -228,7 +232,7 @@ export function makeParts({
   const room = new RoomWatch({ redis, run, keys });
   const queueJob = queue.queueJobScript();
   const acceptor = new Acceptor({ ...shared, queueJob, rulesOf: intakeRules, roomNow: () => room.now });
-  const settler = new TurnSettler({ ...shared, queueJob, rulesOf: intakeRules, acceptor });
+  const settler = new TurnSettler({ ...shared, queueJob, rulesOf: intakeRules, acceptor, findAd });
   return {
     ...shared,
     room,

@@ -5,7 +5,14 @@
  */
 import { randomUUID } from "node:crypto";
 import { publisherIdSchema } from "@adrelay/contract";
-import { decideTurn, TURN_EVENTS, type TurnEvent, type TurnTransition, type TurnView } from "@adrelay/core";
+import {
+  decideTurn,
+  TURN_EVENTS,
+  type TurnEvent,
+  type TurnTransition,
+  type TurnView,
+  UNKNOWN_FINDING,
+} from "@adrelay/core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { NO_LIMITS, type StepRef, TURN_LEASE_MS, TURN_TEXT_MAX_BYTES } from "../src/index.ts";
@@ -316,6 +323,42 @@ describe("a turn of several steps", () => {
     expectTurnBalance(await snapshot());
   });
 
+  test("doesn't wait after a step whose calls a final step has answered meanwhile", async () => {
+    const { open, hold, join, settle, endStep, turnsSwept, queuedText, snapshot } = setup();
+    const first = await open();
+    await hold(first, "call 1");
+    const second = await join("call 1");
+    expect(await settle(second, "Two.")).toBe("open");
+    expect(await endStep(first, { text: "One.", outcome: "cut" })).toBe("ended");
+    await turnsSwept();
+    expect(await queuedText(first.id)).toBe("One.\n\nTwo.");
+    expect(turnCounts(await snapshot()).ended).toEqual({ complete: 1 });
+  });
+
+  test("is settled by the proxy of an overtaken step with the outcome of the final one", async () => {
+    const { open, hold, join, settle, endStep, queuedText, snapshot } = setup();
+    const first = await open();
+    await hold(first, "call 1");
+    await settle(await join("call 1"), "Two.");
+    await endStep(first, { text: "One.", outcome: "cut" });
+    expect(await settle(first, "One.", { outcome: "cut" })).toBe("queued");
+    expect(await queuedText(first.id)).toBe("One.\n\nTwo.");
+    expect(turnCounts(await snapshot()).ended).toEqual({ complete: 1 });
+  });
+
+  test("waits for a step that came after a final one and calls a tool", async () => {
+    const { open, hold, join, settle, endStep, turnsSwept, stateOf } = setup();
+    const first = await open();
+    await hold(first, "call 1");
+    await settle(await join("call 1"), "Two.");
+    const third = await join("call 1");
+    expect(await endStep(first, { text: "One." })).toBe("waiting");
+    expect(await endStep(third, { text: "Three." })).toBe("waiting");
+    expect(await endStep(first, { text: "One." })).toBe("waiting");
+    await turnsSwept();
+    expect(await stateOf(first.id)).toBe("awaiting");
+  });
+
   test("keeps the text of a step that ended while another one's proxy was gone", async () => {
     const { open, hold, join, write, settle, age, turnsSwept, queuedText, snapshot } = setup();
     const first = await open();
@@ -344,8 +387,15 @@ describe("a turn of several steps", () => {
     };
     const between = Object.assign(Object.create(redis), { lrange });
     const queueJob = parts.queue.queueJobScript();
-    const settler = new TurnSettler({ ...parts, redis: between, queueJob, rulesOf: () => OPEN_RULES });
-    const own = { ...second, outcome: "complete", text: "Two." } as const;
+    const findAd = async () => UNKNOWN_FINDING;
+    const settler = new TurnSettler({
+      ...parts,
+      redis: between,
+      queueJob,
+      rulesOf: () => OPEN_RULES,
+      findAd,
+    });
+    const own = { ...second, outcome: "complete", text: "Two.", finding: undefined } as const;
     expect(await settler.settle({ id: first.id, requestId: "r", traceparent: undefined, own })).toBe(
       "queued",
     );
@@ -437,9 +487,62 @@ describe("a backend that acknowledges the id of a turn by itself", () => {
     expect(await accept("hash")).toMatchObject({ kind: "accepted_late" });
     expect(await accept("another")).toEqual({ kind: "conflict" });
   });
+
+  test("in manual mode is acknowledged empty if the proxy says that its backend got no text", async () => {
+    const fixture = setup();
+    const { turns, newTurn, acknowledgments, find, snapshot, settle, queuedText } = fixture;
+    const id = newId();
+    await turns.open(newTurn(id, { kind: "manual", deadlineMs: LONG_WAIT_MS }));
+    const step = { id, publisher, step: 1 };
+    expect(await settle(step)).toBe("queued");
+    expect(await settle(step)).toBe("ended");
+    expect(await queuedText(id)).toBe("");
+    expect(await find(id)).toMatchObject({ state: "queued", isLate: false });
+    // The backend acknowledges nevertheless, and is told how it stands.
+    const answer = await acknowledgments.accept({ job: jobOf(id), textHash: "another" });
+    expect(answer).toMatchObject({ kind: "repeat" });
+    const after = await snapshot();
+    expect(turnCounts(after)).toEqual({ opened: 1, open: 0, ended: { manual: 1 } });
+    expectTurnBalance(after);
+  });
+
+  test("in manual mode stays the backend's if it was first", async () => {
+    const { turns, newTurn, acknowledgments, settle, queuedText } = setup();
+    const id = newId();
+    await turns.open(newTurn(id, { kind: "manual", deadlineMs: LONG_WAIT_MS }));
+    await acknowledgments.accept({ job: jobOf(id), textHash: "hash" });
+    const text = await queuedText(id);
+    expect(await settle({ id, publisher, step: 1 })).toBe("ended");
+    expect(await queuedText(id)).toBe(text);
+  });
+
+  test("in manual mode without text is abandoned if its publisher's empty answers are", async () => {
+    const fixture = openTestTurns(redis, {
+      intakeRules: () => ({ ...OPEN_RULES, emptyAnswers: "abandon" }),
+    });
+    const { turns, newTurn, settle, find, snapshot } = fixture;
+    const id = newId();
+    await turns.open(newTurn(id, { kind: "manual", deadlineMs: LONG_WAIT_MS }));
+    expect(await settle({ id, publisher, step: 1 })).toBe("abandoned");
+    expect(await find(id)).toMatchObject({ state: "abandoned" });
+    expectTurnBalance(await snapshot());
+  });
 });
 
 describe("what Redis has or takes", () => {
+  test("a fault of one turn's text leaves the other writes of the call alone", async () => {
+    const { open, turns, key, queuedText, settle } = setup();
+    const [well, broken, other] = [await open(), await open(), await open()];
+    await redis.set(key(`awaiting:text:${broken.id.replaceAll("-", "")}`), "no list");
+    const writes = [well, broken, other].map((step) => ({ step, sequence: 1, text: "Try" }));
+    const [first, second, third] = await turns.write(writes);
+    expect([first, third]).toEqual(["alive", "alive"]);
+    expect(second).toBeInstanceOf(Error);
+    expect(String(second)).toContain("WRONGTYPE");
+    expect(await settle(broken, "Try")).toBe("queued");
+    expect(await queuedText(broken.id)).toBe("Try");
+  });
+
   test("a full Redis opens no turn, and lets all that are open end", async () => {
     const {
       open,

@@ -1,7 +1,7 @@
+import { formsOfDomain, judgeAnswer } from "@adrelay/verdict";
 import { expect, test } from "vitest";
 import { PLAIN_AD as AD } from "../../testdata/plain-ad.ts";
-import { judgeAnswer } from "../verdict/judge-answer.ts";
-import { asciiDomain, asciiLandingUrl, formsOfDomain } from "./landing-url.ts";
+import { asciiDomain, asciiLandingUrl } from "./landing-url.ts";
 import { parseCatalog } from "./load-catalog.ts";
 
 const KOELN = "xn--kln-rder-4za9o.example";

@@ -1,4 +1,4 @@
-import { domainToASCII, domainToUnicode } from "node:url";
+import { domainToASCII } from "node:url";
 
 /**
  * A landing URL as links have it: without blanks around it, and with the ASCII form of an international domain
@@ -18,23 +18,7 @@ export function asciiLandingUrl(written: string): string | undefined {
     : trimmed;
 }
 
-/** The forms in which people write a domain: in ASCII and, for an international domain, in letters. */
-export function formsOfDomain(hostname: string): readonly string[] {
-  const letters = domainToUnicode(hostname);
-  return letters === "" || letters === hostname ? [hostname] : [hostname, letters];
-}
-
 /** The ASCII form of a domain; the text itself if it is no domain. */
 export function asciiDomain(text: string): string {
   return /^[\x21-\x7e]*$/.test(text) ? text : domainToASCII(text) || text;
-}
-
-/** A host without `www` before it and a dot after it. */
-export function bareHost(hostname: string): string {
-  return hostname.replace(/^www\./, "").replace(/\.$/, "");
-}
-
-/** Whether a host is a domain or one of its subdomains. */
-export function isWithin(host: string, domain: string): boolean {
-  return host === domain || host.endsWith(`.${domain}`);
 }

@@ -8,12 +8,12 @@ import {
   verdictSchema,
 } from "@adrelay/contract";
 import { addToRequestLog, sendProblem } from "@adrelay/service-kit";
+import { type Judgment, judgeAnswer } from "@adrelay/verdict";
 import type { RequestHandler, Response } from "express";
 import { z } from "zod";
 import type { ApiKeys } from "../access.ts";
 import type { Stored } from "../store/redis-store.ts";
 import type { AcknowledgeOutcome, ResponseStore } from "../store/response-store.ts";
-import { type Judgment, judgeAnswer } from "../verdict/judge-answer.ts";
 import { admitKey, type Call, type Operation, sendStorageUnavailable } from "./endpoint.ts";
 
 export interface AcknowledgeDeps {

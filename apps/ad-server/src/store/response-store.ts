@@ -7,11 +7,10 @@ import {
   verdictSchema,
 } from "@adrelay/contract";
 import { Periodic } from "@adrelay/service-kit";
+import { AD_LINKS, type AdLink, type AdvertisedProduct, type Judgment } from "@adrelay/verdict";
 import type { Logger } from "pino";
 import { z } from "zod";
 import type { OfferTerms } from "../money/auction.ts";
-import { AD_LINKS, type AdLink, type Judgment } from "../verdict/judge-answer.ts";
-import type { AdvertisedProduct } from "../verdict/name-patterns.ts";
 import { COUNTS_KEY, MONEY_KEYS, responseKey, shownKey } from "./keys.ts";
 import type { RedisStore, Stored } from "./redis-store.ts";
 

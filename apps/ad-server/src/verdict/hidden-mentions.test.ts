@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { AD_LINKS, findAd, judgeAnswer } from "@adrelay/verdict";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { loadCatalog } from "../catalog/load-catalog.ts";
-import { AD_LINKS, judgeAnswer } from "./judge-answer.ts";
 
 const lineSchema = z.strictObject({
   id: z.string(),
@@ -46,14 +46,17 @@ test("the set hides mentions in many ways and seven languages", () => {
  */
 test.each(lines)("$id is judged as labelled: $kind", ({ ad: id, text, verdict, disclosed, link }) => {
   const ad = ads.get(id);
-  const judgment = judgeAnswer(text, {
-    productName: ad?.product_name ?? "",
-    advertiser: ad?.advertiser ?? "",
-    landingUrl: ad?.landing_url ?? "",
-  });
+  const product = { productName: ad?.product_name ?? "", landingUrl: ad?.landing_url ?? "" };
+  const judgment = judgeAnswer(text, { ...product, advertiser: ad?.advertiser ?? "" });
   expect(judgment).toMatchObject({
     verdict,
     ...(disclosed === undefined ? {} : { disclosed }),
     ...(link === undefined ? {} : { link }),
   });
+  // The relay doesn't know the advertiser.
+  const { mention, isLabelled } = findAd(text, product);
+  expect(mention !== "none").toBe(verdict === "ok");
+  if (disclosed !== undefined) {
+    expect(isLabelled).toBe(disclosed);
+  }
 });

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { findAd, judgeAnswer } from "@adrelay/verdict";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { loadCatalog } from "../catalog/load-catalog.ts";
-import { judgeAnswer } from "./judge-answer.ts";
 
 const lineSchema = z.strictObject({
   id: z.string(),
@@ -31,7 +31,7 @@ const judged = readFileSync(fileOf("../../testdata/verdicts.jsonl"), "utf8")
       advertiser: ad?.advertiser ?? "",
       landingUrl: ad?.landing_url ?? "",
     };
-    return { ...line, judgment: judgeAnswer(line.text, product) };
+    return { ...line, product, judgment: judgeAnswer(line.text, product) };
   });
 
 /** Lines that are known to be judged wrongly. The list is exact, so the test notices a fix as well as a new fault. */
@@ -69,4 +69,16 @@ test("a mention is disclosed exactly if a reader sees a label", () => {
       judgment.verdict === "ok" && disclosed !== undefined && disclosed !== judgment.disclosed,
   );
   expect(wrong.map(({ id }) => id)).toEqual([]);
+});
+
+test("the relay finds the same without knowing the advertiser", () => {
+  const differing = judged.filter(({ text, product, judgment }) => {
+    const finding = findAd(text, product);
+    const isMentioned = finding.mention !== "none";
+    return (
+      isMentioned !== (judgment.verdict === "ok") ||
+      (judgment.verdict === "ok" && finding.isLabelled !== judgment.disclosed)
+    );
+  });
+  expect(differing.map(({ id }) => id)).toEqual([]);
 });

@@ -7,8 +7,8 @@ export interface Ask {
   readonly tools: readonly OfferedTool[];
   /** `forced`: the model must call a tool, whatever the user wrote. */
   readonly toolChoice: "auto" | "forced" | "none";
-  /** The call brings the results of tools, or asks to go on after a pause: the final text is due. */
-  readonly isNextStep: boolean;
+  /** How often tools have answered since the last user message, or the model has paused. 0 for a new message. */
+  readonly stepsBefore: number;
   /** The caller has asked for the usage in the stream. Only one of the dialects leaves it out otherwise. */
   readonly wantsUsage: boolean;
   /** Length of the request as text, from which the usage is estimated. */
@@ -35,9 +35,13 @@ export type ReplyEnd =
   | { readonly kind: "tool_calls"; readonly calls: readonly ToolCall[] }
   /** The model pauses while a tool of its own server works. Only Anthropic's dialect has this. */
   | { readonly kind: "pause" }
+  /** The model wants to be allowed a tool of a remote server. Only Responses have this. */
+  | { readonly kind: "approval" }
   | { readonly kind: "refusal"; readonly reason: string };
 
 export interface ToolCall {
+  /** Undefined: a random one in the form of the dialect. */
+  readonly id: string | undefined;
   readonly name: string;
   /** As JSON. */
   readonly input: string;

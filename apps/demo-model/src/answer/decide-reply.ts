@@ -6,13 +6,19 @@ import { readPrompt, type SponsoredProduct } from "./sponsored-product.ts";
 const KEYWORDS = {
   tool: /use the tool/i,
   twoTools: /two tools/i,
+  /** The ids of calls are `name:0`, `name:1`, and the same in each answer, as some models have them. */
+  numberedCalls: /number the calls/i,
   /** With a text before the calls of the tools. */
   sayFirst: /say so first/i,
   reasoning: /think first/i,
   pause: /pause the turn/i,
+  approval: /ask for approval/i,
   refusal: /refuse this/i,
   withoutAd: /leave the ad out/i,
 } as const;
+
+/** How many times tools are called before the text comes. */
+const ROUNDS = /in ([1-9]) rounds/i;
 
 const REASONING = "The user wants advice. I name what matters, compare, and keep it short.";
 const REFUSAL = "I can't help with that.";
@@ -39,38 +45,56 @@ export function decideReply(ask: Ask, filler?: Filler): Reply {
     return { reasoning, texts: [], end: { kind: "refusal", reason: REFUSAL } };
   }
   const before = isAskedFor("sayFirst") ? piecesOf(BEFORE_TOOLS) : [];
-  const calls = decideCalls(ask, { one: isAskedFor("tool"), two: isAskedFor("twoTools") });
+  const calls = decideCalls(ask, {
+    one: isAskedFor("tool"),
+    two: isAskedFor("twoTools"),
+    areNumbered: isAskedFor("numberedCalls"),
+    rounds: Number(ROUNDS.exec(userText)?.[1] ?? 1),
+  });
   if (calls.length > 0) {
     return { reasoning, texts: before, end: { kind: "tool_calls", calls } };
   }
-  if (isAskedFor("pause") && !ask.isNextStep) {
-    return { reasoning, texts: before, end: { kind: "pause" } };
+  for (const kind of ["pause", "approval"] as const) {
+    if (isAskedFor(kind) && ask.stepsBefore === 0) {
+      return { reasoning, texts: before, end: { kind } };
+    }
   }
   const texts =
     filler === undefined ? piecesOf(textWith(isAskedFor("withoutAd") ? undefined : product)) : fill(filler);
   return { reasoning, texts, end: { kind: "complete" } };
 }
 
-function decideCalls(ask: Ask, wanted: { readonly one: boolean; readonly two: boolean }): ToolCall[] {
+interface WantedCalls {
+  readonly one: boolean;
+  readonly two: boolean;
+  readonly areNumbered: boolean;
+  readonly rounds: number;
+}
+
+function decideCalls(ask: Ask, wanted: WantedCalls): ToolCall[] {
   const [first, second = first] = ask.tools;
   const isWanted = wanted.one || wanted.two || ask.toolChoice === "forced";
   if (
     first === undefined ||
     second === undefined ||
-    ask.isNextStep ||
+    ask.stepsBefore >= wanted.rounds ||
     ask.toolChoice === "none" ||
     !isWanted
   ) {
     return [];
   }
-  return (wanted.two ? [first, second] : [first]).map(callOf);
+  return (wanted.two ? [first, second] : [first]).map((tool, at) => ({
+    id: wanted.areNumbered ? `${tool.name}:${at}` : undefined,
+    name: tool.name,
+    input: inputOf(tool),
+  }));
 }
 
-function callOf({ name, parameters }: OfferedTool): ToolCall {
+function inputOf({ parameters }: OfferedTool): string {
   const { properties = {}, required } = Object(parameters);
   const names = Array.isArray(required) ? required.map(String) : [];
   const input = Object.fromEntries(names.map((field) => [field, exampleOf(Object(properties)[field])]));
-  return { name, input: JSON.stringify(input) };
+  return JSON.stringify(input);
 }
 
 /** A value that a schema of one field allows. */

@@ -1,7 +1,16 @@
 /** OpenAI's Chat Completions. */
 import { z } from "zod";
-import { type Ask, answerTokens, type Reply, type ReplyEnd, tokensOf } from "../answer/ask.ts";
-import { type Dialect, halvesOf, makeId, nowSeconds, parseWith, type SseEvent, textOf } from "./dialect.ts";
+import { type Ask, answerTokens, type Reply, type ReplyEnd, type ToolCall, tokensOf } from "../answer/ask.ts";
+import {
+  countRuns,
+  type Dialect,
+  halvesOf,
+  makeId,
+  nowSeconds,
+  parseWith,
+  type SseEvent,
+  textOf,
+} from "./dialect.ts";
 
 const bodySchema = z.looseObject({
   model: z.string().min(1),
@@ -27,6 +36,7 @@ function askOf(body: z.infer<typeof bodySchema>, requestChars: number): Ask {
   const texts = messages.flatMap(({ role, content }) =>
     role === "user" ? (textOf(content, ["text"]) ?? []) : [],
   );
+  const userAt = messages.findLastIndex(({ role }) => role === "user");
   return {
     model: body.model,
     isStream: body.stream === true,
@@ -35,7 +45,9 @@ function askOf(body: z.infer<typeof bodySchema>, requestChars: number): Ask {
       tool === undefined ? [] : [{ name: tool.name, parameters: tool["parameters"] }],
     ),
     toolChoice: choice === "none" ? "none" : (choice ?? "auto") === "auto" ? "auto" : "forced",
-    isNextStep: ["tool", "function"].includes(messages.at(-1)?.role ?? ""),
+    stepsBefore: countRuns(
+      messages.slice(userAt + 1).map(({ role }) => role === "tool" || role === "function"),
+    ),
     wantsUsage: body.stream_options?.include_usage === true,
     requestChars,
   };
@@ -57,8 +69,8 @@ function usageOf({ requestChars }: Ask, reply: Reply) {
   };
 }
 
-const toolCallOf = ({ name, input }: { name: string; input: string }) => ({
-  id: makeId("call_"),
+const toolCallOf = ({ id, name, input }: ToolCall) => ({
+  id: id ?? makeId("call_"),
   type: "function",
   function: { name, arguments: input },
 });
@@ -140,6 +152,7 @@ function deltasOf(end: ReplyEnd): object[] {
       return [{ refusal: end.reason }];
     case "complete":
     case "pause":
+    case "approval":
       return [];
     default:
       return end satisfies never;

@@ -66,6 +66,11 @@ export function textOf(content: unknown, types: readonly string[]): string | und
   return texts.length === 0 ? undefined : texts.join("\n");
 }
 
+/** How many runs of true values there are: several results of one step count once. */
+export function countRuns(values: readonly boolean[]): number {
+  return values.filter((value, at) => value && values[at - 1] !== true).length;
+}
+
 /** The arguments of a call in two pieces, as providers stream them. */
 export function halvesOf(input: string): [string, string] {
   const middle = Math.ceil(input.length / 2);

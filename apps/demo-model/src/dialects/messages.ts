@@ -27,8 +27,6 @@ function askOf({ model, messages, stream, tools, tool_choice: choice }: Body, re
   const texts = messages.flatMap(({ role, content }) =>
     role === "user" ? (textOf(content, ["text"]) ?? []) : [],
   );
-  const last = messages.at(-1);
-  const parts = Array.isArray(last?.content) ? last.content.map(({ type }) => type) : [];
   const type = choice?.type ?? "auto";
   return {
     model,
@@ -39,10 +37,23 @@ function askOf({ model, messages, stream, tools, tool_choice: choice }: Body, re
       parameters === undefined ? [] : [{ name, parameters }],
     ),
     toolChoice: type === "none" ? "none" : type === "auto" ? "auto" : "forced",
-    isNextStep: parts.includes("tool_result") || parts.includes("server_tool_use"),
+    stepsBefore: stepsBefore(messages),
     wantsUsage: true,
     requestChars,
   };
+}
+
+type Message = Body["messages"][number];
+
+const hasPart = ({ content }: Message, types: readonly string[]) =>
+  Array.isArray(content) && content.some(({ type }) => types.includes(type));
+
+function stepsBefore(messages: readonly Message[]): number {
+  const userAt = messages.findLastIndex(
+    (message) => message.role === "user" && !hasPart(message, ["tool_result"]),
+  );
+  return messages.slice(userAt + 1).filter((message) => hasPart(message, ["tool_result", "server_tool_use"]))
+    .length;
 }
 
 function usageOf({ requestChars }: Ask, outputTokens: number) {
@@ -59,6 +70,7 @@ const STOP_REASONS = {
   complete: "end_turn",
   tool_calls: "tool_use",
   pause: "pause_turn",
+  approval: "end_turn",
   refusal: "refusal",
 } as const satisfies Record<ReplyEnd["kind"], string>;
 
@@ -100,8 +112,8 @@ function textBlock(texts: readonly string[]): Block {
 function toolBlocks(end: ReplyEnd): Block[] {
   switch (end.kind) {
     case "tool_calls":
-      return end.calls.map(({ name, input }) =>
-        toolBlock({ type: "tool_use", id: makeId("toolu_"), name }, input),
+      return end.calls.map(({ id, name, input }) =>
+        toolBlock({ type: "tool_use", id: id ?? makeId("toolu_"), name }, input),
       );
     case "pause":
       return [
@@ -111,6 +123,7 @@ function toolBlocks(end: ReplyEnd): Block[] {
         ),
       ];
     case "complete":
+    case "approval":
     case "refusal":
       return [];
     default:

@@ -1,7 +1,16 @@
 /** OpenAI's Responses. */
 import { z } from "zod";
-import { type Ask, answerTokens, type Reply, type ReplyEnd, tokensOf } from "../answer/ask.ts";
-import { type Dialect, halvesOf, makeId, nowSeconds, parseWith, type SseEvent, textOf } from "./dialect.ts";
+import { type Ask, answerTokens, type Reply, type ReplyEnd, type ToolCall, tokensOf } from "../answer/ask.ts";
+import {
+  countRuns,
+  type Dialect,
+  halvesOf,
+  makeId,
+  nowSeconds,
+  parseWith,
+  type SseEvent,
+  textOf,
+} from "./dialect.ts";
 
 const bodySchema = z.looseObject({
   model: z.string().min(1),
@@ -25,7 +34,7 @@ function askOf(body: Body, requestChars: number): Ask {
   const texts = items.flatMap((item) =>
     item.role === "user" ? (textOf(item["content"], ["input_text", "text"]) ?? []) : [],
   );
-  const last = items.at(-1);
+  const userAt = items.findLastIndex(({ role }) => role === "user");
   return {
     model: body.model,
     isStream: body.stream === true,
@@ -34,7 +43,11 @@ function askOf(body: Body, requestChars: number): Ask {
       type === "function" && typeof name === "string" ? [{ name, parameters }] : [],
     ),
     toolChoice: choice === "none" ? "none" : (choice ?? "auto") === "auto" ? "auto" : "forced",
-    isNextStep: last !== undefined && "type" in last && /_output$/.test(String(last.type)),
+    stepsBefore: countRuns(
+      items
+        .slice(userAt + 1)
+        .map((item) => "type" in item && /_output$|^mcp_approval_response$/.test(String(item.type))),
+    ),
     wantsUsage: true,
     requestChars,
   };
@@ -108,7 +121,12 @@ function textItem(texts: readonly string[]): Item {
 function endItems(end: ReplyEnd): Item[] {
   switch (end.kind) {
     case "tool_calls":
-      return end.calls.map(({ name, input }) => callItem(name, input));
+      return end.calls.map(callItem);
+    case "approval": {
+      const tool = { server_label: "demo", name: "book", arguments: '{"city":"Lisbon"}' };
+      const whole = { id: makeId("mcpr_"), type: "mcp_approval_request", ...tool };
+      return [{ whole, start: whole, events: [] }];
+    }
     case "refusal": {
       const { reason: refusal } = end;
       const at = { content_index: 0 };
@@ -127,8 +145,8 @@ function endItems(end: ReplyEnd): Item[] {
   }
 }
 
-function callItem(name: string, input: string): Item {
-  const head = { id: makeId("fc_"), type: "function_call", call_id: makeId("call_"), name };
+function callItem({ id, name, input }: ToolCall): Item {
+  const head = { id: makeId("fc_"), type: "function_call", call_id: id ?? makeId("call_"), name };
   const deltas = halvesOf(input).map((delta) => ({
     type: "response.function_call_arguments.delta",
     members: { delta },

@@ -17,7 +17,7 @@ import {
 } from "@adrelay/store";
 import type { RequestHandler } from "express";
 import { z } from "zod";
-import { askStore, isoTime, parseIdInPath, sendUnavailable } from "../store-answers.ts";
+import { askStore, findingViewOf, isoTime, parseIdInPath, sendUnavailable } from "../store-answers.ts";
 import { maySee } from "./access.ts";
 import {
   EMPTY_SPAN,
@@ -135,6 +135,7 @@ function entryView(entry: LedgerEntry, wait: Wait): AcknowledgmentView {
     failed_attempts: acknowledged?.failedAttempts ?? 0,
     provider_ack_id: entry.state === "delivered" ? (entry.providerAckId ?? null) : null,
     turn: openTurnOf(entry) ?? null,
+    finding: findingViewOf(acknowledged?.finding),
   };
 }
 

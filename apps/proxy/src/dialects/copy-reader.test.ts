@@ -72,6 +72,19 @@ describe("a fault is told once, and nothing is read after it", () => {
   });
 });
 
+test.each([
+  ["of one endless event", "x", "event_too_large", 100 * 1024 * 1024],
+  ["of small events", ": x\n\n", "decoded_too_large", 100 * 1024 * 1024],
+] as const)("a bomb %s is given up, with little time and memory", async (_, text, fault, sizeBytes) => {
+  const bomb = gzipSync(Buffer.alloc(sizeBytes, text), { level: 1 });
+  const copy = openCopy("gzip");
+  const { user } = process.cpuUsage();
+  copy.reader.write(bomb);
+  await ended(copy);
+  expect(copy.faults).toEqual([fault]);
+  expect(process.cpuUsage().user - user).toBeLessThan(5_000_000);
+});
+
 test("an encoded stream that is cut is read up to the cut", async () => {
   const copy = openCopy("gzip");
   const bytes = gzipSync(Buffer.from(delta("one") + delta("two")));

@@ -4,7 +4,8 @@
  *
  * 1. Nothing here throws or waits into the stream. A fault is told once, and nothing is read after it.
  * 2. An event's end is never told too early: it may be told with the next chunk, but never with one before its last byte.
- * 3. What is kept is bounded: one event, and with an encoding also the chunks that aren't decoded yet.
+ * 3. What is kept is bounded: one event, and with an encoding also the chunks that aren't decoded yet. So is what is decoded in
+ *    all: a gigabyte fits into a megabyte of gzip.
  */
 import type { Transform } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
@@ -18,7 +19,9 @@ export type CopyFault =
   | { readonly kind: "unknown_encoding" }
   | { readonly kind: "broken_encoding" }
   /** Bytes come faster than they can be decoded. */
-  | { readonly kind: "decoder_overrun" };
+  | { readonly kind: "decoder_overrun" }
+  /** It is far more than any answer's text, so it is a bomb. */
+  | { readonly kind: "decoded_too_large" };
 
 export interface CopyReaderOptions {
   readonly answer: AnswerReader;
@@ -45,6 +48,8 @@ export interface CopyReader {
 }
 
 const EVENT_SIZE_MAX = 4 * 1024 * 1024;
+/** Text over PROXY_TEXT_LIMIT_BYTES isn't kept, and an event is rarely 50 times as long as its text. */
+const DECODED_BYTES_MAX = 64 * 1024 * 1024;
 const UNDECODED_BYTES_MAX = 8 * 1024 * 1024;
 
 export function openCopyReader(options: CopyReaderOptions): CopyReader {
@@ -141,15 +146,13 @@ class EncodedCopy implements CopyReader {
   /** Sizes of the chunks that aren't decoded yet. The first of them is being decoded. */
   readonly #sizes: number[] = [];
   #decodedBytes = 0;
+  #outputBytes = 0;
   #done: (() => void) | undefined;
 
   constructor(events: EventFinder, encoding: Exclude<Encoding, "identity">) {
     this.#events = events;
     this.#decoder = createDecoder(encoding);
-    // What comes out is of the chunk that is being decoded, or of one before it.
-    this.#decoder.on("data", (bytes: Buffer) =>
-      events.feed(bytes, this.#decodedBytes + (this.#sizes[0] ?? 0)),
-    );
+    this.#decoder.on("data", (bytes: Buffer) => this.#onDecoded(bytes));
     this.#decoder.on("error", () => events.fail({ kind: "broken_encoding" }));
     // It comes after the last data, after an error, and after `destroy`.
     this.#decoder.on("close", () => this.#finish());
@@ -182,6 +185,16 @@ class EncodedCopy implements CopyReader {
     this.#done = undefined;
     this.#events.close();
     this.#decoder.destroy();
+  }
+
+  #onDecoded(bytes: Buffer): void {
+    this.#outputBytes += bytes.length;
+    if (this.#outputBytes > DECODED_BYTES_MAX) {
+      this.#events.fail({ kind: "decoded_too_large" });
+    }
+    // What comes out is of the chunk that is being decoded, or of one before it.
+    this.#events.feed(bytes, this.#decodedBytes + (this.#sizes[0] ?? 0));
+    if (this.#events.isClosed) this.#decoder.destroy();
   }
 
   #finish(): void {

@@ -4,6 +4,7 @@
  */
 import type { BodySkipReason, ReadRequest } from "./dialect.ts";
 import type { JsonPlaces, NodeId } from "./json-places.ts";
+import { offersTools } from "./request-rules.ts";
 
 export type Item =
   /** Of the system or the developer: it may stand behind the user's message. */
@@ -51,7 +52,13 @@ export function findUserText(question: TextQuestion): ReadRequest {
 export function adMayGoIn(json: JsonPlaces, text: NodeId, answeredCallIds = NO_IDS): ReadRequest {
   const userText = json.string(text);
   if (userText === undefined || userText.trim() === "") return skip("no_user_text");
-  return { kind: "ad_may_go_in", userText, place: json.placeOf(text), answeredCallIds };
+  return {
+    kind: "ad_may_go_in",
+    userText,
+    place: json.placeOf(text),
+    answeredCallIds,
+    offersTools: offersTools(json),
+  };
 }
 
 export function skip(reason: BodySkipReason): Extract<ReadRequest, { kind: "skip" }> {

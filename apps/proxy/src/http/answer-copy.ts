@@ -10,7 +10,7 @@ import type { ServerResponse } from "node:http";
 import type { StepEnd } from "@adrelay/core";
 import { Pieces } from "@adrelay/service-kit";
 import { type CopyReader, openCopyReader } from "../dialects/copy-reader.ts";
-import { decodeBody } from "../dialects/decode-body.ts";
+import { decodeBody, encodingOf } from "../dialects/decode-body.ts";
 import type { Dialect, EventReading } from "../dialects/dialect.ts";
 import type { StepSink } from "./call.ts";
 
@@ -22,6 +22,8 @@ export interface AnswerCopy {
   readonly end: StepEnd | undefined;
   /** Writes a chunk to the caller. False: it has no room for more now. */
   pass(response: ServerResponse, chunk: Buffer): boolean;
+  /** All chunks are passed, and the response isn't ended: an answer that isn't a stream isn't written completely. */
+  passedAll(): void;
   /** The response has closed. Ends the step, then calls `done`. */
   settle(isFinished: boolean, done: () => void): void;
 }
@@ -86,6 +88,8 @@ export class StreamCopy implements AnswerCopy {
     }
     return hasRoom;
   }
+
+  passedAll(): void {}
 
   settle(_isFinished: boolean, done: () => void): void {
     this.#isClosed = true;
@@ -165,6 +169,7 @@ const WHOLE_BYTES_MAX = 8 * 1024 * 1024;
 export class WholeCopy implements AnswerCopy {
   readonly #options: CopyOptions;
   #pieces: Pieces | undefined = new Pieces(() => true, WHOLE_BYTES_MAX);
+  #reading: EventReading | undefined;
   #events = 0;
   #end: StepEnd | undefined;
 
@@ -189,9 +194,26 @@ export class WholeCopy implements AnswerCopy {
     return hasRoom;
   }
 
+  /** Tells of tool calls before the caller can answer them. An encoded body takes longer. */
+  passedAll(): void {
+    if (encodingOf(this.#options.encoding) === "identity" && this.#pieces !== undefined) {
+      const body = this.#pieces.take();
+      this.#pieces = undefined;
+      guard(this.#options, () => {
+        this.#readWhole(body);
+      });
+    }
+  }
+
   settle(isFinished: boolean, done: () => void): void {
     const body = isFinished ? this.#pieces?.take() : undefined;
     this.#pieces = undefined;
+    const reading = isFinished ? this.#reading : undefined;
+    if (reading !== undefined) {
+      guard(this.#options, () => this.#write(reading));
+      done();
+      return;
+    }
     if (body === undefined) {
       this.#endStep(isFinished ? { kind: "complete" } : { kind: "cut" });
       done();
@@ -211,13 +233,22 @@ export class WholeCopy implements AnswerCopy {
       this.#endStep({ kind: "complete" });
       return;
     }
+    this.#write(this.#readWhole(decoded));
+  }
+
+  #readWhole(decoded: Buffer): EventReading {
     const { dialect, step } = this.#options;
     const reading = dialect.readAnswer(decoded);
+    this.#reading = reading;
     this.#events = 1;
     if (reading.callIds.length > 0) {
       step.sawCalls(reading.callIds);
     }
-    step.written(reading);
+    return reading;
+  }
+
+  #write(reading: EventReading): void {
+    this.#options.step.written(reading);
     this.#endStep(reading.end ?? { kind: "complete" });
   }
 

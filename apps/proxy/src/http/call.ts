@@ -43,6 +43,8 @@ export interface PreparedCall {
  * What the stream tells of a step. Each method returns at once and never throws: a fault of the journal never touches the stream.
  */
 export interface StepSink {
+  /** False if it needs only the status and the end, and not what is written. */
+  readonly readsAnswer: boolean;
   /** The model's server refused the enhanced request (400, 413, 422): the original goes now. */
   refused(status: number): void;
   /** An event whose bytes are written to the caller. */

@@ -228,7 +228,7 @@ function openCall(
 ): RelayedCall {
   return new RelayedCall({
     request: {
-      upstream: parts.upstreams.find(publisher, target.upstream),
+      way: parts.upstreams.find(publisher, target.upstream),
       path: target.path,
       method: request.method ?? "GET",
       headers: [...upstreamHeaders(request.rawHeaders, parts.keyNames), ...options.headers],

@@ -11,7 +11,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
 import type { StepEnd } from "@adrelay/core";
-import { causeOf, prepareBody } from "@adrelay/provider";
+import { causeOf, prepareBody, type Way } from "@adrelay/provider";
 import type { Dispatcher } from "undici";
 import type { Dialect } from "../dialects/dialect.ts";
 import { type AnswerCopy, StreamCopy, WholeCopy } from "./answer-copy.ts";
@@ -20,12 +20,11 @@ import type { CallOutcome, CallReport } from "./call-report.ts";
 import { adHeaders, answerHeaders, textsOf } from "./headers.ts";
 import type { OpenCalls, WatchedCall } from "./open-calls.ts";
 import { OWN_ERRORS, sendOwnError } from "./own-errors.ts";
-import type { Upstream } from "./upstreams.ts";
 
 /** What goes upstream, but for the body. */
 interface UpstreamRequest {
-  readonly upstream: Upstream;
-  /** Behind the upstream's base path. */
+  readonly way: Way;
+  /** Behind the base URL's path. */
   readonly path: string;
   readonly method: string;
   /** Names and values in turn, without Content-Length. */
@@ -48,6 +47,8 @@ export interface RelayOptions {
 /** The statuses by which a model's server refuses a request for what is in it. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 413, 422]);
 const EVENT_STREAM = /^text\/event-stream\b/i;
+const INTERIMS_MAX = 16;
+const STATUS_OK_MAX = 299;
 const NO_ERROR = () => {};
 
 /** The reason that undici gets for a call that is no longer wanted. */
@@ -67,6 +68,7 @@ export class RelayedCall implements Dispatcher.DispatchHandler, WatchedCall {
   /** Of the request that was refused. Nothing of it counts any more. */
   #refused: Dispatcher.DispatchController | undefined;
   #isUpstreamDone = false;
+  #interims = 0;
   #isStream = false;
   /** The model's; undefined as long as there is none. */
   #status: number | undefined;
@@ -122,7 +124,7 @@ export class RelayedCall implements Dispatcher.DispatchHandler, WatchedCall {
   ): void {
     this.hasMoved = true;
     if (status < 200) {
-      passInterim(this.#options.response, status, headers);
+      this.#passInterim(status, headers);
     } else if (this.#original !== undefined && REFUSALS.has(status)) {
       this.#sendOriginal(this.#original, controller, status);
     } else {
@@ -153,6 +155,7 @@ export class RelayedCall implements Dispatcher.DispatchHandler, WatchedCall {
     if (trailers.length > 0 && response.chunkedEncoding) {
       response.addTrailers(pairsOf(trailers));
     }
+    this.#copy?.passedAll();
     response.end();
   }
 
@@ -172,15 +175,16 @@ export class RelayedCall implements Dispatcher.DispatchHandler, WatchedCall {
   }
 
   #dispatch(body: Buffer | Readable | undefined): void {
-    const { upstream, path, method, headers } = this.#options.request;
+    const { way, path, method, headers } = this.#options.request;
+    const { dispatcher, target } = way;
     const isWhole = Buffer.isBuffer(body);
     const prepared = isWhole ? prepareBody(body) : { body: body ?? null, headers: {} };
-    upstream.dispatcher.dispatch(
+    dispatcher.dispatch(
       {
-        origin: upstream.origin,
-        path: upstream.basePath + path,
+        ...target,
+        path: target.path + path,
         method,
-        headers: [...headers, ...Object.entries(prepared.headers).flat()],
+        headers: [...Object.entries({ ...target.headers, ...prepared.headers }).flat(), ...headers],
         body: prepared.body,
         // A model may think for as long as it likes: see OpenCalls. Not all of a proxy's connections have these by themselves.
         headersTimeout: 0,
@@ -236,12 +240,26 @@ export class RelayedCall implements Dispatcher.DispatchHandler, WatchedCall {
   /** Undefined if there is nothing to read: no step, or no answer of a model. */
   #openCopy(status: number, headers: IncomingHttpHeaders): AnswerCopy | undefined {
     const { dialect, onCopyFault } = this.#options;
-    if (this.#step === undefined || status > 299) {
+    if (this.#step?.readsAnswer !== true || status > STATUS_OK_MAX) {
       return undefined;
     }
     const encoding = headers["content-encoding"];
     const options = { dialect, step: this.#step, status, encoding, onFault: onCopyFault };
     return this.#isStream ? new StreamCopy(options) : new WholeCopy(options);
+  }
+
+  /** Passes the interim answers on for which Node has a method. They know no back-pressure, so their number is bounded. */
+  #passInterim(status: number, { link }: IncomingHttpHeaders): void {
+    const { response } = this.#options;
+    this.#interims += 1;
+    if (this.#interims > INTERIMS_MAX || response.headersSent || response.req.httpVersionMinor === 0) {
+      return;
+    }
+    if (status === 102) {
+      response.writeProcessing();
+    } else if (status === 103 && link !== undefined) {
+      response.writeEarlyHints({ link });
+    }
   }
 
   /** Sends an error of the proxy. */
@@ -300,23 +318,21 @@ export class RelayedCall implements Dispatcher.DispatchHandler, WatchedCall {
       return;
     }
     if (this.#step !== undefined) {
-      const end: StepEnd = { kind: this.#status === undefined ? "cut" : "failed" };
+      const end = this.#endUnread();
       report.stepEnd = end;
       this.#step.ended(end, this.#status);
     }
     finish();
   }
-}
 
-/** Passes the interim answers on for which Node has a method. */
-function passInterim(response: ServerResponse, status: number, { link }: IncomingHttpHeaders): void {
-  if (response.headersSent || response.req.httpVersionMinor === 0) {
-    return;
-  }
-  if (status === 102) {
-    response.writeProcessing();
-  } else if (status === 103 && link !== undefined) {
-    response.writeEarlyHints({ link });
+  /** How a step has ended whose answer wasn't read. */
+  #endUnread(): StepEnd {
+    if (this.#status !== undefined && this.#status > STATUS_OK_MAX) {
+      return { kind: "failed" };
+    }
+    return {
+      kind: this.#options.response.writableFinished && this.#status !== undefined ? "complete" : "cut",
+    };
   }
 }
 

@@ -1,10 +1,12 @@
 /** Asks the ad service for an ad, and opens its turn in the step that books it. */
 import { randomUUID } from "node:crypto";
 import { type AdResponseId, filledResponseSchema } from "@adrelay/contract";
+import type { TurnAd } from "@adrelay/core";
 import type { Admission, Caller, InjectionAnswer, StartInjection } from "@adrelay/relay-kit";
 import type { OpenedTurn, StepRef, Turns } from "@adrelay/store";
 import type { AdState, SurfaceCall } from "../http/call.ts";
 import { injectionBody, type UserContext } from "./injection-body.ts";
+import { turnAdOf } from "./turn-ad.ts";
 
 export interface InjectAdDeps {
   readonly turns: Pick<Turns, "open">;
@@ -23,10 +25,21 @@ export interface AdQuestion {
   readonly isManual: boolean;
   /** For the ad call and its booking together. */
   readonly timeoutMs: number;
+  /** Of a manual turn that was opened, or may have been, and whose ad isn't used: its backend learns nothing of it. */
+  acknowledgeEmpty(step: StepRef): void;
+}
+
+interface AdInPrompt {
+  readonly kind: "ad";
+  readonly prompt: string;
+  readonly id: AdResponseId;
+  readonly step: StepRef;
+  /** What is known of it; undefined if nothing is. */
+  readonly ad: TurnAd | undefined;
 }
 
 export type AdAnswer =
-  | { readonly kind: "ad"; readonly prompt: string; readonly id: AdResponseId; readonly step: StepRef }
+  | AdInPrompt
   | {
       readonly kind: "no_ad";
       readonly state: Exclude<AdState, "injected">;
@@ -62,18 +75,22 @@ export async function injectAd(deps: InjectAdDeps, question: AdQuestion): Promis
     recordReserveMs: Math.min(BOOKING_RESERVE_MS, timeoutMs * BOOKING_SHARE_MAX),
     caller,
     holding,
-    recordOk: (id: AdResponseId) => opening.open(id),
+    recordOk: (id: AdResponseId, answer: unknown) => opening.open(id, answer),
     untrackedOk: "abandon",
   } as const;
   try {
-    return readAnswer(await deps.startInjection(input, body), opening.opened);
+    const answer = readAnswer(await deps.startInjection(input, body), opening);
+    if (answer.kind === "no_ad") {
+      opening.leave();
+    }
+    return answer;
   } finally {
     caller.forget();
     holding.end();
   }
 }
 
-function readAnswer(answer: InjectionAnswer, opened: OpenedTurn | undefined): AdAnswer {
+function readAnswer(answer: InjectionAnswer, { opened, ad }: TurnOpening): AdAnswer {
   switch (answer.kind) {
     case "caller_gone":
       return noAd("fallback", "caller_gone");
@@ -99,27 +116,37 @@ function readAnswer(answer: InjectionAnswer, opened: OpenedTurn | undefined): Ad
     return noAd("fallback", "not_booked");
   }
   const { ad_response_id: id, enhanced_prompt: prompt } = filled.data;
-  return { kind: "ad", prompt, id, step: opened.step };
+  return { kind: "ad", prompt, id, step: opened.step, ad };
 }
 
 function noAd(state: Exclude<AdState, "injected">, reason: string | undefined): AdAnswer {
   return { kind: "no_ad", state, reason };
 }
 
-/** Opens the turn of an ad, and keeps what Redis answered. */
+/**
+ * Opens the turn of an ad, and keeps what Redis answered. If the ad isn't used, a journaled turn ends by its lease. A manual one has
+ * none, so it is acknowledged here.
+ */
 class TurnOpening {
   readonly #deps: InjectAdDeps;
   readonly #question: AdQuestion;
   opened: OpenedTurn | undefined;
+  ad: TurnAd | undefined;
+  /** Redis has been asked, and its answer may be lost. */
+  #asked: StepRef | undefined;
+  #isLeft = false;
 
   constructor(deps: InjectAdDeps, question: AdQuestion) {
     this.#deps = deps;
     this.#question = question;
   }
 
-  async open(id: AdResponseId): Promise<{ readonly deadlineAtMs: undefined }> {
-    const { call, session, isManual } = this.#question;
+  async open(id: AdResponseId, answer: unknown): Promise<{ readonly deadlineAtMs: undefined }> {
+    const { call, session, isManual, userText } = this.#question;
     const { turns, ackDeadlineMs } = this.#deps;
+    const filled = filledResponseSchema.safeParse(answer).data;
+    this.ad =
+      filled && turnAdOf({ prompt: filled.enhanced_prompt, productName: filled.product_name, userText });
     const turn = {
       id,
       publisher: call.publisher.id,
@@ -128,10 +155,29 @@ class TurnOpening {
       session,
       ...(isManual
         ? ({ kind: "manual", deadlineMs: ackDeadlineMs } as const)
-        : ({ kind: "journaled" } as const)),
+        : ({ kind: "journaled", ad: this.ad } as const)),
     };
-    this.opened = await turns.open(turn);
+    try {
+      this.opened = await turns.open(turn);
+    } finally {
+      this.#asked = { id, publisher: turn.publisher, step: 1 };
+      this.#endUnused();
+    }
     return { deadlineAtMs: undefined };
+  }
+
+  /** The ad isn't used. Its opening may still be under way, or come later. */
+  leave(): void {
+    this.#isLeft = true;
+    this.#endUnused();
+  }
+
+  #endUnused(): void {
+    const { isManual, acknowledgeEmpty } = this.#question;
+    // An id that the ledger knew is another call's.
+    if (isManual && this.#isLeft && this.#asked !== undefined && this.opened?.kind !== "known") {
+      acknowledgeEmpty(this.#asked);
+    }
   }
 }
 

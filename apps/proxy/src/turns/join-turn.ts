@@ -25,11 +25,16 @@ export interface JoinDeps {
 /** A call can answer several tool calls. All of a turn's ids are stored, so a few questions find it. */
 const QUESTIONS_MAX = 8;
 
+/**
+ * The hold of a tool call is sent before its caller has the call. But a Redis that was busy may read this question first, which came
+ * by another connection. Once it has answered, it has read the hold, too. So a second question finds it.
+ */
 export async function joinTurn(deps: JoinDeps, question: JoinQuestion): Promise<FoundTurn> {
   const { pointers, token, onlyIfWaiting, timeoutMs } = question;
   const deadlineMs = performance.now() + timeoutMs;
   let found: FoundTurn = { kind: "unknown" };
-  for (const pointer of pointers.slice(0, QUESTIONS_MAX)) {
+  const first = pointers.slice(0, QUESTIONS_MAX);
+  for (const pointer of onlyIfWaiting ? first : [...first, ...first]) {
     const answer = deps.turns.join({ pointer, token, onlyIfWaiting });
     const joined = await answerWithin(deps, answer, deadlineMs - performance.now());
     if (joined.kind === "joined" || joined.kind === "unavailable") {

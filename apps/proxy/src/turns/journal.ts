@@ -9,7 +9,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { AdResponseId } from "@adrelay/contract";
 import { planRetry } from "@adrelay/core";
 import { OnceASecond } from "@adrelay/relay-kit";
-import type { StepWrite, Turns } from "@adrelay/store";
+import type { FindAd, StepWrite, Turns, WriteAnswer } from "@adrelay/store";
 import type { Logger } from "pino";
 import { JournalRoom } from "./journal-room.ts";
 import { APPEND_INTERVAL_MS, JournaledStep, type NewStep, type StepHost } from "./journaled-step.ts";
@@ -17,6 +17,7 @@ import type { TurnMetrics } from "./turn-metrics.ts";
 
 export interface JournalDeps {
   readonly turns: Turns;
+  readonly findAd: FindAd;
   readonly metrics: TurnMetrics;
   readonly log: Logger;
   readonly random: () => number;
@@ -92,9 +93,10 @@ export class Journal {
   }
 
   #host(): StepHost {
-    const { turns, metrics, textLimitBytes } = this.#deps;
+    const { turns, findAd, metrics, textLimitBytes } = this.#deps;
     return {
       turns,
+      findAd: (text, ad) => findAd(text, ad, this.#stopped.signal),
       metrics,
       textLimitBytes,
       room: this.#room,
@@ -121,13 +123,22 @@ export class Journal {
       try {
         const answers = await this.#deps.turns.write(batch.map(({ write }) => write));
         for (const [at, { step, write }] of batch.entries()) {
-          step.onWritten(write, answers[at] ?? "alive", sentAtMs);
+          this.#tell(step, { write, answer: answers[at], sentAtMs });
         }
       } catch (err) {
         // Unconfirmed writes are sent again at the next interval.
         this.#failures.add(err);
         return;
       }
+    }
+  }
+
+  /** A write without an answer, or with an error, is sent again at the next interval. */
+  #tell(step: JournaledStep, { write, answer, sentAtMs }: AnsweredWrite): void {
+    if (answer instanceof Error) {
+      this.#failures.add(answer);
+    } else if (answer !== undefined) {
+      step.onWritten(write, answer, sentAtMs);
     }
   }
 
@@ -168,6 +179,12 @@ export class Journal {
 interface PlannedWrite {
   readonly step: JournaledStep;
   readonly write: StepWrite;
+}
+
+interface AnsweredWrite {
+  readonly write: StepWrite;
+  readonly answer: WriteAnswer | undefined;
+  readonly sentAtMs: number;
 }
 
 /** The writes that are due, in batches of a bounded size. A batch is planned when its turn has come. */

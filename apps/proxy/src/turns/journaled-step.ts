@@ -3,13 +3,18 @@
  *
  * 1. Holds and the end run one after the other, in the order in which they were asked for. A write of unknown fate is sent
  *    again before the end.
- * 2. Once Redis says that the turn is over, only the end is sent. If Redis has lost the turn, that end is taken as an
+ * 2. A hold is on its way to Redis before this call of it returns, if nothing is before it: the caller may answer a tool call as
+ *    soon as it has it, by way of another proxy.
+ * 3. Once Redis says that the turn is over, only the end is sent. If Redis has lost the turn, that end is taken as an
  *    acknowledgment of an unknown id.
+ * 3. The ad is looked for once in the text of a turn's only step, however often its end is sent.
  */
 import type { AdResponseId } from "@adrelay/contract";
+import type { Finding, TurnAd } from "@adrelay/core";
 import {
   type EndedStep,
   type FinalStep,
+  type FindAd,
   type StepRef,
   type StepWrite,
   TURN_LEASE_MS,
@@ -31,6 +36,7 @@ type StepWait = Pick<EndedStep, "waitMs" | "outcome">;
 /** What a step needs of the journal. */
 export interface StepHost {
   readonly turns: Turns;
+  readonly findAd: FindAd;
   readonly room: JournalRoom;
   readonly metrics: Pick<TurnMetrics, "truncated" | "lateText">;
   readonly textLimitBytes: number;
@@ -49,16 +55,20 @@ export interface StepHost {
 /** A step that an ad was put into. */
 export interface NewStep {
   readonly ref: StepRef;
-  readonly prompt: string;
+  /** For a next step or a retry; undefined if Redis has it. */
+  readonly prompt: string | undefined;
+  /** Of a turn's first step; undefined for others, and if nothing is known of the ad. */
+  readonly ad: TurnAd | undefined;
   readonly requestId: string;
   readonly traceparent: FinalStep["traceparent"];
 }
 
 export class JournaledStep {
-  readonly #step: NewStep;
+  readonly #step: Omit<NewStep, "prompt">;
   readonly #host: StepHost;
   readonly #text: StepText;
-  readonly #promptBytes: number;
+  /** As long as Redis hasn't got it and somebody may need it. A buffer has as many bytes as are counted; a string may have twice. */
+  #prompt: Buffer | undefined;
   readonly #startedAtMs = performance.now();
   #leaseAtMs = this.#startedAtMs;
   /** Nothing is appended any more. */
@@ -67,13 +77,15 @@ export class JournaledStep {
   #isTurnOver = false;
   #hasLost = false;
   #work: Promise<void> = Promise.resolve();
+  /** How much of it isn't done. */
+  #worksLeft = 0;
 
-  constructor(step: NewStep, host: StepHost) {
+  constructor({ prompt, ...step }: NewStep, host: StepHost) {
     this.#step = step;
     this.#host = host;
     this.#text = new StepText(host.textLimitBytes);
-    this.#promptBytes = Buffer.byteLength(step.prompt);
-    host.room.take(this.#promptBytes);
+    this.#prompt = prompt === undefined ? undefined : Buffer.from(prompt);
+    host.room.take(this.#prompt?.length ?? 0);
   }
 
   /** Keeps text that was written to the caller. */
@@ -125,16 +137,25 @@ export class JournaledStep {
   /** Lets a later call find the turn by these pointers. */
   hold(pointers: readonly string[], waitMs: number): void {
     this.#enqueue(async () => {
-      const { ref: step, prompt } = this.#step;
+      const { ref: step } = this.#step;
       if (!this.#isTurnOver) {
+        const prompt = this.#prompt?.toString() ?? "";
         const held = await this.#host.persist(() =>
           this.#host.turns.hold({ step, prompt, pointers, waitMs }),
         );
         if (held?.value === "ended") {
           this.#endTurn();
+        } else if (held?.value === "held") {
+          this.forgetPrompt();
         }
       }
     });
+  }
+
+  /** Redis has the prompt, or no call can join the turn any more. */
+  forgetPrompt(): void {
+    this.#host.room.giveBack(this.#prompt?.length ?? 0);
+    this.#prompt = undefined;
   }
 
   /** The step is over, and the turn waits for another one. `outcome`: what the turn counts as if none comes. */
@@ -152,8 +173,18 @@ export class JournaledStep {
 
   /** The turn's final end. */
   settle(outcome: FinalStep["outcome"]): void {
-    this.#leave();
-    this.#enqueue(() => this.#settle(outcome));
+    this.#enqueue(async () => {
+      // Its text is appended meanwhile, so a crash costs no more of it than at any other moment.
+      const finding = await this.#find();
+      this.#leave();
+      await this.#settle(outcome, finding);
+    });
+  }
+
+  /** The store looks into the text of a turn of several steps, which isn't here. */
+  async #find(): Promise<Finding | undefined> {
+    const { ref, ad } = this.#step;
+    return ref.step === 1 && !this.#isTurnOver ? this.#host.findAd(this.#text.whole, ad) : undefined;
   }
 
   async #confirmWrite(): Promise<void> {
@@ -161,12 +192,19 @@ export class JournaledStep {
     if (unconfirmed !== undefined && !this.#isTurnOver) {
       const write = { step: this.#step.ref, ...unconfirmed };
       const sentAtMs = performance.now();
-      const written = await this.#host.persist(() => this.#host.turns.write([write]));
-      const [answer] = written?.value ?? [];
-      if (answer !== undefined) {
-        this.onWritten(write, answer, sentAtMs);
+      const written = await this.#host.persist(() => this.#writeAlone(write));
+      if (written !== undefined) {
+        this.onWritten(write, written.value, sentAtMs);
       }
     }
+  }
+
+  async #writeAlone(write: StepWrite): Promise<"alive" | "ended"> {
+    const [answer = "alive"] = await this.#host.turns.write([write]);
+    if (answer instanceof Error) {
+      throw answer;
+    }
+    return answer;
   }
 
   async #storeEnd({ waitMs, outcome }: StepWait): Promise<"waiting" | "ended"> {
@@ -178,9 +216,9 @@ export class JournaledStep {
     return stored?.value ?? "waiting";
   }
 
-  async #settle(outcome: FinalStep["outcome"]): Promise<void> {
+  async #settle(outcome: FinalStep["outcome"], finding?: Finding): Promise<void> {
     const { ref: step, requestId, traceparent } = this.#step;
-    const final = { step, outcome, text: this.#text.whole, requestId, traceparent };
+    const final = { step, outcome, text: this.#text.whole, finding, requestId, traceparent };
     const settled = await this.#host.persist(() => this.#host.turns.settle(final));
     if (settled === undefined) {
       this.#giveUp();
@@ -229,13 +267,18 @@ export class JournaledStep {
   }
 
   #release(): void {
-    this.#host.room.giveBack(this.#text.bytes + this.#promptBytes);
+    this.forgetPrompt();
+    this.#host.room.giveBack(this.#text.bytes);
     this.#text.clear();
   }
 
   #enqueue(work: () => Promise<void>): void {
+    this.#worksLeft += 1;
     // The journal logs a failure, which is a bug; the end must come through nevertheless.
-    this.#work = this.#work.catch(() => {}).then(work);
+    const begun = this.#worksLeft === 1 ? work() : this.#work.catch(() => {}).then(work);
+    this.#work = begun.finally(() => {
+      this.#worksLeft -= 1;
+    });
     this.#host.track(this.#work);
   }
 }

@@ -18,6 +18,8 @@ import { type InjectAdDeps, injectAd } from "./inject-ad.ts";
 import { readUserContext, type UserContext } from "./injection-body.ts";
 import { type FoundTurn, type JoinDeps, joinTurn } from "./join-turn.ts";
 import type { Journal } from "./journal.ts";
+import type { NewStep } from "./journaled-step.ts";
+import { ManualStep } from "./manual-step.ts";
 import { type Pointers, pointersOf } from "./pointers.ts";
 import { TurnStep } from "./turn-step.ts";
 
@@ -97,7 +99,7 @@ async function nextStep(deps: PrepareCallDeps, adCall: AdCall): Promise<Prepared
   });
   switch (found.kind) {
     case "joined":
-      return withAd(deps, adCall, { ...found, bodyPointer: undefined });
+      return withAd(deps, adCall, { ...found, ad: undefined, bodyPointer: undefined, isPromptKept: true });
     case "unknown":
       return withoutAd(call, "skipped", "unknown_step");
     case "ended":
@@ -115,7 +117,7 @@ async function newMessage(deps: PrepareCallDeps, adCall: AdCall): Promise<Prepar
   const bodyPointer = adCall.pointers.ofBody(call.body);
   const found = isManual ? undefined : await findRetried(deps, bodyPointer, deadlineMs);
   if (found?.kind === "joined") {
-    return withAd(deps, adCall, { ...found, bodyPointer });
+    return withAd(deps, adCall, { ...found, ad: undefined, bodyPointer, isPromptKept: true });
   }
   const timeoutMs = deadlineMs - performance.now();
   if (timeoutMs <= 0) {
@@ -123,13 +125,17 @@ async function newMessage(deps: PrepareCallDeps, adCall: AdCall): Promise<Prepar
   }
   const { userText } = request;
   const session = deps.sessionHashes.hash(context.sessionId);
-  const answer = await injectAd(deps, { call, userText, context, session, isManual, timeoutMs });
+  const acknowledgeEmpty = (step: StepRef) =>
+    follow(deps, call, { step, prompt: undefined, ad: undefined }).settle("failed");
+  const question = { call, userText, context, session, isManual, timeoutMs, acknowledgeEmpty };
+  const answer = await injectAd(deps, question);
   if (answer.kind === "no_ad") {
     return withoutAd(call, answer.state, answer.reason);
   }
+  const { prompt, step } = answer;
   return isManual
-    ? { ...injected(adCall, answer.prompt, answer.id), step: undefined }
-    : withAd(deps, adCall, { step: answer.step, prompt: answer.prompt, bodyPointer });
+    ? { ...injected(adCall, prompt, answer.id), step: new ManualStep(() => acknowledgeEmpty(step)) }
+    : withAd(deps, adCall, { step, prompt, ad: answer.ad, bodyPointer });
 }
 
 function findRetried(deps: PrepareCallDeps, bodyPointer: string, deadlineMs: number): Promise<FoundTurn> {
@@ -144,25 +150,37 @@ function findRetried(deps: PrepareCallDeps, bodyPointer: string, deadlineMs: num
 interface AdOfStep {
   readonly step: StepRef;
   readonly prompt: string;
+  readonly ad: NewStep["ad"];
   readonly bodyPointer: string | undefined;
+  /** Redis has the prompt, so this process need not keep it. */
+  readonly isPromptKept?: boolean;
 }
 
 /** The call with the ad of its turn; the journal follows its answer. */
 function withAd(
   deps: PrepareCallDeps,
   adCall: AdCall,
-  { step, prompt, bodyPointer }: AdOfStep,
+  { step, prompt, ad, bodyPointer, isPromptKept = false }: AdOfStep,
 ): PreparedCall {
   const { call, request, pointers } = adCall;
-  const traceparent = call.trace === undefined ? undefined : formatTraceparent(call.trace);
-  const journaled = deps.journal.follow({ ref: step, prompt, requestId: call.requestId, traceparent });
+  const journaled = follow(deps, call, { step, prompt: isPromptKept ? undefined : prompt, ad });
   const sink = new TurnStep({
     journaled,
     pointerOfCall: pointers.below(request.userText),
     bodyPointer,
+    offersTools: request.offersTools,
     turnWaitMs: deps.turnWaitMs,
   });
   return { ...injected(adCall, prompt, step.id), step: sink };
+}
+
+function follow(
+  { journal }: PrepareCallDeps,
+  { trace, requestId }: SurfaceCall,
+  { step, prompt, ad }: Pick<NewStep, "prompt" | "ad"> & { readonly step: StepRef },
+) {
+  const traceparent = trace === undefined ? undefined : formatTraceparent(trace);
+  return journal.follow({ ref: step, prompt, ad, requestId, traceparent });
 }
 
 function injected({ call, request }: AdCall, prompt: string, adResponseId: string) {

@@ -14,8 +14,8 @@ import type { AnsweredInjection, InjectionMetrics } from "./injection-metrics.ts
 /** When an acknowledgment is due, in milliseconds since 1970; undefined if there is nothing to acknowledge. */
 type RecordedAnswer = Pick<RecordedInjection, "deadlineAtMs">;
 
-/** Records an ad in its own way. Rejects if Redis doesn't confirm it. */
-type RecordOk = (id: AdResponseId) => Promise<RecordedAnswer>;
+/** Records an ad in its own way. `body`: the provider's answer. Rejects if Redis doesn't confirm it. */
+type RecordOk = (id: AdResponseId, body: unknown) => Promise<RecordedAnswer>;
 
 /** Whose answer is recorded, and how. */
 export interface RecordInput {
@@ -32,7 +32,7 @@ export interface RecordInput {
   readonly untrackedOk?: "use" | "abandon";
 }
 
-type AnswerRecord = Pick<InjectionRecord, "id"> & { readonly timeoutMs: number } & (
+type AnswerRecord = Pick<InjectionRecord, "id"> & { readonly timeoutMs: number; readonly body?: unknown } & (
     | { readonly outcome: "fallback"; readonly reason: FallbackReason }
     | { readonly outcome: Exclude<InjectionRecord["outcome"], "fallback"> }
   );
@@ -97,13 +97,13 @@ export function makeRecordAnswer(deps: RecordDeps): RecordAnswer {
 function write(
   { injections, ackDeadlineMs }: RecordDeps,
   { publisher, session, recordOk }: RecordInput,
-  { id, outcome }: AnswerRecord,
+  { id, outcome, body }: AnswerRecord,
 ): Promise<RecordedAnswer> {
   const base = { id, publisher: publisher.id };
   if (outcome !== "ok") {
     return injections.record({ ...base, outcome });
   }
-  return recordOk?.(id) ?? injections.record({ ...base, outcome, deadlineMs: ackDeadlineMs, session });
+  return recordOk?.(id, body) ?? injections.record({ ...base, outcome, deadlineMs: ackDeadlineMs, session });
 }
 
 function labelsOf(answer: AnswerRecord): AnsweredInjection {

@@ -174,7 +174,7 @@ async function passThrough(
   answer: { raw: RawReply; classified: Exclude<InjectionClass, { kind: "fallback" }>; startedAtMs: number },
 ): Promise<InjectionAnswer> {
   const { raw, classified } = answer;
-  const status = raw.reply.kind === "answered" ? raw.reply.status : 0;
+  const { status, body } = raw.reply.kind === "answered" ? raw.reply : { status: 0, body: undefined };
   if (classified.kind === "callers_fault") {
     deps.metrics.countInjection(input.publisher.id, { outcome: "callers_fault" });
     const nothing = { acknowledgeByMs: undefined, untrackedId: undefined };
@@ -190,6 +190,7 @@ async function passThrough(
   const recorded = await deps.record(input, {
     id,
     outcome,
+    body,
     timeoutMs: recordTimeoutMs(input, answer.startedAtMs),
   });
   // A record that Redis didn't confirm may be written nevertheless. Its deadline is then about the same.

@@ -25,7 +25,8 @@ import type { RelayBase, RelayConfig, RelaySettings } from "./relay-base.ts";
 const ROOM_INTERVAL_MS = 1000;
 
 /** What differs from process to process. */
-interface RelayStoreOptions extends Pick<StoreOptions, "intakeRules" | "circuitRules" | "process"> {
+interface RelayStoreOptions
+  extends Pick<StoreOptions, "intakeRules" | "circuitRules" | "process" | "findAd"> {
   /** Whether deliveries are made. They need a connection that waits for Redis. */
   readonly delivers?: boolean;
 }
@@ -76,10 +77,13 @@ export interface IntakeAdapters extends RelayAdapters {
 }
 
 /** Opens the store for intake: with the rules of each publisher, and with a look at Redis' room once a second. */
-export async function openIntakeStore(base: RelayBase<IntakeConfig>): Promise<IntakeAdapters> {
+export async function openIntakeStore(
+  base: RelayBase<IntakeConfig>,
+  options: Pick<RelayStoreOptions, "findAd"> = {},
+): Promise<IntakeAdapters> {
   const { settings, publishers } = base.config;
   const defaults = { unknownAck: settings.UNKNOWN_ACK, quotas: defaultQuotas(settings) };
-  const adapters = await openRelayStore(base, { intakeRules: (id) => rulesOf(id) });
+  const adapters = await openRelayStore(base, { ...options, intakeRules: (id) => rulesOf(id) });
   const { room } = adapters.store;
   const rulesOf = (id: string) => intakeRulesOf(publishers.find(id), defaults, room.memory);
   // If Redis doesn't answer, the connection logs it.

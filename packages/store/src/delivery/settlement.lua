@@ -12,6 +12,8 @@
 -- other outcome changes nothing there.
 local ENDS = {deliver = 'delivered', refuse = 'refused', die = 'dead', retry = 'queued', ambiguous = 'queued'}
 local retentionMs, attemptsKept = {deliver = ARGV[1], refuse = ARGV[2]}, tonumber(ARGV[3])
+-- How a text mentions the ad, if a turn wrote it, and the verdict that contradicts this: as `isDisagreement` in core.
+local CONTRARY = {none = 'ok', name = 'no_ad_used', link = 'no_ad_used', foreign = 'no_ad_used'}
 local now = clockMs()
 local nowText = string.format('%.0f', now)
 
@@ -20,8 +22,8 @@ local nowText = string.format('%.0f', now)
 local function settle(key, id, event, label, code, ackId, durationMs, channel, message, attemptsBefore, waitMs,
     failures, size, providerError)
   local to, isFinal = ENDS[event], event == 'deliver' or event == 'refuse'
-  local state, publisher, log, attempts, reason, wait, providerCode, replay, stored =
-    unpack(redis.call('HMGET', key, 's', 'p', 'l', 'n', 'x', 'w', 'y', 'R', 'b'))
+  local state, publisher, log, attempts, reason, wait, providerCode, replay, stored, finding =
+    unpack(redis.call('HMGET', key, 's', 'p', 'l', 'n', 'x', 'w', 'y', 'R', 'b', 'M'))
   if state ~= 'queued' and state == to then
     return 0
   elseif state == 'discarded' and not isFinal then
@@ -60,6 +62,9 @@ local function settle(key, id, event, label, code, ackId, durationMs, channel, m
     end
     moveCount(publisher, state, to)
     count(to, publisher, label)
+    if finding and event == 'deliver' and CONTRARY[string.match(finding, '^%a+')] == label then
+      count('disagreements', publisher, label)
+    end
     countOutcome(key, replay, to, label)
     ended[#ended + 1] = id
   end

@@ -1,5 +1,7 @@
 -- Ends a step whose turn goes on: keeps what it has written, takes its lease away, and begins the turn's wait.
--- ARGV: 1 id, 2 step, 3 sequence of the text, or `*` if it is the step's whole text, 4 the text, 5 the wait in ms, 6 outcome
+-- A step may end after one that has answered its calls and was final. Then the turn doesn't wait any more: it is to be settled.
+-- ARGV: 1 id, 2 step, 3 sequence of the text, or `*` if the step is final and this is its whole text, 4 the text, 5 the wait in
+--       ms, 6 outcome
 -- Clock: Redis'. TTL: none.
 -- Returns a code of ENDED_STEP_CODES in redis/scripts.ts. The same call again changes nothing.
 -- @include redis/when-full
@@ -20,9 +22,15 @@ if turn['l' .. step] then
     redis.call('RPUSH', textKeyOf(id), step .. ',*,' .. text)
   end
   redis.call('HDEL', turnKeyOf(id), 'l' .. step, 's' .. step)
-  redis.call('HSET', turnKeyOf(id), 'o', outcome)
   turn['l' .. step] = nil
-  setWait(id, turn, tonumber(waitMs), now)
+  if tonumber(step) > tonumber(turn.f or 0) then
+    redis.call('HSET', turnKeyOf(id), 'o', outcome, unpack(sequence == '*' and {'f', step} or {}))
+    setWait(id, turn, tonumber(waitMs), now)
+  end
   setDue(id, dueAt(turn))
 end
-return latestLease(turn) > now and '2' or '1'
+if latestLease(turn) > now then
+  return '2'
+end
+local isOvertaken = tonumber(step) < tonumber(turn.f or 0)
+return isOvertaken and tonumber(turn.w or 0) <= now and '3' or '1'

@@ -1,8 +1,8 @@
 -- Opens turns: records each injection, and gives its first step a lease. It doesn't run on a full Redis: no ad is put into a
 -- prompt then.
 -- KEYS: 1 to 7 as in redis/ledger.lua (1 is the first entry), from 8 on the other entries
--- ARGV: 6 for each: 1 id, 2 publisher, 3 dialect, 4 token, 5 session's hash or '', 6 deadline in ms from now for a manual turn,
---       '' for a journaled one
+-- ARGV: 8 for each: 1 id, 2 publisher, 3 dialect, 4 token, 5 session's hash or '', 6 deadline in ms from now for a manual turn,
+--       '' for a journaled one, 7 the product's name or '', 8 its landing page or ''
 -- Clock: Redis'. TTL: none.
 -- Returns for each a code of OPENED_CODES in redis/scripts.ts. The same token again gets the same code while the entry lives;
 -- of a journaled turn, while the turn is open.
@@ -11,7 +11,7 @@
 -- @include intake/record-awaiting
 -- @include journal/drop-turn
 -- @include journal/turn
-local MEMBERS = 6
+local MEMBERS = 8
 local now = clockMs()
 
 local function wasOpened(id, mark, token)
@@ -24,16 +24,20 @@ local function openManual(key, id, dialect, token, injection)
   count('turns', injection.publisher, dialect .. ',manual')
 end
 
-local function openJournaled(key, id, dialect, token, injection)
+local function openJournaled(key, id, dialect, token, injection, product, page)
   local publisher = injection.publisher
   recordAwaiting(key, id, injection)
   redis.call('HSET', key, 'T', JOURNALED)
   redis.call('HSET', turnKeyOf(id), 'p', publisher, 'd', dialect, 'n', 1, 'k' .. token, 1, 'l1', injection.due)
+  if product ~= '' then
+    redis.call('HSET', turnKeyOf(id), 'P', product, 'U', page)
+  end
   add(gaugesKey, publisher .. '|turns', 1)
 end
 
 local function open(at)
-  local id, publisher, dialect, token, session, deadlineMs = unpack(ARGV, MEMBERS * (at - 1) + 1, MEMBERS * at)
+  local id, publisher, dialect, token, session, deadlineMs, product, page =
+    unpack(ARGV, MEMBERS * (at - 1) + 1, MEMBERS * at)
   local key = entryKeyOf(at)
   local state, mark = unpack(redis.call('HMGET', key, 's', 'T'))
   if state then
@@ -45,7 +49,7 @@ local function open(at)
   if isManual then
     openManual(key, id, dialect, token, injection)
   else
-    openJournaled(key, id, dialect, token, injection)
+    openJournaled(key, id, dialect, token, injection, product, page)
   end
   count('turns_opened', publisher, dialect)
   return '1'

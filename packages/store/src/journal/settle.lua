@@ -5,11 +5,15 @@
 --    and the caller reads again.
 -- 4. A proxy settles when its step has ended: no other step may have a lease. A worker settles what is due: the wait must be
 --    over as well.
+-- 5. Turns that end by themselves count as answers, by what was found in them. So answers are the turns that ended, without the
+--    superseded and the manual ones.
+-- 6. A manual turn has ended at its begin, and its entry waits for its backend. If no text of the model's has reached the
+--    backend, the proxy acknowledges in its place, unless that has been done.
 -- KEYS: 8 to 16 the queue's own, in the order that `queueJob` reads, 17 to 19 as `giveTurns` reads them
 -- ARGV: 1 prefix of entry keys, 2 prefix of job keys, 3 retention of abandoned entries in ms; then for each: id, publisher,
 --       fingerprint of the text, job's id, job's data, or '' if the turn is abandoned because it has no text, the step that
 --       ended or '' for a worker, its outcome or '', how many pieces the journal had, or '' if the caller relies on there
---       being one step only, `1` if a part of the text couldn't be read
+--       being one step only, `1` if a part of the text couldn't be read, what was found of the ad (`mention,label`)
 -- Clock: Redis', one reading for all. TTL: an abandoned entry lives for the retention.
 -- Returns for each a code of SETTLED_CODES in redis/scripts.ts, or an error.
 -- @include bullmq/queue-job
@@ -20,7 +24,7 @@
 -- @include redis/stored-bytes
 -- @include intake/acceptance
 -- @include journal/turn
-local MEMBERS = 9
+local MEMBERS = 10
 local queueKeys = {unpack(KEYS, 8, 16)}
 local publishers = {} -- by the id of their job
 local now = clockMs()
@@ -38,13 +42,17 @@ local function isChanged(id, turn, pieces)
   return redis.call('LLEN', textKeyOf(id)) ~= tonumber(pieces)
 end
 
--- A lease that is left has run out.
+-- A lease that is left has run out. A step that ends after a later one, which was final, doesn't decide.
 local function outcomeOf(turn, step, outcome)
   if step ~= '' then
-    return outcome
+    return tonumber(step) < tonumber(turn.f or 0) and turn.o or outcome
   end
   local _, isAny = latestLease(turn)
   return isAny and 'orphaned' or turn.o or 'orphaned'
+end
+
+local function isUnread(step, state, mark)
+  return step ~= '' and state == 'awaiting' and string.sub(mark or '', 1, 1) == MANUAL
 end
 
 -- A worker of an older version may have called it missed. It stays so.
@@ -62,24 +70,28 @@ end
 
 local function settle(at)
   local from = 4 + MEMBERS * (at - 1)
-  local id, publisher, textHash, jobId, data, step, given, pieces, unreadable = unpack(ARGV, from, from + MEMBERS - 1)
+  local id, publisher, textHash, jobId, data, step, given, pieces, unreadable, finding =
+    unpack(ARGV, from, from + MEMBERS - 1)
   local key = ARGV[1] .. id
   local turn = readTurn(id)
-  if not turn then
+  local state, owner, mark = unpack(redis.call('HMGET', key, 's', 'p', 'T'))
+  if not turn and not isUnread(step, state, mark) then
     -- A Redis that came back older than it was may know nothing of the ad response.
-    return (step == '' or redis.call('EXISTS', key) == 1) and '0' or '5'
-  elseif isOpen(turn, step) then
+    return (step == '' or state) and '0' or '5'
+  elseif turn and isOpen(turn, step) then
     return '2'
   end
-  local state, owner = unpack(redis.call('HMGET', key, 's', 'p'))
   if state ~= 'awaiting' and state ~= 'missed' then
     dropTurn(id, 'superseded')
     return '0'
-  elseif owner ~= publisher or isChanged(id, turn, pieces) then
+  elseif owner ~= publisher or (turn and isChanged(id, turn, pieces)) then
     return '3'
   end
-  local outcome = outcomeOf(turn, step, given)
+  local outcome = turn and outcomeOf(turn, step, given)
   if data == '' then
+    if turn then
+      count('answers', turn.p, finding)
+    end
     return abandon(key, id, publisher, state, outcome)
   end
   local queued = queueJob(queueKeys, ARGV[2], jobId, textHash, data, nowText)
@@ -92,6 +104,12 @@ local function settle(at)
   publishers[jobId] = publisher
   local code = state == 'awaiting' and 1 or 2
   bookAccepted(key, id, publisher, textHash, code, nowText, #data + OVERHEAD_BYTES, {mark = JOURNALED, outcome = outcome})
+  if turn then
+    redis.call('HSET', key, 'M', finding)
+    count('answers', turn.p, finding)
+  end
+  -- From now on a backend that acknowledges as well is told how it stands.
+  redis.call('HSET', key, 'T', JOURNALED)
   if unreadable == '1' then
     count('turns_unreadable', publisher)
   end

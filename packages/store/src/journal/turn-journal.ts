@@ -34,6 +34,7 @@ import type {
   StepRef,
   StepWrite,
   Turns,
+  WriteAnswer,
 } from "./types.ts";
 
 export interface TurnJournalParts {
@@ -73,21 +74,16 @@ export class TurnJournal implements Turns {
     return kind === "known" ? { kind } : { kind, step: { id, publisher, step: 1 } };
   }
 
-  async write(writes: readonly StepWrite[]): Promise<readonly ("alive" | "ended")[]> {
+  async write(writes: readonly StepWrite[]): Promise<readonly WriteAnswer[]> {
     const answers = await Promise.all(callsOf(writes).map((some) => this.#writeSome(some)));
     return answers.flat();
   }
 
-  async #writeSome(writes: readonly StepWrite[]): Promise<readonly ("alive" | "ended")[]> {
+  async #writeSome(writes: readonly StepWrite[]): Promise<readonly WriteAnswer[]> {
     const args = writes.flatMap(writeArgsOf);
     const { run, keys } = this.#parts;
     const replies = await run("journal/write", { keys: keys.forEntry(""), args });
-    return readEach(replies, (reply) => decodeReply(JOURNALED_CODES, reply)).map((answer) => {
-      if (answer instanceof Error) {
-        throw answer;
-      }
-      return answer;
-    });
+    return readEach(replies, (reply) => decodeReply(JOURNALED_CODES, reply));
   }
 
   /** A turn with a very long prompt waits, too, but no step can join it. */
@@ -119,13 +115,13 @@ export class TurnJournal implements Turns {
 
   async endStep(ended: EndedStep): Promise<"waiting" | "ended"> {
     const code = await this.#endStep(ended);
-    return code === "ended" ? code : "waiting";
+    return code === "ended" || code === "overtaken" ? "ended" : "waiting";
   }
 
   async settle(final: FinalStep): Promise<SettledTurn> {
-    const { step, outcome, requestId, traceparent } = final;
+    const { step, outcome, finding, requestId, traceparent } = final;
     const { id } = step;
-    const own = { ...step, outcome, text: final.text };
+    const own = { ...step, outcome, text: final.text, finding };
     for (let settlings = 1; ; settlings += 1) {
       const settled = await this.#parts.settler.settle({ id, requestId, traceparent, own });
       if (settled !== "open" && settled !== "changed") {
@@ -134,7 +130,8 @@ export class TurnJournal implements Turns {
       // Another step runs. The last one of them to end settles the turn, or a worker does.
       const whole = { step, sequence: "*", text: cutText(final.text), waitMs: 0, outcome } as const;
       const left = await this.#endStep(whole);
-      if (left !== "waiting" || settlings === SETTLINGS_MAX) {
+      const isToBeSettled = left === "waiting" || left === "overtaken";
+      if (!isToBeSettled || settlings === SETTLINGS_MAX) {
         return left === "ended" ? left : "open";
       }
     }
@@ -157,7 +154,10 @@ const joinedSchema = z.tuple([z.string(), z.coerce.number(), publisherIdSchema, 
 
 function openArgsOf(turn: NewTurn): (string | number)[] {
   const { id, publisher, dialect, token, session = "" } = turn;
-  return [memberOf(id), publisher, dialect, token, session, turn.kind === "manual" ? turn.deadlineMs : ""];
+  const deadlineMs = turn.kind === "manual" ? turn.deadlineMs : "";
+  const ad = turn.kind === "manual" ? undefined : turn.ad;
+  const { productName = "", landingUrl = "" } = ad ?? {};
+  return [memberOf(id), publisher, dialect, token, session, deadlineMs, productName, landingUrl];
 }
 
 function writeArgsOf({ step: { id, step }, sequence, text }: StepWrite): (string | number)[] {

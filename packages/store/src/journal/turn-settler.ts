@@ -4,7 +4,8 @@
  * 1. The text is made outside Redis. The script does nothing if the journal has changed meanwhile, and it is read again.
  * 2. A turn of one step needs no reading: its text is in the memory of its process.
  * 3. Safe to repeat: a turn that was settled has ended.
- * 4. A Redis that came back older than it was may not know the ad response. Then its acknowledgment is one of an unknown id.
+ * 4. What is found of the ad in the text goes into the entry and is counted in the same step.
+ * 5. A Redis that came back older than it was may not know the ad response. Then its acknowledgment is one of an unknown id.
  */
 import {
   type AdResponseId,
@@ -13,6 +14,7 @@ import {
   type PublisherId,
   publisherIdSchema,
 } from "@adrelay/contract";
+import { type Finding, type TurnAd, UNKNOWN_FINDING, writeFinding } from "@adrelay/core";
 import type { Redis } from "ioredis";
 import type { QueueJobScript } from "../bullmq/job-scripts.ts";
 import type { DeliveryQueue } from "../bullmq/queue.ts";
@@ -43,7 +45,11 @@ export interface TurnSettlerParts {
   readonly rulesOf: IntakeRulesOf;
   readonly recordRetentionMs: number;
   readonly acceptor: Pick<Acceptor, "accept">;
+  readonly findAd: FindAd;
 }
+
+/** Finds an ad in a text. Never rejects, and answers in bounded time, or once the signal fires. */
+export type FindAd = (text: string, ad: TurnAd | undefined, signal?: AbortSignal) => Promise<Finding>;
 
 /** A turn that is to be settled. */
 export interface TurnToSettle {
@@ -51,13 +57,21 @@ export interface TurnToSettle {
   readonly requestId: string;
   readonly traceparent: DeliveryJob["traceparent"];
   /** The step that has just ended; undefined for a worker. */
-  readonly own: (StepText & { readonly outcome: StepOutcome; readonly publisher: PublisherId }) | undefined;
+  readonly own: OwnStep | undefined;
+}
+
+interface OwnStep extends StepText {
+  readonly outcome: StepOutcome;
+  readonly publisher: PublisherId;
+  /** What was found in its text. */
+  readonly finding: Finding | undefined;
 }
 
 /** What the journal has of a turn. */
 interface ReadTurn {
   readonly publisher: PublisherId;
   readonly text: TurnText;
+  readonly finding: Finding;
   /** Undefined if the journal wasn't read. */
   readonly pieces: number | undefined;
 }
@@ -144,14 +158,19 @@ export class TurnSettler {
 
   /** Undefined for a worker if the ledger doesn't know the ad response. */
   async #read({ id, own }: TurnToSettle): Promise<ReadTurn | undefined> {
-    const { redis, keys } = this.#parts;
+    const { redis, keys, findAd } = this.#parts;
     const member = memberOf(id);
-    const [owner, stored] = await Promise.all([
+    const [owner, stored, ad] = await Promise.all([
       redis.hget(keys.entryPrefix + member, "p"),
       redis.lrange(keys.turnText(member), 0, -1),
+      redis.hmget(keys.turn(member), "P", "U"),
     ]);
     const publisher = publisherIdSchema.safeParse(owner).data ?? own?.publisher;
-    return publisher && { publisher, text: turnTextOf(stored, own), pieces: stored.length };
+    if (publisher === undefined) {
+      return undefined;
+    }
+    const text = turnTextOf(stored, own);
+    return { publisher, text, pieces: stored.length, finding: await findAd(text.text, readAd(ad)) };
   }
 
   #prepare(turn: TurnToSettle, read: ReadTurn): Prepared {
@@ -177,8 +196,14 @@ function jobOf(
   };
 }
 
-function unread(own: StepText & { readonly publisher: PublisherId }): ReadTurn {
-  return { publisher: own.publisher, text: turnTextOf([], own), pieces: undefined };
+function unread(own: OwnStep): ReadTurn {
+  const { publisher, finding = UNKNOWN_FINDING } = own;
+  return { publisher, text: turnTextOf([], own), pieces: undefined, finding };
+}
+
+/** Undefined if the proxy knew nothing of the ad, or was of an older version. */
+function readAd([productName, landingUrl]: readonly (string | null)[]): TurnAd | undefined {
+  return productName ? { productName, landingUrl: landingUrl || undefined } : undefined;
 }
 
 function hashOf({ publisher, text }: ReadTurn): string {
@@ -197,5 +222,6 @@ function argsOf({ turn: { id, own }, read, data }: Prepared): (string | number)[
     own?.outcome ?? "",
     pieces ?? "",
     text.isUnreadable ? 1 : 0,
+    writeFinding(read.finding),
   ];
 }

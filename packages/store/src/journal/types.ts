@@ -1,6 +1,6 @@
 /** What the model proxy, and the sweep, may do with turns. */
 import type { AdResponseId, DeliveryJob, PublisherId } from "@adrelay/contract";
-import type { DialectName, TurnOutcome } from "@adrelay/core";
+import type { DialectName, Finding, TurnAd, TurnOutcome } from "@adrelay/core";
 
 /** How long a step runs without a sign of life before its turn may be settled. journal/turn.lua has the same number. */
 export const TURN_LEASE_MS = 20_000;
@@ -17,7 +17,11 @@ export interface StepRef extends TurnRef {
 
 export type NewTurn = NewTurnBase &
   (
-    | { readonly kind: "journaled" }
+    | {
+        readonly kind: "journaled";
+        /** What is looked for in the turn's text; without it, the finding is unknown. The journal forgets it with the turn. */
+        readonly ad?: TurnAd | undefined;
+      }
     /** The backend acknowledges by itself until the deadline. The turn is over at once, with the outcome `manual`. */
     | { readonly kind: "manual"; readonly deadlineMs: number }
   );
@@ -45,6 +49,9 @@ export interface StepWrite {
   /** Undefined to renew only the lease. */
   readonly text: string | undefined;
 }
+
+/** What became of one write. An error is of this write alone; the others of the same call aren't touched by it. */
+export type WriteAnswer = "alive" | "ended" | Error;
 
 export interface HeldTurn {
   readonly step: StepRef;
@@ -85,6 +92,8 @@ export interface FinalStep {
   readonly outcome: StepOutcome;
   /** All that this step has written, whatever was appended before. */
   readonly text: string;
+  /** What was found in this text. It counts if the turn has no other step; otherwise the whole turn's text is searched. */
+  readonly finding?: Finding | undefined;
   readonly requestId: string;
   readonly traceparent: DeliveryJob["traceparent"];
 }
@@ -95,13 +104,14 @@ export interface Turns {
   /** Records the injection with the outcome `ok`, and opens its turn with step 1. Rejects on a full Redis. */
   open(turn: NewTurn): Promise<OpenedTurn>;
   /** All writes of this process in one call. One answer for each. */
-  write(writes: readonly StepWrite[]): Promise<readonly ("alive" | "ended")[]>;
+  write(writes: readonly StepWrite[]): Promise<readonly WriteAnswer[]>;
   hold(turn: HeldTurn): Promise<"held" | "ended">;
   join(question: JoinQuestion): Promise<JoinedTurn>;
-  /** The step is over and the turn isn't. */
+  /** The step is over and the turn isn't. `ended`: the turn is over as well, or it is to be settled now. */
   endStep(ended: EndedStep): Promise<"waiting" | "ended">;
   /**
    * Queues the acknowledgment if no other step is alive. `open`: another one is, and Redis has this step's text.
+   * The step of a manual turn has no text: it queues an empty acknowledgment unless the backend has acknowledged.
    * `abandoned`: the turn has no text, and its publisher's empty answers are abandoned.
    */
   settle(final: FinalStep): Promise<SettledTurn>;

@@ -1,6 +1,6 @@
 /** What the ledger counts for each publisher, and the order in which metrics/publisher-counts.lua returns it. */
 import { COUNTED_STATES, VERDICTS } from "@adrelay/contract";
-import { DEAD_REASONS, DIALECTS, TURN_OUTCOMES } from "@adrelay/core";
+import { DEAD_REASONS, DIALECTS, FINDINGS, TURN_OUTCOMES } from "@adrelay/core";
 import { RECORDED_OUTCOMES } from "../intake/injections.ts";
 
 /** A counter of the ledger as a metric. Its first label is always the publisher. */
@@ -10,7 +10,7 @@ export interface LedgerCounter {
   readonly metric: string;
   readonly help: string;
   /** The labels behind the publisher, with commas between, and all values that they can have, in the same form. */
-  readonly label?: "outcome" | "status" | "reason" | "dialect" | "dialect,outcome";
+  readonly label?: "outcome" | "status" | "reason" | "dialect" | "dialect,outcome" | "mention,label";
   readonly values?: readonly string[];
 }
 
@@ -111,6 +111,20 @@ export const LEDGER_COUNTERS: readonly LedgerCounter[] = [
     source: "turns_unreadable",
     metric: "adrelay_turns_unreadable_total",
     help: "Turns that were settled without a part of their text, because it couldn't be read.",
+  },
+  {
+    source: "answers",
+    metric: "adrelay_answers_total",
+    help: "Turns that ended by themselves, by how a reader of their text sees the ad. mention: none, name, link (to the ad's page), foreign (a link to another domain), unknown (not found out). label: whether a mention is marked as an ad.",
+    label: "mention,label",
+    values: FINDINGS,
+  },
+  {
+    source: "disagreements",
+    metric: "adrelay_verdict_disagreements_total",
+    help: "Delivered texts of turns of which the provider's verdict contradicts what was found in them. ok: no mention was found. no_ad_used: one was.",
+    label: "status",
+    values: VERDICTS,
   },
 ];
 

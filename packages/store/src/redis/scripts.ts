@@ -138,7 +138,7 @@ export const JOURNALED_CODES = { 1: "alive", 0: "ended" } as const;
 export const JOINED_CODES = { 1: "joined", 0: "ended", 2: "unknown" } as const;
 
 /** Of a step that ended. `running`: another step of its turn has a lease. */
-export const ENDED_STEP_CODES = { 2: "running", 1: "waiting", 0: "ended" } as const;
+export const ENDED_STEP_CODES = { 3: "overtaken", 2: "running", 1: "waiting", 0: "ended" } as const;
 export type EndedStepCode = (typeof ENDED_STEP_CODES)[keyof typeof ENDED_STEP_CODES];
 
 /**

@@ -1,7 +1,6 @@
 import type { FieldFault } from "@adrelay/contract";
-import { readable } from "../../verdict/readable-text.ts";
+import { formsOfDomain, readable } from "@adrelay/verdict";
 import type { Ad } from "../ad.ts";
-import { formsOfDomain } from "../landing-url.ts";
 import { isInstruction } from "./instructions.ts";
 import { foreignLink, suspectCharacters, suspectMarkup } from "./suspicious-text.ts";
 

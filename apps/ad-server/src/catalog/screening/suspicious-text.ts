@@ -1,4 +1,5 @@
-import { asciiDomain, bareHost, isWithin } from "../landing-url.ts";
+import { bareHost, isWithin } from "@adrelay/verdict";
+import { asciiDomain } from "../landing-url.ts";
 
 /** Words of these scripts contain joiners; emoji do too. */
 const JOINING_SCRIPTS = [

@@ -1,4 +1,4 @@
-import { bareHost, formsOfDomain, isWithin } from "../catalog/landing-url.ts";
+import { bareHost, formsOfDomain, isWithin } from "./domains.ts";
 import { closeMark, openMark } from "./marks.ts";
 
 /** Where a link leads: to the landing page, to another page of its domain, or to another domain. */

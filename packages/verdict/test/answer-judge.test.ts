@@ -1,0 +1,116 @@
+import { eventually } from "@adrelay/testkit";
+import { expect, onTestFinished, test } from "vitest";
+import { AnswerJudge, type AnswerJudgeOptions } from "../src/answer-judge.ts";
+
+const AD = { productName: "Velmora Drift", landingUrl: "https://velmora.example/drift" };
+const NONE = { mention: "none", isLabelled: false };
+const UNKNOWN = { mention: "unknown", isLabelled: false };
+const NAMED = { mention: "name", isLabelled: true };
+/** Rendering it takes far longer than 60 ms. */
+const HOSTILE = "<style>.a{color:red}</style><p class=a style='color:red'>x".repeat(1100);
+
+function openJudge(options: Partial<AnswerJudgeOptions> = {}) {
+  const failures: unknown[] = [];
+  const judge = new AnswerJudge({
+    timeoutMs: 20_000,
+    onFailed: (err) => failures.push(Object(err).name),
+    ...options,
+  });
+  judge.start();
+  onTestFinished(() => judge.stop());
+  return { judge, failures };
+}
+
+test.each([
+  ["Try the [Velmora Drift](https://velmora.example/drift) (Sponsored).", "link", true],
+  ["Try the Velmora Drift (Sponsored).", "name", true],
+  ["Try the Velmora Drift.", "name", false],
+  ["Try the Drift from Velmora (ad).", "name", true],
+  ["Ad: https://velmora.example/drift", "link", true],
+  ["[Velmora Drift](https://other.example/) (ad)", "foreign", false],
+  ["<p hidden>Velmora Drift (Sponsored)</p> Try some shoes.", "none", false],
+  ["Sponsored: nothing of it.", "none", false],
+  [" \n", "none", false],
+])("in %j the mention is %s, and its label %s", async (text, mention, isLabelled) => {
+  expect(await openJudge().judge.find(text, AD)).toEqual({ mention, isLabelled });
+});
+
+test("without its page, a link says nothing about the ad", async () => {
+  const { judge } = openJudge();
+  const text = "[Velmora Drift](https://velmora.example/drift) (ad)";
+  expect(await judge.find(text, { ...AD, landingUrl: undefined })).toEqual(NAMED);
+});
+
+test("without an ad, only an empty text is known", async () => {
+  const { judge } = openJudge();
+  expect(await judge.find("Velmora Drift", undefined)).toEqual(UNKNOWN);
+  expect(await judge.find("", undefined)).toEqual(NONE);
+});
+
+test("of a very long text only the beginning is searched", async () => {
+  const { judge } = openJudge();
+  const long = "word ".repeat(20_000);
+  expect(await judge.find(`Velmora Drift (ad). ${long}`, AD)).toEqual(NAMED);
+  expect(await judge.find(`${long} Velmora Drift (ad).`, AD)).toEqual(UNKNOWN);
+});
+
+test("a text that takes too long is given up, and the next one is searched", async () => {
+  const { judge, failures } = openJudge({ timeoutMs: 60 });
+  expect(await judge.find(HOSTILE, AD)).toEqual(UNKNOWN);
+  expect(failures).toEqual(["AbortError"]);
+  // A new thread needs longer than 60 ms to begin.
+  await eventually(async () => expect(await judge.find("Velmora Drift (ad)", AD)).toEqual(NAMED));
+});
+
+test("what waits behind a text that is given up is searched by a new thread", async () => {
+  const { judge } = openJudge({ timeoutMs: 3000 });
+  await judge.find("Velmora Drift", AD);
+  const hostile = Array.from({ length: 30 }, () => judge.find(HOSTILE, AD));
+  await Promise.race(hostile);
+  const later = judge.find("Velmora Drift (ad)", AD);
+  const found = await Promise.all([...hostile, later]);
+  expect(found.every(({ mention }) => ["none", "unknown", "name"].includes(mention))).toBe(true);
+  expect(await judge.find("Velmora Drift (ad)", AD)).toEqual(NAMED);
+});
+
+test("texts for which there is no room are unknown at once", async () => {
+  const { judge, failures } = openJudge({ queueMax: 2 });
+  const found = await Promise.all(Array.from({ length: 10 }, () => judge.find("Velmora Drift (ad)", AD)));
+  expect(found.filter(({ mention }) => mention === "unknown").length).toBe(failures.length);
+  expect(failures.length).toBeGreaterThanOrEqual(5);
+  expect(found[0]).toEqual(NAMED);
+});
+
+test("the process goes on while a text is searched", async () => {
+  const { judge } = openJudge();
+  await judge.find("Velmora Drift", AD);
+  const searching = judge.find(HOSTILE, AD);
+  let turns = 0;
+  const counting = setInterval(() => {
+    turns += 1;
+  }, 1);
+  await searching;
+  clearInterval(counting);
+  expect(turns).toBeGreaterThan(5);
+});
+
+test("a search ends with the signal of its asker, and isn't told as a failure", async () => {
+  const { judge, failures } = openJudge();
+  await judge.find("Velmora Drift", AD);
+  const asker = new AbortController();
+  const searching = judge.find(HOSTILE, AD, asker.signal);
+  asker.abort();
+  expect(await searching).toEqual(UNKNOWN);
+  expect(failures).toEqual([]);
+  expect(await judge.find("Velmora Drift (ad)", AD)).toEqual(NAMED);
+});
+
+test("after a stop every text is unknown, and nothing is told", async () => {
+  const { judge, failures } = openJudge();
+  await judge.find("Velmora Drift", AD);
+  const searching = judge.find(HOSTILE, AD);
+  await judge.stop();
+  expect(await searching).toEqual(UNKNOWN);
+  expect(await judge.find("Velmora Drift", AD)).toEqual(UNKNOWN);
+  expect(failures).toEqual([]);
+});
