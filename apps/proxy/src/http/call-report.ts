@@ -91,6 +91,7 @@ export class CallReport {
       cause: this.cause,
       ad: this.ad?.state,
       ad_reason: this.ad?.reason,
+      ad_detail: this.ad?.detail,
       ad_response_id: this.adResponseId,
       step_end: this.stepEnd?.kind,
       first_byte_ms: this.#since(this.firstByteAtMs),
