@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { misspeltNames } from "@adrelay/service-kit";
+import { loadConfig, misspeltNames } from "@adrelay/service-kit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 import { AD_SERVER_SETTINGS } from "../../apps/ad-server/src/config.ts";
@@ -67,6 +67,25 @@ test("the proxy takes no publishers' keys from the headers of models' keys", () 
   // An empty value means the default.
   expect(headersFor("authorization")).toBe("");
   expect(proxySettings({})).toEqual({});
+});
+
+test("each time span and each size takes a unit", () => {
+  const refused: string[] = [];
+  let taken = 0;
+  for (const shape of SHAPES) {
+    for (const [name, type] of Object.entries(shape)) {
+      const { example } = z.globalRegistry.get(type) ?? {};
+      const unit = name.endsWith("_MS") ? "ms" : name.endsWith("_BYTES") ? "KB" : undefined;
+      if (unit !== undefined && typeof example === "string" && /^\d+$/.test(example)) {
+        const value = unit === "ms" ? `${example}ms` : `${Number(example) / 1024}KB`;
+        const loaded = loadConfig(z.object({ [name]: type }), { [name]: value });
+        refused.push(...(loaded.kind === "ok" ? [] : [name]));
+        taken += loaded.kind === "ok" ? 1 : 0;
+      }
+    }
+  }
+  expect(refused).toEqual([]);
+  expect(taken).toBeGreaterThan(20);
 });
 
 test("no app takes another app's setting for a slip", () => {
