@@ -9,7 +9,7 @@ import { DEMO_MODEL_SETTINGS } from "../../apps/demo-model/src/config.ts";
 import { GATEWAY_SETTINGS } from "../../apps/gateway/src/config.ts";
 import { PROXY_SETTINGS } from "../../apps/proxy/src/config.ts";
 import { WORKER_SETTINGS } from "../../apps/worker/src/config.ts";
-import { proxySettings } from "./app-settings.ts";
+import { keyHeadersOf, proxySettings } from "./app-settings.ts";
 import { loadEnvFile } from "./settings.ts";
 
 const SHAPES = [AD_SERVER_SETTINGS, DEMO_MODEL_SETTINGS, GATEWAY_SETTINGS, PROXY_SETTINGS, WORKER_SETTINGS];
@@ -67,6 +67,15 @@ test("the proxy takes no publishers' keys from the headers of models' keys", () 
   // An empty value means the default.
   expect(headersFor("authorization")).toBe("");
   expect(proxySettings({})).toEqual({});
+});
+
+test.each([
+  [undefined, "X-Service-API-Key", "X-Service-API-Key"],
+  ["Authorization", "Authorization", "X-Service-API-Key"],
+  ["Authorization, X-Own", "Authorization", "X-Own"],
+  [" X-Own,X-Key", "X-Own", "X-Own"],
+])("with API_KEY_HEADERS=%s the demos send keys that are taken", (names, gateway, proxy) => {
+  expect(keyHeadersOf({ API_KEY_HEADERS: names })).toEqual({ gateway, proxy });
 });
 
 test("each time span and each size takes a unit", () => {

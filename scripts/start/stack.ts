@@ -10,6 +10,7 @@ import {
   hasDemoModel,
   ignoredModelUrls,
   isElsewhere,
+  keyHeadersOf,
   type ModelUrls,
   proxySettings,
 } from "./app-settings.ts";
@@ -187,6 +188,7 @@ function describeRun(stack: {
     demoModel: "demo-model" in pids ? urlOf(ports.demoModel) : undefined,
     redis: redisUrl,
     apiKey: (settings["API_KEYS"] ?? "").split(",")[0] ?? "",
+    keyHeaders: keyHeadersOf(settings),
     adminToken: settings["ADMIN_TOKEN"] ?? "",
     pids: { start: process.pid, ...pids },
   };
