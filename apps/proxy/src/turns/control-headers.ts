@@ -4,8 +4,8 @@
  */
 import type { ReadHeader } from "./injection-body.ts";
 
-export const AD_HEADER = "X-Adrelay-Ad";
-export const ACKNOWLEDGE_HEADER = "X-Adrelay-Acknowledge";
+const AD_HEADER = "X-Adrelay-Ad";
+const ACKNOWLEDGE_HEADER = "X-Adrelay-Acknowledge";
 
 export type Controls =
   | { readonly kind: "off" }
