@@ -13,6 +13,7 @@ const config: KnipConfig = {
         "bench/abuser.ts",
         "bench/fast-provider.ts",
         "bench/naive/*.ts",
+        "bench/streams/{fast-model,generator}.ts",
         "e2e/chaos/shifted-clock.ts",
         "e2e/report-loop-delay.ts",
         "e2e/client/programs/*",

@@ -6,6 +6,7 @@ export const BENCH_PARTS = /** @type {const} */ ([
   "delivery",
   "turns",
   "injection",
+  "proxy",
   "redis",
   "growth",
   "processes",
@@ -21,9 +22,10 @@ export const BENCH_PARTS = /** @type {const} */ ([
  * @property {number} rounds Rounds of each comparison.
  * @property {number} roundMs Length of a timed round, without its warm-up.
  * @property {readonly number[]} growth Sizes of the backlog, ascending. An empty backlog is measured besides.
+ * @property {boolean} hasPeers Whether other gateways for models are measured, too.
  * @property {boolean} isJson
  * @property {boolean} isWritten Whether the table is written into bench/results.md.
- * @property {string | undefined} profileDir Where gateways and workers leave CPU profiles, if anywhere.
+ * @property {string | undefined} profileDir Where gateways, proxies and workers leave CPU profiles, if anywhere.
  */
 
 const ROUNDS_DEFAULT = 5;
@@ -34,7 +36,7 @@ const GROWTH_DEFAULT = [100_000, 1_000_000];
 const GROWTH_MAX = 10_000_000;
 
 const help = `Usage: npm run bench -- [--only PART,...] [--rounds N] [--seconds N] [--growth N,...]
-                            [--json] [--write] [--profile DIR]
+                            [--peers] [--json] [--write] [--profile DIR]
 
 Measures each part of Adrelay beside a naive version of it, in turns within one run. Prints the medians of the rounds,
 the spread of the rounds' ratios, and which promises hold. It starts its own Redis servers and processes; in the end it
@@ -45,9 +47,11 @@ stops and removes everything.
   --seconds N     length of a timed round; a warm-up comes before each (default: ${SECONDS_DEFAULT}).
                   A round of deliveries takes as long as its backlog, which is sized for about N seconds
   --growth N,...  sizes of the backlog for growth, compared with an empty one (default: ${GROWTH_DEFAULT.join(",")})
+  --peers         in the part proxy, also measure other gateways for models; they are fetched from npm and PyPI into
+                  .adrelay/peers, at fixed versions. LiteLLM needs a Python from 3.10 on
   --json          print all figures of each round as JSON, and progress on stderr
   --write         write the table into bench/results.md
-  --profile DIR   write a CPU profile of each gateway and worker into DIR; profiling costs speed
+  --profile DIR   write a CPU profile of each gateway, proxy and worker into DIR; profiling costs speed
   --help          this text
 
 All parts take about an hour. A million entries and the acknowledgments of intake need some 12 GB of memory. Exit code:
@@ -58,7 +62,7 @@ All parts take about an hour. A million entries and the acknowledgments of intak
 export const BENCH_COMMAND = {
   help,
   texts: ["only", "rounds", "seconds", "growth", "profile"],
-  flags: ["json", "write"],
+  flags: ["peers", "json", "write"],
   read,
 };
 
@@ -92,6 +96,7 @@ function read({ texts, flags }) {
     rounds,
     roundMs: seconds * 1000,
     growth: [...growth].sort((a, b) => a - b),
+    hasPeers: flags.has("peers"),
     isJson: flags.has("json"),
     isWritten: flags.has("write"),
     profileDir: profile,

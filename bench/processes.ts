@@ -21,14 +21,19 @@ export interface BenchChild extends AsyncDisposable {
 
 export interface ChildOptions {
   readonly name: string;
-  /** The path from the repository's root. */
+  /** The path from the repository's root, or an absolute one. */
   readonly script: string;
+  readonly args?: readonly string[];
+  /** What runs the script; this Node by default. */
+  readonly program?: string;
   readonly env: Readonly<Record<string, string>>;
   /** The folder of its log. */
   readonly folder: string;
   readonly nodeArgs?: readonly string[];
   /** A URL that answers 2xx once the process is ready. Without it, the process sends a message. */
   readonly readyUrl?: string;
+  /** How long it may take to answer there. */
+  readonly startTimeoutMs?: number;
 }
 
 /** A process ended while it was still needed. */
@@ -42,11 +47,21 @@ const LOOK_INTERVAL_MS = 5;
 const ROOT = new URL("../", import.meta.url);
 
 export async function startChild(options: ChildOptions): Promise<BenchChild> {
-  const { name, script, env, folder, nodeArgs = [], readyUrl } = options;
+  const {
+    name,
+    script,
+    args = [],
+    program = process.execPath,
+    env,
+    folder,
+    nodeArgs = [],
+    readyUrl,
+  } = options;
+  const { startTimeoutMs = START_TIMEOUT_MS } = options;
   const startedAtMs = performance.now();
   const logFile = join(folder, `${name}-${Math.round(startedAtMs)}.log`);
   const log = openSync(logFile, "a");
-  const child = spawn(process.execPath, [...nodeArgs, fileURLToPath(new URL(script, ROOT))], {
+  const child = spawn(program, [...nodeArgs, fileURLToPath(new URL(script, ROOT)), ...args], {
     env: { PATH: process.env["PATH"], ...env },
     // If this process is killed, the IPC channel closes. Then the child stops.
     stdio: ["ignore", log, log, "ipc"],
@@ -63,7 +78,8 @@ export async function startChild(options: ChildOptions): Promise<BenchChild> {
     await exited;
     clearTimeout(killer);
   };
-  const ready = readyUrl === undefined ? receive(READY) : untilAnswering(readyUrl, ended.signal);
+  const ready =
+    readyUrl === undefined ? receive(READY) : untilAnswering(readyUrl, ended.signal, startTimeoutMs);
   await ready.catch(async (error: unknown) => {
     await stop();
     throw error;
@@ -103,8 +119,8 @@ function receiveFrom<T>(child: ChildProcess, ended: AbortSignal, schema: z.ZodTy
 
 const READY = z.object({ kind: z.literal("ready") });
 
-async function untilAnswering(url: string, ended: AbortSignal): Promise<void> {
-  const deadlineMs = performance.now() + START_TIMEOUT_MS;
+async function untilAnswering(url: string, ended: AbortSignal, timeoutMs: number): Promise<void> {
+  const deadlineMs = performance.now() + timeoutMs;
   while (performance.now() < deadlineMs) {
     ended.throwIfAborted();
     const response = await fetch(url).catch(() => undefined);

@@ -7,6 +7,7 @@ import { measureGrowth } from "./parts/growth.ts";
 import { measureInjection } from "./parts/injection.ts";
 import { measureIntake } from "./parts/intake.ts";
 import { measureProcesses } from "./parts/processes.ts";
+import { measureProxy } from "./parts/proxy.ts";
 import { measureRedis } from "./parts/redis.ts";
 import { measureTurns } from "./parts/turns.ts";
 import { describeMachine, formatMachine, formatTable, formatVerdict, writeResults } from "./report.ts";
@@ -17,6 +18,7 @@ const MEASURES: Readonly<Record<BenchPart, (bench: Bench) => Promise<Figure[]>>>
   delivery: measureDelivery,
   turns: measureTurns,
   injection: measureInjection,
+  proxy: measureProxy,
   redis: measureRedis,
   growth: measureGrowth,
   processes: measureProcesses,

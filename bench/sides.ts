@@ -50,13 +50,33 @@ export async function startWorker(bench: Bench, place: Surroundings): Promise<Ap
   return startApp(bench, { name: "worker", opsPort, env });
 }
 
+/** A proxy in front of one model's server, for both kinds of APIs. */
+export async function startProxy(
+  bench: Bench,
+  { modelUrl, ...place }: Surroundings & { readonly modelUrl: string },
+): Promise<App & Served> {
+  const [port, opsPort] = [await freePort(), await freePort()];
+  const env = {
+    PROXY_PORT: `${port}`,
+    PROXY_OPS_PORT: `${opsPort}`,
+    OPENAI_BASE_URL: `${modelUrl}/v1`,
+    ANTHROPIC_BASE_URL: modelUrl,
+    // What runs at the end of a round is not waited for.
+    PROXY_DRAIN_MS: "0",
+    API_KEYS: TEST_API_KEY,
+    ...MANY_REQUESTS,
+    ...appEnv(place),
+  };
+  return served(port, await startApp(bench, { name: "proxy", opsPort, env }));
+}
+
 function appEnv({ redisUrl, providerUrl, env }: Surroundings): Record<string, string> {
   const provider = { PROVIDER_URL: providerUrl, PROVIDER_API_KEY: "key-at-the-provider" };
   return { REDIS_URL: redisUrl, ...provider, ...env };
 }
 
 interface AppStart {
-  readonly name: "gateway" | "worker";
+  readonly name: "gateway" | "worker" | "proxy";
   readonly opsPort: number;
   readonly env: Readonly<Record<string, string>>;
 }
@@ -76,6 +96,17 @@ async function startApp({ folder, profileDir }: Bench, { name, opsPort, env }: A
 
 export function startProvider(bench: Bench): Promise<Served> {
   return startServer(bench, "fast-provider", "bench/fast-provider.ts", {});
+}
+
+export function startModel(bench: Bench): Promise<Served> {
+  return startServer(bench, "fast-model", "bench/streams/fast-model.ts", {});
+}
+
+export function startBareModelProxy(
+  bench: Bench,
+  { modelUrl }: { readonly modelUrl: string },
+): Promise<Served> {
+  return startServer(bench, "bare-model-proxy", "bench/naive/bare-model-proxy.ts", { MODEL_URL: modelUrl });
 }
 
 export function startNaiveServer(bench: Bench, { redisUrl }: Surroundings): Promise<Served> {

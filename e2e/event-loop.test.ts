@@ -8,11 +8,13 @@ import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   type AppName,
   type AppProcess,
+  type DemoModel,
   eventually,
   type RelayCaller,
   relayCaller,
   type ScriptedProvider,
   startApp,
+  startDemoModel,
   startScriptedProvider,
   TEST_API_KEY,
   TEST_PROVIDER_KEY,
@@ -47,10 +49,16 @@ const BODIES = [
 
 let redis: TestRedis;
 let provider: ScriptedProvider;
+let model: DemoModel;
 const apps = new Map<AppName, AppProcess>();
 
 beforeAll(async () => {
-  [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
+  const records = { DEMO_MODEL_RECORDS: "0" };
+  [redis, provider, model] = await Promise.all([
+    startTestRedis(),
+    startScriptedProvider(),
+    startDemoModel(records),
+  ]);
   const env = {
     REDIS_URL: redis.url,
     PROVIDER_URL: provider.url,
@@ -61,14 +69,20 @@ beforeAll(async () => {
     QUOTA_BYTES_PER_SECOND: "off",
     GATEWAY_OPS_PORT: "0",
     AD_SERVER_PORT: "0",
+    PROXY_PORT: "0",
+    PROXY_OPS_PORT: "0",
+    PROXY_DRAIN_MS: "0",
+    PROXY_INJECTION_TIMEOUT_MS: "10000",
+    OPENAI_BASE_URL: model.openAiUrl,
+    ANTHROPIC_BASE_URL: model.url,
   };
-  for (const name of ["gateway", "ad-server"] as const) {
+  for (const name of ["gateway", "ad-server", "proxy"] as const) {
     apps.set(name, await startApp(name, env, { nodeArgs: ["--import", PRELOAD] }));
   }
 });
 afterAll(async () => {
   await Promise.all([...apps.values()].map((app) => app.stop()));
-  await provider.close();
+  await Promise.all([provider.close(), model.stop()]);
   await redis.dispose();
 });
 
@@ -102,5 +116,59 @@ describe.each(["gateway", "ad-server"] as const)("the event loop of the %s", (na
       const delayMs = await medianDelayOf(app, () => callerOf(app).send(path, body, { headers }));
       expect(delayMs).toBeLessThan(DELAY_MAX_MS);
     }
+  });
+});
+
+/** The longest body that may get an ad. */
+const EDIT_LIMIT_BYTES = 8_388_608;
+const QUESTION = '{"role":"user","content":"Which shoes are good?"}';
+const chatOf = (messages: string) => `{"model":"demo","messages":[${messages}]}`;
+/** A call of nearly that length, with as many of these pieces before the question as fit. */
+const longChat = (before: string, piece: string, after: string) => {
+  const room = EDIT_LIMIT_BYTES - chatOf(`${before}${after},${QUESTION}`).length;
+  return chatOf(`${before}${piece.repeat(Math.floor(room / piece.length))}${after},${QUESTION}`);
+};
+const earlierText = (piece: string) => longChat('{"role":"user","content":"', piece, '"}');
+const longQuestion = (piece: string) => {
+  const room = EDIT_LIMIT_BYTES - chatOf('{"role":"user","content":""}').length;
+  return chatOf(`{"role":"user","content":"${piece.repeat(Math.floor(room / piece.length))}"}`);
+};
+const message = `${QUESTION},`;
+
+/** Here the processor's time is measured on a core that others use, too. So there is no more room than promised. */
+const MODEL_CALL_DELAY_MAX_MS = 50;
+const MODEL_CALLS = [
+  ["plain text", earlierText("x"), "injected"],
+  ["escaped Chinese characters", earlierText("\\u4e2d"), "injected"],
+  ["quotes in a text", earlierText('\\"'), "injected"],
+  ["line breaks in a text", earlierText("word\\n"), "injected"],
+  ["plain text in the question", longQuestion("x"), "injected"],
+  ["escaped Chinese characters in the question", longQuestion("\\u4e2d"), "injected"],
+  ["short messages", chatOf(message.repeat(30_000) + QUESTION), "injected"],
+  ["numbers, too many to look at", longChat('{"role":"user","content":"a","n":[', "1,", "1]}"), "skipped"],
+  ["open brackets", "[".repeat(EDIT_LIMIT_BYTES), "skipped"],
+] as const;
+
+const USER = {
+  "X-Service-API-Key": TEST_API_KEY,
+  authorization: "Bearer key-of-the-model",
+  "content-type": "application/json",
+  "X-Adrelay-Session-Id": "session",
+  "X-Adrelay-User-Agent": "agent",
+  "X-Adrelay-User-IP": "203.0.113.7",
+};
+
+describe("the event loop of the proxy", () => {
+  test.each(MODEL_CALLS)("is not stopped by a long call of %s", async (_what, body, expected) => {
+    const app = apps.get("proxy") ?? expect.fail("the app has not started");
+    const states: string[] = [];
+    const delayMs = await medianDelayOf(app, async () => {
+      const url = `http://127.0.0.1:${app.listening["port"]}/v1/chat/completions`;
+      const answer = await fetch(url, { method: "POST", headers: USER, body });
+      await answer.text();
+      states.push(answer.headers.get("x-adrelay-ad")?.split(";")[0] ?? "none");
+    });
+    expect(states).toEqual(Array.from({ length: TRIES }, () => expected));
+    expect(delayMs).toBeLessThan(MODEL_CALL_DELAY_MAX_MS);
   });
 });

@@ -101,9 +101,20 @@ describe("the bootstrap's command line", () => {
 
   it("measures all parts in five rounds unless options say otherwise", () => {
     const defaults = { parts: BENCH_PARTS, rounds: 5, roundMs: 10_000, growth: [100_000, 1_000_000] };
-    expect(parseOptions(BENCH_COMMAND, [])).toMatchObject({ ...defaults, isJson: false, isWritten: false });
-    const args = ["--only", "delivery,intake", "--rounds=1", "--growth", "20, 10", "--json"];
-    const chosen = { parts: ["intake", "delivery"], rounds: 1, growth: [10, 20], isJson: true };
+    expect(parseOptions(BENCH_COMMAND, [])).toMatchObject({
+      ...defaults,
+      hasPeers: false,
+      isJson: false,
+      isWritten: false,
+    });
+    const args = ["--only", "delivery,intake", "--rounds=1", "--growth", "20, 10", "--peers", "--json"];
+    const chosen = {
+      parts: ["intake", "delivery"],
+      rounds: 1,
+      growth: [10, 20],
+      hasPeers: true,
+      isJson: true,
+    };
     expect(parseOptions(BENCH_COMMAND, args)).toMatchObject(chosen);
   });
 

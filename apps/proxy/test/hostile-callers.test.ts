@@ -181,7 +181,8 @@ describe("a body", () => {
     expect(all.got.filter(({ url }) => url.includes("completions"))).toEqual([]);
   });
 
-  test("of 100 MB passes as it is in little memory", async () => {
+  test("of 300 MB passes as it is in a part of that memory", async () => {
+    const pieces = 300;
     const piece = Buffer.alloc(1024 * 1024, "x");
     const hash = createHash("sha256");
     let passed = 0;
@@ -198,8 +199,8 @@ describe("a body", () => {
     let peak = before;
     const sent = createHash("sha256");
     const { socket, received } = await openRaw(proxy.port);
-    socket.write(headOf([`Content-Length: ${100 * piece.length}`]));
-    for (let at = 0; at < 100; at += 1) {
+    socket.write(headOf([`Content-Length: ${pieces * piece.length}`]));
+    for (let at = 0; at < pieces; at += 1) {
       sent.update(piece);
       if (!socket.write(piece)) {
         await once(socket, "drain");
@@ -208,9 +209,10 @@ describe("a body", () => {
     }
     await eventually(() => expect(received()).toContain("200 OK"), 10_000);
     socket.destroy();
-    expect(passed).toBe(100 * piece.length);
+    expect(passed).toBe(pieces * piece.length);
     expect(hash.digest("hex")).toBe(sent.digest("hex"));
-    expect((peak - before) / piece.length).toBeLessThan(100);
+    // Buffers that nothing holds any more stay until V8 collects them.
+    expect((peak - before) / piece.length).toBeLessThan(pieces / 2);
   }, 20_000);
 
   /** Puts an ad where the dialect says, and nothing else. */

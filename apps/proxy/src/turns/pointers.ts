@@ -20,7 +20,8 @@ export interface Pointers {
 
 /** The pointers of one session of a publisher. */
 export function pointersOf({ id, account }: Publisher, sessionId: string): Pointers {
-  const key = createHmac("sha256", account.apiKey).update(PURPOSE).digest();
+  // As text, because an HMAC with a key in a buffer takes several times as long.
+  const key = createHmac("sha256", account.apiKey).update(PURPOSE).digest("hex");
   const pointer = (parts: readonly string[]) =>
     createHmac("sha256", key)
       .update(JSON.stringify([id, sessionId, ...parts]))
