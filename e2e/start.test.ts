@@ -303,6 +303,18 @@ describe.concurrent("npm start", () => {
     expect(one.output()).toContain("delivered  (ok");
   });
 
+  test("the demos and the printed commands send the key where it is taken", async (context) => {
+    const { start } = await setup(context);
+    const one = start([], { API_KEY_HEADERS: "Authorization" });
+    await running(one);
+    expect(one.output().match(/delivered {2}\(/g)).toHaveLength(2);
+    const printed = /^ *(curl -s .*start.*)$/m.exec(one.output())?.[1] ?? "";
+    expect(printed).toContain("-H 'Authorization: ");
+    expect(JSON.parse(await runCommand(printed))).toHaveProperty("ad_response_id");
+    const bearer = printed.replace("Authorization: ", "Authorization: Bearer ");
+    expect(JSON.parse(await runCommand(bearer))).toHaveProperty("ad_response_id");
+  });
+
   test("another model's server is called only if its URL is given as an option", async (context) => {
     const { start, readRun } = await setup(context);
     const model = await startModelServer();

@@ -2,7 +2,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { ACKNOWLEDGE_PATH, API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
+import { ACKNOWLEDGE_PATH, INJECTION_PATH } from "@adrelay/contract";
 import { RedisStartError } from "@adrelay/dev-servers";
 import { optionsOrExit, START_COMMAND } from "./bootstrap/command-line.mjs";
 import { environment, HOME } from "./environment.ts";
@@ -69,7 +69,7 @@ async function startWithEnvFile(options: Omit<StartOptions, "hasDemo">, signal: 
 async function showDemos({ run, demoHindrance, turnHindrance }: Stack): Promise<void> {
   if (demoHindrance === undefined) {
     say("\nDemo: one injection and its acknowledgment, through all parts:");
-    await tryDemo(() => runDemo(run.gateway, run.apiKey, say));
+    await tryDemo(() => runDemo(run, say));
   } else {
     say(`\nNo demo: ${demoHindrance}.`);
   }
@@ -139,8 +139,8 @@ function describeAdService({ adServer, adServerOps }: RunFile): string {
 }
 
 function printAddresses(run: RunFile): void {
-  const { gateway, gatewayOps, workerOps, proxy, proxyOps, demoModel, apiKey, adminToken } = run;
-  const headers = `-H '${API_KEY_HEADER}: ${apiKey || "KEY"}' -H 'Content-Type: application/json'`;
+  const { gateway, gatewayOps, workerOps, proxy, proxyOps, demoModel, apiKey, keyHeaders, adminToken } = run;
+  const headers = `-H '${keyHeaders.gateway}: ${apiKey || "KEY"}' -H 'Content-Type: application/json'`;
   say(`
 Adrelay runs. Ctrl-C stops it.
   gateway      ${gateway}

@@ -76,8 +76,8 @@ Runs gateways, workers, a Redis and a provider under traffic and faults. Then ch
 doubled and that all counters agree. After that it does the same with streams through the model proxy, whose length
 doesn't depend on --seconds. In the end it stops and removes everything.
 
-  --minutes N  length of traffic and faults (default: ${SECONDS_DEFAULT} seconds)
-  --seconds N  the same in seconds
+  --minutes N  length of traffic and faults (default: one minute)
+  --seconds N  the same in seconds (default: ${SECONDS_DEFAULT})
   --seed S     a whole number: the same seed gives the same plan of faults (default: a new one, printed first)
   --seeds K    K runs one after the other, with the seeds S, S+1, ...
   --only PART  relay: without streams through the proxy. turns: only these

@@ -1,4 +1,5 @@
 /** What `npm start` sets for the apps: their keys, and the addresses of each other. */
+import { API_KEY_HEADER } from "@adrelay/contract";
 import { MODEL_KEY_HEADERS } from "../../apps/proxy/src/config.ts";
 import type { LocalKeys } from "./home.ts";
 import { type Ports, urlOf } from "./ports.ts";
@@ -53,6 +54,22 @@ export function proxySettings(settings: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const names = (settings["API_KEY_HEADERS"] ?? "").split(",").map((name) => name.trim());
   const others = names.filter((name) => !MODEL_KEY_HEADERS.includes(name.toLowerCase()));
   return others.length === names.length ? settings : { ...settings, API_KEY_HEADERS: others.join(",") };
+}
+
+/** The headers in which the demos and the printed commands send the publisher's key: the first ones that are taken. */
+export function keyHeadersOf(settings: NodeJS.ProcessEnv): {
+  readonly gateway: string;
+  readonly proxy: string;
+} {
+  const firstOf = (names: string | undefined) =>
+    (names ?? "")
+      .split(",")
+      .map((name) => name.trim())
+      .find((name) => name !== "") ?? API_KEY_HEADER;
+  return {
+    gateway: firstOf(settings["API_KEY_HEADERS"]),
+    proxy: firstOf(proxySettings(settings)["API_KEY_HEADERS"]),
+  };
 }
 
 /** Whether some calls go to the demo model. */

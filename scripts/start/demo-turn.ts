@@ -1,5 +1,5 @@
 /** The first turn through the proxy that `npm start` shows: an answer with an ad that streams, and its acknowledgment. */
-import { ACKNOWLEDGMENTS_PATH, API_KEY_HEADER } from "@adrelay/contract";
+import { ACKNOWLEDGMENTS_PATH } from "@adrelay/contract";
 import { z } from "zod";
 import { DEMO_INJECTION, DemoError, followDelivery, indent, makeCall } from "./demo.ts";
 import type { RunFile } from "./home.ts";
@@ -14,7 +14,7 @@ const CALL = {
   messages: [{ role: "user", content: DEMO_INJECTION.prompt }],
 } as const;
 
-type Run = Pick<RunFile, "proxy" | "gateway" | "apiKey">;
+type Run = Pick<RunFile, "proxy" | "gateway" | "apiKey" | "keyHeaders">;
 
 /** The context of the user: without these three headers a call gets no ad. */
 const { session_id, user_agent, user_ip } = DEMO_INJECTION.request_context;
@@ -28,9 +28,14 @@ const CONTEXT = {
 const QUICK = { "X-Demo-Fault": "delay=2" };
 
 /** A command that streams an answer through the proxy, to be pasted. */
-export function turnCommand({ proxy, apiKey, demoModel }: Run & Pick<RunFile, "demoModel">): string {
+export function turnCommand({
+  proxy,
+  apiKey,
+  keyHeaders,
+  demoModel,
+}: Run & Pick<RunFile, "demoModel">): string {
   const headers = {
-    [API_KEY_HEADER]: apiKey || "KEY",
+    [keyHeaders.proxy]: apiKey || "KEY",
     Authorization: `Bearer ${demoModel === undefined ? "KEY-OF-THE-MODEL" : "any-key"}`,
     "Content-Type": "application/json",
     ...CONTEXT,
@@ -44,7 +49,7 @@ export async function runDemoTurn(run: Run, say: (line: string) => void): Promis
   say(`  POST ${run.proxy}/v1/chat/completions  "${CALL.messages[0].content}"`);
   const { id, text } = await streamWithAd(run, say);
   say(indent(text));
-  const call = makeCall(run.gateway, run.apiKey);
+  const call = makeCall(run);
   await followDelivery(() => call("GET", `${ACKNOWLEDGMENTS_PATH}${id}/`), say);
 }
 
@@ -58,7 +63,7 @@ async function streamWithAd(run: Run, say: (line: string) => void): Promise<Answ
     const answer = await fetch(`${run.proxy}/v1/chat/completions`, {
       method: "POST",
       headers: {
-        [API_KEY_HEADER]: run.apiKey,
+        [run.keyHeaders.proxy]: run.apiKey,
         Authorization: "Bearer demo",
         "Content-Type": "application/json",
         ...QUICK,

@@ -1,5 +1,6 @@
 /** The first injection and acknowledgment that `npm start` shows. */
-import { ACKNOWLEDGE_PATH, ACKNOWLEDGMENTS_PATH, API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
+import { ACKNOWLEDGE_PATH, ACKNOWLEDGMENTS_PATH, INJECTION_PATH } from "@adrelay/contract";
+import type { RunFile } from "./home.ts";
 
 /** The demo got an unexpected answer. The message contains it. */
 export class DemoError extends Error {
@@ -16,6 +17,8 @@ const CALL_TIMEOUT_MS = 5000;
 const DELIVERY_TIMEOUT_MS = 10_000;
 const LOOK_UP_INTERVAL_MS = 20;
 
+type GatewayRun = Pick<RunFile, "gateway" | "apiKey" | "keyHeaders">;
+
 type Fields = Readonly<Record<string, unknown>>;
 
 interface Answer {
@@ -26,8 +29,8 @@ interface Answer {
 }
 
 /** Sends one real injection and its acknowledgment through the stack, and prints each step. */
-export async function runDemo(gateway: string, apiKey: string, say: (line: string) => void): Promise<void> {
-  const call = makeCall(gateway, apiKey);
+export async function runDemo(run: GatewayRun, say: (line: string) => void): Promise<void> {
+  const call = makeCall(run);
   say(`  POST ${INJECTION_PATH}  "${DEMO_INJECTION.prompt}"`);
   const injection = await call("POST", INJECTION_PATH, DEMO_INJECTION);
   if (injection.status !== 200) {
@@ -80,7 +83,7 @@ export async function followDelivery(
 }
 
 /** How the demos call the gateway. */
-export function makeCall(gateway: string, apiKey: string) {
+export function makeCall({ gateway, apiKey, keyHeaders }: GatewayRun) {
   return async (
     method: string,
     path: string,
@@ -89,7 +92,7 @@ export function makeCall(gateway: string, apiKey: string) {
   ): Promise<Answer> => {
     const response = await fetch(gateway + path, {
       method,
-      headers: { [API_KEY_HEADER]: apiKey, "Content-Type": "application/json", ...headers },
+      headers: { [keyHeaders.gateway]: apiKey, "Content-Type": "application/json", ...headers },
       signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });

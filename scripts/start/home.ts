@@ -64,6 +64,8 @@ export interface RunFile {
   readonly demoModel: string | undefined;
   readonly redis: string;
   readonly apiKey: string;
+  /** Where the key is sent. */
+  readonly keyHeaders: { readonly gateway: string; readonly proxy: string };
   readonly adminToken: string;
   readonly pids: Readonly<Record<string, number>>;
 }

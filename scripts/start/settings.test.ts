@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { misspeltNames } from "@adrelay/service-kit";
+import { loadConfig, misspeltNames } from "@adrelay/service-kit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 import { AD_SERVER_SETTINGS } from "../../apps/ad-server/src/config.ts";
@@ -9,7 +9,7 @@ import { DEMO_MODEL_SETTINGS } from "../../apps/demo-model/src/config.ts";
 import { GATEWAY_SETTINGS } from "../../apps/gateway/src/config.ts";
 import { PROXY_SETTINGS } from "../../apps/proxy/src/config.ts";
 import { WORKER_SETTINGS } from "../../apps/worker/src/config.ts";
-import { proxySettings } from "./app-settings.ts";
+import { keyHeadersOf, proxySettings } from "./app-settings.ts";
 import { loadEnvFile } from "./settings.ts";
 
 const SHAPES = [AD_SERVER_SETTINGS, DEMO_MODEL_SETTINGS, GATEWAY_SETTINGS, PROXY_SETTINGS, WORKER_SETTINGS];
@@ -67,6 +67,34 @@ test("the proxy takes no publishers' keys from the headers of models' keys", () 
   // An empty value means the default.
   expect(headersFor("authorization")).toBe("");
   expect(proxySettings({})).toEqual({});
+});
+
+test.each([
+  [undefined, "X-Service-API-Key", "X-Service-API-Key"],
+  ["Authorization", "Authorization", "X-Service-API-Key"],
+  ["Authorization, X-Own", "Authorization", "X-Own"],
+  [" X-Own,X-Key", "X-Own", "X-Own"],
+])("with API_KEY_HEADERS=%s the demos send keys that are taken", (names, gateway, proxy) => {
+  expect(keyHeadersOf({ API_KEY_HEADERS: names })).toEqual({ gateway, proxy });
+});
+
+test("each time span and each size takes a unit", () => {
+  const refused: string[] = [];
+  let taken = 0;
+  for (const shape of SHAPES) {
+    for (const [name, type] of Object.entries(shape)) {
+      const { example } = z.globalRegistry.get(type) ?? {};
+      const unit = name.endsWith("_MS") ? "ms" : name.endsWith("_BYTES") ? "KB" : undefined;
+      if (unit !== undefined && typeof example === "string" && /^\d+$/.test(example)) {
+        const value = unit === "ms" ? `${example}ms` : `${Number(example) / 1024}KB`;
+        const loaded = loadConfig(z.object({ [name]: type }), { [name]: value });
+        refused.push(...(loaded.kind === "ok" ? [] : [name]));
+        taken += loaded.kind === "ok" ? 1 : 0;
+      }
+    }
+  }
+  expect(refused).toEqual([]);
+  expect(taken).toBeGreaterThan(20);
 });
 
 test("no app takes another app's setting for a slip", () => {

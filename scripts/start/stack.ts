@@ -10,6 +10,7 @@ import {
   hasDemoModel,
   ignoredModelUrls,
   isElsewhere,
+  keyHeadersOf,
   type ModelUrls,
   proxySettings,
 } from "./app-settings.ts";
@@ -61,7 +62,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const parts: KeptProcess[] = [];
   let stopping: Promise<void> | undefined;
   const stop = () => {
-    stopping ??= stopInReverse(parts);
+    stopping ??= stopInReverse(parts, say);
     return stopping;
   };
   let save = () => {};
@@ -144,11 +145,20 @@ async function addApps(
   }
 }
 
-async function stopInReverse(parts: readonly KeptProcess[]): Promise<void> {
+async function stopInReverse(parts: readonly KeptProcess[], say: (line: string) => void): Promise<void> {
   for (const part of parts.toReversed()) {
-    await part.stop();
+    const slow = setTimeout(() => say(WAITS[part.name] ?? `waiting for ${part.name} to end`), SLOW_STOP_MS);
+    await part.stop().finally(() => clearTimeout(slow));
   }
 }
+
+/** A stop that takes longer says what it waits for. */
+const SLOW_STOP_MS = 500;
+const WAITS: Readonly<Record<string, string>> = {
+  proxy:
+    "waiting for the proxy: answers that run are cut after PROXY_DRAIN_MS, and what was written is acknowledged",
+  worker: "waiting for the worker: attempts that run end, or reach DELIVERY_TIMEOUT_MS",
+};
 
 /** The demos need our own ad server and a known key. From another ad service they would buy real ads. */
 function hindrancesOf(env: NodeJS.ProcessEnv, ports: Ports, { openai }: ModelUrls) {
@@ -187,6 +197,7 @@ function describeRun(stack: {
     demoModel: "demo-model" in pids ? urlOf(ports.demoModel) : undefined,
     redis: redisUrl,
     apiKey: (settings["API_KEYS"] ?? "").split(",")[0] ?? "",
+    keyHeaders: keyHeadersOf(settings),
     adminToken: settings["ADMIN_TOKEN"] ?? "",
     pids: { start: process.pid, ...pids },
   };

@@ -25,6 +25,7 @@ export function showAcknowledgment(terminal: Terminal, one: AcknowledgmentDetail
     publisher: one.publisher,
     state: one.late ? `${one.state} (late)` : one.state,
     "waits for": describeWait(one),
+    turn: describeTurn(one),
     verdict: one.status,
     finding: describeFinding(one),
     reason: one.reason_text === null ? one.reason : `${one.reason}: ${one.reason_text}`,
@@ -53,6 +54,11 @@ export function showAcknowledgment(terminal: Terminal, one: AcknowledgmentDetail
       ]),
     );
   }
+}
+
+/** An open turn of the model proxy: it is acknowledged once it ends. */
+function describeTurn({ turn }: AcknowledgmentDetail): string | null {
+  return turn === null ? null : `open in the model proxy (${turn.dialect}, step ${turn.steps})`;
 }
 
 /** What the model proxy found, to be read beside the provider's verdict. */

@@ -112,6 +112,16 @@ test("watching a completed replay ends with 0, watching a cancelled one with 1",
   expect((await adrelay("replays", "show", cancelled.replay_id, "--watch")).exit).toBe(1);
 });
 
+test("a look-up shows the turn that is open, and none otherwise", async () => {
+  const one = letter({ state: "awaiting", turn: { dialect: "messages", steps: 2 } });
+  const other = letter();
+  api.letters.set(one.ad_response_id, one);
+  api.letters.set(other.ad_response_id, other);
+  const { stdout } = await adrelay("lookup", one.ad_response_id);
+  expect(stdout).toMatch(/^turn +open in the model proxy \(messages, step 2\)$/m);
+  expect((await adrelay("lookup", other.ad_response_id)).stdout).not.toMatch(/^turn/m);
+});
+
 test("control characters in a provider's error don't reach the terminal", async () => {
   const one = letter({ provider_error: "\u001b[2J\u202egone" });
   api.letters.set(one.ad_response_id, one);

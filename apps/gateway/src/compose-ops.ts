@@ -1,6 +1,6 @@
 /** Makes the listener of operators: metrics, health, and the admin API. */
 import { type PublishersWatch, proxiesOf } from "@adrelay/provider";
-import { type IntakeAdapters, type RelayBase, SessionHashes } from "@adrelay/relay-kit";
+import { type IntakeAdapters, loadModelTls, type RelayBase, SessionHashes } from "@adrelay/relay-kit";
 import {
   createOpsApp,
   type DurabilityGuard,
@@ -79,6 +79,7 @@ function makeAdminRouter(
     openai: settings.OPENAI_BASE_URL,
     anthropic: settings.ANTHROPIC_BASE_URL,
     proxies: proxiesOf(settings),
+    loadTls: () => loadModelTls(settings),
   };
   const doctor = makeDoctor({ ...parts, publishers, models });
   const access = { operators, guard: parts.loginGuard, log: parts.log };

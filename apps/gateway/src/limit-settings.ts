@@ -1,11 +1,11 @@
 /** What a gateway process may hold in all. The defaults fit a container of 256 MB. */
-import { integerType, setting } from "@adrelay/service-kit";
+import { integerType, setting, sizeBetween } from "@adrelay/service-kit";
 
 const MEBIBYTE = 1024 * 1024;
 
 export const LIMIT_SETTINGS = {
   GATEWAY_BYTES_IN_FLIGHT: setting(
-    integerType(MEBIBYTE, 64 * 1024 * MEBIBYTE),
+    sizeBetween(MEBIBYTE, 64 * 1024 * MEBIBYTE),
     "33554432",
     "Most bytes of requests and of providers' answers that one gateway holds at the same time, their copies included. At least eight times BODY_LIMIT_BYTES.",
   ),

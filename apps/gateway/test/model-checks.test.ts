@@ -1,5 +1,8 @@
 /** The doctor's checks of proxies and models' servers, on a real gateway and proxies that are real processes. */
+import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import { fileURLToPath } from "node:url";
 import { type DoctorCheck, doctorReportSchema } from "@adrelay/contract";
 import { freeLanePort, startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
@@ -13,7 +16,7 @@ import {
   TEST_API_KEY,
   TEST_PROVIDER_KEY,
 } from "@adrelay/testkit";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
 let redis: TestRedis;
 let provider: ScriptedProvider;
@@ -45,8 +48,8 @@ afterAll(async () => {
   await Promise.all([provider.close(), redis.dispose()]);
 });
 
-async function examine(): Promise<Map<string, DoctorCheck>> {
-  const response = await fetch(`${stack.gatewayOpsUrl}/admin/v1/doctor`, {
+async function examine(opsUrl = stack.gatewayOpsUrl): Promise<Map<string, DoctorCheck>> {
+  const response = await fetch(`${opsUrl}/admin/v1/doctor`, {
     headers: { Authorization: `Bearer ${TEST_ADMIN_TOKEN}` },
   });
   const { checks } = doctorReportSchema.parse(await response.json());
@@ -60,15 +63,16 @@ test("without a proxy no model's server is called", async () => {
   expect(calls).toEqual([]);
 });
 
+const common = () => ({
+  REDIS_URL: redis.url,
+  PROVIDER_URL: provider.url,
+  PROVIDER_API_KEY: TEST_PROVIDER_KEY,
+  API_KEYS: TEST_API_KEY,
+});
+const startProxy = () => startApp("proxy", { ...common(), PROXY_PORT: "0", PROXY_OPS_PORT: "0" });
+
 test("with a proxy any answer of a model's server is enough, and no answer is a warning", async () => {
-  const proxy = await startApp("proxy", {
-    REDIS_URL: redis.url,
-    PROVIDER_URL: provider.url,
-    PROVIDER_API_KEY: TEST_PROVIDER_KEY,
-    API_KEYS: TEST_API_KEY,
-    PROXY_PORT: "0",
-    PROXY_OPS_PORT: "0",
-  });
+  const proxy = await startProxy();
   const checks = await eventually(async () => {
     const found = await examine();
     expect(found.get("proxies")?.detail).toBe("1 seen within a minute, 0 turns open");
@@ -77,11 +81,57 @@ test("with a proxy any answer of a model's server is enough, and no answer is a 
   await proxy.stop();
   expect(checks.get(`model:${new URL(modelUrl).host}`)).toMatchObject({
     status: "ok",
-    detail: `${modelUrl}/v1/models for default: answers (401)`,
+    detail: `${modelUrl}/v1/models for default: answers (401, as expected without a key)`,
   });
   expect(checks.get(`model:${new URL(deadUrl).host}`)).toMatchObject({
     status: "warn",
     detail: expect.stringContaining("no answer for this gateway (ECONNREFUSED)"),
   });
   expect(calls[0]).toEqual({ url: "/v1/models", keys: [undefined, undefined] });
+});
+
+const pemOf = (name: string) =>
+  fileURLToPath(new URL(`../../../packages/provider/testdata/tls/${name}.pem`, import.meta.url));
+
+/** What a gateway with this setting says of a model's server whose certificate is of the test's own authority. */
+async function checkOfTlsModel(caFile: string): Promise<DoctorCheck | undefined> {
+  const pair = { cert: readFileSync(pemOf("provider")), key: readFileSync(pemOf("provider-key")) };
+  const server = createTlsServer(pair, (_, response) => response.end("{}"));
+  const port = await freeLanePort();
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  const url = `https://127.0.0.1:${port}`;
+  const proxy = await startProxy();
+  const gateway = await startApp("gateway", {
+    ...common(),
+    ADMIN_TOKEN: TEST_ADMIN_TOKEN,
+    GATEWAY_PORT: "0",
+    GATEWAY_OPS_PORT: "0",
+    OPENAI_BASE_URL: `${url}/v1`,
+    ANTHROPIC_BASE_URL: url,
+    MODEL_CA_FILE: caFile,
+  });
+  onTestFinished(async () => {
+    await Promise.all([gateway.stop(), proxy.stop()]);
+    server.close();
+  });
+  const opsUrl = `http://127.0.0.1:${gateway.listening["ops_port"]}`;
+  return eventually(async () => {
+    const check = (await examine(opsUrl)).get(`model:127.0.0.1:${port}`);
+    expect(check).toBeDefined();
+    return check;
+  });
+}
+
+test("a model's server of an own authority is asked with MODEL_CA_FILE", async () => {
+  expect(await checkOfTlsModel(pemOf("ca"))).toMatchObject({
+    status: "ok",
+    detail: expect.stringContaining("answers (200)"),
+  });
+});
+
+test("a gateway without the proxies' certificates says that it can't judge", async () => {
+  expect(await checkOfTlsModel("/nowhere/ca.pem")).toMatchObject({
+    status: "warn",
+    detail: expect.stringMatching(/not asked, because this gateway lacks .*MODEL_CA_FILE: .*ENOENT/),
+  });
 });

@@ -1,9 +1,10 @@
 import type { FieldFault } from "@adrelay/contract";
-import { FileReader, loadTls, type ProviderTls, type PublisherDirectory } from "@adrelay/provider";
+import type { ProviderTls, PublisherDirectory } from "@adrelay/provider";
 import {
   CALLER_SETTINGS,
   INTAKE_SETTINGS,
   KEY_HEADER_SETTINGS,
+  loadModelTls,
   MODEL_SETTINGS,
   openCallers,
   SESSION_SETTINGS,
@@ -14,7 +15,6 @@ import {
   type Environment,
   loadConfig,
   OPS_SETTINGS,
-  optionalSetting,
   PUBLIC_LISTENER_SETTINGS,
   portType,
   redisTargetFaults,
@@ -37,18 +37,6 @@ export const PROXY_SETTINGS = {
   PROXY_OPS_PORT: setting(portType, "8084", "Port of the ops listener."),
   ...KEY_HEADER_SETTINGS,
   ...MODEL_SETTINGS,
-  MODEL_CA_FILE: optionalSetting(
-    textType,
-    "PEM file of the authorities that may sign the certificates of models' servers, in place of the well-known ones. Read at start.",
-  ),
-  MODEL_CLIENT_CERT_FILE: optionalSetting(
-    textType,
-    "PEM file of the certificate that we show to models' servers, with its chain. Read at start.",
-  ),
-  MODEL_CLIENT_KEY_FILE: optionalSetting(
-    textType,
-    "PEM file of the private key of that certificate, without passphrase. Read at start.",
-  ),
   PROXY_IDLE_TIMEOUT_MS: setting(
     durationBetween(100, DAY_MS),
     "10m",
@@ -107,20 +95,6 @@ export function loadProxyConfig(env: Environment): ProxyConfigResult {
 }
 
 const NO_TLS = { kind: "ok", tls: undefined } as const;
-
-function loadModelTls(settings: ProxySettings) {
-  const {
-    MODEL_CA_FILE: ca,
-    MODEL_CLIENT_CERT_FILE: clientCert,
-    MODEL_CLIENT_KEY_FILE: clientKey,
-  } = settings;
-  const names = {
-    ca: "MODEL_CA_FILE",
-    clientCert: "MODEL_CLIENT_CERT_FILE",
-    clientKey: "MODEL_CLIENT_KEY_FILE",
-  };
-  return loadTls({ ca, clientCert, clientKey }, names, new FileReader());
-}
 
 /** Headers that models' servers expect their key in. The proxy takes the publisher's key out of what goes upstream. */
 export const MODEL_KEY_HEADERS: readonly string[] = ["authorization", "x-api-key", "api-key"];

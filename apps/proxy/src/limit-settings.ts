@@ -1,16 +1,16 @@
 /** What a proxy process may hold in all. */
-import { integerType, setting } from "@adrelay/service-kit";
+import { integerType, setting, sizeBetween } from "@adrelay/service-kit";
 
 const MEBIBYTE = 1024 * 1024;
 
 export const LIMIT_SETTINGS = {
   PROXY_EDIT_LIMIT_BYTES: setting(
-    integerType(1024, 64 * MEBIBYTE),
+    sizeBetween(1024, 64 * MEBIBYTE),
     "8388608",
     "Longest body of a model call that may get an ad. A longer one passes through as it comes.",
   ),
   PROXY_BYTES_IN_FLIGHT: setting(
-    integerType(MEBIBYTE, 64 * 1024 * MEBIBYTE),
+    sizeBetween(MEBIBYTE, 64 * 1024 * MEBIBYTE),
     "67108864",
     "Most bytes of such bodies that one proxy holds at the same time. If there are more, calls pass through without an ad.",
   ),

@@ -25,6 +25,7 @@ export const AD_REASONS: Readonly<Record<AdState, readonly string[]>> = {
   ],
   skipped: [
     "off",
+    "unknown_value",
     "no_context",
     "not_json",
     "no_user_text",

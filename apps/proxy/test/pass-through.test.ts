@@ -348,6 +348,24 @@ test("the log line of a call has no key, no text and no query", async () => {
   expect(lines.join()).not.toMatch(/canary|model-key|publisher-key/);
 });
 
+test.each([
+  ["x-request-id", "req_0a1b", "req_0a1b"],
+  ["request-id", "req_011CSHoEeqs5C35K2UUqR7Fy", "req_011CSHoEeqs5C35K2UUqR7Fy"],
+  ["x-request-id", "what the user said", undefined],
+  ["x-request-id", "r-1", undefined],
+])("a model's %s: %s stands in the line as %s", async (name, id, logged) => {
+  const lines: string[] = [];
+  const { pino } = await import("pino");
+  const log = pino({}, { write: (line) => void lines.push(line) });
+  const { proxy } = await setup((_, response) => response.setHeader(name, id).end("ok"), { log });
+  const headers = { ...KEY_HEADERS, "X-Request-Id": "r-1" };
+  const answer = await fetch(`${proxy.url}/v1/models`, { headers });
+  expect(answer.headers.get(name)).toBe(id);
+  await eventually(() => expect(lines).toHaveLength(1));
+  const line = JSON.parse(lines[0] ?? "");
+  expect([line.request_id, line.model_request_id]).toEqual(["r-1", logged]);
+});
+
 test("calls go by the proxy that HTTP_PROXY names, but not to exempt hosts", async () => {
   let proxied = 0;
   const way = await startModel(async (request, response) => {

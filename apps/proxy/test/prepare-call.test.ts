@@ -121,7 +121,6 @@ describe("no ad is asked for", () => {
   });
   test.each([
     ["off", chat(), { ...CONTEXT, "x-adrelay-ad": "Off" }],
-    ["no_context", chat(), { ...CONTEXT, "x-adrelay-user-ip": "" }],
     ["prefill", prefilled, CONTEXT],
     ["choices", chat("Which shoes?", { n: 2 }), CONTEXT],
     ["unknown_step", toolAnswer("call_unknown"), CONTEXT],
@@ -132,6 +131,20 @@ describe("no ad is asked for", () => {
     const call = surfaceCall(turns, body, { headers });
     const prepared = await turns.prepareCall(call);
     expect(prepared.ad).toEqual({ state: "skipped", reason });
+    expect(prepared.body).toBe(call.body);
+    expect(turns.posts()).toBe(before);
+  });
+
+  test.each([
+    ["no_context", "X-Adrelay-User-IP", { "x-adrelay-user-ip": "" }],
+    ["unknown_value", "X-Adrelay-Ad", { "x-adrelay-ad": "false" }],
+    ["unknown_value", "X-Adrelay-Acknowledge", { "x-adrelay-acknowledge": "manuel" }],
+  ])("and the reason is %s, with the header %s named", async (reason, detail, headers) => {
+    const turns = await openTurns(servers);
+    const before = turns.posts();
+    const call = surfaceCall(turns, chat(), { headers: { ...CONTEXT, ...headers } });
+    const prepared = await turns.prepareCall(call);
+    expect(prepared.ad).toEqual({ state: "skipped", reason, detail });
     expect(prepared.body).toBe(call.body);
     expect(turns.posts()).toBe(before);
   });
@@ -178,7 +191,7 @@ describe("no ad is asked for", () => {
 });
 
 describe("the original prompt goes to the model", () => {
-  const fault = { detail: [{ loc: ["body", "optional_context"], msg: "wrong", type: "value_error" }] };
+  const fault = { detail: [{ loc: ["body", "optional_context", "age"], msg: "wrong", type: "value_error" }] };
   test.each([
     ["no_fill", undefined, unfilled(202)],
     ["rejected", undefined, unfilled(201)],
@@ -193,6 +206,15 @@ describe("the original prompt goes to the model", () => {
     const prepared = await turns.prepareCall(call);
     expect(prepared).toMatchObject({ ad: { state, reason }, adResponseId: undefined, step: undefined });
     expect(prepared.body).toBe(call.body);
+  });
+
+  test("and the headers that the ad service refuses are named", async () => {
+    const turns = await openTurns(servers);
+    const errors = [{ path: "optional_context.country", message: "USA must be a code of two letters" }];
+    const body = { code: "validation_failed", errors };
+    servers.provider.onStart(() => ({ kind: "answer", status: 422, body }));
+    const { ad } = await turns.prepareCall(surfaceCall(turns, chat()));
+    expect(ad).toEqual({ state: "fallback", reason: "request_refused", detail: "X-Adrelay-Country" });
   });
 
   test("within the budget if the ad service hangs, and a late ad is abandoned", async () => {

@@ -122,11 +122,14 @@ test("calls without the user's context pass without an ad", async () => {
   const model = await startModel((_, response) =>
     response.writeHead(200, STREAM).end(chatStream(["a"]).join("")),
   );
-  const { url } = await startProxy(model);
+  const { app, url } = await startProxy(model);
   const { "X-Adrelay-Session-Id": _, ...headers } = HEADERS;
   const answer = await fetch(`${url}/v1/chat/completions`, { method: "POST", headers, body: CHAT });
   expect(await answer.text()).toBe(chatStream(["a"]).join(""));
   expect(answer.headers.get("x-adrelay-ad")).toBe("skipped; reason=no_context");
+  const detail = "X-Adrelay-Session-Id";
+  expect(answer.headers.get("x-adrelay-ad-detail")).toBe(detail);
+  await eventually(() => expect(app.logs).toContainEqual(expect.objectContaining({ ad_detail: detail })));
 });
 
 test("a stop lets running answers end, refuses new calls, and cuts what is left", async () => {

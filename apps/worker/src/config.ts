@@ -13,6 +13,7 @@ import {
   portType,
   redisTargetFaults,
   setting,
+  sizeBetween,
   textType,
 } from "@adrelay/service-kit";
 import { ATTEMPT_MAX_MS } from "@adrelay/store";
@@ -32,7 +33,7 @@ export const WORKER_SETTINGS = {
     "Most attempts of one worker at the same time to one provider account.",
   ),
   WORKER_PAYLOAD_BYTES: setting(
-    integerType(1_048_576, 68_719_476_736),
+    sizeBetween(1_048_576, 68_719_476_736),
     "33554432",
     "Most bytes of bodies above 8 kB that one worker holds at the same time for its attempts. Others wait in Redis.",
   ),

@@ -26,5 +26,5 @@ export {
 } from "./publishers-watch.ts";
 export type { RawReply } from "./reply-collector.ts";
 export { prepareBody } from "./request-body.ts";
-export { loadTls, type ProviderTls } from "./tls-files.ts";
+export { loadTls, type ProviderTls, type TlsResult } from "./tls-files.ts";
 export { type Way, Ways } from "./ways.ts";

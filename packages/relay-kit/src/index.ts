@@ -32,6 +32,7 @@ export {
   openCallers,
   SESSION_SETTINGS,
 } from "./publishers/caller-settings.ts";
-export { MODEL_SETTINGS } from "./publishers/model-settings.ts";
+/** The settings of models' servers, and their certificates. */
+export { loadModelTls, MODEL_SETTINGS } from "./publishers/model-settings.ts";
 export { PublisherSeries } from "./publishers/publisher-series.ts";
 export { SessionHashes } from "./session-hashes.ts";

@@ -70,6 +70,7 @@ export {
   tokenType,
   trimmed,
 } from "./settings.ts";
+export { sizeBetween } from "./sizes.ts";
 export {
   exemplarOf,
   NO_TRACING,

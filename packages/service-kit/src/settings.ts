@@ -20,6 +20,7 @@ import { durationBetween, durationType } from "./durations.ts";
 import { LOG_LEVELS } from "./logger.ts";
 import { DURABILITY_MODES } from "./redis-durability.ts";
 import { certificatesFileType, keyFileType } from "./redis-target.ts";
+import { sizeBetween } from "./sizes.ts";
 
 /** What `.env.example` shows for a setting. */
 interface SettingMeta {
@@ -186,7 +187,7 @@ export const OPS_SETTINGS = {
 /** The settings of the processes that callers reach: the gateway and the ad server. */
 export const PUBLIC_LISTENER_SETTINGS = {
   BODY_LIMIT_BYTES: setting(
-    integerType(1, 64 * 1024 * 1024),
+    sizeBetween(1, 64 * 1024 * 1024),
     "1048576",
     "Largest body that a caller may send, counted without the escapes of JSON. With them it may be six times as long.",
   ),
@@ -321,7 +322,8 @@ export function renderEnvExample(
   const seen = new Set<string>();
   const lines = [
     "# Every setting with its default. Remove the # of a line to change the setting. Time spans are numbers of milliseconds",
-    "# or have a unit: 500ms, 30s, 15m, 72h, 30d. Put values with # or $ in single quotes.",
+    "# or have a unit: 500ms, 30s, 15m, 72h, 30d. Sizes are numbers of bytes or have a unit: 512KB, 64MB, 2GB.",
+    "# Put values with # or $ in single quotes.",
     "# Generated from the schemas: edit those, then run `npm run generate`.",
   ];
   for (const { title, shape } of sections) {

@@ -220,6 +220,15 @@ async function eraseSession({ store }: ReturnType<typeof setup>, order: object =
   return sum;
 }
 
+test("a session of which nothing is found is in the audit all the same", async () => {
+  const fixture = setup();
+  expect(await eraseSession(fixture)).toMatchObject({ erased: 0, withoutText: 0 });
+  const { entries } = await fixture.audit.page(10, undefined);
+  expect(entries).toMatchObject([{ by: "alice", action: "erase", publisher }]);
+  const details = { reason: "the user asked", session: expect.any(String), search: "ended" };
+  expect(entries[0]?.details).toEqual(details);
+});
+
 test("a session of a thousand ad responses is erased in bounded steps, and no other one", async () => {
   const fixture = setup();
   const { injections, find } = fixture;

@@ -1,14 +1,23 @@
 /** The doctor's checks of the model proxy: which proxies run, how many turns are open, and whether the models' servers answer. */
 import type { DoctorCheck } from "@adrelay/contract";
-import { causeOf, type Proxies, type Publisher, type PublisherDirectory, proxyFor } from "@adrelay/provider";
+import {
+  causeOf,
+  type Proxies,
+  type Publisher,
+  type PublisherDirectory,
+  proxyFor,
+  type TlsResult,
+  Ways,
+} from "@adrelay/provider";
 import type { Heartbeat, Store } from "@adrelay/store";
-import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
 
 /** How the models' servers are reached from here. */
 interface ModelUrls {
   readonly openai: string;
   readonly anthropic: string;
   readonly proxies: Proxies;
+  /** The certificates. A gateway needs their files only for this. */
+  readonly loadTls: () => TlsResult;
 }
 
 export interface ModelCheckDeps {
@@ -32,14 +41,29 @@ export async function checkModels(deps: ModelCheckDeps, timeoutMs: number): Prom
     return [open === 0 ? { name, status: "ok", detail: "none runs" } : withoutProxy(open)];
   }
   const servers = listServers(deps).slice(0, SERVERS_MAX);
-  const checks: DoctorCheck[] = [];
-  for (let at = 0; at < servers.length; at += PARALLEL) {
-    const some = servers.slice(at, at + PARALLEL);
-    // All batches together have one time.
-    const shareMs = timeoutMs / Math.ceil(servers.length / PARALLEL);
-    checks.push(...(await Promise.all(some.map((one) => checkServer(one, deps.models.proxies, shareMs)))));
-  }
+  const checks = await checkServers(servers, deps.models, timeoutMs);
   return [{ name, status: "ok", detail: `${proxies} seen within a minute, ${open} turns open` }, ...checks];
+}
+
+async function checkServers(
+  servers: readonly ModelServer[],
+  models: ModelUrls,
+  timeoutMs: number,
+): Promise<DoctorCheck[]> {
+  const ways = new Ways(models.proxies, { allowH2: false });
+  const looks = { ways, proxies: models.proxies, tls: models.loadTls() };
+  // All batches together have one time.
+  const shareMs = timeoutMs / Math.ceil(servers.length / PARALLEL);
+  const checks: DoctorCheck[] = [];
+  try {
+    for (let at = 0; at < servers.length; at += PARALLEL) {
+      const some = servers.slice(at, at + PARALLEL);
+      checks.push(...(await Promise.all(some.map((one) => checkServer(one, looks, shareMs)))));
+    }
+    return checks;
+  } finally {
+    await ways.stop();
+  }
 }
 
 /** That is how it is for a moment after the last proxy has stopped. */
@@ -77,29 +101,47 @@ const openaiModels = ({ openaiBaseUrl }: Publisher, { openai }: ModelUrls) =>
 const anthropicModels = ({ anthropicBaseUrl }: Publisher, { anthropic }: ModelUrls) =>
   `${withoutSlash(anthropicBaseUrl ?? anthropic)}/v1/models`;
 
+/** What the looks at all servers share. */
+interface Looks {
+  readonly ways: Ways;
+  readonly proxies: Proxies;
+  readonly tls: TlsResult;
+}
+
 /** Asks for the list of models without a key. Any answer of HTTP shows that the server can be reached. */
 async function checkServer(
   { url, users }: ModelServer,
-  proxies: Proxies,
+  { ways, proxies, tls }: Looks,
   timeoutMs: number,
 ): Promise<DoctorCheck> {
   const name = `model:${url.host}`;
   const proxy = proxyFor(proxies, url);
-  const way = proxy === undefined ? "" : ` through the proxy ${new URL(proxy).origin}`;
-  const where = `${url.origin}${url.pathname}${way} for ${describeUsers(users)}`;
-  const dispatcher: Dispatcher = proxy === undefined ? new Agent() : new ProxyAgent(proxy);
+  const through = proxy === undefined ? "" : ` through the proxy ${new URL(proxy).origin}`;
+  const where = `${url.origin}${url.pathname}${through} for ${describeUsers(users)}`;
+  if (tls.kind === "faulty" && url.protocol === "https:") {
+    const faults = tls.faults.map(({ path, message }) => `${path}: ${message}`).join("; ");
+    const detail = `${where}: not asked, because this gateway lacks the certificates that proxies use: ${faults}`;
+    return { name, status: "warn", detail };
+  }
+  const way = ways.find(url, tls.kind === "ok" ? tls.tls : undefined);
   try {
-    const answer = await request(url, { dispatcher, signal: AbortSignal.timeout(timeoutMs) });
-    return { name, status: "ok", detail: `${where}: answers (${answer.statusCode})` };
+    const { statusCode } = await way.dispatcher.request({
+      ...way.target,
+      method: "GET",
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    const meaning = WITHOUT_KEY.has(statusCode) ? ", as expected without a key" : "";
+    return { name, status: "ok", detail: `${where}: answers (${statusCode}${meaning})` };
   } catch (error) {
     const why = error instanceof Error ? (causeOf(error) ?? "failed") : "failed";
     // It is this gateway that asks. A proxy elsewhere may have another way.
-    const detail = `${where}: no answer for this gateway (${why}): check the base URL, the network and whether a proxy is needed`;
+    const detail = `${where}: no answer for this gateway (${why}): check the base URL, the network, certificates and whether a proxy is needed`;
     return { name, status: "warn", detail };
-  } finally {
-    await dispatcher.destroy();
   }
 }
+
+/** The statuses of a server that asks for a key. */
+const WITHOUT_KEY: ReadonlySet<number> = new Set([401, 403]);
 
 const USERS_NAMED = 5;
 

@@ -1,6 +1,6 @@
 /** What is known of a call: its one log line, its metrics and its span. No text, no keys, no query (invariant 6). */
 import { randomUUID } from "node:crypto";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import {
   parseTraceContext,
   REQUEST_ID_HEADER,
@@ -56,7 +56,9 @@ export class CallReport {
   bodyAtMs: number | undefined;
   /** When the call went upstream. */
   sentAtMs: number | undefined;
-  firstByteAtMs: number | undefined;
+  #firstByteAtMs: number | undefined;
+  /** The model's server's own: without the caller's id its answer has no other. */
+  #modelRequestId: string | undefined;
   answerBytes = 0;
   events = 0;
 
@@ -71,6 +73,13 @@ export class CallReport {
       parent: parseTraceContext(headerOf(request, TRACEPARENT_HEADER), headerOf(request, TRACESTATE_HEADER)),
       attributes: { "http.request.method": this.#method },
     });
+  }
+
+  /** The answer of the model's server has come, as far as its headers. */
+  answerBegins(headers: IncomingHttpHeaders): void {
+    this.#firstByteAtMs = performance.now();
+    const id = headers["x-request-id"] ?? headers["request-id"];
+    this.#modelRequestId = typeof id === "string" && PLAIN_ID.test(id) ? id : undefined;
   }
 
   /** The response has closed, and its step has ended. To be called once. */
@@ -91,13 +100,15 @@ export class CallReport {
       cause: this.cause,
       ad: this.ad?.state,
       ad_reason: this.ad?.reason,
+      ad_detail: this.ad?.detail,
       ad_response_id: this.adResponseId,
       step_end: this.stepEnd?.kind,
-      first_byte_ms: this.#since(this.firstByteAtMs),
+      first_byte_ms: this.#since(this.#firstByteAtMs),
       duration_ms: this.#since(performance.now()),
       answer_bytes: this.answerBytes,
       events: this.events,
       request_id: this.requestId,
+      model_request_id: this.#modelRequestId === this.requestId ? undefined : this.#modelRequestId,
       trace_id: this.span.context?.traceId,
     });
   }
@@ -110,7 +121,8 @@ export class CallReport {
 
   /** Only of surfaces: other calls are of many kinds. */
   #observeFirstByte(): void {
-    const { bodyAtMs, sentAtMs, firstByteAtMs } = this;
+    const { bodyAtMs, sentAtMs } = this;
+    const firstByteAtMs = this.#firstByteAtMs;
     if (bodyAtMs !== undefined && sentAtMs !== undefined && firstByteAtMs !== undefined) {
       this.#deps.metrics.observeFirstByte("ad", sentAtMs - bodyAtMs);
       this.#deps.metrics.observeFirstByte("model", firstByteAtMs - sentAtMs);

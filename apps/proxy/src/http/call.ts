@@ -27,6 +27,8 @@ export type AdState = "injected" | "no_fill" | "rejected" | "fallback" | "skippe
 export interface AdOutcome {
   readonly state: AdState;
   readonly reason: string | undefined;
+  /** The headers of the call that the reason is about: names, never values. Not in metrics. */
+  readonly detail?: string | undefined;
 }
 
 /** What follows from a call before it goes upstream. */

@@ -35,6 +35,8 @@ const NOT_BACK_ON_STREAMS: ReadonlySet<string> = new Set([
 const OWN_PREFIX = "x-adrelay-";
 
 const AD_HEADER = "X-Adrelay-Ad";
+/** Which headers of the call the reason is about. */
+const AD_DETAIL_HEADER = "X-Adrelay-Ad-Detail";
 const AD_RESPONSE_ID_HEADER = "X-Adrelay-Ad-Response-Id";
 
 /**
@@ -86,6 +88,7 @@ export function answerHeaders(
 export function adHeaders(ad: AdOutcome | undefined, adResponseId: string | undefined): string[] {
   return [
     ...(ad === undefined ? [] : [AD_HEADER, formatAd(ad)]),
+    ...(ad?.detail === undefined ? [] : [AD_DETAIL_HEADER, ad.detail]),
     ...(adResponseId === undefined ? [] : [AD_RESPONSE_ID_HEADER, adResponseId]),
   ];
 }

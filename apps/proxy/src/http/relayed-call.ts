@@ -219,7 +219,7 @@ export class RelayedCall implements Dispatcher.DispatchHandler, WatchedCall {
     this.#status = status;
     this.#original = undefined;
     onBodySent();
-    report.firstByteAtMs = performance.now();
+    report.answerBegins(headers);
     this.#isStream = EVENT_STREAM.test(headers["content-type"] ?? "");
     calls.streams += this.#isStream ? 1 : 0;
     this.#copy = this.#openCopy(status, headers);

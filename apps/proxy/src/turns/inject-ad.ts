@@ -6,6 +6,7 @@ import type { Admission, Caller, InjectionAnswer, StartInjection } from "@adrela
 import type { OpenedTurn, StepRef, Turns } from "@adrelay/store";
 import type { AdState, SurfaceCall } from "../http/call.ts";
 import { injectionBody, type UserContext } from "./injection-body.ts";
+import { refusedHeaders } from "./refused-headers.ts";
 import { turnAdOf } from "./turn-ad.ts";
 
 export interface InjectAdDeps {
@@ -44,6 +45,8 @@ export type AdAnswer =
       readonly kind: "no_ad";
       readonly state: Exclude<AdState, "injected">;
       readonly reason: string | undefined;
+      /** The headers that the ad service names in its refusal. */
+      readonly detail: string | undefined;
     };
 
 /** The last part of the time, which only the booking may use. */
@@ -108,10 +111,9 @@ function readAnswer(answer: InjectionAnswer, { opened, ad }: TurnOpening): AdAns
     case "ok":
       break;
     default:
-      return noAd("fallback", "request_refused");
+      return noAd("fallback", "request_refused", refusedHeaders(bodyOf(answer.raw)));
   }
-  const { reply } = answer.raw;
-  const filled = filledResponseSchema.safeParse(reply.kind === "answered" ? reply.body : undefined);
+  const filled = filledResponseSchema.safeParse(bodyOf(answer.raw));
   if (answer.untrackedId !== undefined || opened?.kind !== "opened" || !filled.success) {
     return noAd("fallback", "not_booked");
   }
@@ -119,8 +121,12 @@ function readAnswer(answer: InjectionAnswer, { opened, ad }: TurnOpening): AdAns
   return { kind: "ad", prompt, id, step: opened.step, ad };
 }
 
-function noAd(state: Exclude<AdState, "injected">, reason: string | undefined): AdAnswer {
-  return { kind: "no_ad", state, reason };
+function bodyOf({ reply }: Extract<InjectionAnswer, { kind: "pass_through" }>["raw"]): unknown {
+  return reply.kind === "answered" ? reply.body : undefined;
+}
+
+function noAd(state: Exclude<AdState, "injected">, reason: string | undefined, detail?: string): AdAnswer {
+  return { kind: "no_ad", state, reason, detail };
 }
 
 /**

@@ -10,12 +10,24 @@ const REQUIRED = {
 const contextOf = (headers: Readonly<Record<string, string>>) =>
   readUserContext((name) => new Map(Object.entries(headers)).get(name));
 const bodyOf = (headers: Readonly<Record<string, string>>) => {
-  const context = contextOf(headers) ?? expect.fail("the context is missing");
+  const read = contextOf(headers);
+  const context = read.kind === "read" ? read.context : expect.fail("the context is missing");
   return JSON.parse(injectionBody("Which shoes?", context).toString("utf8"));
 };
 
-test.each(Object.keys(REQUIRED))("without %s there is no context", (name) => {
-  expect(contextOf({ ...REQUIRED, [name]: " " })).toBeUndefined();
+test.each([["X-Adrelay-Session-Id"], ["X-Adrelay-User-Agent"], ["X-Adrelay-User-IP"]])(
+  "without %s there is no context, and it is named",
+  (name) => {
+    expect(contextOf({ ...REQUIRED, [name.toLowerCase()]: " " })).toEqual({
+      kind: "missing",
+      headers: [name],
+    });
+  },
+);
+
+test("without any header of the end user all three are named", () => {
+  const headers = ["X-Adrelay-Session-Id", "X-Adrelay-User-Agent", "X-Adrelay-User-IP"];
+  expect(contextOf({})).toEqual({ kind: "missing", headers });
 });
 
 test("the least that is asked has prompt and request context only", () => {

@@ -13,25 +13,50 @@ export interface UserContext {
   readonly optional: Readonly<Record<string, string | number>>;
 }
 
-const OPTIONAL_HEADERS = {
-  country: "x-adrelay-country",
-  region: "x-adrelay-region",
-  city: "x-adrelay-city",
-  asn: "x-adrelay-asn",
-  age: "x-adrelay-age",
-  gender: "x-adrelay-gender",
+/** Without one of them no ad is asked for. */
+const REQUIRED_HEADERS = {
+  session_id: "X-Adrelay-Session-Id",
+  user_agent: "X-Adrelay-User-Agent",
+  user_ip: "X-Adrelay-User-IP",
 } as const;
+
+const OPTIONAL_HEADERS = {
+  country: "X-Adrelay-Country",
+  region: "X-Adrelay-Region",
+  city: "X-Adrelay-City",
+  asn: "X-Adrelay-ASN",
+  age: "X-Adrelay-Age",
+  gender: "X-Adrelay-Gender",
+} as const;
+
+const WRAPPING_TYPE_HEADER = "X-Adrelay-Wrapping-Type";
+
+const HEADERS_OF_MEMBERS: ReadonlyMap<string, string> = new Map([
+  ...Object.entries(REQUIRED_HEADERS).map(([name, header]) => [`request_context.${name}`, header] as const),
+  ...Object.entries(OPTIONAL_HEADERS).map(([name, header]) => [`optional_context.${name}`, header] as const),
+  ["request_configuration.wrapping_type", WRAPPING_TYPE_HEADER],
+]);
+
+/** The header that a member of the injection's body came from, by its path, which may begin with `body.`. */
+export function headerOfMember(path: string): string | undefined {
+  return HEADERS_OF_MEMBERS.get(path.replace(/^body\./, ""));
+}
 
 /** Members that are numbers in the ad service's interface. */
 const NUMBERS: ReadonlySet<string> = new Set(["asn", "age"]);
 
-/** Reads the context; undefined if one of the three headers is missing without which no ad is asked for. */
-export function readUserContext(header: ReadHeader): UserContext | undefined {
-  const sessionId = readText(header, "x-adrelay-session-id");
-  const userAgent = readText(header, "x-adrelay-user-agent");
-  const userIp = readText(header, "x-adrelay-user-ip");
+export type ReadContext =
+  | { readonly kind: "read"; readonly context: UserContext }
+  | { readonly kind: "missing"; readonly headers: readonly string[] };
+
+/** Reads the context, or names the headers that are missing without which no ad is asked for. */
+export function readUserContext(header: ReadHeader): ReadContext {
+  const sessionId = readText(header, REQUIRED_HEADERS.session_id);
+  const userAgent = readText(header, REQUIRED_HEADERS.user_agent);
+  const userIp = readText(header, REQUIRED_HEADERS.user_ip);
   if (sessionId === undefined || userAgent === undefined || userIp === undefined) {
-    return undefined;
+    const names = Object.values(REQUIRED_HEADERS);
+    return { kind: "missing", headers: names.filter((name) => readText(header, name) === undefined) };
   }
   const optional: Record<string, string | number> = {};
   for (const [name, headerName] of Object.entries(OPTIONAL_HEADERS)) {
@@ -40,8 +65,8 @@ export function readUserContext(header: ReadHeader): UserContext | undefined {
       optional[name] = NUMBERS.has(name) && /^\d{1,10}$/.test(text) ? Number(text) : text;
     }
   }
-  const wrappingType = readText(header, "x-adrelay-wrapping-type");
-  return { sessionId, userAgent, userIp, wrappingType, optional };
+  const wrappingType = readText(header, WRAPPING_TYPE_HEADER);
+  return { kind: "read", context: { sessionId, userAgent, userIp, wrappingType, optional } };
 }
 
 /** The body of the injection. */
@@ -58,7 +83,7 @@ export function injectionBody(prompt: string, context: UserContext): Buffer {
 }
 
 function readText(header: ReadHeader, name: string): string | undefined {
-  const text = header(name)?.trim();
+  const text = header(name.toLowerCase())?.trim();
   return text === undefined || text === "" ? undefined : decodeUtf8(text);
 }
 

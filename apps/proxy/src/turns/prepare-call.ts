@@ -14,6 +14,7 @@ import type { Logger } from "pino";
 import type { BodyRules, ReadRequest } from "../dialects/dialect.ts";
 import { splice } from "../dialects/index.ts";
 import type { AdState, PrepareCall, PreparedCall, SurfaceCall } from "../http/call.ts";
+import { readControls } from "./control-headers.ts";
 import { type InjectAdDeps, injectAd } from "./inject-ad.ts";
 import { readUserContext, type UserContext } from "./injection-body.ts";
 import { type FoundTurn, type JoinDeps, joinTurn } from "./join-turn.ts";
@@ -60,13 +61,19 @@ export function makePrepareCall(deps: PrepareCallDeps): PrepareCall {
 }
 
 async function prepare(deps: PrepareCallDeps, call: SurfaceCall): Promise<PreparedCall> {
-  if (isSetTo(call, "x-adrelay-ad", "off")) {
+  const header = (name: string) => call.header(name);
+  const controls = readControls(header);
+  if (controls.kind === "off") {
     return withoutAd(call, "skipped", "off");
   }
-  const context = readUserContext((name) => call.header(name));
-  if (context === undefined) {
-    return withoutAd(call, "skipped", "no_context");
+  if (controls.kind === "unknown_value") {
+    return withoutAd(call, "skipped", "unknown_value", controls.header);
   }
+  const read = readUserContext(header);
+  if (read.kind === "missing") {
+    return withoutAd(call, "skipped", "no_context", read.headers.join(", "));
+  }
+  const { context } = read;
   const request = call.dialect.readRequest(call.body, rulesOf(call.publisher));
   if (request.kind === "skip") {
     return withoutAd(call, "skipped", request.reason);
@@ -82,7 +89,7 @@ async function prepare(deps: PrepareCallDeps, call: SurfaceCall): Promise<Prepar
     request,
     context,
     pointers: pointersOf(call.publisher, context.sessionId),
-    isManual: isSetTo(call, "x-adrelay-acknowledge", "manual"),
+    isManual: controls.isManual,
     deadlineMs: call.bodyAtMs + deps.injectionTimeoutMs,
   };
   return request.answeredCallIds.length > 0 ? nextStep(deps, adCall) : newMessage(deps, adCall);
@@ -130,7 +137,7 @@ async function newMessage(deps: PrepareCallDeps, adCall: AdCall): Promise<Prepar
   const question = { call, userText, context, session, isManual, timeoutMs, acknowledgeEmpty };
   const answer = await injectAd(deps, question);
   if (answer.kind === "no_ad") {
-    return withoutAd(call, answer.state, answer.reason);
+    return withoutAd(call, answer.state, answer.reason, answer.detail);
   }
   const { prompt, step } = answer;
   return isManual
@@ -188,12 +195,13 @@ function injected({ call, request }: AdCall, prompt: string, adResponseId: strin
   return { ad, adResponseId, body: splice(call.body, request.place, prompt) };
 }
 
-function withoutAd(call: SurfaceCall, state: AdState, reason: string | undefined): PreparedCall {
-  return { ad: { state, reason }, adResponseId: undefined, body: call.body, step: undefined };
-}
-
-function isSetTo(call: SurfaceCall, header: string, value: string): boolean {
-  return call.header(header)?.trim().toLowerCase() === value;
+function withoutAd(
+  call: SurfaceCall,
+  state: AdState,
+  reason: string | undefined,
+  detail?: string | undefined,
+): PreparedCall {
+  return { ad: { state, reason, detail }, adResponseId: undefined, body: call.body, step: undefined };
 }
 
 function rulesOf({ cacheMarked, storedResponses }: Publisher): BodyRules {

@@ -1,5 +1,5 @@
 /** The settings of ads and turns. */
-import { durationBetween, integerType, setting } from "@adrelay/service-kit";
+import { durationBetween, setting, sizeBetween } from "@adrelay/service-kit";
 
 const KIBIBYTE = 1024;
 const MEBIBYTE = 1024 * KIBIBYTE;
@@ -8,7 +8,7 @@ const DAY_MS = 86_400 * SECOND_MS;
 
 export const TURN_SETTINGS = {
   PROXY_INJECTION_TIMEOUT_MS: setting(
-    integerType(20, 30_000),
+    durationBetween(20, 30_000),
     "400",
     "How long a model call may wait for its ad, from the last byte of its body: look-up, ad call and booking together. After that the original prompt goes to the model.",
   ),
@@ -18,12 +18,12 @@ export const TURN_SETTINGS = {
     "How long a turn waits for its next step after the model has called a tool. Then it is acknowledged as it is. For the retry of a call of which nothing was written it waits as long, but 2 minutes at the most.",
   ),
   PROXY_TEXT_LIMIT_BYTES: setting(
-    integerType(KIBIBYTE, MEBIBYTE),
+    sizeBetween(KIBIBYTE, MEBIBYTE),
     "1048576",
     "Most bytes of a turn's text that are acknowledged. More is cut off, at a character.",
   ),
   PROXY_JOURNAL_BYTES: setting(
-    integerType(MEBIBYTE, 64 * KIBIBYTE * MEBIBYTE),
+    sizeBetween(MEBIBYTE, 64 * KIBIBYTE * MEBIBYTE),
     "134217728",
     "Most bytes of texts and prompts of turns that one proxy holds, for example while Redis is away. If it is reached, new calls get no ad, and further text is not acknowledged.",
   ),

@@ -8,11 +8,14 @@ export type Authenticate = (request: IncomingMessage) => Publisher | undefined;
 
 export interface AuthenticateDeps {
   readonly publishers: Pick<PublisherDirectory, "findKey">;
-  /** Names of the headers that may contain a key, in order. */
+  /** Names of the headers that may contain a key, in order. In `Authorization` it may stand behind `Bearer`. */
   readonly headers: readonly string[];
   /** Called with the key of each call that has a valid one. */
   onKeyUse(found: FoundKey): void;
 }
+
+/** Many clients can send a key in this header only so. */
+const BEARER = /^bearer +/i;
 
 /**
  * A key is looked up by its SHA-256 digest. The time of a look-up may reveal something about digests, but who doesn't know
@@ -21,10 +24,13 @@ export interface AuthenticateDeps {
 export function makeAuthenticate({ publishers, headers, onKeyUse }: AuthenticateDeps): Authenticate {
   const names = headers.map((name) => name.toLowerCase());
   return (request) => {
-    const key = names
-      .map((name) => headerOf(request, name))
-      .find((value) => value !== undefined && value !== "");
-    const found = key === undefined ? undefined : publishers.findKey(digestKey(key));
+    const name = names.find((one) => (headerOf(request, one) ?? "") !== "");
+    const value = name === undefined ? undefined : headerOf(request, name);
+    if (value === undefined) {
+      return undefined;
+    }
+    const key = name === "authorization" ? value.replace(BEARER, "") : value;
+    const found = publishers.findKey(digestKey(key));
     if (found === undefined || stateOfKey(found.key, Date.now()) === "expired") {
       return undefined;
     }

@@ -96,12 +96,24 @@ export class Erasures {
         results.push(...(await this.#eraseAll(some, order, { session: order.hashes[0] ?? "" })));
       }
     }
+    if (place === "0") {
+      await this.#noteSearch(order);
+    }
     return {
       erased: results.filter(({ kind }) => kind === "erased").length,
       withoutText: results.filter(({ kind }) => kind === "no_text").length,
       underWay: results.filter((one) => "isUnderWay" in one && one.isUnderWay).length,
       next: place === "0" ? undefined : place,
     };
+  }
+
+  async #noteSearch({ by, publisher, reason, hashes }: SessionErasureOrder): Promise<void> {
+    const { run, keys } = this.#parts;
+    const details = JSON.stringify({ reason, session: hashes[0] ?? "", search: "ended" });
+    await run("erasure/note-search", {
+      keys: [...keys.forEntry(""), keys.audit],
+      args: [by, publisher, details],
+    });
   }
 
   /** The next place, and the session's ad responses among the keys that the script looked at. */
