@@ -132,7 +132,7 @@ describe.each(APPS)("a scrape of the %s with ten thousand publishers", (name) =>
     const publishers = new Set(text.match(/publisher="[^"]*"/g));
     expect(publishers.size).toBe(OWN_SERIES_MAX + 1);
     expect(publishers).toContain('publisher="other"');
-    expect(samples.size).toBeLessThan(64 * OWN_SERIES_MAX);
+    expect(samples.size).toBeLessThan(90 * OWN_SERIES_MAX);
     expect(samples.get("adrelay_books_imbalance")).toBe(0);
     expect(sumOf(samples, "adrelay_acknowledgments", { state: "delivered" })).toBe(100 * PUBLISHERS);
   });

@@ -1,4 +1,4 @@
-/** Real processes in which each error can be made: two gateways, a worker, two ad servers, and a provider that hangs or fails. */
+/** Real processes in which each error can be made: two gateways, a worker, three ad servers, and a provider that hangs or fails. */
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -74,6 +74,7 @@ export async function startErrorStack() {
   const adServer = await startAdServer(adServerRedis, keys, revoked);
   const limits = { RATE_LIMIT_PER_SECOND: "1", RATE_LIMIT_BURST: "0" };
   const slowAdServer = await startAdServer(adServerRedis, keys, limits);
+  const smallAdServer = await startAdServer(adServerRedis, keys, { AD_SERVER_CALLS_IN_FLIGHT: "1" });
   return {
     redis,
     adServerRedis,
@@ -85,10 +86,17 @@ export async function startErrorStack() {
     },
     adServer,
     slowAdServer,
+    smallAdServer,
     keyOf: callerKeyOf,
     adminToken: TEST_ADMIN_TOKEN,
     stop: async () => {
-      await Promise.all([relay.stop(), small.stop(), adServer.stop(), slowAdServer.stop()]);
+      await Promise.all([
+        relay.stop(),
+        small.stop(),
+        adServer.stop(),
+        slowAdServer.stop(),
+        smallAdServer.stop(),
+      ]);
       await Promise.all([provider.close(), redis.dispose(), adServerRedis.dispose()]);
       publishers.remove();
       rmSync(folder, { recursive: true });

@@ -26,6 +26,21 @@ export async function sendRaw(origin: string, text: string): Promise<string> {
   });
 }
 
+/** Begins a POST whose body never ends. Call the function that is returned to end it. */
+export function holdRequest(
+  origin: string,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+): () => void {
+  const { hostname, port } = new URL(origin);
+  const socket = connect(Number(port), hostname);
+  socket.on("error", () => {});
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const head = [`POST ${path} HTTP/1.1`, "Host: localhost", ...lines, "Content-Length: 100", "", "{"];
+  socket.write(head.join("\r\n"));
+  return () => socket.destroy();
+}
+
 function errorIn(answer: string): string {
   const status = /^HTTP\/1\.1 (\d+)/.exec(answer)?.[1] ?? "none";
   return `${status} ${codeIn(answer)}`;

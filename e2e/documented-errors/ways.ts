@@ -1,5 +1,5 @@
 /** How each error is made, by its code. A way resolves to the status and the code of the answer, such as `404 not_found`. */
-import { API_KEY_HEADER } from "@adrelay/contract";
+import { API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
 import {
   acknowledged,
   type Behaviour,
@@ -15,7 +15,7 @@ import { Redis } from "ioredis";
 import { expect } from "vitest";
 import type { DocumentName, Operation } from "./documented.ts";
 import { AD_SERVER_KEYS, type ErrorStack, METRICS_TOKEN, REPORT_KEY, VIEW_TOKEN } from "./error-stack.ts";
-import { codeIn, sendRaw } from "./raw-request.ts";
+import { codeIn, holdRequest, sendRaw } from "./raw-request.ts";
 
 interface Call {
   /** In the place of each parameter of the path, and in the body. */
@@ -141,7 +141,8 @@ export class Ways {
         operation.document === "public"
           ? () => this.#again(operation, { headers: { [API_KEY_HEADER]: keyOf("tight") } })
           : () => this.#again(operation, { origin: slowAdServer.url }),
-      overloaded: () => this.#beside(operation),
+      overloaded: () =>
+        operation.document === "ad-server" ? this.#besideHeld(operation) : this.#beside(operation),
       ...Object.fromEntries(WHILE_REDIS_IS_AWAY.map((code) => [code, call()])),
     };
   }
@@ -257,6 +258,19 @@ export class Ways {
     await held.catch(() => undefined);
     provider.onStart(() => filled());
     return answer;
+  }
+
+  /** Beside a call that the small ad server goes on reading. */
+  async #besideHeld(operation: Operation): Promise<string> {
+    const { url } = this.#stack.smallAdServer;
+    const headers = { "Content-Type": "application/json", [API_KEY_HEADER]: AD_SERVER_KEYS.good };
+    // The call of the case before may not have ended yet, and then refuses the one that is held.
+    return eventually(async () => {
+      const end = holdRequest(url, INJECTION_PATH, headers);
+      const answer = await this.#call(operation, { origin: url }).finally(end);
+      expect(answer).toMatch(/^503/);
+      return answer;
+    });
   }
 }
 
