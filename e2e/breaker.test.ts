@@ -84,6 +84,8 @@ const settings = ({ path }: PublishersFile) => ({
   WORKER_CONCURRENCY: "10",
   DELIVERY_TIMEOUT_MS: "3000",
   RETRY_SCHEDULE: "100ms,1s",
+  // A busy machine gets no fallbacks, which can't be acknowledged.
+  INJECTION_TIMEOUT_MS: "30000",
 });
 
 async function injectMany(caller: RelayCaller, count: number): Promise<string[]> {

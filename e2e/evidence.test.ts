@@ -188,6 +188,9 @@ test.for([30, 60, 80])(
     }, 60_000);
     expect(openings()).toEqual([]);
     expect(await countIn("dead")).toBe(0);
-    expect(fewest).toBeLessThan(50);
+    // With fewer failures all may be delivered before the limit has been seen.
+    if (percent > 30) {
+      expect(fewest).toBeLessThan(50);
+    }
   },
 );

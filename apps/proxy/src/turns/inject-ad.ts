@@ -75,6 +75,8 @@ export async function injectAd(deps: InjectAdDeps, question: AdQuestion): Promis
     requestId: call.requestId,
     trace: call.trace,
     timeoutMs,
+    // The budget is all that bounds it.
+    recordMaxMs: timeoutMs,
     recordReserveMs: Math.min(BOOKING_RESERVE_MS, timeoutMs * BOOKING_SHARE_MAX),
     caller,
     holding,

@@ -34,6 +34,8 @@ interface InjectionInput extends RecordInput {
   readonly timeoutMs: number;
   /** The last part of `timeoutMs`, which only the record may use; default: 0. Then the record may exceed `timeoutMs`. */
   readonly recordReserveMs?: number;
+  /** The longest time for the record, if there is as much left. By default it may delay the answer by 250 ms. */
+  readonly recordMaxMs?: number;
   readonly caller: Caller;
   /** Counts what the call to the provider holds. */
   readonly holding: InjectionHolding;
@@ -228,7 +230,7 @@ function providerTimeoutMs({ timeoutMs, recordReserveMs = 0 }: InjectionInput): 
 }
 
 /** How long the caller waits for the store. */
-function recordTimeoutMs({ timeoutMs }: InjectionInput, startedAtMs: number): number {
+function recordTimeoutMs({ timeoutMs, recordMaxMs = RECORD_TIMEOUT_MS }: InjectionInput, startedAtMs: number): number {
   const leftMs = timeoutMs - (performance.now() - startedAtMs);
-  return Math.min(RECORD_TIMEOUT_MS, Math.max(leftMs, RECORD_TIMEOUT_MIN_MS));
+  return Math.min(recordMaxMs, Math.max(leftMs, RECORD_TIMEOUT_MIN_MS));
 }
