@@ -124,3 +124,17 @@ function valuesOf(raw: readonly string[], name: string): string {
   }
   return values;
 }
+
+/** A reason phrase that HTTP allows, else Node's own one. */
+export function plainMessage(message: string | undefined): string | undefined {
+  return message !== undefined && /^[\t\x20-\x7e]+$/.test(message) ? message : undefined;
+}
+
+/** Names and values in turn, as pairs. */
+export function pairsOf(flat: readonly string[]): [string, string][] {
+  const pairs: [string, string][] = [];
+  for (let at = 0; at + 1 < flat.length; at += 2) {
+    pairs.push([flat[at] ?? "", flat[at + 1] ?? ""]);
+  }
+  return pairs;
+}

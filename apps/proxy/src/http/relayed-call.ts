@@ -17,7 +17,7 @@ import type { Dialect } from "../dialects/dialect.ts";
 import { type AnswerCopy, StreamCopy, WholeCopy } from "./answer-copy.ts";
 import type { StepSink } from "./call.ts";
 import type { CallOutcome, CallReport } from "./call-report.ts";
-import { adHeaders, answerHeaders, textsOf } from "./headers.ts";
+import { adHeaders, answerHeaders, pairsOf, plainMessage, textsOf } from "./headers.ts";
 import type { OpenCalls, WatchedCall } from "./open-calls.ts";
 import { OWN_ERRORS, sendOwnError } from "./own-errors.ts";
 
@@ -334,17 +334,4 @@ export class RelayedCall implements Dispatcher.DispatchHandler, WatchedCall {
       kind: this.#options.response.writableFinished && this.#status !== undefined ? "complete" : "cut",
     };
   }
-}
-
-/** A reason phrase that HTTP allows, else Node's own one. */
-function plainMessage(message: string | undefined): string | undefined {
-  return message !== undefined && /^[\t\x20-\x7e]+$/.test(message) ? message : undefined;
-}
-
-function pairsOf(flat: readonly string[]): [string, string][] {
-  const pairs: [string, string][] = [];
-  for (let at = 0; at + 1 < flat.length; at += 2) {
-    pairs.push([flat[at] ?? "", flat[at + 1] ?? ""]);
-  }
-  return pairs;
 }
