@@ -49,50 +49,66 @@ export type CheckedOptions = Required<Omit<RelayOptions, "waitUntil" | "retry">>
   readonly waitUntil: WaitUntil | undefined;
 };
 
+/** A whole number: its default, its smallest and its largest value. */
+type Count = readonly [fallback: number, min?: number, max?: number];
+
+const RETRY_COUNTS = { firstMs: [1000], maxMs: [60_000], giveUpAfterMs: [86_400_000] } as const;
+
+const COUNTS = {
+  timeoutMs: [1500, 1, 30_000],
+  acknowledgeTimeoutMs: [10_000],
+  concurrency: [8],
+  pendingMax: [10_000],
+  pendingCharsMax: [32 * 1024 * 1024],
+  idleStreamMs: [600_000],
+  verdictWaitSeconds: [0, 0, 30],
+} as const;
+
 /** Throws RelayError `invalid_options`, which names the option and not its value. */
 export function checkOptions(options: RelayOptions): CheckedOptions {
-  const checked = {
-    ...options,
-    url: parseUrl(options.url),
-    apiKey: demand(options.apiKey, "apiKey", /^[\x21-\x7e]+$/, "printable ASCII without blanks"),
+  const { url, apiKey } = options;
+  demand(
+    /^https?:\/\/[^\s?#]+$/i.test(url),
+    "url must be an http:// or https:// address without query and fragment",
+  );
+  demand(
+    typeof apiKey === "string" && /^[\x21-\x7e]+$/.test(apiKey),
+    "apiKey must be printable ASCII without blanks",
+  );
+  return {
     apiKeyHeader: options.apiKeyHeader ?? API_KEY_HEADER,
-    timeoutMs: count(options.timeoutMs ?? 1500, "timeoutMs", 1, 30_000),
     outbox: options.outbox ?? memoryOutbox(),
-    retry: {
-      firstMs: count(options.retry?.firstMs ?? 1000, "retry.firstMs"),
-      maxMs: count(options.retry?.maxMs ?? 60_000, "retry.maxMs"),
-      giveUpAfterMs: count(options.retry?.giveUpAfterMs ?? 86_400_000, "retry.giveUpAfterMs"),
-    },
-    acknowledgeTimeoutMs: count(options.acknowledgeTimeoutMs ?? 10_000, "acknowledgeTimeoutMs"),
-    concurrency: count(options.concurrency ?? 8, "concurrency"),
-    pendingMax: count(options.pendingMax ?? 10_000, "pendingMax"),
-    pendingCharsMax: count(options.pendingCharsMax ?? 32 * 1024 * 1024, "pendingCharsMax"),
-    idleStreamMs: count(options.idleStreamMs ?? 600_000, "idleStreamMs"),
-    verdictWaitSeconds: count(options.verdictWaitSeconds ?? 0, "verdictWaitSeconds", 0, 30),
     onEvent: options.onEvent ?? warnOfLosses,
     traceHeaders: options.traceHeaders ?? (() => ({})),
-    waitUntil: options.waitUntil,
     // Some runtimes refuse a fetch that was taken off the global object.
     fetch: options.fetch ?? ((input, init) => fetch(input, init)),
+    waitUntil: options.waitUntil,
+    apiKey,
+    url: url.replace(/\/+$/, ""),
+    retry: checkCounts(options.retry ?? {}, RETRY_COUNTS, "retry."),
+    ...checkCounts(options, COUNTS),
   };
-  return checked;
 }
 
-function parseUrl(url: string): string {
-  const isUrl = /^https?:\/\/[^\s?#]+$/i.test(url);
-  demand(isUrl ? "ok" : "", "url", /^ok$/, "an http:// or https:// address without query and fragment");
-  return url.replace(/\/+$/, "");
-}
-
-function count(value: number, name: string, min = 1, max = Number.MAX_SAFE_INTEGER): number {
-  const isCount = Number.isInteger(value) && value >= min && value <= max;
-  demand(isCount ? "ok" : "", name, /^ok$/, `a whole number from ${min} to ${max}`);
-  return value;
-}
-
-function demand(value: string, name: string, form: RegExp, wanted: string): string {
-  if (typeof value !== "string" || !form.test(value)) {
-    throw new RelayError("invalid_options", `${name} must be ${wanted}`);
+function checkCounts<Name extends string>(
+  given: { readonly [key in NoInfer<Name>]?: number },
+  counts: Readonly<Record<Name, Count>>,
+  path = "",
+): Record<Name, number> {
+  const checked: Partial<Record<Name, number>> = {};
+  for (const name in counts) {
+    const [fallback, min = 1, max = Number.MAX_SAFE_INTEGER] = counts[name];
+    const value = given[name] ?? fallback;
+    const isCount = Number.isInteger(value) && value >= min && value <= max;
+    demand(isCount, `${path}${name} must be a whole number from ${min} to ${max}`);
+    checked[name] = value;
   }
-  return value;
+  // The loop above has set each of them.
+  return checked as Record<Name, number>;
+}
+
+function demand(isGood: boolean, message: string): void {
+  if (!isGood) {
+    throw new RelayError("invalid_options", message);
+  }
 }
