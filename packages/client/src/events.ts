@@ -1,6 +1,8 @@
 /** What the client reports: for logs, metrics and spans. Events have no texts and no keys. */
+
 import type { RelayError } from "./errors.ts";
 import type { NoAdReason } from "./outcomes.ts";
+import { tryCall } from "./try-call.ts";
 import type { AcknowledgmentStatus } from "./wire.ts";
 
 /** Something that happened. Each has what a log line or a metric needs. */
@@ -50,11 +52,5 @@ export function warnOfLosses(event: RelayEvent): void {
 
 /** Calls the program's hook. What it throws never reaches the chat. */
 export function makeReport(onEvent: (event: RelayEvent) => void): (event: RelayEvent) => void {
-  return (event) => {
-    try {
-      onEvent(event);
-    } catch {
-      // The hook's fault is the hook's: there is nobody here to tell.
-    }
-  };
+  return (event) => tryCall(() => onEvent(event));
 }

@@ -1,5 +1,7 @@
 /** One POST to the relay. It never rejects: what can go wrong is in the reply. */
+
 import { type ProblemCode, RelayError, RelayProblemError } from "./errors.ts";
+import { tryCall } from "./try-call.ts";
 import { membersOf } from "./wire.ts";
 
 /** Where the relay is, and how it is called. */
@@ -57,12 +59,12 @@ async function exchange(
     kind: "answer",
     status: response.status,
     headers: response.headers,
-    body: text === undefined ? undefined : parseJson(text),
+    body: tryCall(() => JSON.parse(text)),
   };
 }
 
-/** The body as text; undefined if it is longer than any answer of the relay. */
-async function readText(response: Response): Promise<string | undefined> {
+/** The body as text; empty if it is longer than any answer of the relay. */
+async function readText(response: Response): Promise<string> {
   const reader = response.body?.getReader();
   const decoder = new TextDecoder();
   let text = "";
@@ -75,19 +77,11 @@ async function readText(response: Response): Promise<string | undefined> {
     bytes += value.byteLength;
     if (bytes > ANSWER_BYTES_MAX) {
       await reader.cancel();
-      return undefined;
+      return "";
     }
     text += decoder.decode(value, { stream: true });
   }
   return text + decoder.decode();
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The error that an answer other than a good one means. Only a body in the relay's own form is a problem of the relay. */

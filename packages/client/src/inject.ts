@@ -7,7 +7,7 @@
 import { RelayError } from "./errors.ts";
 import { type Connection, errorOf, type Message, type Reply, type RunningPost, startPost } from "./http.ts";
 import type { Ad, NoAd } from "./injection.ts";
-import { ABORTED, OVERDUE, untilLimit } from "./limits.ts";
+import { ABORTED, untilLimit } from "./limits.ts";
 import { INJECTION_PATH, type InjectionRequest, parseFilled } from "./wire.ts";
 
 interface InjectInput {
@@ -40,7 +40,7 @@ export function makeInject(connection: Connection, onLateAd: (ad: Ad) => void): 
     }
     const post = startPost(connection, messageOf(body, timeoutMs, traceHeaders));
     const reply = await untilLimit(post.reply, timeoutMs, signal);
-    if (reply !== OVERDUE && reply !== ABORTED) {
+    if (typeof reply !== "symbol") {
       return outcomeOf(reply);
     }
     void listenLate(post, late, onLateAd);

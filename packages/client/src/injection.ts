@@ -44,15 +44,14 @@ export interface NoAd {
 }
 
 export function notInjected(prompt: string, { reason, error, fallback }: NoAd): NotInjected {
-  const nothing = () => {};
   return {
     kind: "none",
     prompt,
     reason,
     error,
     fallback,
-    [DISPOSE]: nothing,
-    [ASYNC_DISPOSE]: async () => nothing(),
+    [DISPOSE]: () => {},
+    [ASYNC_DISPOSE]: async () => {},
   };
 }
 

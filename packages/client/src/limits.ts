@@ -36,9 +36,9 @@ export function untilLimit<T>(
 /** `isIdle`: the timer doesn't keep a process alive, where the runtime can tell. */
 export function startTimer(delayMs: number, onTime: () => void, { isIdle = false } = {}): () => void {
   const timer: unknown = setTimeout(onTime, Math.min(delayMs, TIMER_MAX_MS));
-  if (isIdle && typeof timer === "object" && timer !== null && "unref" in timer) {
+  if (isIdle) {
     // Node's, Bun's and Deno's own. Elsewhere a timer is a number and keeps nothing alive.
-    (timer as { unref(): void }).unref();
+    Object(timer).unref?.();
   }
   // Both forms are what this runtime's clearTimeout takes.
   return () => clearTimeout(timer as ReturnType<typeof setTimeout>);
@@ -47,8 +47,14 @@ export function startTimer(delayMs: number, onTime: () => void, { isIdle = false
 /** The longest delay of a timer: a longer one fires at once. */
 const TIMER_MAX_MS = 2_147_483_647;
 
+/** A promise with what resolves it. */
+export interface Pending<T> {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T) => void;
+}
+
 /** Promise.withResolvers, which Node 18 and 20 lack. */
-export function withResolver<T>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
+export function withResolver<T>(): Pending<T> {
   let resolve: (value: T) => void = () => {};
   const promise = new Promise<T>((take) => {
     resolve = take;

@@ -1,4 +1,5 @@
 /** The client: wires asking for ads, watching answers and sending acknowledgments together. */
+
 import { ASYNC_DISPOSE } from "./dispose.ts";
 import { makeReport, type RelayEvent } from "./events.ts";
 import { type Inject, makeInject } from "./inject.ts";
@@ -8,9 +9,11 @@ import { type CheckedOptions, checkOptions, type RelayOptions, type WaitUntil } 
 import type { AcknowledgmentOutcome } from "./outcomes.ts";
 import { Sender } from "./sender.ts";
 import { ShownText, type TextOf } from "./shown-text.ts";
+import { tryCall } from "./try-call.ts";
 import {
   type AnswerWatcher,
   type ChunkOf,
+  endOnAbort,
   isAsyncIterable,
   isReadableStream,
   NO_WATCHER,
@@ -148,10 +151,10 @@ export class Relay implements AsyncDisposable {
     if (isReadableStream(value)) {
       return injection.kind === "none" && !options.signal
         ? value
-        : watchReadable(value, this.#watcherOf(injection, options), options.signal);
+        : watchReadable(value, this.#watcherOf(injection, options), endOnAbort(options.signal));
     }
     if (isAsyncIterable(value)) {
-      return watchIterable(value, this.#watcherOf(injection, options), options.signal);
+      return watchIterable(value, this.#watcherOf(injection, options), endOnAbort(options.signal));
     }
     const shown = this.#watcherOf(injection, { ...options, signal: undefined });
     shown.add(value);
@@ -195,8 +198,8 @@ export class Relay implements AsyncDisposable {
   ): Promise<AcknowledgmentOutcome> {
     const traceHeaders = this.#traceHeaders();
     const { first, ended } = this.#sender.add({ adResponseId, text, storedAtMs: Date.now(), traceHeaders });
-    keepAlive(waitUntil, untilLimit(ended, WAIT_UNTIL_MS));
-    const outcome = await untilLimit(first, this.#options.acknowledgeTimeoutMs);
+    keepAlive(waitUntil, untilLimit(ended.promise, WAIT_UNTIL_MS));
+    const outcome = await untilLimit(first.promise, this.#options.acknowledgeTimeoutMs);
     return typeof outcome === "symbol" ? { kind: "waiting" } : outcome;
   }
 
@@ -215,13 +218,8 @@ export class Relay implements AsyncDisposable {
     return shown;
   }
 
-  /** A program's hook must not break the chat. */
   #traceHeaders(): Readonly<Record<string, string>> {
-    try {
-      return this.#options.traceHeaders();
-    } catch {
-      return {};
-    }
+    return tryCall(this.#options.traceHeaders) ?? {};
   }
 }
 
@@ -231,9 +229,6 @@ export function createRelay(options: RelayOptions): Relay {
 }
 
 function keepAlive(waitUntil: WaitUntil | undefined, promise: Promise<unknown>): void {
-  try {
-    waitUntil?.(promise);
-  } catch {
-    // Outside of a request a platform may refuse it. The acknowledgment is sent as well as may be.
-  }
+  // Outside of a request a platform may refuse it. The acknowledgment is sent as well as may be.
+  tryCall(() => waitUntil?.(promise));
 }

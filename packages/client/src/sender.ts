@@ -12,7 +12,7 @@
 import { RelayError } from "./errors.ts";
 import type { RelayEvent } from "./events.ts";
 import { type Connection, type RunningPost, startPost } from "./http.ts";
-import { startTimer, untilLimit, withResolver } from "./limits.ts";
+import { type Pending, startTimer, untilLimit, withResolver } from "./limits.ts";
 import type { Outbox, StoredAcknowledgment } from "./outbox.ts";
 import type { AcknowledgmentOutcome } from "./outcomes.ts";
 import { type Attempt, backoffMs, classifyReply, type RetryOptions } from "./plan-send.ts";
@@ -39,16 +39,13 @@ export interface SenderDeps {
 /** An acknowledgment on its way. `first` and `ended` never reject. */
 export interface Sending {
   /** Its outcome after the first attempt. */
-  readonly first: Promise<AcknowledgmentOutcome>;
+  readonly first: Pending<AcknowledgmentOutcome>;
   /** Resolves at its end: it is accepted, refused or lost. */
-  readonly ended: Promise<AcknowledgmentOutcome>;
+  readonly ended: Pending<AcknowledgmentOutcome>;
 }
 
-interface Entry {
+interface Entry extends Sending {
   readonly acknowledgment: StoredAcknowledgment;
-  readonly sending: Sending;
-  readonly tellFirst: (outcome: AcknowledgmentOutcome) => void;
-  readonly tellEnded: (outcome: AcknowledgmentOutcome) => void;
   /** Whether the outbox has it. */
   isStored: boolean;
   attempts: number;
@@ -56,6 +53,10 @@ interface Entry {
   dueAtMs: number;
   isBeingSent: boolean;
 }
+
+const WAITING = { kind: "waiting" } as const;
+/** When an acknowledgment is due that isn't stored yet. */
+const NOT_YET = Number.POSITIVE_INFINITY;
 
 /** A slow outbox delays the sending by this at most. */
 const OUTBOX_TIMEOUT_MS = 5000;
@@ -108,7 +109,7 @@ export class Sender {
     const { pendingMax, pendingCharsMax } = this.#options;
     const same = this.#pending.get(acknowledgment.adResponseId);
     if (same !== undefined) {
-      return same.sending;
+      return same;
     }
     if (this.#closing !== undefined) {
       return this.#lose(acknowledgment, new RelayError("closed", "the client is closed"));
@@ -146,10 +147,10 @@ export class Sender {
     const { outbox } = this.#deps;
     for (const [id, entry] of this.#pending) {
       if (outbox.isDurable && entry.isStored) {
-        entry.tellFirst({ kind: "waiting" });
-        entry.tellEnded({ kind: "waiting" });
+        entry.first.resolve(WAITING);
+        entry.ended.resolve(WAITING);
       } else {
-        const error = new RelayError("closed", "the client was closed before the relay answered");
+        const error = new RelayError("closed", "the client is closed");
         this.#end(id, entry, { kind: "lost", error });
       }
     }
@@ -159,16 +160,13 @@ export class Sender {
   }
 
   #hold(acknowledgment: StoredAcknowledgment, { isStored }: { readonly isStored: boolean }): Sending {
-    const first = withResolver<AcknowledgmentOutcome>();
-    const ended = withResolver<AcknowledgmentOutcome>();
     const entry: Entry = {
       acknowledgment,
-      sending: { first: first.promise, ended: ended.promise },
-      tellFirst: first.resolve,
-      tellEnded: ended.resolve,
+      first: withResolver(),
+      ended: withResolver(),
       isStored,
       attempts: 0,
-      dueAtMs: isStored ? 0 : Number.POSITIVE_INFINITY,
+      dueAtMs: isStored ? 0 : NOT_YET,
       isBeingSent: false,
     };
     this.#pending.set(acknowledgment.adResponseId, entry);
@@ -177,15 +175,15 @@ export class Sender {
       this.#sendDue();
     } else {
       void this.#guardOutbox(() => this.#deps.outbox.add(acknowledgment)).then((done) => {
-        entry.isStored = done.kind === "done";
+        entry.isStored = done !== undefined;
         entry.dueAtMs = 0;
         if (this.#failuresInRow > 0) {
-          entry.tellFirst({ kind: "waiting" });
+          entry.first.resolve(WAITING);
         }
         this.#sendDue();
       });
     }
-    return entry.sending;
+    return entry;
   }
 
   /** Sends what is due, as many at a time as the relay takes well, and sets the timer for the next one. */
@@ -193,23 +191,22 @@ export class Sender {
     this.#stopTimer();
     const nowMs = performance.now();
     const limit = this.#failuresInRow > 0 ? 1 : this.#options.concurrency;
-    let nextMs = Number.POSITIVE_INFINITY;
+    let nextMs = NOT_YET;
     for (const [id, entry] of this.#pending) {
       if (this.#sending >= limit) {
         return;
       }
-      const dueAtMs = entry.isBeingSent
-        ? Number.POSITIVE_INFINITY
-        : Math.max(entry.dueAtMs, this.#resumeAtMs);
+      const dueAtMs = entry.isBeingSent ? NOT_YET : Math.max(entry.dueAtMs, this.#resumeAtMs);
       if (dueAtMs <= nowMs) {
         void this.#send(id, entry);
       } else {
         nextMs = Math.min(nextMs, dueAtMs);
       }
     }
-    if (nextMs < Number.POSITIVE_INFINITY) {
+    if (nextMs < NOT_YET) {
       // What only memory has keeps the process alive until it is sent.
-      const isDurable = this.#deps.outbox.isDurable && [...this.#pending.values()].every(isStored);
+      const isDurable =
+        this.#deps.outbox.isDurable && [...this.#pending.values()].every(({ isStored }) => isStored);
       this.#stopTimer = startTimer(nextMs - nowMs, () => this.#sendDue(), { isIdle: isDurable });
     }
   }
@@ -264,8 +261,8 @@ export class Sender {
     this.#failuresInRow = Math.max(this.#failuresInRow, failuresInRow);
     this.#resumeAtMs = Math.max(this.#resumeAtMs, performance.now() + pauseMs);
     if (failuresInRow === 1) {
-      for (const { tellFirst } of this.#pending.values()) {
-        tellFirst({ kind: "waiting" });
+      for (const { first } of this.#pending.values()) {
+        first.resolve(WAITING);
       }
     }
   }
@@ -282,7 +279,7 @@ export class Sender {
     entry.dueAtMs = nowMs + Math.max(afterMs, backoffMs(attempts, retry, this.#deps.random));
     const delayMs = Math.max(entry.dueAtMs, this.#resumeAtMs) - nowMs;
     this.#deps.report({ kind: "retrying", adResponseId: id, attempts, delayMs, error });
-    entry.tellFirst({ kind: "waiting" });
+    entry.first.resolve(WAITING);
   }
 
   #end(id: string, entry: Entry, outcome: Exclude<AcknowledgmentOutcome, { kind: "waiting" }>): void {
@@ -304,8 +301,8 @@ export class Sender {
       default:
         outcome satisfies never;
     }
-    entry.tellFirst(outcome);
-    entry.tellEnded(outcome);
+    entry.first.resolve(outcome);
+    entry.ended.resolve(outcome);
     if (this.#pending.size === 0) {
       for (const resolve of this.#whenEmpty.splice(0)) {
         resolve();
@@ -315,7 +312,8 @@ export class Sender {
 
   #lose({ adResponseId }: StoredAcknowledgment, error: RelayError): Sending {
     this.#deps.report({ kind: "lost", adResponseId, error });
-    const outcome = Promise.resolve({ kind: "lost", error } as const);
+    const outcome = withResolver<AcknowledgmentOutcome>();
+    outcome.resolve({ kind: "lost", error });
     return { first: outcome, ended: outcome };
   }
 
@@ -323,7 +321,7 @@ export class Sender {
     this.#resumeAtMs = 0;
     this.#failuresInRow = 0;
     for (const entry of this.#pending.values()) {
-      entry.dueAtMs = entry.dueAtMs === Number.POSITIVE_INFINITY ? entry.dueAtMs : 0;
+      entry.dueAtMs = entry.dueAtMs === NOT_YET ? NOT_YET : 0;
     }
     this.#sendDue();
   }
@@ -334,7 +332,7 @@ export class Sender {
     let found = 1;
     while (found > 0 && this.#pending.size < this.#options.pendingMax / 2) {
       const taken = await this.#guardOutbox(() => outbox.takeLeftOver());
-      const left = taken.kind === "done" ? taken.value : [];
+      const left = taken?.value ?? [];
       if (this.#closing !== undefined) {
         return;
       }
@@ -350,25 +348,19 @@ export class Sender {
     this.#stopLookingForLeftOver = startTimer(LEFT_OVER_INTERVAL_MS, look, { isIdle: true });
   }
 
-  /** Waits for the outbox within its limit. A failure is reported, and the client goes on without it. */
-  async #guardOutbox<T>(work: () => Promise<T>): Promise<OutboxOutcome<T>> {
+  /** Waits for the outbox within its limit. A failure is reported, and the client goes on without it: undefined. */
+  async #guardOutbox<T>(work: () => Promise<T>): Promise<{ readonly value: T } | undefined> {
     try {
       const value = await untilLimit(work(), OUTBOX_TIMEOUT_MS);
       if (typeof value !== "symbol") {
-        return { kind: "done", value };
+        return { value };
       }
-      throw new RelayError("outbox_failed", `the outbox did not answer within ${OUTBOX_TIMEOUT_MS} ms`);
+      throw new RelayError("outbox_failed", `the outbox gave no answer within ${OUTBOX_TIMEOUT_MS} ms`);
     } catch (cause) {
       const error =
         cause instanceof RelayError ? cause : new RelayError("outbox_failed", String(cause), { cause });
       this.#deps.report({ kind: "outbox_failed", error });
-      return { kind: "failed" };
+      return undefined;
     }
   }
-}
-
-type OutboxOutcome<T> = { readonly kind: "done"; readonly value: T } | { readonly kind: "failed" };
-
-function isStored(entry: Entry): boolean {
-  return entry.isStored;
 }

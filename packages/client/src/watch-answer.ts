@@ -33,32 +33,45 @@ export type Watched<Answer> =
       : Answer;
 
 export function isReadableStream(value: unknown): value is ReadableStream<unknown> {
-  return typeof value === "object" && value !== null && "getReader" in value;
+  return "getReader" in Object(value);
 }
 
 export function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
-  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
+  return Symbol.asyncIterator in Object(value);
 }
+
+/** Where chunks come from. */
+interface Source<Chunk> {
+  readonly read: () => Promise<IteratorResult<Chunk>>;
+  /** Nobody reads on. */
+  readonly leave: (reason?: unknown) => Promise<unknown>;
+  /** Throws if a chunk that was read may not be handed over. */
+  readonly check?: () => void;
+}
+
+/** The same source, with something that ends it early. */
+export type Ending = <Chunk>(source: Source<Chunk>) => Source<Chunk>;
 
 /** Reads ahead nothing: a chunk is read from the source when the consumer asks for it. */
 export function watchReadable<Chunk>(
-  source: ReadableStream<Chunk>,
+  answer: ReadableStream<Chunk>,
   watcher: AnswerWatcher<Chunk>,
-  signal?: AbortSignal | undefined,
+  ending?: Ending,
 ): ReadableStream<Chunk> {
-  const reader = source.getReader();
+  const reader = answer.getReader();
   // At the end there is no value, which an iterator's result calls any value.
   const read = () => reader.read() as Promise<IteratorResult<Chunk>>;
-  const next = makeNext({ read, leave: () => reader.cancel(signal?.reason) }, watcher, signal);
+  const leave = (reason: unknown) => reader.cancel(reason);
+  const next = makeNext({ read, leave }, watcher, ending);
   return new ReadableStream<Chunk>(
     {
       async pull(controller) {
         const result = await next();
-        result.done === true ? controller.close() : controller.enqueue(result.value);
+        result.done ? controller.close() : controller.enqueue(result.value);
       },
       cancel(reason) {
         watcher.settle();
-        return reader.cancel(reason);
+        return leave(reason);
       },
     },
     // With the default of 1, a chunk would be read, and count, before anybody asks for it.
@@ -69,20 +82,16 @@ export function watchReadable<Chunk>(
 export function watchIterable<Chunk>(
   answer: AsyncIterable<Chunk>,
   watcher: AnswerWatcher<Chunk>,
-  signal?: AbortSignal | undefined,
+  ending?: Ending,
 ): AnswerStream<Chunk> {
   const chunks = answer[Symbol.asyncIterator]();
-  const next = makeNext(
-    { read: async () => chunks.next(), leave: async () => chunks.return?.() },
-    watcher,
-    signal,
-  );
+  const source = { read: async () => chunks.next(), leave: async () => chunks.return?.() };
   const leave = async (value?: unknown): Promise<IteratorResult<Chunk>> => {
     watcher.settle();
     return (await chunks.return?.(value)) ?? { done: true, value };
   };
   const stream: AnswerStream<Chunk> = {
-    next,
+    next: makeNext(source, watcher, ending),
     return: leave,
     throw: async (error) => {
       watcher.settle();
@@ -97,6 +106,29 @@ export function watchIterable<Chunk>(
   return stream;
 }
 
+/** Once the signal has fired, the source fails with its reason, and nobody waits for what it reads. */
+export function endOnAbort(signal: AbortSignal | undefined): Ending {
+  return ({ read, leave }) => {
+    const check = () => {
+      if (signal?.aborted === true) {
+        // Not awaited: a source that hangs doesn't answer. Its error helps nobody any more.
+        leave(signal.reason).catch(() => {});
+        throw signal.reason;
+      }
+    };
+    const readUntilAbort = async () => {
+      check();
+      try {
+        return await untilAbort(read(), signal);
+      } catch (error) {
+        check();
+        throw error;
+      }
+    };
+    return { read: readUntilAbort, leave, check };
+  };
+}
+
 /** Waits for a promise until the signal fires: then it rejects. The promise runs on. */
 function untilAbort<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -105,26 +137,20 @@ function untilAbort<T>(promise: Promise<T>, signal: AbortSignal | undefined): Pr
   });
 }
 
-interface Source<Chunk> {
-  readonly read: () => Promise<IteratorResult<Chunk>>;
-  /** Nobody reads on. */
-  readonly leave: () => Promise<unknown>;
-}
-
-/** Reads the next chunk for the consumer, and rejects with the signal's reason once that has fired. */
+/** Reads the next chunk for the consumer. */
 function makeNext<Chunk>(
-  { read, leave }: Source<Chunk>,
+  source: Source<Chunk>,
   watcher: AnswerWatcher<Chunk>,
-  signal: AbortSignal | undefined,
+  ending: Ending | undefined,
 ): () => Promise<IteratorResult<Chunk>> {
+  const { read, check } = ending?.(source) ?? source;
   return async () => {
     watcher.ask();
     try {
-      signal?.throwIfAborted();
-      const result = await untilAbort(read(), signal);
-      // Below, nothing can come between the count and the consumer.
-      signal?.throwIfAborted();
-      if (result.done === true) {
+      const result = await read();
+      // From here on nothing can come between the count and the consumer.
+      check?.();
+      if (result.done) {
         watcher.settle();
       } else {
         watcher.add(result.value);
@@ -132,11 +158,6 @@ function makeNext<Chunk>(
       return result;
     } catch (error) {
       watcher.settle();
-      if (signal?.aborted === true) {
-        // Not awaited: a source that hangs doesn't answer. Its error helps nobody any more.
-        leave().catch(() => {});
-        throw signal.reason;
-      }
       throw error;
     }
   };

@@ -44,17 +44,16 @@ export type AdContext = Omit<InjectionRequest, "prompt">;
 /** How an accepted acknowledgment stands. `recoverable_error`: the relay has it and will deliver it. */
 export type AcknowledgmentStatus = "ok" | "no_ad_used" | "recoverable_error";
 
-const STATUSES: readonly unknown[] = ["ok", "no_ad_used", "recoverable_error"];
+const STATUSES = ["ok", "no_ad_used", "recoverable_error"] as const satisfies AcknowledgmentStatus[];
 
 /** The body of a 200 to an injection; undefined if it isn't one. */
 export function parseFilled(
   body: unknown,
 ): { readonly id: string; readonly prompt: string; readonly productName: string | undefined } | undefined {
   const { ad_response_id: id, enhanced_prompt: prompt, product_name: product } = membersOf(body);
-  if (typeof id !== "string" || id === "" || typeof prompt !== "string" || prompt === "") {
-    return undefined;
-  }
-  return { id, prompt, productName: typeof product === "string" ? product : undefined };
+  return typeof id === "string" && id && typeof prompt === "string" && prompt
+    ? { id, prompt, productName: typeof product === "string" ? product : undefined }
+    : undefined;
 }
 
 /** The body of a 2xx to an acknowledgment; undefined if it isn't one. A page of a proxy is none, whatever its status. */
@@ -62,14 +61,11 @@ export function parseAccepted(
   body: unknown,
 ): { readonly adAckId: string; readonly status: AcknowledgmentStatus } | undefined {
   const { ad_ack_id: adAckId, status } = membersOf(body);
-  return typeof adAckId === "string" && isStatus(status) ? { adAckId, status } : undefined;
+  const known = STATUSES.find((one) => one === status);
+  return typeof adAckId === "string" && known ? { adAckId, status: known } : undefined;
 }
 
-function isStatus(status: unknown): status is AcknowledgmentStatus {
-  return STATUSES.includes(status);
-}
-
-/** The members of a JSON object; none of anything else. */
+/** The members of a JSON object. Other values have none that a body has. */
 export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null ? { ...value } : {};
+  return Object(value);
 }

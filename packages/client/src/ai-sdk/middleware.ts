@@ -2,7 +2,7 @@
 import type { LanguageModelMiddleware } from "ai";
 import type { Relay } from "../relay.ts";
 import { watchReadable } from "../watch-answer.ts";
-import type { AdContext, InjectionRequest } from "../wire.ts";
+import type { AdContext } from "../wire.ts";
 import {
   type CallParams,
   decideSkip,
@@ -14,7 +14,7 @@ import {
   type Streamed,
   type UserText,
 } from "./prompt.ts";
-import { keyOf, makeStep, makeWaitingTurns, type Step, type Turn } from "./turns.ts";
+import { keyOf, makeStep, makeWaitingTurns, type Step, type Turn, type WaitingTurns } from "./turns.ts";
 
 export interface AdMiddlewareOptions {
   readonly relay: Relay;
@@ -28,131 +28,108 @@ export interface AdMiddlewareOptions {
   readonly onSkip?: (reason: SkipReason) => void;
 }
 
-/** A call of the model as it goes out; `step` is there if it has an ad. */
-interface Call {
-  readonly params: CallParams;
-  /** The same without an ad. */
-  readonly plain: CallParams;
-  readonly step: Step | undefined;
-}
-
-type CallModel<Result> = (params: CallParams) => PromiseLike<Result>;
+/** How an answer is passed through. */
+type Watch<Result> = (result: Result, step: Step) => Result;
 
 /** A model's server that refuses the prompt with the ad may take the user's own. */
 const REFUSED: readonly unknown[] = [400, 413, 422];
 
 /** For `wrapLanguageModel({ model, middleware: adMiddleware({ relay }) })`. Make one for a relay's client, and keep it. */
 export function adMiddleware(options: AdMiddlewareOptions): LanguageModelMiddleware {
-  const begin = makeBegin(options);
+  const waiting = makeWaitingTurns(options.waitingMax ?? 1000);
+  const findTurn = makeFindTurn(options, waiting);
+  const run = async <Result>(
+    params: CallParams,
+    callModel: (params: CallParams) => PromiseLike<Result>,
+    watch: Watch<Result>,
+  ) => {
+    const { [OWN]: context, ...providerOptions } = params.providerOptions ?? {};
+    // A proxy on the way adds no second ad.
+    const plain = { ...params, providerOptions, headers: { ...params.headers, "X-Adrelay-Ad": "off" } };
+    const place = findUserText(params);
+    const turn = await findTurn(params, place, context);
+    if (!(turn && place)) {
+      return callModel(plain);
+    }
+    const step = makeStep(turn, waiting, params.abortSignal);
+    // The AI SDK's errors of calls have `statusCode` and `isRetryable`, whichever provider they are of.
+    const callPlain = (error: unknown) => {
+      if (REFUSED.includes(Object(error).statusCode)) {
+        return callModel(plain);
+      }
+      throw error;
+    };
+    try {
+      const prompt = place.replace(turn.injected.prompt);
+      return watch(await callModel({ ...plain, prompt }).then(undefined, callPlain), step);
+    } catch (error) {
+      // The AI SDK repeats such a call, so the same ad is kept for it.
+      step.settle(Object(error).isRetryable);
+      throw error;
+    }
+  };
   return {
     specificationVersion: "v4",
-    wrapGenerate: async ({ model, params }) => {
-      const call = await begin(params);
-      return watchWhole(await run(call, (chosen) => model.doGenerate(chosen)), call);
-    },
-    wrapStream: async ({ model, params }) => {
-      const call = await begin(params);
-      return watchStream(await run(call, (chosen) => model.doStream(chosen)), call);
-    },
+    wrapGenerate: ({ model, params }) => run(params, (chosen) => model.doGenerate(chosen), watchWhole),
+    wrapStream: ({ model, params }) => run(params, (chosen) => model.doStream(chosen), watchStream),
   };
 }
 
-function watchWhole(result: Generated, { step }: Call): Generated {
+const watchWhole: Watch<Generated> = (result, step) => {
   const { content, finishReason, usage } = result;
-  for (const part of content) {
-    step?.add(part);
+  for (const part of [...content, { type: "finish", finishReason, usage } as const]) {
+    step.add(part);
   }
-  step?.add({ type: "finish", finishReason, usage });
-  step?.settle();
-  return step ? { ...result, content: content.map(step.mark) } : result;
-}
+  step.settle();
+  return { ...result, content: content.map(step.mark) };
+};
 
-function watchStream(result: Streamed, { step }: Call): Streamed {
-  if (step === undefined) {
-    return result;
-  }
+const watchStream: Watch<Streamed> = (result, step) => {
   // The model has answered: from now on only a reader who asks keeps the turn from ending.
   step.add({ type: "ping" });
   const marks = new TransformStream({
     transform: (part, controller) => controller.enqueue(step.mark(part)),
   });
   return { ...result, stream: watchReadable(result.stream.pipeThrough(marks), step) };
-}
+};
 
-/** The AI SDK's errors of calls have `statusCode` and `isRetryable`, whichever provider they are of. */
-async function run<Result>({ params, plain, step }: Call, callModel: CallModel<Result>): Promise<Result> {
-  const callPlain = (error: unknown) => {
-    if (step !== undefined && REFUSED.includes(Object(error).statusCode)) {
-      return callModel(plain);
-    }
-    throw error;
-  };
-  try {
-    return await callModel(params).then(undefined, callPlain);
-  } catch (error) {
-    // The AI SDK repeats such a call, so the same ad is kept for it.
-    step?.end(Object(error).isRetryable === true);
-    throw error;
-  }
-}
-
-function makeBegin(options: AdMiddlewareOptions): (params: CallParams) => Promise<Call> {
-  const { relay, context, turnWaitMs, waitingMax = 1000, onSkip } = options;
-  const waiting = makeWaitingTurns(waitingMax);
-  const openTurn = async (request: InjectionRequest, key: string, signal: AbortSignal | undefined) => {
-    const injected = await relay.inject(request, { signal });
-    if (injected.kind === "none") {
-      return undefined;
-    }
-    const { prompt, adResponseId } = injected;
-    const shown = relay.watch(injected, { idleMs: turnWaitMs, signal });
-    return { text: request.prompt, prompt, adResponseId, shown, key, hasText: false };
-  };
-  const findTurn = async (params: CallParams, place: UserText | undefined): Promise<Turn | undefined> => {
-    const marked = place && waiting.claim(keyOf(findMark(params, place), place.text));
-    if (marked !== undefined) {
-      return marked;
-    }
-    const request = await readRequest(params, place, context);
-    if (typeof request === "string") {
-      void attempt(() => onSkip?.(request));
-      return undefined;
-    }
-    // A mark has no line break, so this is never the key of one.
-    const key = keyOf(`\n${request.request_context.session_id}`, request.prompt);
-    return waiting.claim(key) ?? openTurn(request, key, params.abortSignal);
-  };
-  return async (params) => {
-    const { [OWN]: _context, ...providerOptions } = params.providerOptions ?? {};
-    // A proxy on the way adds no second ad.
-    const plain = { ...params, providerOptions, headers: { ...params.headers, "X-Adrelay-Ad": "off" } };
-    const place = findUserText(params);
-    const turn = await findTurn(params, place);
-    if (turn === undefined || place === undefined) {
-      return { params: plain, plain, step: undefined };
-    }
-    const prompt = place.replace(turn.prompt);
-    return { params: { ...plain, prompt }, plain, step: makeStep(turn, waiting, params.abortSignal) };
-  };
-}
-
-/** What to ask the relay for, or why not to. */
-async function readRequest(
+type FindTurn = (
   params: CallParams,
   place: UserText | undefined,
-  context: AdMiddlewareOptions["context"],
-): Promise<InjectionRequest | SkipReason> {
-  if (place === undefined) {
-    return "no_user_text";
-  }
-  const skip = decideSkip(params, place);
-  if (skip !== undefined) {
-    return skip;
-  }
-  // The relay checks it: what isn't an AdContext is refused there, and there is no ad.
-  const own = params.providerOptions?.[OWN] as AdContext | undefined;
-  const given = own ?? (await attempt(() => context?.(params)));
-  return given?.request_context ? { ...given, prompt: place.text } : "no_context";
+  /** The call's own. */
+  context: unknown,
+) => Promise<Turn | undefined>;
+
+/** Finds the turn that waits for a call, or asks for an ad and begins one. */
+function makeFindTurn(options: AdMiddlewareOptions, waiting: WaitingTurns): FindTurn {
+  const { relay, context, turnWaitMs, onSkip } = options;
+  return async (params, place, own) => {
+    const marked = place && waiting.claim(keyOf(findMark(place), place.text));
+    if (marked) {
+      return marked;
+    }
+    const skip = decideSkip(params, place);
+    // The relay checks it: what isn't an AdContext is refused there, and there is no ad.
+    const given = skip
+      ? undefined
+      : ((own as AdContext | undefined) ?? (await attempt(() => context?.(params))));
+    if (!(place && given?.request_context)) {
+      void attempt(() => onSkip?.(skip ?? "no_context"));
+      return undefined;
+    }
+    const { text } = place;
+    // A mark has no line break, so this is never the key of one.
+    const key = keyOf(`\n${given.request_context.session_id}`, text);
+    const repeated = waiting.claim(key);
+    if (repeated) {
+      return repeated;
+    }
+    const signal = params.abortSignal;
+    const injected = await relay.inject({ ...given, prompt: text }, { signal });
+    return injected.kind === "none"
+      ? undefined
+      : { injected, text, shown: relay.watch(injected, { idleMs: turnWaitMs, signal }), key, separator: "" };
+  };
 }
 
 /** What a function of the program throws never reaches the chat. */

@@ -31,7 +31,8 @@ export type SkipReason =
 /** Where an ad goes: the last text part of the last user message. */
 export interface UserText {
   readonly text: string;
-  readonly messageAt: number;
+  /** The message and those behind it. */
+  readonly messages: CallParams["prompt"];
   /** The same prompt with another text in its place. */
   readonly replace: (text: string) => CallParams["prompt"];
 }
@@ -48,18 +49,19 @@ export function findUserText({ prompt }: CallParams): UserText | undefined {
     return undefined;
   }
   const replace = (text: string) => {
-    const [changed, content] = [[...prompt], [...message.content]];
-    content[partAt] = { ...part, text };
-    changed[messageAt] = { ...message, content };
-    return changed;
+    const content = message.content.map((other, at) => (at === partAt ? { ...part, text } : other));
+    return prompt.map((other, at) => (at === messageAt ? { ...message, content } : other));
   };
-  return { text: part.text, messageAt, replace };
+  return { text: part.text, messages: prompt.slice(messageAt), replace };
 }
 
 /** Why a new turn gets no ad; undefined if it may get one. */
-export function decideSkip(params: CallParams, place: UserText): SkipReason | undefined {
-  const { prompt, responseFormat, toolChoice, providerOptions } = params;
-  const role = prompt.filter((message) => message.role !== "system").at(-1)?.role;
+export function decideSkip(params: CallParams, place: UserText | undefined): SkipReason | undefined {
+  if (place === undefined) {
+    return "no_user_text";
+  }
+  const { responseFormat, toolChoice, providerOptions } = params;
+  const role = place.messages.filter((message) => message.role !== "system").at(-1)?.role;
   if (role !== "user") {
     return role === "tool" ? "unknown_step" : "prefill";
   }
@@ -72,9 +74,10 @@ export function decideSkip(params: CallParams, place: UserText): SkipReason | un
   if (hasOption(providerOptions, ["previousResponseId", "conversation"])) {
     return "provider_state";
   }
-  const marked = prompt
-    .slice(place.messageAt)
-    .flatMap((message) => [message, ...(message.role === "user" ? message.content : [])]);
+  const marked = place.messages.flatMap((message) => [
+    message,
+    ...(message.role === "user" ? message.content : []),
+  ]);
   return marked.some((part) =>
     hasOption(part.providerOptions, ["cacheControl", "cache_control", "cachePoint"]),
   )
@@ -90,13 +93,11 @@ function hasOption(options: Options, names: readonly string[]): boolean {
 export const OWN = "adrelay";
 
 /** The ad response of the turn whose tool call this prompt returns; undefined if it is none of ours. */
-export function findMark({ prompt }: CallParams, { messageAt }: UserText): string | undefined {
-  const marks = prompt
-    .slice(messageAt + 1)
+export function findMark({ messages }: UserText): string | undefined {
+  const marks = messages
     .flatMap((message) => (message.role === "assistant" ? message.content : []))
-    .map((part) => (part.type === "tool-call" ? part.providerOptions?.[OWN]?.["ad_response_id"] : undefined))
-    .filter((mark) => typeof mark === "string");
-  return marks.at(-1);
+    .flatMap((part) => part.providerOptions?.[OWN]?.["ad_response_id"] ?? []);
+  return marks.at(-1)?.toString();
 }
 
 /**

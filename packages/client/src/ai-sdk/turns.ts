@@ -9,21 +9,22 @@
  * 5. After an error within the answer, the AI SDK may repeat the step at once (`streamRetries`). So the turn waits a little, and
  *    the repeated step has the same ad. What the consumer was given of the failed one stays in its text.
  */
-import { startTimer } from "../limits.ts";
+import type { Injected } from "../injection.ts";
 import type { ShownText } from "../shown-text.ts";
 import type { AnswerWatcher } from "../watch-answer.ts";
 import { type AnswerPart, markCall, textOfPart } from "./prompt.ts";
 
 export interface Turn {
+  readonly injected: Injected;
   /** The user's own text. */
   readonly text: string;
-  /** The prompt with the ad. */
-  readonly prompt: string;
-  readonly adResponseId: string;
   readonly shown: ShownText<string>;
   /** How the next call finds it: by its request, if the first step is repeated, later by its ad response. */
   key: string;
-  hasText: boolean;
+  /** What comes between the text so far and that of the next step. */
+  separator: string;
+  /** Ends a wait that is short. */
+  timer?: ReturnType<typeof setTimeout> | undefined;
 }
 
 /** A key below which a call finds its turn. A call with another text finds none. */
@@ -34,104 +35,91 @@ const REPEAT_WAIT_MS = 5000;
 
 /** The turns that wait for their next call. */
 export interface WaitingTurns {
-  /** `limitMs`: it ends after so long. */
-  add(turn: Turn, limitMs?: number): void;
+  /** `isShort`: it waits only for a call that is repeated at once. */
+  add(turn: Turn, isShort: boolean): void;
   /** Takes a turn out, so that no second call gets it. */
   claim(key: string): Turn | undefined;
 }
 
 export function makeWaitingTurns(max: number): WaitingTurns {
-  const turns = new Map<string, Waiting>();
+  const turns = new Map<string, Turn>();
   const claim = (key: string) => {
-    const found = turns.get(key);
+    const turn = turns.get(key);
     turns.delete(key);
-    found?.stopTimer();
-    return found?.turn;
+    clearTimeout(turn?.timer);
+    return turn;
   };
   return {
-    add: (turn, limitMs) => {
+    add: (turn, isShort) => {
       const { key, shown } = turn;
       claim(key)?.shown.settle();
-      const stopTimer = limitMs === undefined ? () => {} : startTimer(limitMs, shown.settle);
-      turns.set(key, { turn, stopTimer });
+      turn.timer = isShort ? setTimeout(shown.settle, REPEAT_WAIT_MS) : undefined;
+      turns.set(key, turn);
       // It ends the wait for the model, so that the time without a chunk counts from here.
       shown.add("");
-      void shown.settled.then(() => turns.get(key)?.turn === turn && claim(key));
+      void shown.settled.then(() => turns.get(key) === turn && claim(key));
       if (turns.size > max) {
         const [oldest] = turns.values();
-        oldest?.turn.shown.settle();
+        oldest?.shown.settle();
       }
     },
     claim,
   };
 }
 
-interface Waiting {
-  readonly turn: Turn;
-  readonly stopTimer: () => void;
-}
-
 /** One call of the model within a turn. */
 export interface Step extends AnswerWatcher<AnswerPart> {
   /** The same part; a tool call with a mark, by which the next step finds this turn. */
   mark<Part extends AnswerPart>(part: Part): Part;
-  /** `isContinued`: another call of the turn is expected. */
-  end(isContinued: boolean): void;
+  /** The step is over: at its end, or because the consumer or the model broke off. `isRepeated`: its call comes again. */
+  settle(isRepeated?: boolean): void;
 }
 
 export function makeStep(turn: Turn, waiting: WaitingTurns, signal: AbortSignal | undefined): Step {
-  const { shown, text, adResponseId } = turn;
-  const { settle, settled } = shown;
+  const { shown, injected } = turn;
+  const { settle } = shown;
   /** Tool calls without a result. */
   const openCalls = new Set<string>();
-  let separator = turn.hasText ? "\n\n" : "";
+  let { separator } = turn;
   let isFinished = false;
   let hasFailed = false;
+  let isOver = false;
   // It stays while the turn waits: the user may stop the answer while a tool runs.
   signal?.addEventListener("abort", settle);
-  void settled.then(() => signal?.removeEventListener("abort", settle));
+  void shown.settled.then(() => signal?.removeEventListener("abort", settle));
   shown.ask();
-  let isOver = false;
-  /** Once: a stream can tell its end twice, and by then the next step may have the turn. */
-  const end = (isContinued: boolean, limitMs?: number) => {
-    if (isOver) {
-      return;
-    }
-    isOver = true;
-    isContinued && signal?.aborted !== true ? waiting.add(turn, limitMs) : settle();
-  };
   return {
     ask: () => shown.ask(),
     add: (part) => {
       const delta = textOfPart(part);
       if (delta !== "") {
-        shown.add(separator + delta);
-        separator = "";
-        turn.hasText = true;
-        return;
-      }
-      if (part.type === "tool-call") {
+        turn.separator = "\n\n";
+      } else if (part.type === "tool-call") {
         openCalls.add(part.toolCallId);
       } else if (part.type === "tool-result") {
         // Of a tool that the provider ran itself.
         openCalls.delete(part.toolCallId);
       } else if (part.type === "error") {
         hasFailed = true;
-      } else if (part.type === "finish") {
-        hasFailed &&= part.finishReason.unified === "error";
-        isFinished = part.finishReason.unified !== "error";
+      } else if (part.type === "finish" && part.finishReason.unified !== "error") {
+        isFinished = true;
+        hasFailed = false;
       }
-      shown.add("");
+      shown.add(delta && separator + delta);
+      separator = delta ? "" : separator;
     },
-    mark: (part) => markCall(part, adResponseId),
-    end,
-    /** The step is over: at its end, or because the consumer or the model broke off. */
-    settle: () => {
-      const isContinued = isFinished && openCalls.size > 0;
-      if (isContinued && !isOver) {
-        turn.key = keyOf(adResponseId, text);
+    mark: (part) => markCall(part, injected.adResponseId),
+    settle: (isRepeated = hasFailed) => {
+      // A stream can tell its end twice, and by then the next step may have the turn.
+      if (isOver) {
+        return;
       }
-      end(isContinued || hasFailed, hasFailed ? REPEAT_WAIT_MS : undefined);
+      isOver = true;
+      const hasOpenCalls = isFinished && openCalls.size > 0;
+      if (hasOpenCalls) {
+        turn.key = keyOf(injected.adResponseId, turn.text);
+      }
+      (hasOpenCalls || isRepeated) && !signal?.aborted ? waiting.add(turn, hasFailed) : settle();
     },
   };
 }

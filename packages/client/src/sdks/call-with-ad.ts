@@ -1,7 +1,7 @@
 /** What the helpers for SDKs share. They read a request's JSON, whose members have different names in each API. */
 import type { InjectOptions, Relay } from "../relay.ts";
 import type { TextOf } from "../shown-text.ts";
-import { isAsyncIterable, NO_WATCHER, watchIterable } from "../watch-answer.ts";
+import { endOnAbort, isAsyncIterable, NO_WATCHER, watchIterable } from "../watch-answer.ts";
 import { type AdContext, membersOf } from "../wire.ts";
 
 /** The user's text in a list of messages, and the same list with another text in its place. */
@@ -38,7 +38,7 @@ export async function callWithAd<Body extends object>(input: CallInput<Body>): P
   const place = mayHaveAd(body) ? findUserText(body[member]) : undefined;
   if (place === undefined) {
     const answer = await create(body, request);
-    return isAsyncIterable(answer) ? watchIterable(answer, NO_WATCHER, signal) : answer;
+    return isAsyncIterable(answer) ? watchIterable(answer, NO_WATCHER, endOnAbort(signal)) : answer;
   }
   const callModel = async (prompt: string) => {
     try {
