@@ -26,7 +26,7 @@ import type { InjectionRequest } from "./wire.ts";
 export interface InjectOptions {
   /**
    * Ends the wait for an ad. In `withAd` it also ends the stream, with or without an ad: what was shown until then is
-   * acknowledged, and the consumer gets the signal's reason as an error.
+   * acknowledged, and the consumer sees the end.
    */
   readonly signal?: AbortSignal | undefined;
   /** Instead of the client's own. */

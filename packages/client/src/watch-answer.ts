@@ -1,7 +1,8 @@
 /**
  * Passes a model's answer through unchanged, and tells what of it reached the consumer. A chunk counts from the moment in which
  * it is handed over. The end of a stream comes from the model, from an error, from a consumer that leaves early, from a signal, or
- * never. After a signal no chunk is handed over, so that none goes by uncounted: the stream fails with the signal's reason.
+ * never. After a signal the stream ends as if it were over, and no chunk is handed over, so that none goes by uncounted. It
+ * doesn't fail: a server whose user left has nothing to handle.
  */
 import { ASYNC_DISPOSE } from "./dispose.ts";
 
@@ -45,9 +46,11 @@ interface Source<Chunk> {
   readonly read: () => Promise<IteratorResult<Chunk>>;
   /** Nobody reads on. */
   readonly leave: (reason?: unknown) => Promise<unknown>;
-  /** Throws if a chunk that was read may not be handed over. */
-  readonly check?: () => void;
+  /** Whether it was ended early, so that a chunk that was read may not be handed over. */
+  readonly isOver?: () => boolean;
 }
+
+const OVER = { done: true, value: undefined } as const;
 
 /** The same source, with something that ends it early. */
 export type Ending = <Chunk>(source: Source<Chunk>) => Source<Chunk>;
@@ -106,26 +109,28 @@ export function watchIterable<Chunk>(
   return stream;
 }
 
-/** Once the signal has fired, the source fails with its reason, and nobody waits for what it reads. */
+/** Once the signal has fired, the source is over, and nobody waits for what it reads. */
 export function endOnAbort(signal: AbortSignal | undefined): Ending {
   return ({ read, leave }) => {
-    const check = () => {
-      if (signal?.aborted === true) {
-        // Not awaited: a source that hangs doesn't answer. Its error helps nobody any more.
-        leave(signal.reason).catch(() => {});
-        throw signal.reason;
+    const isOver = () => {
+      if (signal?.aborted !== true) {
+        return false;
       }
+      // Not awaited: a source that hangs doesn't answer. Its error helps nobody any more.
+      leave(signal.reason).catch(() => {});
+      return true;
     };
     const readUntilAbort = async () => {
-      check();
       try {
-        return await untilAbort(read(), signal);
+        return isOver() ? OVER : await untilAbort(read(), signal);
       } catch (error) {
-        check();
+        if (isOver()) {
+          return OVER;
+        }
         throw error;
       }
     };
-    return { read: readUntilAbort, leave, check };
+    return { read: readUntilAbort, leave, isOver };
   };
 }
 
@@ -143,13 +148,13 @@ function makeNext<Chunk>(
   watcher: AnswerWatcher<Chunk>,
   ending: Ending | undefined,
 ): () => Promise<IteratorResult<Chunk>> {
-  const { read, check } = ending?.(source) ?? source;
+  const { read, isOver } = ending?.(source) ?? source;
   return async () => {
     watcher.ask();
     try {
-      const result = await read();
+      const next = await read();
       // From here on nothing can come between the count and the consumer.
-      check?.();
+      const result = isOver?.() ? OVER : next;
       if (result.done) {
         watcher.settle();
       } else {

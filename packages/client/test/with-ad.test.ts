@@ -136,7 +136,7 @@ test.each(CASES)(
         }
       }
     })();
-    await expect(reading).rejects.toMatchObject({ name: "AbortError" });
+    await reading;
     expect(read).toEqual(TEXTS.slice(0, at + 1));
     expect(await acknowledgedText(fixture)).toBe(read.join(""));
     await eventually(() => expect(source).toEqual({ asked: at + 1, hasEnded: true }));
@@ -152,7 +152,7 @@ test.each(KINDS)("an abort of an %s without an ad ends it, too", async (_kind, o
   const chunks = stream[Symbol.asyncIterator]();
   await chunks.next();
   abort(new ModelError("the user left"));
-  await expect(chunks.next()).rejects.toThrow(new ModelError("the user left"));
+  expect(await chunks.next()).toEqual({ done: true, value: undefined });
   await eventually(() => expect(source).toEqual({ asked: 1, hasEnded: true }));
 });
 
@@ -169,7 +169,7 @@ test("an abort while the model is silent ends the consumer's wait", async () => 
   await stream.next();
   const waiting = stream.next();
   abort(new ModelError("the user left"));
-  await expect(waiting).rejects.toThrow(new ModelError("the user left"));
+  expect(await waiting).toEqual({ done: true, value: undefined });
   late.resolve();
   expect(await acknowledgedText(fixture)).toBe("early");
 });

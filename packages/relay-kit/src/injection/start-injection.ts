@@ -230,7 +230,10 @@ function providerTimeoutMs({ timeoutMs, recordReserveMs = 0 }: InjectionInput): 
 }
 
 /** How long the caller waits for the store. */
-function recordTimeoutMs({ timeoutMs, recordMaxMs = RECORD_TIMEOUT_MS }: InjectionInput, startedAtMs: number): number {
+function recordTimeoutMs(
+  { timeoutMs, recordMaxMs = RECORD_TIMEOUT_MS }: InjectionInput,
+  startedAtMs: number,
+): number {
   const leftMs = timeoutMs - (performance.now() - startedAtMs);
   return Math.min(recordMaxMs, Math.max(leftMs, RECORD_TIMEOUT_MIN_MS));
 }
