@@ -46,8 +46,6 @@ interface Source<Chunk> {
   readonly read: () => Promise<IteratorResult<Chunk>>;
   /** Nobody reads on. */
   readonly leave: (reason?: unknown) => Promise<unknown>;
-  /** Whether it was ended early, so that a chunk that was read may not be handed over. */
-  readonly isOver?: () => boolean;
 }
 
 const OVER = { done: true, value: undefined } as const;
@@ -111,27 +109,24 @@ export function watchIterable<Chunk>(
 
 /** Once the signal has fired, the source is over, and nobody waits for what it reads. */
 export function endOnAbort(signal: AbortSignal | undefined): Ending {
-  return ({ read, leave }) => {
-    const isOver = () => {
-      if (signal?.aborted !== true) {
-        return false;
+  return ({ read, leave }) => ({
+    leave,
+    read: async () => {
+      try {
+        const next = signal?.aborted ? OVER : await untilAbort(read(), signal);
+        if (!signal?.aborted) {
+          return next;
+        }
+      } catch (error) {
+        if (!signal?.aborted) {
+          throw error;
+        }
       }
       // Not awaited: a source that hangs doesn't answer. Its error helps nobody any more.
       leave(signal.reason).catch(() => {});
-      return true;
-    };
-    const readUntilAbort = async () => {
-      try {
-        return isOver() ? OVER : await untilAbort(read(), signal);
-      } catch (error) {
-        if (isOver()) {
-          return OVER;
-        }
-        throw error;
-      }
-    };
-    return { read: readUntilAbort, leave, isOver };
-  };
+      return OVER;
+    },
+  });
 }
 
 /** Waits for a promise until the signal fires: then it rejects. The promise runs on. */
@@ -148,19 +143,13 @@ function makeNext<Chunk>(
   watcher: AnswerWatcher<Chunk>,
   ending: Ending | undefined,
 ): () => Promise<IteratorResult<Chunk>> {
-  const { read, isOver } = ending?.(source) ?? source;
+  const { read } = ending?.(source) ?? source;
   return async () => {
     watcher.ask();
     try {
       const next = await read();
-      // From here on nothing can come between the count and the consumer.
-      const result = isOver?.() ? OVER : next;
-      if (result.done) {
-        watcher.settle();
-      } else {
-        watcher.add(result.value);
-      }
-      return result;
+      next.done ? watcher.settle() : watcher.add(next.value);
+      return next;
     } catch (error) {
       watcher.settle();
       throw error;
