@@ -1,10 +1,11 @@
 /** Anthropic's `/v1/messages`. */
 import { FAILED, isRecord, NOTHING, readingOf, recordsOf, StepCalls, textOf } from "./answer-parts.ts";
-import type { AnswerReader, BodySkipReason, Dialect, EventReading, StreamEvent } from "./dialect.ts";
+import type { BodySkipReason, Dialect, EventReading } from "./dialect.ts";
 import { formatAnthropicError } from "./error-bodies.ts";
 import { findUserText, type Item, type ItemRules, skip } from "./find-user-text.ts";
 import { type JsonPlaces, type NodeId, parseJson, scanJson } from "./json-places.ts";
 import { demandsStructure, forcesTool, ROOT } from "./request-rules.ts";
+import { readTypedEvents, type TypedEventReader } from "./typed-events.ts";
 
 /** Calls of tools that the server runs. A paused step is continued with them. */
 const SERVER_CALLS = ["server_tool_use", "mcp_tool_use"];
@@ -28,7 +29,7 @@ export const messages: Dialect = {
     const { allowsCacheMarked } = rules;
     return findUserText({ json, items: json.children(items), rules: ITEMS, allowsCacheMarked });
   },
-  newReader: () => new MessagesReader(),
+  newReader: () => readTypedEvents(new MessagesReader(), UNREAD_EVENTS),
   readAnswer(body) {
     const answer = parseJson(body.toString());
     if (!isRecord(answer) || !Array.isArray(answer["content"])) return FAILED;
@@ -81,22 +82,11 @@ function idsOf(json: JsonPlaces, blocks: readonly NodeId[], key: string): string
   return blocks.flatMap((block) => json.stringMember(block, key) || []);
 }
 
-class MessagesReader implements AnswerReader {
+class MessagesReader implements TypedEventReader {
   readonly #calls = new StepCalls();
   readonly #serverIds: unknown[] = [];
-  #isOver = false;
 
-  read({ event, data }: StreamEvent): EventReading {
-    if (this.#isOver || (event !== undefined && UNREAD_EVENTS.has(event))) return NOTHING;
-    const parsed = parseJson(data);
-    const reading = isRecord(parsed) ? this.#readParsed(parsed["type"] ?? event, parsed) : NOTHING;
-    // The error itself may be in any form.
-    const read = event === "error" ? FAILED : reading;
-    this.#isOver = read.end !== undefined;
-    return read;
-  }
-
-  #readParsed(type: unknown, event: Readonly<Record<string, unknown>>): EventReading {
+  read(type: unknown, event: Readonly<Record<string, unknown>>): EventReading {
     switch (type) {
       case "content_block_delta": {
         const delta = event["delta"];

@@ -9,18 +9,12 @@ import {
   StepCalls,
   textOf,
 } from "./answer-parts.ts";
-import type {
-  AnswerReader,
-  BodyRules,
-  BodySkipReason,
-  Dialect,
-  EventReading,
-  StreamEvent,
-} from "./dialect.ts";
+import type { BodyRules, BodySkipReason, Dialect, EventReading } from "./dialect.ts";
 import { formatOpenAiError } from "./error-bodies.ts";
 import { adMayGoIn, findUserText, type Item, type ItemRules, skip } from "./find-user-text.ts";
 import { type JsonPlaces, type NodeId, parseJson, scanJson } from "./json-places.ts";
 import { demandsStructure, forcesTool, ROOT, wantsAudio } from "./request-rules.ts";
+import { readTypedEvents, type TypedEventReader } from "./typed-events.ts";
 
 /** Frequent or large events without anything that is read here. */
 const UNREAD_EVENTS = new Set([
@@ -60,7 +54,7 @@ export const responses: Dialect = {
     if (isReference(json, items.at(-1))) return skip("provider_state");
     return findUserText({ json, items, rules: ITEMS, allowsCacheMarked: rules.allowsCacheMarked });
   },
-  newReader: () => new ResponsesReader(),
+  newReader: () => readTypedEvents(new ResponsesReader(), UNREAD_EVENTS),
   readAnswer(body) {
     const answer = parseJson(body.toString());
     if (!isRecord(answer) || !Array.isArray(answer["output"])) return FAILED;
@@ -125,21 +119,10 @@ function isResultType(type: string): boolean {
   return type.endsWith("_output");
 }
 
-class ResponsesReader implements AnswerReader {
+class ResponsesReader implements TypedEventReader {
   readonly #calls = new StepCalls();
-  #isOver = false;
 
-  read({ event, data }: StreamEvent): EventReading {
-    if (this.#isOver || (event !== undefined && UNREAD_EVENTS.has(event))) return NOTHING;
-    const parsed = parseJson(data);
-    const reading = isRecord(parsed) ? this.#readParsed(parsed["type"] ?? event, parsed) : NOTHING;
-    // The error itself may be in any form.
-    const read = event === "error" ? FAILED : reading;
-    this.#isOver = read.end !== undefined;
-    return read;
-  }
-
-  #readParsed(type: unknown, event: Readonly<Record<string, unknown>>): EventReading {
+  read(type: unknown, event: Readonly<Record<string, unknown>>): EventReading {
     switch (type) {
       case "response.output_text.delta":
         return readingOf(textOf(event["delta"]));
