@@ -11,7 +11,7 @@ import {
 } from "./answer-parts.ts";
 import type { AnswerReader, BodySkipReason, Dialect, EventReading, StreamEvent } from "./dialect.ts";
 import { formatOpenAiError } from "./error-bodies.ts";
-import { findUserText, type Item, type ItemRules, skip } from "./find-user-text.ts";
+import { findInMessages, type Item, type ItemRules, skip } from "./find-user-text.ts";
 import { type JsonPlaces, type NodeId, parseJson, scanJson } from "./json-places.ts";
 import { demandsStructure, forcesTool, ROOT, wantsAudio } from "./request-rules.ts";
 
@@ -27,12 +27,7 @@ export const chatCompletions: Dialect = {
     if (reason !== undefined) return skip(reason);
     if (json.scalarMember(ROOT, "store") === true && !rules.allowsStoredResponses)
       return skip("stored_response");
-    if (json.member(ROOT, "cache_control") !== undefined && !rules.allowsCacheMarked)
-      return skip("cache_marked");
-    const messages = json.member(ROOT, "messages");
-    if (messages === undefined || json.kindOf(messages) !== "array") return skip("no_user_text");
-    const { allowsCacheMarked } = rules;
-    return findUserText({ json, items: json.children(messages), rules: ITEMS, allowsCacheMarked });
+    return findInMessages(json, ITEMS, rules);
   },
   newReader: () => new ChatReader(),
   readAnswer(body) {

@@ -2,9 +2,9 @@
  * Finds the last user text among a request's items, and the calls of tools that its last items answer. The dialects classify
  * their items; the order of the items means the same in all of them.
  */
-import type { BodySkipReason, ReadRequest } from "./dialect.ts";
+import type { BodyRules, BodySkipReason, ReadRequest } from "./dialect.ts";
 import type { JsonPlaces, NodeId } from "./json-places.ts";
-import { offersTools } from "./request-rules.ts";
+import { offersTools, ROOT } from "./request-rules.ts";
 
 export type Item =
   /** Of the system or the developer: it may stand behind the user's message. */
@@ -46,6 +46,18 @@ export function findUserText(question: TextQuestion): ReadRequest {
   const isMarked = items.slice(userAt).some((item) => json.hasBelow(item, CACHE_MARKERS));
   if (isMarked && !question.allowsCacheMarked) return skip("cache_marked");
   return adMayGoIn(json, text, end.answeredCallIds);
+}
+
+/** The same in a request whose items are its `messages`. */
+export function findInMessages(
+  json: JsonPlaces,
+  rules: ItemRules,
+  { allowsCacheMarked }: Pick<BodyRules, "allowsCacheMarked">,
+): ReadRequest {
+  if (json.member(ROOT, "cache_control") !== undefined && !allowsCacheMarked) return skip("cache_marked");
+  const messages = json.member(ROOT, "messages");
+  if (messages === undefined || json.kindOf(messages) !== "array") return skip("no_user_text");
+  return findUserText({ json, items: json.children(messages), rules, allowsCacheMarked });
 }
 
 /** `no_user_text` if the value isn't a string, or is blank. */

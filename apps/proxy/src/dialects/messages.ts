@@ -2,7 +2,7 @@
 import { FAILED, isRecord, NOTHING, readingOf, recordsOf, StepCalls, textOf } from "./answer-parts.ts";
 import type { BodySkipReason, Dialect, EventReading } from "./dialect.ts";
 import { formatAnthropicError } from "./error-bodies.ts";
-import { findUserText, type Item, type ItemRules, skip } from "./find-user-text.ts";
+import { findInMessages, type Item, type ItemRules, skip } from "./find-user-text.ts";
 import { type JsonPlaces, type NodeId, parseJson, scanJson } from "./json-places.ts";
 import { demandsStructure, forcesTool, ROOT } from "./request-rules.ts";
 import { readTypedEvents, type TypedEventReader } from "./typed-events.ts";
@@ -22,12 +22,7 @@ export const messages: Dialect = {
     const { json } = scanned;
     const reason = skipReason(json);
     if (reason !== undefined) return skip(reason);
-    if (json.member(ROOT, "cache_control") !== undefined && !rules.allowsCacheMarked)
-      return skip("cache_marked");
-    const items = json.member(ROOT, "messages");
-    if (items === undefined || json.kindOf(items) !== "array") return skip("no_user_text");
-    const { allowsCacheMarked } = rules;
-    return findUserText({ json, items: json.children(items), rules: ITEMS, allowsCacheMarked });
+    return findInMessages(json, ITEMS, rules);
   },
   newReader: () => readTypedEvents(new MessagesReader(), UNREAD_EVENTS),
   readAnswer(body) {
