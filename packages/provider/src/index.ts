@@ -21,6 +21,7 @@ export {
 } from "./publishers.ts";
 export { reportPublishers } from "./publishers-metrics.ts";
 export {
+  faultFields,
   PUBLISHERS_LOOK_INTERVAL_MS,
   PublishersWatch,
 } from "./publishers-watch.ts";

@@ -74,7 +74,7 @@ export class PublishersWatch {
     this.#isValid = result.kind !== "faulty";
     switch (result.kind) {
       case "faulty":
-        log.error({ event: "publishers_refused", ...describeFaults(result.faults) });
+        log.error({ event: "publishers_refused", ...faultFields(result.faults) });
         return;
       case "unchanged":
         log.info({ event: "publishers_unchanged", digest: directory.fileDigest });
@@ -94,7 +94,8 @@ export class PublishersWatch {
   }
 }
 
-function describeFaults(faults: readonly FieldFault[]) {
+/** Fields of a log line about a faulty file. */
+export function faultFields(faults: readonly FieldFault[]) {
   const listed = faults.slice(0, LISTED_MAX).map(({ path, message }) => `${path}: ${message}`);
   return { fault_count: faults.length, faults: listed };
 }

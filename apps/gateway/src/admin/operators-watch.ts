@@ -2,13 +2,9 @@
  * Keeps the operators of a gateway as their file is, by the rules of the publishers' file: a change is taken after two looks
  * found the same, or at once on SIGHUP; a faulty file, or one that is gone, changes nothing and is logged once.
  */
-import type { FieldFault } from "@adrelay/contract";
-import { type Finding, isSameFinding, lookAgain } from "@adrelay/provider";
+import { type Finding, faultFields, isSameFinding, lookAgain } from "@adrelay/provider";
 import type { Logger } from "pino";
 import type { OperatorDirectory } from "./operator-directory.ts";
-
-/** How many faults a log line lists at most. It counts all of them. */
-const LISTED_MAX = 50;
 
 export class OperatorsWatch {
   readonly #directory: OperatorDirectory;
@@ -45,7 +41,7 @@ export class OperatorsWatch {
     this.#seen = undefined;
     switch (result.kind) {
       case "faulty":
-        log.error({ event: "operators_refused", ...describeFaults(result.faults) });
+        log.error({ event: "operators_refused", ...faultFields(result.faults) });
         return;
       case "unchanged":
         log.info({ event: "operators_unchanged" });
@@ -61,9 +57,4 @@ export class OperatorsWatch {
         result satisfies never;
     }
   }
-}
-
-function describeFaults(faults: readonly FieldFault[]) {
-  const listed = faults.slice(0, LISTED_MAX).map(({ path, message }) => `${path}: ${message}`);
-  return { fault_count: faults.length, faults: listed };
 }
