@@ -1,10 +1,7 @@
 import type { PanelSpec } from "./dashboard-spec.ts";
-import { orOneZero } from "./promql.ts";
+import { ledgerPerMinuteBy } from "./promql.ts";
 
-const perMinute = (by: string, metric: string) =>
-  orOneZero(
-    `sum by (${by}) (60 * max by (environment, publisher, mention, label, status) (rate(${metric}[$__rate_interval])))`,
-  );
+const LABELS = "mention, label, status";
 
 /** What readers of turns see of their ads, and whether the provider's verdict agrees. */
 export function findingPanels(): readonly PanelSpec[] {
@@ -17,7 +14,7 @@ export function findingPanels(): readonly PanelSpec[] {
       unit: "cpm",
       queries: [
         {
-          expr: perMinute("mention, label", "adrelay_answers_total"),
+          expr: ledgerPerMinuteBy("mention, label", "adrelay_answers_total", LABELS),
           legend: "{{mention}}, label: {{label}}",
         },
       ],
@@ -30,7 +27,7 @@ export function findingPanels(): readonly PanelSpec[] {
       unit: "cpm",
       queries: [
         {
-          expr: perMinute("publisher, status", "adrelay_verdict_disagreements_total"),
+          expr: ledgerPerMinuteBy("publisher, status", "adrelay_verdict_disagreements_total", LABELS),
           legend: "{{publisher}} {{status}}",
         },
       ],

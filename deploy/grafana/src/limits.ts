@@ -1,8 +1,15 @@
-import type { DashboardSpec } from "./dashboard-spec.ts";
+import type { DashboardSpec, PanelSpec } from "./dashboard-spec.ts";
 import { ledgerIncrease, orOneZero, orZero, ratePerSecond } from "./promql.ts";
 
 /** The largest share of a limit that is used, of all processes. */
-const fullest = (used: string, limit: string) => orZero(`max(${used} / ${limit})`);
+const fullest = (used: string, limit: string, title: string, description: string): PanelSpec => ({
+  kind: "number",
+  title,
+  description,
+  unit: "percentunit",
+  queries: [{ expr: orZero(`max(${used} / ${limit})`), legend: "fullest" }],
+  alarmFrom: 0.9,
+});
 
 /** What keeps publishers from each other, and strangers from the relay. */
 export const LIMITS: DashboardSpec = {
@@ -11,40 +18,24 @@ export const LIMITS: DashboardSpec = {
   description: "How near publishers and processes are to their limits, who is refused, and what was erased.",
   hasPublisherChoice: false,
   panels: [
-    {
-      kind: "number",
-      title: "How much of its quota does the fullest publisher use?",
-      description: "Of Redis' memory. At 100 % its new acknowledgments get 429. Runbook quota-met.",
-      unit: "percentunit",
-      queries: [
-        { expr: fullest("adrelay_quota_used_bytes", "adrelay_quota_limit_bytes"), legend: "fullest" },
-      ],
-      alarmFrom: 0.9,
-    },
-    {
-      kind: "number",
-      title: "How much of its room for bodies does the fullest gateway use?",
-      description: "At 100 % large injections get fallbacks. Runbook gateway-overloaded.",
-      unit: "percentunit",
-      queries: [
-        { expr: fullest("adrelay_in_flight_bytes", "adrelay_in_flight_max_bytes"), legend: "fullest" },
-      ],
-      alarmFrom: 0.9,
-    },
-    {
-      kind: "number",
-      title: "How much of its room for bodies does the fullest worker use?",
-      description:
-        "Large bodies wait in Redis for room. If providers are quick: raise WORKER_PAYLOAD_BYTES and the memory.",
-      unit: "percentunit",
-      queries: [
-        {
-          expr: fullest("adrelay_delivery_payload_bytes", "adrelay_delivery_payload_max_bytes"),
-          legend: "fullest",
-        },
-      ],
-      alarmFrom: 0.9,
-    },
+    fullest(
+      "adrelay_quota_used_bytes",
+      "adrelay_quota_limit_bytes",
+      "How much of its quota does the fullest publisher use?",
+      "Of Redis' memory. At 100 % its new acknowledgments get 429. Runbook quota-met.",
+    ),
+    fullest(
+      "adrelay_in_flight_bytes",
+      "adrelay_in_flight_max_bytes",
+      "How much of its room for bodies does the fullest gateway use?",
+      "At 100 % large injections get fallbacks. Runbook gateway-overloaded.",
+    ),
+    fullest(
+      "adrelay_delivery_payload_bytes",
+      "adrelay_delivery_payload_max_bytes",
+      "How much of its room for bodies does the fullest worker use?",
+      "Large bodies wait in Redis for room. If providers are quick: raise WORKER_PAYLOAD_BYTES and the memory.",
+    ),
     {
       kind: "number",
       title: "How many processes refused their publishers' file?",

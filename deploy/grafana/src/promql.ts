@@ -16,6 +16,13 @@ export function ledgerPerMinute(metric: string, selector = ""): string {
   );
 }
 
+/** The same by some labels. `labels`: all that the counter has beside environment and publisher. */
+export function ledgerPerMinuteBy(by: string, metric: string, labels: string): string {
+  return orOneZero(
+    `sum by (${by}) (60 * max by (environment, publisher, ${labels}) (rate(${metric}[$__rate_interval])))`,
+  );
+}
+
 /** The growth of a ledger's counter over the time range that is shown. */
 export function ledgerIncrease(metric: string, selector = ""): string {
   return orZero(

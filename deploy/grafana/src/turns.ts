@@ -1,6 +1,14 @@
-import type { DashboardSpec } from "./dashboard-spec.ts";
+import type { DashboardSpec, PanelSpec } from "./dashboard-spec.ts";
 import { findingPanels } from "./findings.ts";
-import { ledgerIncrease, ledgerPerMinute, orOneZero, orZero, quantile, ratePerSecond } from "./promql.ts";
+import {
+  ledgerIncrease,
+  ledgerPerMinute,
+  ledgerPerMinuteBy,
+  orOneZero,
+  orZero,
+  quantile,
+  ratePerSecond,
+} from "./promql.ts";
 
 const FIRST_BYTE = "adrelay_proxy_first_byte_seconds";
 const ADS = "adrelay_turn_ads_total";
@@ -8,11 +16,17 @@ const ADS = "adrelay_turn_ads_total";
 const rateOf = (series: string) => orZero(`sum(rate(${series}[$__rate_interval]))`);
 const growthOf = (counter: string) => orZero(`sum(increase(${counter}[$__range]))`);
 
-/** A ledger's counter per minute by one label; the other labels are added up. */
-const perMinuteBy = (label: string, metric: string) =>
-  orOneZero(
-    `sum by (${label}) (60 * max by (environment, publisher, dialect, outcome) (rate(${metric}[$__rate_interval])))`,
-  );
+/** How long a part of the wait for the first byte takes. */
+const firstByte = (part: string, title: string, description: string): PanelSpec => ({
+  kind: "lines",
+  title,
+  description,
+  unit: "s",
+  queries: [0.5, 0.99].map((share) => ({
+    expr: quantile(share, FIRST_BYTE, { selector: `{part="${part}"}` }),
+    legend: `${share * 100} %`,
+  })),
+});
 
 /** Model calls through the proxy: their ads, their turns, and the text that is acknowledged. */
 export const TURNS: DashboardSpec = {
@@ -89,7 +103,12 @@ export const TURNS: DashboardSpec = {
       description:
         "cut: the reader or the model was gone. failed: runbook model-failing. superseded: the backend was first.",
       unit: "cpm",
-      queries: [{ expr: perMinuteBy("outcome", "adrelay_turns_total"), legend: "{{outcome}}" }],
+      queries: [
+        {
+          expr: ledgerPerMinuteBy("outcome", "adrelay_turns_total", "dialect, outcome"),
+          legend: "{{outcome}}",
+        },
+      ],
     },
     {
       kind: "lines",
@@ -112,26 +131,16 @@ export const TURNS: DashboardSpec = {
         },
       ],
     },
-    {
-      kind: "lines",
-      title: "How long does a reader wait for the ad?",
-      description: "From the call's last byte to the model. At most PROXY_INJECTION_TIMEOUT_MS.",
-      unit: "s",
-      queries: [
-        { expr: quantile(0.5, FIRST_BYTE, { selector: '{part="ad"}' }), legend: "50 %" },
-        { expr: quantile(0.99, FIRST_BYTE, { selector: '{part="ad"}' }), legend: "99 %" },
-      ],
-    },
-    {
-      kind: "lines",
-      title: "How long does a reader wait for the model?",
-      description: "From the call upstream to the answer's first byte. It is the model's time, not ours.",
-      unit: "s",
-      queries: [
-        { expr: quantile(0.5, FIRST_BYTE, { selector: '{part="model"}' }), legend: "50 %" },
-        { expr: quantile(0.99, FIRST_BYTE, { selector: '{part="model"}' }), legend: "99 %" },
-      ],
-    },
+    firstByte(
+      "ad",
+      "How long does a reader wait for the ad?",
+      "From the call's last byte to the model. At most PROXY_INJECTION_TIMEOUT_MS.",
+    ),
+    firstByte(
+      "model",
+      "How long does a reader wait for the model?",
+      "From the call upstream to the answer's first byte. It is the model's time, not ours.",
+    ),
     {
       kind: "lines",
       title: "Which publisher has how many open turns?",
