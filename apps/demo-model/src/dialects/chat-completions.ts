@@ -2,14 +2,15 @@
 import { z } from "zod";
 import { type Ask, answerTokens, type Reply, type ReplyEnd, type ToolCall, tokensOf } from "../answer/ask.ts";
 import {
-  countRuns,
+  countSteps,
   type Dialect,
   halvesOf,
   makeId,
   nowSeconds,
-  parseWith,
+  parserOf,
+  promptOf,
   type SseEvent,
-  textOf,
+  toolChoiceOf,
 } from "./dialect.ts";
 
 const bodySchema = z.looseObject({
@@ -33,21 +34,15 @@ const bodySchema = z.looseObject({
 
 function askOf(body: z.infer<typeof bodySchema>, requestChars: number): Ask {
   const { messages, tools, tool_choice: choice } = body;
-  const texts = messages.flatMap(({ role, content }) =>
-    role === "user" ? (textOf(content, ["text"]) ?? []) : [],
-  );
-  const userAt = messages.findLastIndex(({ role }) => role === "user");
   return {
     model: body.model,
     isStream: body.stream === true,
-    prompt: texts.at(-1) ?? "",
+    prompt: promptOf(messages, ["text"]),
     tools: (tools ?? []).flatMap(({ function: tool }) =>
       tool === undefined ? [] : [{ name: tool.name, parameters: tool["parameters"] }],
     ),
-    toolChoice: choice === "none" ? "none" : (choice ?? "auto") === "auto" ? "auto" : "forced",
-    stepsBefore: countRuns(
-      messages.slice(userAt + 1).map(({ role }) => role === "tool" || role === "function"),
-    ),
+    toolChoice: toolChoiceOf(choice),
+    stepsBefore: countSteps(messages, ({ role }) => role === "tool" || role === "function"),
     wantsUsage: body.stream_options?.include_usage === true,
     requestChars,
   };
@@ -161,7 +156,7 @@ function deltasOf(end: ReplyEnd): object[] {
 
 export const chatCompletions: Dialect = {
   api: "openai",
-  parseAsk: (body, requestChars) => parseWith(bodySchema, body, (parsed) => askOf(parsed, requestChars)),
+  parseAsk: parserOf(bodySchema, askOf),
   formatAnswer,
   formatEvents,
   errorEvent: () => ({

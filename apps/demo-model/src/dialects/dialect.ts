@@ -31,15 +31,20 @@ export interface Dialect {
   errorEvent(): SseEvent;
 }
 
-/** The body, or what is wrong with it, in the words of the interface's own errors. */
-export function parseWith<T>(schema: z.ZodType<T>, body: unknown, askOf: (body: T) => Ask): AskResult {
-  const parsed = schema.safeParse(body);
-  if (parsed.success) {
-    return { kind: "ok", ask: askOf(parsed.data) };
-  }
-  const [issue] = parsed.error.issues;
-  const param = issue?.path.join(".") ?? "";
-  return { kind: "faulty", param, message: `${param || "body"}: ${issue?.message ?? "not valid"}` };
+/** Reads what a body asks for, or says what is wrong with it in the words of the interface's own errors. */
+export function parserOf<T>(
+  schema: z.ZodType<T>,
+  askOf: (body: T, requestChars: number) => Ask,
+): Dialect["parseAsk"] {
+  return (body, requestChars) => {
+    const parsed = schema.safeParse(body);
+    if (parsed.success) {
+      return { kind: "ok", ask: askOf(parsed.data, requestChars) };
+    }
+    const [issue] = parsed.error.issues;
+    const param = issue?.path.join(".") ?? "";
+    return { kind: "faulty", param, message: `${param || "body"}: ${issue?.message ?? "not valid"}` };
+  };
 }
 
 /** An id in the provider's form: `chatcmpl-…`, `msg_…`. */
@@ -51,8 +56,33 @@ export function nowSeconds(): number {
   return Math.floor(Date.now() / 1000);
 }
 
+/** A message, or another item of a conversation. */
+type Item = Readonly<Record<string, unknown>>;
+
+/** The text of the user's last message that has one. */
+export function promptOf(items: readonly Item[], types: readonly string[]): string {
+  const texts = items.flatMap((item) =>
+    item["role"] === "user" ? (textOf(item["content"], types) ?? []) : [],
+  );
+  return texts.at(-1) ?? "";
+}
+
+/** How many steps have results behind the user's last message. */
+export function countSteps(items: readonly Item[], isResult: (item: Item) => boolean): number {
+  const userAt = items.findLastIndex((item) => item["role"] === "user");
+  return countRuns(items.slice(userAt + 1).map(isResult));
+}
+
+/** `choice`: the word or object by which a caller says whether tools may or must be called. */
+export function toolChoiceOf(choice: unknown): Ask["toolChoice"] {
+  if (choice === "none") {
+    return "none";
+  }
+  return (choice ?? "auto") === "auto" ? "auto" : "forced";
+}
+
 /** The text of a content that is a string or a list of parts. Only parts of the given types count. */
-export function textOf(content: unknown, types: readonly string[]): string | undefined {
+function textOf(content: unknown, types: readonly string[]): string | undefined {
   if (typeof content === "string") {
     return content;
   }
@@ -67,7 +97,7 @@ export function textOf(content: unknown, types: readonly string[]): string | und
 }
 
 /** How many runs of true values there are: several results of one step count once. */
-export function countRuns(values: readonly boolean[]): number {
+function countRuns(values: readonly boolean[]): number {
   return values.filter((value, at) => value && values[at - 1] !== true).length;
 }
 

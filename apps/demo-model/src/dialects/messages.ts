@@ -1,7 +1,15 @@
 /** Anthropic's Messages. */
 import { z } from "zod";
 import { type Ask, answerTokens, type Reply, type ReplyEnd, tokensOf } from "../answer/ask.ts";
-import { type Dialect, halvesOf, makeId, parseWith, type SseEvent, textOf } from "./dialect.ts";
+import {
+  type Dialect,
+  halvesOf,
+  makeId,
+  parserOf,
+  promptOf,
+  type SseEvent,
+  toolChoiceOf,
+} from "./dialect.ts";
 
 const messagesSchema = z
   .array(
@@ -24,19 +32,15 @@ const bodySchema = countSchema.extend({ max_tokens: z.int().min(1) });
 type Body = z.infer<typeof countSchema>;
 
 function askOf({ model, messages, stream, tools, tool_choice: choice }: Body, requestChars: number): Ask {
-  const texts = messages.flatMap(({ role, content }) =>
-    role === "user" ? (textOf(content, ["text"]) ?? []) : [],
-  );
-  const type = choice?.type ?? "auto";
   return {
     model,
     isStream: stream === true,
-    prompt: texts.at(-1) ?? "",
+    prompt: promptOf(messages, ["text"]),
     tools: (tools ?? []).flatMap(({ name, input_schema: parameters }) =>
       // Tools without a schema run at the provider.
       parameters === undefined ? [] : [{ name, parameters }],
     ),
-    toolChoice: type === "none" ? "none" : type === "auto" ? "auto" : "forced",
+    toolChoice: toolChoiceOf(choice?.type),
     stepsBefore: stepsBefore(messages),
     wantsUsage: true,
     requestChars,
@@ -188,7 +192,7 @@ function* formatEvents(
 
 export const messages: Dialect = {
   api: "anthropic",
-  parseAsk: (body, requestChars) => parseWith(bodySchema, body, (parsed) => askOf(parsed, requestChars)),
+  parseAsk: parserOf(bodySchema, askOf),
   formatAnswer,
   formatEvents,
   errorEvent: () => event("error", { error: { type: "overloaded_error", message: "Overloaded" } }),
@@ -197,5 +201,5 @@ export const messages: Dialect = {
 /** The call that only counts tokens needs no `max_tokens`. */
 export const countTokens: Pick<Dialect, "api" | "parseAsk"> = {
   api: "anthropic",
-  parseAsk: (body, requestChars) => parseWith(countSchema, body, (parsed) => askOf(parsed, requestChars)),
+  parseAsk: parserOf(countSchema, askOf),
 };

@@ -2,14 +2,15 @@
 import { z } from "zod";
 import { type Ask, answerTokens, type Reply, type ReplyEnd, type ToolCall, tokensOf } from "../answer/ask.ts";
 import {
-  countRuns,
+  countSteps,
   type Dialect,
   halvesOf,
   makeId,
   nowSeconds,
-  parseWith,
+  parserOf,
+  promptOf,
   type SseEvent,
-  textOf,
+  toolChoiceOf,
 } from "./dialect.ts";
 
 const bodySchema = z.looseObject({
@@ -31,23 +32,15 @@ type Body = z.infer<typeof bodySchema>;
 function askOf(body: Body, requestChars: number): Ask {
   const { input, tools, tool_choice: choice } = body;
   const items = typeof input === "string" ? [{ role: "user", content: input }] : input;
-  const texts = items.flatMap((item) =>
-    item.role === "user" ? (textOf(item["content"], ["input_text", "text"]) ?? []) : [],
-  );
-  const userAt = items.findLastIndex(({ role }) => role === "user");
   return {
     model: body.model,
     isStream: body.stream === true,
-    prompt: texts.at(-1) ?? "",
+    prompt: promptOf(items, ["input_text", "text"]),
     tools: (tools ?? []).flatMap(({ type, name, parameters }) =>
       type === "function" && typeof name === "string" ? [{ name, parameters }] : [],
     ),
-    toolChoice: choice === "none" ? "none" : (choice ?? "auto") === "auto" ? "auto" : "forced",
-    stepsBefore: countRuns(
-      items
-        .slice(userAt + 1)
-        .map((item) => "type" in item && /_output$|^mcp_approval_response$/.test(String(item.type))),
-    ),
+    toolChoice: toolChoiceOf(choice),
+    stepsBefore: countSteps(items, ({ type }) => /_output$|^mcp_approval_response$/.test(String(type))),
     wantsUsage: true,
     requestChars,
   };
@@ -226,7 +219,7 @@ function* formatEvents(
 
 export const responses: Dialect = {
   api: "openai",
-  parseAsk: (body, requestChars) => parseWith(bodySchema, body, (parsed) => askOf(parsed, requestChars)),
+  parseAsk: parserOf(bodySchema, askOf),
   formatAnswer,
   formatEvents,
   errorEvent: () => ({
