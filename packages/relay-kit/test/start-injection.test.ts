@@ -1,5 +1,6 @@
 /** Injections with a real Redis and a real provider: how an ad is recorded in another way, and what if that fails. */
 import { randomUUID } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
 import { type AdResponseId, adResponseIdSchema } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { openDirectory, ProviderClient, type Publisher } from "@adrelay/provider";
@@ -15,6 +16,7 @@ import {
   PublisherSeries,
   type StartInjection,
 } from "../src/index.ts";
+import { RECORD_TIMEOUT_MS } from "../src/injection/record-answer.ts";
 
 const log = pino({ level: "silent" });
 const LONG_MS = 10_000;
@@ -162,6 +164,14 @@ test("an ad without a confirmed record goes out untracked by default", async () 
   await pending.stop();
   expect(await store.acknowledgments.find(id)).toBeUndefined();
   expect(await loadCounts()).toEqual(["ok 1", "untracked 1"]);
+});
+
+test("a record that is slower than an answer may be delayed is waited for, if the caller allows it", async () => {
+  const { inject, pending, loadCounts } = setup();
+  const recordOk = () => wait(2 * RECORD_TIMEOUT_MS, { deadlineAtMs: undefined });
+  expect(await inject({ recordOk, recordMaxMs: LONG_MS })).toMatchObject({ untrackedId: undefined });
+  expect(await loadCounts()).toEqual(["ok 1"]);
+  await pending.stop();
 });
 
 test("the provider has only the time that is not kept for the record", async () => {
