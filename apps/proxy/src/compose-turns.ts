@@ -1,6 +1,7 @@
 /** Makes the half that decides on ads and keeps turns. */
 import {
   Admission,
+  type CountOverload,
   createInjectionMetrics,
   createQuotaMetrics,
   defaultQuotas,
@@ -26,7 +27,7 @@ export interface TurnParts extends IntakeAdapters {
   /** Whether Redis takes bookings now. */
   canBook(): boolean;
   readonly findAd: FindAd;
-  onOverload(limit: "calls" | "bytes" | "connections"): void;
+  readonly onOverload: CountOverload;
 }
 
 /** The journal stops after the listener, which is registered later: by then each step has ended. */

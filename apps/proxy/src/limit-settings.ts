@@ -17,7 +17,7 @@ export const LIMIT_SETTINGS = {
   PROXY_CALLS_IN_FLIGHT: setting(
     integerType(1, 1_000_000),
     "3000",
-    "Most calls that one proxy works on at the same time, streams included. Above it, calls get 503.",
+    "Most calls of one publisher that one proxy works on at the same time, streams included. Above it, its calls get 503. A tenth more is kept for other publishers.",
   ),
   PROXY_CONNECTIONS: setting(
     integerType(1, 1_000_000),

@@ -11,6 +11,41 @@ test("one owner alone gets two thirds and no more", () => {
   expect([taken.length, account.used, share.used]).toEqual([60, 60, 60]);
 });
 
+test("with a reserve, one owner alone gets all, and further ones get some at once", () => {
+  for (const alone of [1, 7, 100, 3000]) {
+    const share = FairShare.withReserve(alone, 10);
+    const [one, two, three] = [open(), open(), open()];
+    const takeAll = (account: { used: number }) => {
+      while (share.take(account, 1)) {}
+      return account.used;
+    };
+    expect(takeAll(one)).toBe(alone);
+    expect(share.max).toBe(alone + Math.ceil(alone / 10));
+    if (alone === 3000) {
+      expect([takeAll(two), takeAll(three)]).toEqual([272, 25]);
+    }
+  }
+});
+
+test("with a reserve, two owners that always want more soon hold the same", () => {
+  const share = FairShare.withReserve(3000, 10);
+  const [one, two] = [open(), open()];
+  const held: { used: number }[] = [];
+  const takeAll = (account: { used: number }) => {
+    while (share.take(account, 1)) {
+      held.push(account);
+    }
+  };
+  takeAll(one);
+  for (let ended = 0; ended < 6000; ended += 1) {
+    share.giveBack(held.shift() ?? one, 1);
+    takeAll(one);
+    takeAll(two);
+  }
+  expect(Math.abs(one.used - two.used)).toBeLessThanOrEqual(20);
+  expect(one.used + two.used).toBeGreaterThan(3000);
+});
+
 test("an owner that holds nothing gets some when two others hold all they can", () => {
   const share = new FairShare(100);
   const [one, two, three] = [open(), open(), open()];

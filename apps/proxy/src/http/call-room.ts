@@ -2,6 +2,10 @@
 import type { ServerResponse } from "node:http";
 import { FairShare, type ShareAccount } from "@adrelay/core";
 import type { Publisher } from "@adrelay/provider";
+import type { CountOverload } from "@adrelay/relay-kit";
+
+/** A stream lasts minutes, so room comes back slowly. A tenth more is kept for publishers that come while one has all of it. */
+const RESERVE_PARTS = 10;
 
 /** What this process may hold: calls, and bytes of bodies that may get an ad. Publishers share both. */
 export class ProxyRoom {
@@ -11,19 +15,17 @@ export class ProxyRoom {
     Publisher["id"],
     { readonly calls: ShareAccount; readonly bytes: ShareAccount }
   >();
-  readonly #onRefused: (limit: "calls" | "bytes" | "connections") => void;
+  readonly #onRefused: CountOverload;
 
-  constructor(
-    limits: { readonly callsMax: number; readonly bytesMax: number },
-    onRefused: (limit: "calls" | "bytes" | "connections") => void,
-  ) {
-    this.calls = new FairShare(limits.callsMax);
+  /** @param limits `callsMax`: of one publisher. All together may have a tenth more. `bytesMax`: of all together. */
+  constructor(limits: { readonly callsMax: number; readonly bytesMax: number }, onRefused: CountOverload) {
+    this.calls = FairShare.withReserve(limits.callsMax, RESERVE_PARTS);
     this.bytes = new FairShare(limits.bytesMax);
     this.#onRefused = onRefused;
   }
 
   /** Takes room for a call until its response closes. False: there is none. */
-  admit({ id }: Publisher, response: ServerResponse & { readonly isSurplus?: boolean }): boolean {
+  admit({ id }: Pick<Publisher, "id">, response: ServerResponse & { readonly isSurplus?: boolean }): boolean {
     if (response.isSurplus === true) {
       this.#onRefused("connections");
       return false;
@@ -38,7 +40,7 @@ export class ProxyRoom {
   }
 
   /** Opens an account for the body of one call. */
-  openBody({ id }: Publisher): HeldBody {
+  openBody({ id }: Pick<Publisher, "id">): HeldBody {
     return new HeldBody(this.bytes, this.#accountOf(id).bytes, () => this.#onRefused("bytes"));
   }
 

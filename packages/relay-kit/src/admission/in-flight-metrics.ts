@@ -42,7 +42,7 @@ export function reportInFlight(
   gauge(
     registry,
     "adrelay_in_flight_calls_max",
-    `The most of them: ${settings}_CALLS_IN_FLIGHT.`,
+    `The most of them, by ${settings}_CALLS_IN_FLIGHT.`,
     () => calls.max,
   );
   gauge(
