@@ -87,6 +87,28 @@ describe("a body that may not be edited", () => {
     expect(proxy.room.bytes.used).toBe(0);
   });
 
+  test("counts as held until the model's server takes what was read of it", async () => {
+    // More than two connections of the operating system hold.
+    const limits = { editLimitBytes: 32 * MEBIBYTE, bytesMax: 256 * MEBIBYTE };
+    const body = randomBytes(33 * MEBIBYTE);
+    const started = Promise.withResolvers<void>();
+    const reading = Promise.withResolvers<void>();
+    const { proxy } = await setup(async (request, response) => {
+      started.resolve();
+      await reading.promise;
+      response.end(digest(await bodyOf(request)));
+    }, limits);
+    const answered = new Promise<IncomingMessage>((resolve, reject) => {
+      const options = { method: "POST", headers: { ...KEY_HEADERS, "Transfer-Encoding": "chunked" } };
+      startRequest(`${proxy.url}/v1/chat/completions`, options, resolve).on("error", reject).end(body);
+    });
+    await started.promise;
+    expect(proxy.room.bytes.used).toBeGreaterThanOrEqual(31 * MEBIBYTE);
+    reading.resolve();
+    expect((await bodyOf(await answered)).toString()).toBe(digest(body));
+    expect(proxy.room.bytes.used).toBe(0);
+  });
+
   test("because the budget is used up passes as it is", async () => {
     const waiting = Promise.withResolvers<void>();
     const seen: string[] = [];
@@ -181,8 +203,13 @@ describe("memory", () => {
     return process.memoryUsage().arrayBuffers;
   };
 
-  test("20 MB that the model doesn't read yet cost less than 2 MB each", async () => {
-    const calls = 10;
+  test.each([
+    ["as a file", "/v1/files", { "Content-Length": "20000000" }],
+    ["to a surface", "/v1/chat/completions", { "Content-Length": "20000000" }],
+    // Their beginnings are read up to the limit, but all of them together hold no more than the budget.
+    ["to a surface, in chunks", "/v1/chat/completions", { "Transfer-Encoding": "chunked" }],
+  ])("20 MB %s that the model doesn't read yet cost less than 2 MB each", async (_, path, framing) => {
+    const calls = 30;
     const body = Buffer.alloc(20 * 1000 * 1000, "x");
     const reading = Promise.withResolvers<void>();
     let started = 0;
@@ -197,12 +224,8 @@ describe("memory", () => {
       { length: calls },
       () =>
         new Promise<IncomingMessage>((resolve, reject) => {
-          const headers = { ...KEY_HEADERS, "Content-Length": body.length };
-          const call = startRequest(
-            `${proxy.url}/v1/files`,
-            { method: "POST", headers, agent: false },
-            resolve,
-          );
+          const options = { method: "POST", headers: { ...KEY_HEADERS, ...framing }, agent: false };
+          const call = startRequest(proxy.url + path, options, resolve);
           sent.push(call);
           call.on("error", reject).end(body);
         }),

@@ -75,7 +75,7 @@ function handle(parts: Parts, request: IncomingMessage, response: ServerResponse
   }
   const call = { request, response, report, target, publisher };
   if (target.surface === undefined) {
-    passThrough(parts, call, []);
+    passThrough(parts, call);
   } else {
     relaySurface(parts, call).catch((err: unknown) => giveUp(parts, response, err));
   }
@@ -131,18 +131,28 @@ function refuse(
 
 type Parts = ProxyHandlerDeps & { readonly keyNames: ReadonlySet<string> };
 
-/** Sends a call as it comes. */
-function passThrough(parts: Parts, call: KnownCall, head: readonly Buffer[]): void {
+/** What was read of a body before it passes, and the room that it has. */
+interface HeadOfBody {
+  readonly head: readonly Buffer[];
+  readonly held: HeldBody | undefined;
+}
+
+const NO_HEAD: HeadOfBody = { head: [], held: undefined };
+
+/** Sends a call as it comes. What was read of its body before is in memory until the model's server takes it. */
+function passThrough(parts: Parts, call: KnownCall, { head, held }: HeadOfBody = NO_HEAD): void {
   const { request } = call;
   const length = request.headers["content-length"];
+  const release = () => held?.release();
   const relayed = openCall(parts, call, {
     headers: length === undefined ? [] : ["Content-Length", length],
-    onBodySent: () => {},
+    onBodySent: release,
   });
   const onPiece = () => {
     relayed.hasMoved = true;
   };
-  relayed.start(hasBody(request) ? streamBody(request, head, onPiece) : undefined);
+  const passing = { head, onPiece, onHeadTaken: release };
+  relayed.start(hasBody(request) ? streamBody(request, passing) : undefined);
 }
 
 /** Reads the body of a surface, asks for an ad, and sends the call. */
@@ -160,9 +170,8 @@ async function relaySurface(parts: Parts, call: KnownCall): Promise<void> {
       return;
     case "too_large":
     case "not_held":
-      held.release();
       report.ad = { state: "skipped", reason: read.kind === "too_large" ? "too_large" : "overloaded" };
-      passThrough(parts, call, read.head);
+      passThrough(parts, call, { head: read.head, held });
       return;
     case "whole":
       await enhance(parts, call, { body: read.body, held });

@@ -59,22 +59,28 @@ class BodyCutError extends Error {
 /** Small, because it is held for each call, beside what the connections hold. */
 const PASSED_BYTES_MAX = 64 * 1024;
 
+export interface StreamBodyOptions {
+  /** What was read before. */
+  readonly head: readonly Buffer[];
+  /** Called for each piece that moves. */
+  onPiece(): void;
+  /** Called once the model's server has taken the head, but for what a connection holds. It may never do so. */
+  onHeadTaken(): void;
+}
+
 /**
  * The body as a stream of its own: undici destroys the stream that it is given, and the caller's connection must outlive that.
- *
- * @param head what was read before
- * @param onPiece called for each piece that comes now
  */
-export function streamBody(request: IncomingMessage, head: readonly Buffer[], onPiece: () => void): Readable {
+export function streamBody(
+  request: IncomingMessage,
+  { head, onPiece, onHeadTaken }: StreamBodyOptions,
+): Readable {
   const body = new PassThrough({ highWaterMark: PASSED_BYTES_MAX });
   const onClose = () => {
     if (!request.readableEnded) {
       body.destroy(new BodyCutError());
     }
   };
-  for (const piece of head) {
-    body.write(piece);
-  }
   // undici reports this error, too.
   body.on("error", () => {});
   body.once("close", () => {
@@ -86,8 +92,36 @@ export function streamBody(request: IncomingMessage, head: readonly Buffer[], on
     .on("error", () => {})
     .on("data", onPiece)
     .once("close", onClose);
-  request.pipe(body);
+  writeInPieces(body, smallPiecesOf(head), onPiece, () => {
+    onHeadTaken();
+    request.pipe(body);
+  });
   return body;
+}
+
+/** Writes no faster than the stream is read. If it closes before, `onEnd` is never called. */
+function writeInPieces(
+  body: PassThrough,
+  pieces: Iterator<Buffer>,
+  onPiece: () => void,
+  onEnd: () => void,
+): void {
+  for (let next = pieces.next(); next.done !== true; next = pieces.next()) {
+    onPiece();
+    if (!body.write(next.value)) {
+      body.once("drain", () => writeInPieces(body, pieces, onPiece, onEnd));
+      return;
+    }
+  }
+  onEnd();
+}
+
+function* smallPiecesOf(buffers: readonly Buffer[]): Generator<Buffer> {
+  for (const buffer of buffers) {
+    for (let at = 0; at < buffer.length; at += PASSED_BYTES_MAX) {
+      yield buffer.subarray(at, at + PASSED_BYTES_MAX);
+    }
+  }
 }
 
 /** Whether a request has a body: its framing says so. */
