@@ -341,6 +341,16 @@ test.each([
       ),
     200,
   ],
+  [
+    "within an answer that ends with its connection",
+    (socket: Socket) =>
+      socket.once("data", () =>
+        socket.write(`${SSE}Connection: close\r\n\r\n${EVENTS.slice(0, 200)}`, () =>
+          setTimeout(() => socket.resetAndDestroy(), 50),
+        ),
+      ),
+    200,
+  ],
 ])("a reset %s is told to the caller, and the step ends once", async (_, onConnection, status) => {
   const all = await setup(onConnection);
   const answer = await read(all.proxy);

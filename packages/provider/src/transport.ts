@@ -1,4 +1,5 @@
 /** Makes undici's dispatchers: connections that are kept, TLS, and the way through a proxy. */
+import type { Socket } from "node:net";
 import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from "undici";
 import { HEAD_BYTES_MAX, mendHeads } from "./answer-heads.ts";
 import { causeOf, ProxyError } from "./call-failures.ts";
@@ -31,19 +32,25 @@ export interface Route {
   readonly isTunnelled: boolean;
   /** HTTP/2, if the server offers it. */
   readonly allowH2: boolean;
+  /**
+   * Whether a reset is an error in an answer that ends with its connection. undici takes it as the proper end, because some
+   * systems report one behind a whole answer.
+   */
+  readonly reportsResets?: boolean;
 }
 
 /** Makes the dispatcher for a route. Its owner destroys it. */
-export function createDispatcher({ tls, proxy, isTunnelled, allowH2 }: Route): Dispatcher {
+export function createDispatcher(route: Route): Dispatcher {
+  const { tls, proxy, isTunnelled, allowH2 } = route;
   const certificates = { allowH2, ...(tls === undefined ? {} : { secureContext: tls.secureContext }) };
   const poolOptions = { ...POOL_OPTIONS, allowH2 };
   if (proxy === undefined) {
-    const connect = prepareSockets(buildConnector({ ...certificates, timeout: CONNECT_TIMEOUT_MS }));
+    const connect = prepareSockets(buildConnector({ ...certificates, timeout: CONNECT_TIMEOUT_MS }), route);
     return new Agent({ ...poolOptions, connect });
   }
   if (!isTunnelled) {
     const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, allowH2: false });
-    return new Agent({ ...POOL_OPTIONS, connect: prepareSockets(blameProxy(connect)) });
+    return new Agent({ ...POOL_OPTIONS, connect: prepareSockets(blameProxy(connect), route) });
   }
   return new ProxyAgent({
     uri: proxy,
@@ -51,7 +58,7 @@ export function createDispatcher({ tls, proxy, isTunnelled, allowH2 }: Route): D
     connectTimeout: CONNECT_TIMEOUT_MS,
     // Makes the pools whose connections go through tunnels.
     factory: (origin, options) =>
-      new Pool(origin, { ...poolOptions, connect: prepareSockets(connectorOf(options)) }),
+      new Pool(origin, { ...poolOptions, connect: prepareSockets(connectorOf(options), route) }),
     // Makes the pool that asks the proxy for tunnels.
     clientFactory: (origin, options) =>
       new Pool(origin, {
@@ -72,7 +79,10 @@ function connectorOf(options: object): buildConnector.connector {
 }
 
 /** Prepares each new connection for undici. */
-function prepareSockets(connect: buildConnector.connector): buildConnector.connector {
+function prepareSockets(
+  connect: buildConnector.connector,
+  { reportsResets = false }: Pick<Route, "reportsResets">,
+): buildConnector.connector {
   return (options, callback) =>
     // undici's connectors return the socket, by which undici can cancel the connecting.
     connect(options, (...result) => {
@@ -81,12 +91,24 @@ function prepareSockets(connect: buildConnector.connector): buildConnector.conne
         const [, socket] = result;
         // A provider that refuses our certificate says so, then closes. undici would keep the second error.
         socket.once("error", (error) => socket.destroy(error));
+        if (reportsResets) {
+          renameResets(socket);
+        }
         if (!("alpnProtocol" in socket && socket.alpnProtocol === "h2")) {
           mendHeads(socket);
         }
       }
       callback(...result);
     });
+}
+
+/** undici knows a reset by its code. Under another one it is an error like all others. */
+function renameResets(socket: Socket): void {
+  socket.once("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "ECONNRESET") {
+      error.code = "CONNECTION_RESET";
+    }
+  });
 }
 
 /** Says of an error while connecting that the proxy is its reason. */

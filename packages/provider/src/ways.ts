@@ -22,20 +22,21 @@ interface Target {
 
 export class Ways {
   readonly #proxies: Proxies;
-  readonly #allowH2: boolean;
+  readonly #rules: Pick<Route, "allowH2" | "reportsResets">;
   readonly #dispatchers: { readonly route: Route; readonly dispatcher: Dispatcher }[] = [];
   #isStopped = false;
 
-  constructor(proxies: Proxies, { allowH2 }: Pick<Route, "allowH2">) {
+  /** @param rules the same for all servers */
+  constructor(proxies: Proxies, rules: Pick<Route, "allowH2" | "reportsResets">) {
     this.#proxies = proxies;
-    this.#allowH2 = allowH2;
+    this.#rules = rules;
   }
 
   /** The way to a server. `tls`: undefined for Node's own CAs, and no client certificate. */
   find(url: URL, tls: ProviderTls | undefined): Way {
     const proxy = proxyFor(this.#proxies, url);
     const isTunnelled = url.protocol === "https:";
-    const dispatcher = this.#dispatcherFor({ tls, proxy, isTunnelled, allowH2: this.#allowH2 });
+    const dispatcher = this.#dispatcherFor({ tls, proxy, isTunnelled, ...this.#rules });
     const target =
       proxy === undefined || isTunnelled ? targetOf(url) : targetThroughProxy(url, new URL(proxy));
     return { dispatcher, target };

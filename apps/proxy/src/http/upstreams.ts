@@ -20,7 +20,7 @@ export class Upstreams {
 
   constructor(options: UpstreamsOptions) {
     this.#options = options;
-    this.#ways = new Ways(options.proxies, { allowH2: false });
+    this.#ways = new Ways(options.proxies, { allowH2: false, reportsResets: true });
   }
 
   /** The way of a publisher's calls. */
