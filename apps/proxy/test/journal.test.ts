@@ -294,15 +294,6 @@ describe("a prompt is in memory", () => {
     expect(turns.journal.usedBytes).toBe(0);
     next.step?.ended({ kind: "complete" }, 200);
   });
-
-  test("until text is written, if the request offers no tools", async () => {
-    const turns = await openTurns(servers);
-    const { step } = await turns.prepareCall(surfaceCall(turns, chat(long, { tools: undefined })));
-    expect(turns.journal.usedBytes).toBeGreaterThan(10);
-    step?.written(text("Take these."));
-    expect(turns.journal.usedBytes).toBe("Take these.".length);
-    step?.ended({ kind: "complete" }, 200);
-  });
 });
 
 describe("a turn that is over for Redis", () => {

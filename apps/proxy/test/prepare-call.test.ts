@@ -329,9 +329,13 @@ describe("the original prompt goes to the model", () => {
 });
 
 describe("a later call of a turn", () => {
-  test("that answers its tool call has the same ad, and one text", async () => {
+  test.each([
+    ["was offered", {}],
+    // A server may have tools of its own, and leave it to the client to run them.
+    ["nobody offered", { tools: undefined }],
+  ])("that answers a call of a tool that %s has the same ad, and one text", async (_, more) => {
     const turns = await openTurns(servers);
-    const first = await turns.prepareCall(surfaceCall(turns, chat()));
+    const first = await turns.prepareCall(surfaceCall(turns, chat(undefined, more)));
     const before = turns.posts();
     first.step?.written(text("Let me look. "));
     first.step?.sawCalls(["call_1"]);

@@ -40,8 +40,6 @@ export type ReadRequest =
       readonly place: Place;
       /** Ids of the tool calls that the last items answer, or of the paused step; empty for a new message. */
       readonly answeredCallIds: readonly string[];
-      /** The model may call tools. */
-      readonly offersTools: boolean;
     };
 
 /** What one event says, or one whole answer. */

@@ -4,7 +4,7 @@
  */
 import type { BodyRules, BodySkipReason, ReadRequest } from "./dialect.ts";
 import type { JsonPlaces, NodeId } from "./json-places.ts";
-import { offersTools, ROOT } from "./request-rules.ts";
+import { ROOT } from "./request-rules.ts";
 
 export type Item =
   /** Of the system or the developer: it may stand behind the user's message. */
@@ -64,13 +64,7 @@ export function findInMessages(
 export function adMayGoIn(json: JsonPlaces, text: NodeId, answeredCallIds = NO_IDS): ReadRequest {
   const userText = json.string(text);
   if (userText === undefined || userText.trim() === "") return skip("no_user_text");
-  return {
-    kind: "ad_may_go_in",
-    userText,
-    place: json.placeOf(text),
-    answeredCallIds,
-    offersTools: offersTools(json),
-  };
+  return { kind: "ad_may_go_in", userText, place: json.placeOf(text), answeredCallIds };
 }
 
 export function skip(reason: BodySkipReason): Extract<ReadRequest, { kind: "skip" }> {

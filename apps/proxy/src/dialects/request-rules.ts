@@ -30,14 +30,6 @@ function isRequired(json: JsonPlaces, choice: NodeId | undefined): boolean {
   return choice !== undefined && json.stringMember(choice, "mode") === "required";
 }
 
-/** Where a request names tools. A template that the provider keeps (`prompt`) may have some, too. */
-const TOOL_MEMBERS = ["tools", "functions", "mcp_servers", "prompt"];
-
-/** Whether the answer may have calls of tools. */
-export function offersTools(json: JsonPlaces): boolean {
-  return TOOL_MEMBERS.some((name) => json.member(ROOT, name) !== undefined);
-}
-
 /** The answer is to be spoken. */
 export function wantsAudio(json: JsonPlaces): boolean {
   const modalities = json.member(ROOT, "modalities");

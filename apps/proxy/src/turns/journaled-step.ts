@@ -67,7 +67,7 @@ export class JournaledStep {
   readonly #step: Omit<NewStep, "prompt">;
   readonly #host: StepHost;
   readonly #text: StepText;
-  /** As long as Redis hasn't got it and somebody may need it. A buffer has as many bytes as are counted; a string may have twice. */
+  /** Until Redis has it, or the step is over. A buffer has as many bytes as are counted; a string may have twice. */
   #prompt: Buffer | undefined;
   readonly #startedAtMs = performance.now();
   #leaseAtMs = this.#startedAtMs;
@@ -146,14 +146,13 @@ export class JournaledStep {
         if (held?.value === "ended") {
           this.#endTurn();
         } else if (held?.value === "held") {
-          this.forgetPrompt();
+          this.#forgetPrompt();
         }
       }
     });
   }
 
-  /** Redis has the prompt, or no call can join the turn any more. */
-  forgetPrompt(): void {
+  #forgetPrompt(): void {
     this.#host.room.giveBack(this.#prompt?.length ?? 0);
     this.#prompt = undefined;
   }
@@ -267,7 +266,7 @@ export class JournaledStep {
   }
 
   #release(): void {
-    this.forgetPrompt();
+    this.#forgetPrompt();
     this.#host.room.giveBack(this.#text.bytes);
     this.#text.clear();
   }

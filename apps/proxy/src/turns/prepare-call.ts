@@ -175,7 +175,6 @@ function withAd(
     journaled,
     pointerOfCall: pointers.below(request.userText),
     bodyPointer,
-    offersTools: request.offersTools,
     turnWaitMs: deps.turnWaitMs,
   });
   return { ...injected(adCall, prompt, step.id), step: sink };

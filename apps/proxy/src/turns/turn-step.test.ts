@@ -7,18 +7,17 @@ const text = (written: string) => ({ text: written, callIds: [] });
 const calls = (...callIds: string[]) => ({ text: "", callIds });
 
 /** A step, and what it asks of the journal, in order. */
-function setup(bodyPointer: string | null = "body", { offersTools = true, turnWaitMs = TURN_WAIT_MS } = {}) {
+function setup(bodyPointer: string | null = "body", turnWaitMs = TURN_WAIT_MS) {
   const asked: unknown[][] = [];
   const journaled = {
     add: (...args: unknown[]) => asked.push(["add", ...args]),
     hold: (...args: unknown[]) => asked.push(["hold", ...args]),
     endStep: (...args: unknown[]) => asked.push(["endStep", ...args]),
     settle: (...args: unknown[]) => asked.push(["settle", ...args]),
-    forgetPrompt: () => asked.push(["forgetPrompt"]),
   };
   const pointerOfCall = (id: string) => `pointer of ${id}`;
   const pointers = { pointerOfCall, bodyPointer: bodyPointer ?? undefined };
-  const step = new TurnStep({ journaled, ...pointers, offersTools, turnWaitMs });
+  const step = new TurnStep({ journaled, ...pointers, turnWaitMs });
   return { asked, step };
 }
 
@@ -35,17 +34,8 @@ test("a whole answer is added and settled", () => {
   ]);
 });
 
-test("without tools, the prompt is forgotten once text was written", () => {
-  const { asked, step } = setup("body", { offersTools: false });
-  step.written(text(""));
-  step.written(text("a"));
-  step.written(text("b"));
-  step.ended({ kind: "cut" }, 200);
-  expect(asked).toEqual([["forgetPrompt"], ["add", "a"], ["add", "b"], ["settle", "cut"]]);
-});
-
-test("a call of a tool that nobody offered still finds its turn", () => {
-  const { asked, step } = setup("body", { offersTools: false });
+test("text before a tool call stands before the wait for its results", () => {
+  const { asked, step } = setup();
   step.sawCalls(["1"]);
   step.written({ text: "Let me look.", callIds: ["1"] });
   step.ended({ kind: "continues" }, 200);
@@ -108,7 +98,7 @@ test("a refused ad is settled empty, and nothing follows", () => {
 });
 
 test("a turn waits no longer for a retry than for a next step", () => {
-  const { asked, step } = setup("body", { turnWaitMs: 2000 });
+  const { asked, step } = setup("body", 2000);
   step.ended({ kind: "cut" }, undefined);
   expect(asked).toEqual([
     ["hold", ["body"], 2000],

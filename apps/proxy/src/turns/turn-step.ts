@@ -16,12 +16,10 @@ export function retryWaitMs(turnWaitMs: number): number {
 const CALLS_MAX = 128;
 
 export interface TurnStepOptions {
-  readonly journaled: Pick<JournaledStep, "add" | "hold" | "endStep" | "settle" | "forgetPrompt">;
+  readonly journaled: Pick<JournaledStep, "add" | "hold" | "endStep" | "settle">;
   readonly pointerOfCall: (callId: string) => string;
   /** What a retry of this call is found by; undefined if it is found by the tool calls that it answers. */
   readonly bodyPointer: string | undefined;
-  /** The model may call tools. Without any, nothing can join the turn once text was written. */
-  readonly offersTools: boolean;
   readonly turnWaitMs: number;
 }
 
@@ -47,12 +45,8 @@ export class TurnStep implements StepSink {
       return;
     }
     if (text !== "") {
-      const { journaled, offersTools } = this.#options;
-      if (!(this.#wroteText || offersTools) && this.#callIds.size === 0) {
-        journaled.forgetPrompt();
-      }
       this.#wroteText = true;
-      journaled.add(text);
+      this.#options.journaled.add(text);
     }
     if (callIds.length > 0) {
       this.#wroteCalls = true;
