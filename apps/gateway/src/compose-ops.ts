@@ -1,65 +1,33 @@
 /** Makes the listener of operators: metrics, health, and the admin API. */
-import { type PublishersWatch, proxiesOf } from "@adrelay/provider";
-import { type IntakeAdapters, loadModelTls, type RelayBase, SessionHashes } from "@adrelay/relay-kit";
+import { proxiesOf } from "@adrelay/provider";
 import {
-  createOpsApp,
-  type DurabilityGuard,
-  type HttpServer,
-  LoginGuard,
-  serveApiDocument,
-  startHttpServer,
-} from "@adrelay/service-kit";
-import type { Heartbeat } from "@adrelay/store";
-import type { Express, Router } from "express";
+  type IntakeAdapters,
+  type IntakeParts,
+  loadModelTls,
+  type RelayBase,
+  SessionHashes,
+  startOpsListener,
+} from "@adrelay/relay-kit";
+import { type HttpServer, LoginGuard, serveApiDocument } from "@adrelay/service-kit";
+import type { Router } from "express";
 import { makeDoctor } from "./admin/doctor.ts";
 import { createAdminRouter } from "./admin/router.ts";
 import type { GatewayConfig } from "./config.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
 
-/** Scrapers, probes and operators together need a few dozen. */
-const OPS_CONNECTIONS_MAX = 256;
-
-export interface OpsParts extends IntakeAdapters {
+interface OpsParts extends IntakeAdapters, IntakeParts {
   readonly metrics: GatewayMetrics;
-  readonly heartbeat: Heartbeat;
-  readonly publishersWatch: PublishersWatch;
-  /** Whether acknowledgments are accepted now, as far as Redis is concerned. */
-  readonly intake: Pick<DurabilityGuard, "isDurable">;
 }
 
-/** Stops last, so that the stop can be watched. */
-export async function startOpsListener(base: RelayBase<GatewayConfig>, parts: OpsParts): Promise<HttpServer> {
-  const { config, lifecycle, log } = base;
-  const server = await startHttpServer(makeOpsApp(base, parts), {
-    name: "the gateway's ops listener",
-    host: config.settings.GATEWAY_OPS_HOST,
-    port: config.settings.GATEWAY_OPS_PORT,
-    log,
-    limits: { connectionsMax: OPS_CONNECTIONS_MAX },
-  });
-  lifecycle.onStopLast("ops listener", (signal) => server.stop(signal));
-  return server;
-}
-
-function makeOpsApp(
-  { config, log, lifecycle, registry }: RelayBase<GatewayConfig>,
-  parts: OpsParts,
-): Express {
-  const { redis, guard, intake, store, heartbeat } = parts;
+/** Starts the listener with the admin API. */
+export function startGatewayOps(base: RelayBase<GatewayConfig>, parts: OpsParts): Promise<HttpServer> {
+  const { config, log, registry } = base;
   const loginGuard = new LoginGuard({ registry, log });
   const routes = makeAdminRouter(config, { ...parts, log, loginGuard });
-  const ledger = store.metrics({
-    listPublishers: () => config.publishers.current.map(({ id }) => id),
-    publishersMax: config.settings.METRICS_PUBLISHERS_MAX,
-    limitsOf: (publisher) => parts.rulesOf(publisher).limits,
-  });
-  return createOpsApp({
-    collect: async () => ({ registry, scraped: await ledger.collect() }),
-    checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && intake.isDurable }],
-    warnings: () => ({ ...guard.warnings(), ...heartbeat.warnings(), ...store.room.warnings() }),
-    isStopping: () => lifecycle.isStopping,
-    log,
-    access: { settings: config.settings, listenHost: config.settings.GATEWAY_OPS_HOST, guard: loginGuard },
+  return startOpsListener(base, parts, {
+    host: config.settings.GATEWAY_OPS_HOST,
+    port: config.settings.GATEWAY_OPS_PORT,
+    loginGuard,
     document: serveApiDocument("admin"),
     ...(routes === undefined ? {} : { routes }),
   });

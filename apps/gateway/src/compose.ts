@@ -6,35 +6,23 @@ import {
   createOverloadCounter,
   defaultQuotas,
   type IntakeAdapters,
-  intakeOf,
   makeAuthenticate,
   makeStartInjection,
   openIntakeStore,
   openRelayBase,
   PendingWork,
   type RelayBase,
-  reportInFlight,
   SessionHashes,
-  saveKeyUses,
-  startHeartbeat,
-  watchPublishers,
+  startIntake,
+  startPublicListener,
 } from "@adrelay/relay-kit";
-import {
-  type Environment,
-  type HttpServer,
-  makeReadBody,
-  Periodic,
-  type RunnableService,
-  reportDurability,
-  reportMemory,
-  startHttpServer,
-} from "@adrelay/service-kit";
+import { type Environment, makeReadBody, Periodic, type RunnableService } from "@adrelay/service-kit";
 import type { Express } from "express";
 import { makeAcknowledge } from "./acknowledge/acknowledge.ts";
 import { makeAcknowledgeHandler } from "./acknowledge/handler.ts";
 import { OutcomeWaiters } from "./acknowledge/outcome-waiters.ts";
 import { OperatorsWatch } from "./admin/operators-watch.ts";
-import { startOpsListener } from "./compose-ops.ts";
+import { startGatewayOps } from "./compose-ops.ts";
 import type { GatewayConfig } from "./config.ts";
 import { createGatewayMetrics, type GatewayMetrics } from "./gateway-metrics.ts";
 import { makeRefuseInjection, makeStartInjectionHandler } from "./injection-handler.ts";
@@ -50,7 +38,6 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
   const base = { ...(await openRelayBase("gateway", config, env)), drain: new AbortController() };
   const { log, lifecycle, registry } = base;
   const adapters = await openAdapters(base);
-  const publishersWatch = await watchPublishers(base);
   const operatorsWatch = await watchOperators(base);
   const metrics = createGatewayMetrics(registry, {
     publishers: config.publishers,
@@ -59,19 +46,20 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
   const countOverload = createOverloadCounter(registry);
   const admission = makeAdmission(settings, { metrics, countOverload });
   const app = makePublicApp(base, { ...adapters, metrics, countOverload, admission });
-  const heartbeat = await startHeartbeat(base, adapters, publishersWatch);
-  await saveKeyUses(base, adapters.store.keyUses, heartbeat);
-  const intake = intakeOf(adapters, heartbeat);
-  reportDurability(registry, intake);
-  reportMemory(registry, adapters.guard);
-  const opsServer = await startOpsListener(base, {
-    ...adapters,
-    metrics,
-    heartbeat,
-    intake,
-    publishersWatch,
+  const intake = await startIntake(base, adapters);
+  const opsServer = await startGatewayOps(base, { ...adapters, ...intake, metrics });
+  const server = await startPublicListener(base, app, {
+    host: settings.GATEWAY_HOST,
+    port: settings.GATEWAY_PORT,
+    limits: {
+      keepAliveTimeoutMs: settings.KEEP_ALIVE_TIMEOUT_MS,
+      connectionsMax: settings.GATEWAY_CONNECTIONS,
+    },
+    settings: "GATEWAY",
+    calls: admission.calls,
+    bytes: admission.bytes,
+    onOverload: countOverload,
   });
-  const server = await startPublicListener(base, app, { admission, countOverload });
   lifecycle.onStop("waiting callers", () => {
     adapters.waiters.stop();
     setTimeout(() => base.drain.abort(), settings.SHUTDOWN_TIMEOUT_MS * DRAIN_SHARE).unref();
@@ -83,7 +71,7 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     shutdownTimeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
     listening: { port: server.port, ops_port: opsServer.port },
     onHangUp: () => {
-      publishersWatch.onHangUp();
+      intake.publishersWatch.onHangUp();
       operatorsWatch.onHangUp();
     },
   };
@@ -132,34 +120,6 @@ function makeAdmission(
         ? metrics.countOverQuota(id, refusal.quota)
         : countOverload(refusal.limit),
   });
-}
-
-async function startPublicListener(
-  { config: { settings }, log, lifecycle, registry }: Base,
-  app: Express,
-  { admission, countOverload }: Pick<PublicParts, "admission" | "countOverload">,
-): Promise<HttpServer> {
-  const server = await startHttpServer(app, {
-    name: "the gateway",
-    host: settings.GATEWAY_HOST,
-    port: settings.GATEWAY_PORT,
-    log,
-    limits: {
-      keepAliveTimeoutMs: settings.KEEP_ALIVE_TIMEOUT_MS,
-      connectionsMax: settings.GATEWAY_CONNECTIONS,
-    },
-    onNoRoom: () => countOverload("connections"),
-    isStopping: () => lifecycle.isStopping,
-  });
-  lifecycle.onStop("listener", (signal) => server.stop(signal));
-  reportInFlight(registry, {
-    settings: "GATEWAY",
-    calls: admission.calls,
-    bytes: admission.bytes,
-    connections: () => server.connections,
-    connectionsMax: settings.GATEWAY_CONNECTIONS,
-  });
-  return server;
 }
 
 /** What the public listener needs besides the adapters. */

@@ -1,33 +1,20 @@
 /** Makes every part of the proxy and starts it. */
 import { proxiesOf } from "@adrelay/provider";
 import {
+  type CountOverload,
   createOverloadCounter,
   type IntakeAdapters,
-  intakeOf,
   makeAuthenticate,
   openIntakeStore,
   openRelayBase,
   PublisherSeries,
   type RelayBase,
-  reportInFlight,
-  saveKeyUses,
   startAnswerJudge,
-  startHeartbeat,
-  watchPublishers,
+  startIntake,
+  startOpsListener,
+  startPublicListener,
 } from "@adrelay/relay-kit";
-import {
-  createOpsApp,
-  type DurabilityGuard,
-  type Environment,
-  type HttpServer,
-  LoginGuard,
-  type RunnableService,
-  reportDurability,
-  reportMemory,
-  startHttpServer,
-} from "@adrelay/service-kit";
-import type { Heartbeat } from "@adrelay/store";
-import type { Express } from "express";
+import { type Environment, type HttpServer, LoginGuard, type RunnableService } from "@adrelay/service-kit";
 import { startTurns } from "./compose-turns.ts";
 import type { ProxyConfig } from "./config.ts";
 import type { PrepareCall } from "./http/call.ts";
@@ -37,8 +24,6 @@ import { makeProxyHandler } from "./http/proxy-handler.ts";
 import { Upstreams } from "./http/upstreams.ts";
 import { ProxyMetrics } from "./proxy-metrics.ts";
 
-/** Scrapers, probes and operators together need a few dozen. */
-const OPS_CONNECTIONS_MAX = 256;
 /** During a stop: for the rest of a request, and for the last bytes of an answer to be read. */
 const PEER_TIMEOUT_MS = 5000;
 
@@ -48,21 +33,20 @@ export async function compose(config: ProxyConfig, env: Environment): Promise<Ru
   const { log, lifecycle, registry } = base;
   const findAd = await startAnswerJudge(base);
   const adapters = await openIntakeStore(base, { findAd });
-  const publishersWatch = await watchPublishers(base);
-  const heartbeat = await startHeartbeat(base, adapters, publishersWatch);
-  await saveKeyUses(base, adapters.store.keyUses, heartbeat);
-  const intake = intakeOf(adapters, heartbeat);
-  reportDurability(registry, intake);
-  reportMemory(registry, adapters.guard);
-  const opsServer = await startOpsListener(base, { ...adapters, heartbeat, intake });
+  const parts = { ...adapters, ...(await startIntake(base, adapters)) };
+  const opsServer = await startOpsListener(base, parts, {
+    host: settings.PROXY_OPS_HOST,
+    port: settings.PROXY_OPS_PORT,
+    loginGuard: new LoginGuard({ registry, log }),
+  });
   const series = new PublisherSeries({
     publishers: config.publishers,
     publishersMax: settings.METRICS_PUBLISHERS_MAX,
   });
   const onOverload = createOverloadCounter(registry);
-  const canBook = () => intake.isDurable;
-  const prepareCall = await startTurns(base, { ...adapters, series, canBook, findAd, onOverload });
-  const listener = await startListener(base, { ...adapters, series, onOverload, prepareCall });
+  const canBook = () => parts.intake.isDurable;
+  const prepareCall = await startTurns(base, { ...parts, series, canBook, findAd, onOverload });
+  const listener = await startListener(base, { ...parts, series, onOverload, prepareCall });
   return {
     log,
     lifecycle,
@@ -71,7 +55,7 @@ export async function compose(config: ProxyConfig, env: Environment): Promise<Ru
     drain: (signal) =>
       drain(listener, AbortSignal.any([signal, AbortSignal.timeout(settings.PROXY_DRAIN_MS)])),
     listening: { port: listener.server.port, ops_port: opsServer.port },
-    onHangUp: () => publishersWatch.onHangUp(),
+    onHangUp: () => parts.publishersWatch.onHangUp(),
   };
 }
 
@@ -91,7 +75,7 @@ async function drain({ server, openCalls }: Listener, signal: AbortSignal): Prom
 interface ListenerParts extends IntakeAdapters {
   readonly series: PublisherSeries;
   readonly prepareCall: PrepareCall;
-  onOverload(limit: "calls" | "bytes" | "connections"): void;
+  readonly onOverload: CountOverload;
 }
 
 async function startListener(base: Base, parts: ListenerParts): Promise<Listener> {
@@ -120,11 +104,9 @@ async function startListener(base: Base, parts: ListenerParts): Promise<Listener
     tracing,
     log,
   });
-  const server = await startHttpServer(handler, {
-    name: "the proxy",
+  const server = await startPublicListener(base, handler, {
     host: settings.PROXY_HOST,
     port: settings.PROXY_PORT,
-    log,
     // Only the model's server says what may be kept of its answers.
     answerHeaders: [],
     limits: {
@@ -133,57 +115,10 @@ async function startListener(base: Base, parts: ListenerParts): Promise<Listener
       requestTimeoutMs: settings.PROXY_IDLE_TIMEOUT_MS,
       drainTimeoutMs: PEER_TIMEOUT_MS,
     },
-    onNoRoom: () => parts.onOverload("connections"),
-    isStopping: () => lifecycle.isStopping,
-  });
-  lifecycle.onStop("listener", (signal) => server.stop(signal));
-  reportInFlight(registry, {
     settings: "PROXY",
     calls: room.calls,
     bytes: room.bytes,
-    connections: () => server.connections,
-    connectionsMax: settings.PROXY_CONNECTIONS,
+    onOverload: parts.onOverload,
   });
   return { server, openCalls };
-}
-
-interface OpsParts extends IntakeAdapters {
-  readonly heartbeat: Heartbeat;
-  readonly intake: Pick<DurabilityGuard, "isDurable">;
-}
-
-/** Stops last, so that the stop can be watched. */
-async function startOpsListener(base: Base, parts: OpsParts): Promise<HttpServer> {
-  const { settings } = base.config;
-  const server = await startHttpServer(makeOpsApp(base, parts), {
-    name: "the proxy's ops listener",
-    host: settings.PROXY_OPS_HOST,
-    port: settings.PROXY_OPS_PORT,
-    log: base.log,
-    limits: { connectionsMax: OPS_CONNECTIONS_MAX },
-  });
-  base.lifecycle.onStopLast("ops listener", (signal) => server.stop(signal));
-  return server;
-}
-
-function makeOpsApp({ config, log, lifecycle, registry }: Base, parts: OpsParts): Express {
-  const { redis, guard, intake, store, heartbeat, rulesOf } = parts;
-  const { settings, publishers } = config;
-  const ledger = store.metrics({
-    listPublishers: () => publishers.current.map(({ id }) => id),
-    publishersMax: settings.METRICS_PUBLISHERS_MAX,
-    limitsOf: (publisher) => rulesOf(publisher).limits,
-  });
-  return createOpsApp({
-    collect: async () => ({ registry, scraped: await ledger.collect() }),
-    checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && intake.isDurable }],
-    warnings: () => ({ ...guard.warnings(), ...heartbeat.warnings(), ...store.room.warnings() }),
-    isStopping: () => lifecycle.isStopping,
-    log,
-    access: {
-      settings,
-      listenHost: settings.PROXY_OPS_HOST,
-      guard: new LoginGuard({ registry, log }),
-    },
-  });
 }

@@ -15,11 +15,16 @@ export {
 export { type Caller, PendingWork } from "./injection/waits.ts";
 export { OnceASecond } from "./once-a-second.ts";
 export { startAnswerJudge } from "./process/answer-judge.ts";
-export { saveKeyUses, startHeartbeat } from "./process/heartbeat.ts";
+export { startHeartbeat } from "./process/heartbeat.ts";
+export {
+  type IntakeParts,
+  startIntake,
+  startOpsListener,
+  startPublicListener,
+} from "./process/intake-process.ts";
 export { openRelayBase, type RelayBase, watchPublishers } from "./process/relay-base.ts";
 export {
   type IntakeAdapters,
-  intakeOf,
   openIntakeStore,
   openRelayStore,
   type RelayAdapters,
