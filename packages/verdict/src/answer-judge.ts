@@ -9,8 +9,9 @@
 import { type Finding, type TurnAd, UNKNOWN_FINDING } from "@adrelay/core";
 import { Tinypool } from "tinypool";
 import type { JudgeTask } from "./judge-thread.ts";
+import { SEARCHED_CHARS_MAX } from "./searched-chars.ts";
 
-/** Texts that wait. Each may have a megabyte. */
+/** Texts that wait. Of each, only what is searched does. */
 const QUEUE_MAX = 64;
 const TIMEOUT_MS = 1000;
 /** A text of 64 KiB never needs as much. */
@@ -25,10 +26,17 @@ export interface AnswerJudgeOptions {
   readonly queueMax?: number;
 }
 
+/** Too many texts wait. */
+class JudgeFullError extends Error {
+  override readonly name = "JudgeFullError";
+}
+
 export class AnswerJudge {
   readonly #options: AnswerJudgeOptions;
   #phase: "new" | "started" | "stopped" = "new";
   #pool: Tinypool | undefined;
+  /** Texts that wait or are searched. */
+  #texts = 0;
   #stopping: Promise<void> | undefined;
 
   constructor(options: AnswerJudgeOptions) {
@@ -60,8 +68,11 @@ export class AnswerJudge {
     if (ad === undefined || !this.isRunning) {
       return UNKNOWN_FINDING;
     }
-    const task: JudgeTask = { text, ad };
+    // One more than is searched, so that the thread knows of the rest.
+    const task: JudgeTask = { text: text.slice(0, SEARCHED_CHARS_MAX + 1), ad };
+    this.#texts += 1;
     try {
+      this.#checkRoom();
       const timeout = AbortSignal.timeout(this.#options.timeoutMs ?? TIMEOUT_MS);
       const limit = signal === undefined ? timeout : AbortSignal.any([timeout, signal]);
       return await this.#openPool().run(task, { signal: limit });
@@ -70,6 +81,18 @@ export class AnswerJudge {
         this.#options.onFailed(err);
       }
       return UNKNOWN_FINDING;
+    } finally {
+      this.#texts -= 1;
+    }
+  }
+
+  /**
+   * Not by the pool's own bound: a task that it refuses stays tied to its signal, and when the time is over, that is an exception which
+   * nobody can catch.
+   */
+  #checkRoom(): void {
+    if (this.#texts > (this.#options.queueMax ?? QUEUE_MAX) + 1) {
+      throw new JudgeFullError();
     }
   }
 
@@ -80,7 +103,6 @@ export class AnswerJudge {
         name: "runTask",
         minThreads: 1,
         maxThreads: 1,
-        maxQueue: this.#options.queueMax ?? QUEUE_MAX,
         resourceLimits: { maxOldGenerationSizeMb: HEAP_MAX_MB, maxYoungGenerationSizeMb: YOUNG_MAX_MB },
       });
       // Of a thread that ends while it searches nothing.

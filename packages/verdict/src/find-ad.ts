@@ -2,9 +2,7 @@
 import { type Finding, type TurnAd, UNKNOWN_FINDING } from "@adrelay/core";
 import { bareHost } from "./domains.ts";
 import { type Judgment, judgeAnswer } from "./judge-answer.ts";
-
-/** Only this much of a text is searched: a hostile one takes a second for a megabyte. Answers are rarely as long. */
-const SEARCHED_CHARS_MAX = 65_536;
+import { SEARCHED_CHARS_MAX } from "./searched-chars.ts";
 
 /** Judges as the ad server does. In a longer text, an ad that doesn't stand in its beginning is unknown. */
 export function findAd(text: string, { productName, landingUrl = "" }: TurnAd): Finding {

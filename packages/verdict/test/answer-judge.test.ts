@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { eventually } from "@adrelay/testkit";
 import { expect, onTestFinished, test } from "vitest";
 import { AnswerJudge, type AnswerJudgeOptions } from "../src/answer-judge.ts";
@@ -79,6 +80,14 @@ test("texts for which there is no room are unknown at once", async () => {
   expect(found.filter(({ mention }) => mention === "unknown").length).toBe(failures.length);
   expect(failures.length).toBeGreaterThanOrEqual(5);
   expect(found[0]).toEqual(NAMED);
+});
+
+test("texts for which there is no room harm nothing when their time is over", async () => {
+  const { judge } = openJudge({ queueMax: 2, timeoutMs: 200 });
+  await Promise.all(Array.from({ length: 10 }, () => judge.find("Velmora Drift (ad)", AD)));
+  // An exception in the meantime would end this process.
+  await once(AbortSignal.timeout(300), "abort");
+  expect(judge.isRunning).toBe(true);
 });
 
 test("the process goes on while a text is searched", async () => {
