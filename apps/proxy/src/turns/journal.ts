@@ -13,6 +13,7 @@ import type { FindAd, StepWrite, Turns, WriteAnswer } from "@adrelay/store";
 import type { Logger } from "pino";
 import { JournalRoom } from "./journal-room.ts";
 import { APPEND_INTERVAL_MS, JournaledStep, type NewStep, type StepHost } from "./journaled-step.ts";
+import { TextGate } from "./text-gate.ts";
 import type { TurnMetrics } from "./turn-metrics.ts";
 
 export interface JournalDeps {
@@ -31,6 +32,9 @@ export interface JournalDeps {
 const WRITES_MAX = 64;
 const WRITE_CHARS_MAX = 256 * 1024;
 
+/** On its way a text takes up to six times as much of the heap. */
+const PASSING_BYTES_MAX = 4 * 1024 * 1024;
+
 const RETRY_SCHEDULE_MS = [100, 200, 500, 1000, 2000, 5000];
 /** The ledger has settled by then without this process, and has forgotten nothing. */
 const RETRY_AGE_MAX_MS = 6 * 3_600_000;
@@ -38,6 +42,7 @@ const RETRY_AGE_MAX_MS = 6 * 3_600_000;
 export class Journal {
   readonly #deps: JournalDeps;
   readonly #room: JournalRoom;
+  readonly #gate = new TextGate(PASSING_BYTES_MAX);
   readonly #live = new Set<JournaledStep>();
   readonly #pending = new Set<Promise<void>>();
   readonly #stopped = new AbortController();
@@ -100,6 +105,7 @@ export class Journal {
       metrics,
       textLimitBytes,
       room: this.#room,
+      gate: this.#gate,
       persist: (call) => this.#persist(call),
       onLost: (id) => {
         metrics.lostText.inc();

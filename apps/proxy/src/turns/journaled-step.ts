@@ -22,6 +22,7 @@ import {
 } from "@adrelay/store";
 import type { JournalRoom } from "./journal-room.ts";
 import { StepText } from "./step-text.ts";
+import type { TextGate } from "./text-gate.ts";
 import type { TurnMetrics } from "./turn-metrics.ts";
 
 /** A turn that is over sooner than this after its step's begin is never appended to. */
@@ -29,7 +30,7 @@ export const APPEND_INTERVAL_MS = 250;
 /** How long after the latest write a lease is renewed. */
 const RENEW_AFTER_MS = 5000;
 /** This much text is appended without waiting for the interval. */
-const MUCH_TEXT_CHARS = 4096;
+const MUCH_TEXT_BYTES = 4096;
 
 type StepWait = Pick<EndedStep, "waitMs" | "outcome">;
 
@@ -40,7 +41,12 @@ export interface StepHost {
   readonly room: JournalRoom;
   readonly metrics: Pick<TurnMetrics, "truncated" | "lateText">;
   readonly textLimitBytes: number;
-  /** Calls until Redis confirms; undefined if the journal gives up. `failed`: how many calls failed before. */
+  /** Bounds the texts that are on their way at the same time. */
+  readonly gate: TextGate;
+  /**
+   * Calls until Redis confirms; undefined if the journal gives up. `failed`: how many calls failed before. Each call makes its text anew,
+   * so that none waits for Redis as a string.
+   */
   persist<T>(call: () => Promise<T>): Promise<{ readonly value: T; readonly failed: number } | undefined>;
   /** Text that was written won't be acknowledged. */
   onLost(id: AdResponseId): void;
@@ -139,9 +145,9 @@ export class JournaledStep {
     this.#enqueue(async () => {
       const { ref: step } = this.#step;
       if (!this.#isTurnOver) {
-        const prompt = this.#prompt?.toString() ?? "";
-        const held = await this.#host.persist(() =>
-          this.#host.turns.hold({ step, prompt, pointers, waitMs }),
+        const { persist, turns } = this.#host;
+        const held = await persist(() =>
+          turns.hold({ step, prompt: this.#prompt?.toString() ?? "", pointers, waitMs }),
         );
         if (held?.value === "ended") {
           this.#endTurn();
@@ -207,8 +213,13 @@ export class JournaledStep {
   }
 
   async #storeEnd({ waitMs, outcome }: StepWait): Promise<"waiting" | "ended"> {
-    const ended = { step: this.#step.ref, ...this.#text.lastWrite(), waitMs, outcome };
-    const stored = await this.#host.persist(() => this.#host.turns.endStep(ended));
+    const { ref: step } = this.#step;
+    const { persist, gate, turns } = this.#host;
+    const stored = await persist(() =>
+      gate.run(this.#text.unconfirmedBytes, () =>
+        turns.endStep({ step, ...this.#text.lastWrite(), waitMs, outcome }),
+      ),
+    );
     if (stored === undefined) {
       this.#giveUp();
     }
@@ -217,8 +228,12 @@ export class JournaledStep {
 
   async #settle(outcome: FinalStep["outcome"], finding?: Finding): Promise<void> {
     const { ref: step, requestId, traceparent } = this.#step;
-    const final = { step, outcome, text: this.#text.whole, finding, requestId, traceparent };
-    const settled = await this.#host.persist(() => this.#host.turns.settle(final));
+    const { persist, gate, turns } = this.#host;
+    const settled = await persist(() =>
+      gate.run(this.#text.bytes, () =>
+        turns.settle({ step, outcome, text: this.#text.whole, finding, requestId, traceparent }),
+      ),
+    );
     if (settled === undefined) {
       this.#giveUp();
     } else if (settled.value === "ended" && settled.failed === 0 && this.#isLate()) {
@@ -230,12 +245,12 @@ export class JournaledStep {
   /** Whether text was written after the turn had ended. A turn that ended at its proper end has none. */
   #isLate(): boolean {
     const hasLeaseEnded = performance.now() - this.#leaseAtMs > TURN_LEASE_MS;
-    return (this.#isTurnOver || hasLeaseEnded) && this.#text.unconfirmedChars > 0;
+    return (this.#isTurnOver || hasLeaseEnded) && this.#text.unconfirmedBytes > 0;
   }
 
   #hasMuchText(): boolean {
-    const { unconfirmed, unconfirmedChars } = this.#text;
-    return unconfirmed === undefined && !this.#hasLeft && unconfirmedChars >= MUCH_TEXT_CHARS;
+    const { unconfirmed, unconfirmedBytes } = this.#text;
+    return unconfirmed === undefined && !this.#hasLeft && unconfirmedBytes >= MUCH_TEXT_BYTES;
   }
 
   #mayAppend(nowMs: number): boolean {
@@ -253,7 +268,7 @@ export class JournaledStep {
   }
 
   #giveUp(): void {
-    if (this.#text.unconfirmedChars > 0) {
+    if (this.#text.unconfirmedBytes > 0) {
       this.#countLost();
     }
   }

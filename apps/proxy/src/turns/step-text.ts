@@ -14,9 +14,10 @@ export interface TextWrite {
 
 export class StepText {
   readonly #text: TurnText;
-  /** The latest confirmed write, and how much of the text it and those before it had. */
-  #confirmed = { sequence: 0, chars: 0 };
+  /** The latest confirmed write, and where it ends in the text. */
+  #confirmed = { sequence: 0, endByte: 0 };
   #unconfirmed: TextWrite | undefined;
+  #unconfirmedEndByte = 0;
 
   constructor(limitBytes: number) {
     this.#text = new TurnText(limitBytes);
@@ -24,7 +25,7 @@ export class StepText {
 
   /** All of it, whatever is in the journal. */
   get whole(): string {
-    return this.#text.text;
+    return this.#text.read();
   }
 
   get bytes(): number {
@@ -46,8 +47,8 @@ export class StepText {
   }
 
   /** How much isn't known to be in the journal. */
-  get unconfirmedChars(): number {
-    return this.whole.length - this.#confirmed.chars;
+  get unconfirmedBytes(): number {
+    return this.#text.bytes - this.#confirmed.endByte;
   }
 
   /** Keeps what fits. Returns how many bytes were kept. */
@@ -63,35 +64,28 @@ export class StepText {
   /** Forgets the text. */
   clear(): void {
     this.#text.clear();
-    this.#confirmed = { ...this.#confirmed, chars: 0 };
+    this.#confirmed = { ...this.#confirmed, endByte: 0 };
     this.#unconfirmed = undefined;
   }
 
   /** The next write: the unconfirmed one, or one of all that is new. Undefined if nothing is. */
   planWrite(): TextWrite | undefined {
-    const text = this.#unconfirmed === undefined ? this.#wholeCharacters() : "";
-    if (text !== "") {
-      this.#unconfirmed = { sequence: this.sequence + 1, text };
+    if (this.#unconfirmed === undefined && this.unconfirmedBytes > 0) {
+      this.#unconfirmed = this.lastWrite();
+      this.#unconfirmedEndByte = this.#text.bytes;
     }
     return this.#unconfirmed;
   }
 
   confirm({ sequence }: Pick<TextWrite, "sequence">): void {
     if (this.#unconfirmed?.sequence === sequence) {
-      const chars = this.#confirmed.chars + this.#unconfirmed.text.length;
-      this.#confirmed = { sequence, chars };
+      this.#confirmed = { sequence, endByte: this.#unconfirmedEndByte };
       this.#unconfirmed = undefined;
     }
   }
 
   /** The last write, of all that isn't confirmed. There must be no unconfirmed one. */
   lastWrite(): TextWrite {
-    return { sequence: this.sequence + 1, text: this.whole.slice(this.#confirmed.chars) };
-  }
-
-  /** A pair of surrogates in two events stays together: each write is encoded by itself. */
-  #wholeCharacters(): string {
-    const text = this.whole.slice(this.#confirmed.chars);
-    return /[\ud800-\udbff]$/.test(text) ? text.slice(0, -1) : text;
+    return { sequence: this.sequence + 1, text: this.#text.read(this.#confirmed.endByte) };
   }
 }

@@ -24,7 +24,7 @@ export const TURN_SETTINGS = {
   ),
   PROXY_JOURNAL_BYTES: setting(
     sizeBetween(MEBIBYTE, 64 * KIBIBYTE * MEBIBYTE),
-    "134217728",
+    "67108864",
     "Most bytes of texts and prompts of turns that one proxy holds, for example while Redis is away. If it is reached, new calls get no ad, and further text is not acknowledged.",
   ),
 } as const;
