@@ -1,7 +1,8 @@
 /** The journal on a real Redis: batches, leases, outages, and what is kept in memory. */
 
 import { adResponseIdSchema } from "@adrelay/contract";
-import type { StepWrite, Turns } from "@adrelay/store";
+import { UNKNOWN_FINDING } from "@adrelay/core";
+import type { FindAd, StepWrite, Turns } from "@adrelay/store";
 import { eventually, pause, startSocketProxy, sumOf } from "@adrelay/testkit";
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
@@ -16,6 +17,9 @@ import {
 } from "./turns-fixture.ts";
 
 const servers = await openServers();
+
+/** Takes no time, so that a step's end follows its text at once. */
+const findNothing: FindAd = async () => UNKNOWN_FINDING;
 
 const text = (written: string) => ({ text: written, callIds: [] });
 
@@ -52,7 +56,7 @@ function countWrites() {
 describe("appending", () => {
   test("a turn that is over at once is never appended to", async () => {
     const { seen, wrapTurns } = countWrites();
-    const { turns, step, id } = await startTurn({ wrapTurns });
+    const { turns, step, id } = await startTurn({ wrapTurns, findAd: findNothing });
     step.written(text("short"));
     step.ended({ kind: "complete" }, 200);
     await eventually(async () => expect(await turns.queuedText(id)).toBe("short"));
@@ -325,7 +329,7 @@ describe("a turn that is over for Redis", () => {
   });
 
   test("isn't late if all its text was there before", async () => {
-    const { turns, step, id } = await startTurn();
+    const { turns, step, id } = await startTurn({ findAd: findNothing });
     const ref = { id: adResponseIdSchema.parse(id), publisher: turns.publisher.id, step: 1 };
     step.written(text("the answer"));
     const final = {

@@ -79,6 +79,8 @@ export interface FixtureOptions extends Partial<PrepareCallDeps> {
   readonly redisUrl?: string;
   /** Around the store's turns, to count calls. */
   readonly wrapTurns?: (turns: Turns) => Turns;
+  /** Default: as the proxy searches. Its thread takes a while to begin. */
+  readonly findAd?: FindAd;
   readonly quotas?: ConstructorParameters<typeof Admission>[0]["quotas"];
 }
 
@@ -94,7 +96,7 @@ export async function openTurns(servers: Servers, options: FixtureOptions = {}) 
   await eventually(() => expect(redis.status).toBe("ready"));
   const judge = new AnswerJudge({ onFailed: () => {}, timeoutMs: 20_000 });
   judge.start();
-  const findAd: FindAd = (text, ad, signal) => judge.find(text, ad, signal);
+  const { findAd = (text, ad, signal) => judge.find(text, ad, signal) } = options;
   const store = openStore({ redis, recordRetentionMs: 600_000, partition, findAd });
   const turns = options.wrapTurns?.(store.turns) ?? store.turns;
   const publisher = onePublisher(adService.url);
