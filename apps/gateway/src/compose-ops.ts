@@ -1,6 +1,12 @@
 /** Makes the listener of operators: metrics, health, and the admin API. */
-import { type PublishersWatch, proxiesOf } from "@adrelay/provider";
-import { type IntakeAdapters, loadModelTls, type RelayBase, SessionHashes } from "@adrelay/relay-kit";
+import { proxiesOf } from "@adrelay/provider";
+import {
+  type IntakeAdapters,
+  loadModelTls,
+  type PublishersWatch,
+  type RelayBase,
+  SessionHashes,
+} from "@adrelay/relay-kit";
 import {
   createOpsApp,
   type DurabilityGuard,
@@ -12,6 +18,7 @@ import {
 import type { Heartbeat } from "@adrelay/store";
 import type { Express, Router } from "express";
 import { makeDoctor } from "./admin/doctor.ts";
+import type { OperatorsWatch } from "./admin/operators-watch.ts";
 import { createAdminRouter } from "./admin/router.ts";
 import type { GatewayConfig } from "./config.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
@@ -23,6 +30,7 @@ export interface OpsParts extends IntakeAdapters {
   readonly metrics: GatewayMetrics;
   readonly heartbeat: Heartbeat;
   readonly publishersWatch: PublishersWatch;
+  readonly operatorsWatch: OperatorsWatch;
   /** Whether acknowledgments are accepted now, as far as Redis is concerned. */
   readonly intake: Pick<DurabilityGuard, "isDurable">;
 }

@@ -1,10 +1,10 @@
 /** Makes every part of the gateway and starts it. */
-import { PUBLISHERS_LOOK_INTERVAL_MS } from "@adrelay/provider";
 import {
   Admission,
   type CountOverload,
   createOverloadCounter,
   defaultQuotas,
+  FILES_LOOK_INTERVAL_MS,
   type IntakeAdapters,
   intakeOf,
   makeAuthenticate,
@@ -70,6 +70,7 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
     heartbeat,
     intake,
     publishersWatch,
+    operatorsWatch,
   });
   const server = await startPublicListener(base, app, { admission, countOverload });
   lifecycle.onStop("waiting callers", () => {
@@ -112,10 +113,10 @@ async function openAdapters(base: Base): Promise<Adapters> {
   return { ...adapters, pending, waiters };
 }
 
-async function watchOperators({ config, log, lifecycle }: Base): Promise<OperatorsWatch> {
-  const watch = new OperatorsWatch(config.operators, log);
+async function watchOperators({ config, log, lifecycle, registry }: Base): Promise<OperatorsWatch> {
+  const watch = new OperatorsWatch({ directory: config.operators, registry, log });
   const onError = (err: unknown) => log.error({ event: "operators_look_failed", err });
-  await lifecycle.start("operators", new Periodic(() => watch.look(), PUBLISHERS_LOOK_INTERVAL_MS, onError));
+  await lifecycle.start("operators", new Periodic(() => watch.look(), FILES_LOOK_INTERVAL_MS, onError));
   return watch;
 }
 
