@@ -1,6 +1,6 @@
 /** The three OpenAPI documents, each with the path at which it is committed and from which it is served. */
 import { AD_SERVER_API } from "./ad-server-api.ts";
-import { ADMIN_API } from "./admin-api.ts";
+import { ADMIN_API } from "./admin-api/index.ts";
 import { renderDocument } from "./document.ts";
 import { PUBLIC_API } from "./public-api.ts";
 

@@ -1,13 +1,13 @@
 /** Documents that are generated from the code. A test compares the committed files with them. */
 import { ERROR_CATALOGUE } from "@adrelay/contract";
 import { decideTransition, ENTRY_EVENTS, ENTRY_STATES, FairShare } from "@adrelay/core";
-import { reportPublishers } from "@adrelay/provider";
 import {
   createInjectionMetrics,
   createOverloadCounter,
   createQuotaMetrics,
   PublisherSeries,
   reportInFlight,
+  reportPublishers,
 } from "@adrelay/relay-kit";
 import { LoginGuard, renderEnvExample, reportDurability, reportMemory } from "@adrelay/service-kit";
 import { createDataLossCounter, LedgerMetrics, NO_LIMITS } from "@adrelay/store";
@@ -19,6 +19,7 @@ import { AD_SERVER_SETTINGS } from "../apps/ad-server/src/config.ts";
 import { AdServerMetrics } from "../apps/ad-server/src/metrics.ts";
 import { COMMAND_PATHS, renderHelp } from "../apps/cli/src/command-line.ts";
 import { DEMO_MODEL_SETTINGS } from "../apps/demo-model/src/config.ts";
+import { reportOperatorsFile } from "../apps/gateway/src/admin/operators-watch.ts";
 import { GATEWAY_SETTINGS } from "../apps/gateway/src/config.ts";
 import { createGatewayMetrics } from "../apps/gateway/src/gateway-metrics.ts";
 import { PROXY_SETTINGS } from "../apps/proxy/src/config.ts";
@@ -220,6 +221,7 @@ export async function metricTables(): Promise<string[]> {
     publishersMax: 1,
   });
   createOverloadCounter(gateway);
+  reportOperatorsFile(gateway, { isValid: true, loadedAtMs: 0 });
   const nothing = new FairShare(0);
   reportInFlight(gateway, {
     settings: "GATEWAY",

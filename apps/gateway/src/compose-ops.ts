@@ -11,12 +11,14 @@ import {
 import { type HttpServer, LoginGuard, serveApiDocument } from "@adrelay/service-kit";
 import type { Router } from "express";
 import { makeDoctor } from "./admin/doctor.ts";
+import type { OperatorsWatch } from "./admin/operators-watch.ts";
 import { createAdminRouter } from "./admin/router.ts";
 import type { GatewayConfig } from "./config.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
 
 interface OpsParts extends IntakeAdapters, IntakeParts {
   readonly metrics: GatewayMetrics;
+  readonly operatorsWatch: OperatorsWatch;
 }
 
 /** Starts the listener with the admin API. */
@@ -41,8 +43,8 @@ function makeAdminRouter(
   if (operators.current.length === 0 && settings.OPERATORS_FILE === undefined) {
     return undefined;
   }
-  const { acknowledgments, deadLetters, adoptions, keyUses, erasures, rewrites, replays, discards, audit } =
-    parts.store;
+  const { acknowledgments, deadLetters, adoptions, keyUses, erasures, rewrites, audit } = parts.store;
+  const { replays, discards, queuedDiscards } = parts.store;
   const models = {
     openai: settings.OPENAI_BASE_URL,
     anthropic: settings.ANTHROPIC_BASE_URL,
@@ -62,6 +64,7 @@ function makeAdminRouter(
     sessionHashes: new SessionHashes(settings.SESSION_HASH_KEYS ?? []),
     replays,
     discards,
+    queuedDiscards,
     audit,
     publishers,
     doctor,

@@ -1,10 +1,10 @@
 /** Makes every part of the gateway and starts it. */
-import { PUBLISHERS_LOOK_INTERVAL_MS } from "@adrelay/provider";
 import {
   Admission,
   type CountOverload,
   createOverloadCounter,
   defaultQuotas,
+  FILES_LOOK_INTERVAL_MS,
   type IntakeAdapters,
   makeAuthenticate,
   makeStartInjection,
@@ -47,7 +47,7 @@ export async function compose(config: GatewayConfig, env: Environment): Promise<
   const admission = makeAdmission(settings, { metrics, countOverload });
   const app = makePublicApp(base, { ...adapters, metrics, countOverload, admission });
   const intake = await startIntake(base, adapters);
-  const opsServer = await startGatewayOps(base, { ...adapters, ...intake, metrics });
+  const opsServer = await startGatewayOps(base, { ...adapters, ...intake, metrics, operatorsWatch });
   const server = await startPublicListener(base, app, {
     host: settings.GATEWAY_HOST,
     port: settings.GATEWAY_PORT,
@@ -100,10 +100,10 @@ async function openAdapters(base: Base): Promise<Adapters> {
   return { ...adapters, pending, waiters };
 }
 
-async function watchOperators({ config, log, lifecycle }: Base): Promise<OperatorsWatch> {
-  const watch = new OperatorsWatch(config.operators, log);
+async function watchOperators({ config, log, lifecycle, registry }: Base): Promise<OperatorsWatch> {
+  const watch = new OperatorsWatch({ directory: config.operators, registry, log });
   const onError = (err: unknown) => log.error({ event: "operators_look_failed", err });
-  await lifecycle.start("operators", new Periodic(() => watch.look(), PUBLISHERS_LOOK_INTERVAL_MS, onError));
+  await lifecycle.start("operators", new Periodic(() => watch.look(), FILES_LOOK_INTERVAL_MS, onError));
   return watch;
 }
 

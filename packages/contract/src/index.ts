@@ -26,49 +26,64 @@ export {
 export {
   type AcknowledgmentDetail,
   type AcknowledgmentView,
-  ADMIN_PATH,
-  type AdoptionView,
-  type AuditView,
   acknowledgmentDetailSchema,
   acknowledgmentPageSchema,
   acknowledgmentStateSchema,
-  adoptionSchema,
-  auditPageSchema,
-  COUNTED_STATES,
-  type DataLossView,
   DISCARD_REASON_CHARS_MAX,
-  type DiscardView,
-  type DoctorCheck,
-  type DoctorReport,
-  discardListSchema,
-  discardViewSchema,
-  doctorReportSchema,
-  dryRunSchema,
   type ErasureView,
   erasureSchema,
-  type FilterView,
-  type ForeignCircuitView,
   LISTED_STATES,
+} from "./admin-api/acknowledgments.ts";
+export {
+  type AuditView,
+  auditPageSchema,
+} from "./admin-api/audit.ts";
+export {
+  DISCARDED_STATES,
+  type DiscardView,
+  discardListSchema,
+  discardViewSchema,
+  dryRunSchema,
+  type FilterView,
   type OutcomesView,
-  PAGE_ROWS_MAX,
-  type ProcessView,
-  type ProviderView,
-  type QuotaView,
-  READINESS_PATH,
   REPLAY_RATE_DEFAULT,
   REPLAY_RATE_MAX,
   REPLAY_SAMPLE_DEFAULT,
   REPLAY_SAMPLE_MAX,
   REPLAY_STOP_SHARE_DEFAULT,
-  type Readiness,
   type ReplayView,
-  readinessSchema,
   replayListSchema,
   replayViewSchema,
+} from "./admin-api/bulk-changes.ts";
+export {
+  ADMIN_PATH,
+  PAGE_ROWS_MAX,
+} from "./admin-api/fields.ts";
+export {
+  type DoctorCheck,
+  type DoctorReport,
+  doctorReportSchema,
+  READINESS_PATH,
+  type Readiness,
+  readinessSchema,
+} from "./admin-api/health.ts";
+export {
+  type AdoptionView,
+  adoptionSchema,
+  type PublishersView,
+  publishersViewSchema,
+} from "./admin-api/publishers.ts";
+export {
+  COUNTED_STATES,
+  type DataLossView,
+  type ForeignCircuitView,
+  type ProcessView,
+  type ProviderView,
+  type QuotaView,
   type StateCounts,
   type Stats,
   statsSchema,
-} from "./admin-api.ts";
+} from "./admin-api/stats.ts";
 export { AGE_MAX, ASN_MAX, GENDERS, readName } from "./attributes.ts";
 export { readCountry } from "./country-codes.ts";
 export {
@@ -136,4 +151,3 @@ export {
   type ProblemDetails,
   problemSchema,
 } from "./problem.ts";
-export { type PublishersView, publishersViewSchema } from "./publishers-view.ts";

@@ -19,12 +19,7 @@ export {
   type Publisher,
   publisherSources,
 } from "./publishers.ts";
-export { reportPublishers } from "./publishers-metrics.ts";
-export {
-  faultFields,
-  PUBLISHERS_LOOK_INTERVAL_MS,
-  PublishersWatch,
-} from "./publishers-watch.ts";
+export type { PublishersDiff } from "./publishers-diff.ts";
 export type { RawReply } from "./reply-collector.ts";
 export { prepareBody } from "./request-body.ts";
 export { loadTls, type ProviderTls, type TlsResult } from "./tls-files.ts";

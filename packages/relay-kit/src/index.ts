@@ -15,6 +15,7 @@ export {
 export { type Caller, PendingWork } from "./injection/waits.ts";
 export { OnceASecond } from "./once-a-second.ts";
 export { startAnswerJudge } from "./process/answer-judge.ts";
+export { FILES_LOOK_INTERVAL_MS, FileWatch, reportFiles } from "./process/file-watch.ts";
 export { startHeartbeat } from "./process/heartbeat.ts";
 export {
   type IntakeParts,
@@ -40,4 +41,6 @@ export {
 /** The settings of models' servers, and their certificates. */
 export { loadModelTls, MODEL_SETTINGS } from "./publishers/model-settings.ts";
 export { PublisherSeries } from "./publishers/publisher-series.ts";
+export { reportPublishers } from "./publishers/publishers-metrics.ts";
+export type { PublishersWatch } from "./publishers/publishers-watch.ts";
 export { SessionHashes } from "./session-hashes.ts";

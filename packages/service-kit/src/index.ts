@@ -36,6 +36,7 @@ export {
   Periodic,
   PeriodicHeartbeat,
 } from "./lifecycle.ts";
+export { describeFault, faultFields, listedOf, listFields } from "./log-lists.ts";
 export { createLogger } from "./logger.ts";
 export { LoginGuard, RECENT_LOGIN_MINUTES } from "./login-guard.ts";
 export { createHistogramWithExemplars, createRegistry } from "./metrics.ts";

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { setImmediate as turn } from "node:timers/promises";
-import { Periodic } from "@adrelay/service-kit";
+import { faultFields, listedOf, listFields, Periodic } from "@adrelay/service-kit";
 import type { Logger } from "pino";
 import type { Ad } from "./ad.ts";
 import type { CatalogFault } from "./catalog-places.ts";
@@ -16,8 +16,6 @@ interface CatalogWatchDeps {
   onOutcome(outcome: ReloadOutcome): void;
 }
 
-/** How many ids or faults a log line lists at most. It counts all of them. */
-const LISTED_MAX = 50;
 const MESSAGE_CHARS_MAX = 300;
 const ABSENT = "absent";
 
@@ -130,10 +128,7 @@ export class CatalogWatch {
     this.#deps.log.error({
       event: "catalog_refused",
       file: this.#deps.file,
-      fault_count: faults.length,
-      faults: faults
-        .slice(0, LISTED_MAX)
-        .map((fault) => ({ ...fault, message: fault.message.slice(0, MESSAGE_CHARS_MAX) })),
+      ...faultFields(faults, (fault) => ({ ...fault, message: fault.message.slice(0, MESSAGE_CHARS_MAX) })),
     });
   }
 
@@ -142,12 +137,9 @@ export class CatalogWatch {
       event: "catalog_reloaded",
       file: this.#deps.file,
       ads,
-      added_count: added.length,
-      removed_count: removed.length,
+      ...listFields({ added, removed }),
       changed_count: changed.length,
-      added: added.slice(0, LISTED_MAX),
-      removed: removed.slice(0, LISTED_MAX),
-      changed: Object.fromEntries(changed.slice(0, LISTED_MAX).map(({ id, fields }) => [id, fields])),
+      changed: Object.fromEntries(listedOf(changed).map(({ id, fields }) => [id, fields])),
     });
   }
 }

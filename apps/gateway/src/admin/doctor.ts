@@ -8,8 +8,9 @@ import type { Heartbeat, IntakeRules, Store } from "@adrelay/store";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import { checkDataLoss, checkForeignCircuits, checkLedger, checkProcesses } from "./doctor-checks.ts";
-import { checkLogins } from "./login-checks.ts";
+import { checkLogins, checkOperatorsFile } from "./login-checks.ts";
 import { checkModels, type ModelCheckDeps } from "./model-checks.ts";
+import type { OperatorsWatch } from "./operators-watch.ts";
 import { checkProviders, type ProviderCheckDeps } from "./provider-checks.ts";
 import { checkKeys, checkPublishersFile } from "./publisher-checks.ts";
 import { checkRedis } from "./redis-checks.ts";
@@ -20,6 +21,7 @@ export interface DoctorDeps extends ProviderCheckDeps, Pick<ModelCheckDeps, "mod
   readonly store: Pick<Store, "snapshot" | "circuits" | "acknowledgments" | "rewrites" | "room">;
   readonly rulesOf: (publisher: string) => Pick<IntakeRules, "limits">;
   readonly heartbeat: Pick<Heartbeat, "loadProcesses" | "loadLoss" | "writes">;
+  readonly operatorsWatch: Pick<OperatorsWatch, "hasFile" | "isValid">;
   readonly loginGuard: Pick<LoginGuard, "recentRefusals">;
   readonly log: Logger;
 }
@@ -49,6 +51,7 @@ export function makeDoctor(deps: DoctorDeps): Doctor {
     { name: "other_accounts", run: () => checkForeignCircuits(deps) },
     { name: "publishers_file", run: () => checkPublishersFile(deps.heartbeat) },
     { name: "publisher_keys", run: () => Promise.resolve(checkKeys(deps.publishers)) },
+    { name: "operators_file", run: () => Promise.resolve([checkOperatorsFile(deps.operatorsWatch)]) },
     { name: "logins", run: () => Promise.resolve([checkLogins(deps.loginGuard)]) },
     { name: "providers", run: () => checkProviders(deps, PROVIDER_TIMEOUT_MS) },
     { name: "proxies", run: () => checkModels(deps, PROVIDER_TIMEOUT_MS) },

@@ -1,6 +1,7 @@
-/** The doctor's check of log-ins to this gateway's ops listener. */
+/** The doctor's checks of who may log in to this gateway's ops listener, and of who tries. */
 import type { DoctorCheck } from "@adrelay/contract";
 import { type LoginGuard, RECENT_LOGIN_MINUTES } from "@adrelay/service-kit";
+import type { OperatorsWatch } from "./operators-watch.ts";
 
 /** A person who mistypes a token, or one service with an old one for a moment, makes fewer. */
 const REFUSED_WARNED = 20;
@@ -16,4 +17,22 @@ export function checkLogins({ recentRefusals }: Pick<LoginGuard, "recentRefusals
         status: "warn",
         detail: `${what}: somebody guesses, or has an old token. The log lines \`login_refused\` name the addresses`,
       };
+}
+
+/** Whether this gateway has the operators that their file names now. Each gateway has a file of its own. */
+export function checkOperatorsFile({
+  hasFile,
+  isValid,
+}: Pick<OperatorsWatch, "hasFile" | "isValid">): DoctorCheck {
+  const name = "operators_file";
+  if (!isValid) {
+    const detail =
+      "this gateway's file is faulty or gone, and the operators that it had before are in force. The event operators_refused of the log says what is wrong";
+    return { name, status: "fail", detail };
+  }
+  return {
+    name,
+    status: "ok",
+    detail: hasFile ? "this gateway has what is in its file" : "no such file is set",
+  };
 }

@@ -2,7 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { digestKey } from "@adrelay/provider";
+import { Registry } from "prom-client";
 import { afterAll, expect, test } from "vitest";
+import { checkOperatorsFile } from "./login-checks.ts";
 import { OperatorDirectory } from "./operator-directory.ts";
 import { OperatorsWatch } from "./operators-watch.ts";
 
@@ -29,9 +31,12 @@ function watch(text: string) {
   expect(directory.load().kind).toBe("reloaded");
   const lines: Record<string, unknown>[] = [];
   const write = (line: Record<string, unknown>) => void lines.push(line);
-  const watched = new OperatorsWatch(directory, { info: write, error: write });
+  const registry = new Registry();
+  const watched = new OperatorsWatch({ directory, registry, log: { info: write, error: write } });
+  const valid = async () =>
+    (await registry.getSingleMetric("adrelay_operators_file_valid")?.get())?.values[0]?.value;
   const names = () => directory.current.map(({ name, role }) => `${name}:${role}`);
-  return { watched, lines, names, replace: (next: string) => writeFileSync(file, next), file };
+  return { watched, lines, names, valid, replace: (next: string) => writeFileSync(file, next), file };
 }
 
 test("a change is taken after two looks, and its line names who differs", async () => {
@@ -65,14 +70,17 @@ test.each([
 });
 
 test("a file that is gone changes nothing until it is back", async () => {
-  const { watched, lines, names, replace, file } = watch(fileOf("bob:view"));
+  const { watched, lines, names, valid, replace, file } = watch(fileOf("bob:view"));
+  expect([await valid(), checkOperatorsFile(watched).status]).toEqual([1, "ok"]);
   rmSync(file);
   await watched.look();
   await watched.look();
+  expect([await valid(), checkOperatorsFile(watched).status]).toEqual([0, "fail"]);
   expect(names()).toEqual(["admin:operate", "bob:view"]);
   replace(fileOf());
   watched.onHangUp();
   expect(names()).toEqual(["admin:operate"]);
+  expect([await valid(), checkOperatorsFile(watched).status]).toEqual([1, "ok"]);
   expect(lines.map(({ event }) => event)).toEqual(["operators_refused", "operators_reloaded"]);
 });
 
@@ -85,6 +93,9 @@ test("SIGHUP reads the file at once, and says if nothing has changed", () => {
 test("without a file SIGHUP says nothing of operators", () => {
   const lines: unknown[] = [];
   const write = (line: unknown) => void lines.push(line);
-  new OperatorsWatch(new OperatorDirectory({}), { info: write, error: write }).onHangUp();
+  const log = { info: write, error: write };
+  const watched = new OperatorsWatch({ directory: new OperatorDirectory({}), registry: new Registry(), log });
+  watched.onHangUp();
   expect(lines).toEqual([]);
+  expect(checkOperatorsFile(watched)).toMatchObject({ status: "ok", detail: expect.stringContaining("no ") });
 });

@@ -1,7 +1,8 @@
 /** GET /admin/v1/publishers: the publishers that are in force, with their keys. No answer contains a key or a digest. */
 import type { PublishersView } from "@adrelay/contract";
 import { stateOfKey } from "@adrelay/core";
-import type { Publisher, PublisherDirectory, PublishersWatch } from "@adrelay/provider";
+import type { Publisher, PublisherDirectory } from "@adrelay/provider";
+import type { PublishersWatch } from "@adrelay/relay-kit";
 import { OVERDUE } from "@adrelay/service-kit";
 import type { Store } from "@adrelay/store";
 import type { RequestHandler } from "express";

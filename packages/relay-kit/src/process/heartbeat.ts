@@ -1,6 +1,6 @@
-import type { PublishersWatch } from "@adrelay/provider";
 import { describeProcess, Periodic, PeriodicHeartbeat } from "@adrelay/service-kit";
 import type { Heartbeat, Store } from "@adrelay/store";
+import type { PublishersWatch } from "../publishers/publishers-watch.ts";
 import type { RelayBase } from "./relay-base.ts";
 import type { RelayAdapters } from "./relay-store.ts";
 

@@ -1,5 +1,4 @@
 /** What the processes that publishers call have in common, gateway and proxy: what runs beside them, and their two listeners. */
-import type { PublishersWatch } from "@adrelay/provider";
 import {
   createOpsApp,
   type DurabilityGuard,
@@ -13,6 +12,7 @@ import {
 import type { Heartbeat } from "@adrelay/store";
 import type { z } from "zod";
 import { type CountOverload, type InFlight, reportInFlight } from "../admission/in-flight-metrics.ts";
+import type { PublishersWatch } from "../publishers/publishers-watch.ts";
 import { saveKeyUses, startHeartbeat } from "./heartbeat.ts";
 import { type RelayBase, watchPublishers } from "./relay-base.ts";
 import { type IntakeAdapters, type IntakeConfig, intakeOf } from "./relay-store.ts";

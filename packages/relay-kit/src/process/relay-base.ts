@@ -1,5 +1,5 @@
 /** What each process of the relay is made from, whatever it does. */
-import { PUBLISHERS_LOOK_INTERVAL_MS, type PublisherDirectory, PublishersWatch } from "@adrelay/provider";
+import type { PublisherDirectory } from "@adrelay/provider";
 import {
   type COMMON_SETTINGS,
   createLogger,
@@ -14,6 +14,8 @@ import {
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { z } from "zod";
+import { PublishersWatch } from "../publishers/publishers-watch.ts";
+import { FILES_LOOK_INTERVAL_MS } from "./file-watch.ts";
 
 /** The settings that gateway, worker and proxy share. */
 export type RelaySettings = z.infer<z.ZodObject<typeof COMMON_SETTINGS & typeof PROVIDER_SETTINGS>>;
@@ -58,6 +60,6 @@ export async function watchPublishers({
 }: RelayBase): Promise<PublishersWatch> {
   const watch = new PublishersWatch({ directory: config.publishers, log, registry });
   const onError = (err: unknown) => log.error({ event: "publishers_look_failed", err });
-  await lifecycle.start("publishers", new Periodic(() => watch.look(), PUBLISHERS_LOOK_INTERVAL_MS, onError));
+  await lifecycle.start("publishers", new Periodic(() => watch.look(), FILES_LOOK_INTERVAL_MS, onError));
   return watch;
 }

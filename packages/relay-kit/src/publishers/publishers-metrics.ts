@@ -1,14 +1,12 @@
 import { KEY_STATES, stateOfKey } from "@adrelay/core";
+import type { PublisherDirectory } from "@adrelay/provider";
 import { Gauge, type Registry } from "prom-client";
-import type { PublisherDirectory } from "./publisher-directory.ts";
+import { type FileWatch, reportFiles } from "../process/file-watch.ts";
 
 /** Which publishers' file is in force in a process. */
-export interface PublishersFileState {
+export interface PublishersFileState extends Pick<FileWatch, "isValid" | "loadedAtMs"> {
   /** The beginning of its SHA-256 digest; undefined without a file. */
   readonly digest: string | undefined;
-  /** False while the files are faulty or gone, and what they had before is in force. */
-  readonly isValid: boolean;
-  readonly loadedAtMs: number;
 }
 
 export interface ReportedPublishers {
@@ -16,25 +14,17 @@ export interface ReportedPublishers {
   stateOf(): PublishersFileState;
 }
 
+const FILE_METRICS = {
+  name: "adrelay_publishers_file",
+  validHelp:
+    "0 while this process' publishers' file, or a file with a key or certificate, is faulty or gone, and what it had before is in force; else 1.",
+  loadedHelp: "When this process took the publishers that are in force, in seconds since 1970.",
+} as const;
+
 /** Shows which publishers' file is in force, and how many keys are valid. */
 export function reportPublishers(registry: Registry, { directory, stateOf }: ReportedPublishers): void {
   const registers = [registry];
-  new Gauge({
-    name: "adrelay_publishers_file_valid",
-    help: "0 while this process' publishers' file, or a file with a key or certificate, is faulty or gone, and what it had before is in force; else 1.",
-    registers,
-    collect() {
-      this.set(stateOf().isValid ? 1 : 0);
-    },
-  });
-  new Gauge({
-    name: "adrelay_publishers_file_loaded_timestamp_seconds",
-    help: "When this process took the publishers that are in force, in seconds since 1970.",
-    registers,
-    collect() {
-      this.set(stateOf().loadedAtMs / 1000);
-    },
-  });
+  reportFiles(registry, FILE_METRICS, stateOf);
   new Gauge({
     name: "adrelay_publishers_file_digest",
     help: "The first 48 bits of the SHA-256 digest of the publishers' file that is in force, as a number; 0 without a file. Processes with the same file have the same.",

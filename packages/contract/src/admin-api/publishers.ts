@@ -1,5 +1,6 @@
-/** The admin API's view of the publishers that are in force. */
+/** The admin API's view of the publishers that are in force, and of what one left to another. */
 import { z } from "zod";
+import { count, textOrNull } from "./fields.ts";
 
 const keyViewSchema = z.object({
   id: z.string(),
@@ -26,3 +27,19 @@ export const publishersViewSchema = z.object({
 });
 /** A checked answer of `GET /publishers`. */
 export type PublishersView = z.infer<typeof publishersViewSchema>;
+
+export const strandedCountsSchema = z.object({ dead: count, queued: count, awaiting: count });
+
+/**
+ * Answer to a batch of an adoption: how many were adopted by state, and how many an attempt holds. `next_cursor` is null after
+ * the last batch.
+ */
+export const adoptionSchema = z.object({
+  from: z.string(),
+  to: z.string(),
+  adopted: strandedCountsSchema,
+  under_way: count,
+  next_cursor: textOrNull,
+});
+/** A checked answer to a batch of an adoption. */
+export type AdoptionView = z.infer<typeof adoptionSchema>;

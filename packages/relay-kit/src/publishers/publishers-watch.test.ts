@@ -10,10 +10,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { digestKey, openDirectory, publisherSources } from "@adrelay/provider";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openDirectory } from "./publisher-directory.ts";
-import { digestKey, publisherSources } from "./publishers.ts";
 import { PublishersWatch } from "./publishers-watch.ts";
 
 let folder: string;
