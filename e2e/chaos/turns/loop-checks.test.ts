@@ -128,6 +128,16 @@ test("a new ad for a next step is found, also if its caller wasn't told", () => 
   expect(broken.map(({ name }) => name)).toEqual(["no next step asks for an ad"]);
 });
 
+test("a step without ad, between two that have it, breaks no check", () => {
+  const between = withoutAd({ ad: "fallback; reason=store_unavailable", callIds: ["search:0"] });
+  const spans = [spanAt({ kind: "redis_freeze" }, 5000, 500)];
+  const last = makeNext({ step: 2, answers: between, modelText: "last", text: "last", arrivals: [] });
+  const turn = { postedTexts: [`${first.text}\n\nlast`] };
+  expect(brokenBy([between, last], { spans, turn })).toEqual([]);
+  const other = { ...last, adResponseId: "other" };
+  expect(brokenBy([between, other], { spans, turn })).toContain(NO_OTHER_AD);
+});
+
 test("an ad of another turn is found, also if that has the same text and the same ids", () => {
   const other = { ...makeEvidence({ plan, calls: [first, makeNext({ adResponseId: "other" })] }) };
   const [ad] = other.sold.values();

@@ -32,9 +32,9 @@ export function checkLoops(evidence: TurnsEvidence): readonly Check[] {
       "a next step has no other ad than its turn's",
       ({ call }) => call.adResponseId !== undefined,
       (step) =>
-        step.call.adResponseId === step.answers.adResponseId || isOfStreamBefore(step, evidence)
+        step.call.adResponseId === adBefore(step.call) || isOfStreamBefore(step, evidence)
           ? undefined
-          : `${step.call.adResponseId} in place of ${step.answers.adResponseId}`,
+          : `${step.call.adResponseId} in place of ${adBefore(step.call)}`,
     ),
     checkSteps(
       "a next step finds its turn while that is open",
@@ -46,6 +46,11 @@ export function checkLoops(evidence: TurnsEvidence): readonly Check[] {
     ),
     checkAdCalls(evidence),
   ];
+}
+
+/** If a step had no ad, the next one may find that of an earlier step by the same ids. */
+function adBefore({ answers }: CallRecord): string | undefined {
+  return answers && (answers.adResponseId ?? adBefore(answers));
 }
 
 /** Only first steps ask for ads, each of their calls for one at the most. */

@@ -75,7 +75,7 @@ function planStep(random: Random, { at, wish }: { readonly at: number; readonly 
   return {
     afterMs: at === 0 ? 0 : random.pick(TOOLS_MS),
     filler,
-    fault: random.chance(0.3) ? planFault(random, { at, events: filler.events }) : "",
+    fault: random.chance(0.22) ? planFault(random, { at, events: filler.events }) : "",
     caller: planCaller(random),
     firstProxy: pickProxy(random),
   };
@@ -89,7 +89,7 @@ function planFault(random: Random, { at, events }: { readonly at: number; readon
 }
 
 function planCaller(random: Random): CallerPlan {
-  if (random.chance(0.12)) {
+  if (random.chance(0.1)) {
     return planHangUp(random);
   }
   return random.chance(0.15) ? { kind: "takes_calls" } : { kind: "reads" };
