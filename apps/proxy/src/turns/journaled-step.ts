@@ -276,8 +276,7 @@ export class JournaledStep {
   }
 
   #enqueue(work: () => Promise<void>): void {
-    // The journal logs a failure, which is a bug; the end must come through nevertheless.
-    this.#workOn(this.#worksLeft === 0 ? work() : this.#work.catch(() => {}).then(work));
+    this.#workOn(this.#worksLeft === 0 ? work() : this.#work.then(work));
   }
 
   #workOn(begun: Promise<void>): void {
@@ -285,6 +284,7 @@ export class JournaledStep {
     const done = begun.finally(() => {
       this.#worksLeft -= 1;
     });
+    // The journal logs a failure, which is a bug; the end must come through nevertheless.
     this.#work = Promise.allSettled([this.#work, done]).then(() => {});
     this.#host.track(done);
   }
