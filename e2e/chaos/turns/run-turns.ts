@@ -12,6 +12,7 @@ import { lossesOf } from "./losses.ts";
 import { hasAd } from "./pieces.ts";
 import { playFaults } from "./play-faults.ts";
 import { startTurnsStack, type TurnsStack } from "./stack.ts";
+import type { CallRecord } from "./stream-call.ts";
 import { planStreams } from "./streams.ts";
 import { playStreams } from "./traffic.ts";
 import { TrafficClock } from "./traffic-clock.ts";
@@ -97,6 +98,7 @@ function summaryOf(evidence: TurnsEvidence, faults: number, scraper: Scraper): s
   const { turns, streams } = evidence;
   const calls = streams.flatMap(({ calls: made }) => made);
   const nextSteps = calls.filter(({ answers }) => answers !== undefined);
+  const joined = nextSteps.filter(hasAd);
   const known = turns.filter((turn) => turn.calls.length > 0);
   const losses = lossesOf(evidence);
   const accepted = turns.filter(
@@ -104,9 +106,13 @@ function summaryOf(evidence: TurnsEvidence, faults: number, scraper: Scraper): s
   ).length;
   return [
     `${faults} faults`,
-    `${streams.length} streams with ${calls.length} calls, ${nextSteps.filter(hasAd).length} of ${nextSteps.length} next steps with their turn's ad`,
+    `${streams.length} streams with ${calls.length} calls`,
+    `${joined.length} of ${nextSteps.length} next steps with their turn's ad, ${joined.filter(isOvertaking).length} of them while the step before ran`,
     `${turns.length} ads sold, ${known.length} told to callers, ${accepted} acknowledged`,
     `of ${losses.length} calls whose proxy died while Redis was there, the oldest lost text was ${Math.max(0, ...losses)} ms old`,
     `${scraper.answered} scrapes`,
   ].join("; ");
 }
+
+const isOvertaking = ({ answers, headersAtMs = Infinity }: CallRecord): boolean =>
+  answers !== undefined && headersAtMs < answers.endedAtMs;
