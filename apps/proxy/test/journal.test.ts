@@ -38,6 +38,7 @@ function countWrites() {
   const wrapTurns = (turns: Turns): Turns => ({
     open: (turn) => turns.open(turn),
     hold: (turn) => turns.hold(turn),
+    catchUp: () => turns.catchUp(),
     join: (question) => turns.join(question),
     endStep: (ended) => turns.endStep(ended),
     settle: (final) => turns.settle(final),
