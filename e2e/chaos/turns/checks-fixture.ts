@@ -6,8 +6,8 @@ import type { CallRecord } from "./stream-call.ts";
 import { planStreams, type StreamPlan } from "./streams.ts";
 
 export const BEGUN_AT_MS = 1_000_000;
-export const PROMPT = "an ad and the question";
-export const ID = "id";
+const PROMPT = "an ad and the question";
+const ID = "id";
 export const TEXT = Array.from({ length: 20 }, (_, at) => `word${at}`)
   .join(" ")
   .slice(0, 100);
