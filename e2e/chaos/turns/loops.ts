@@ -54,7 +54,7 @@ const TOOLS_MS = [0, 0, 0, 50, 300];
 /** Shorter than a single answer's, because there are several. */
 const LASTS_MS = [0, 100, 500, 1500];
 /** The second step must be able to begin before the first has ended. */
-const AT_ONCE_DELAYS_MS = [20, 60, 150];
+const AT_ONCE_DELAYS_MS = [60, 150, 300];
 const EVENTS_OF_CALLS = 8;
 
 /** One loop in seven lacks its last steps, and in one in nine a step comes too late. */

@@ -68,7 +68,7 @@ function planStream(random: Random, place: Place): StreamPlan {
     follows: first?.number,
     session: first?.session ?? `session-${number}`,
     dialect: first?.dialect ?? random.pick(DIALECTS),
-    isStreamed: steps.some(({ caller }) => caller.kind !== "reads") || random.chance(0.75),
+    isStreamed: mustStream(steps, loop) || random.chance(0.75),
     userText: loop === undefined ? `What do you advise? ${mark}` : wishedText(loop),
     loop,
     steps: isRefused ? steps.map((step) => ({ ...step, fault: planRefusal(random) })) : steps,
@@ -77,6 +77,11 @@ function planStream(random: Random, place: Place): StreamPlan {
     acknowledges:
       !isRefused && number % 7 === 5 ? random.pick(["backend_before", "backend_after", "manual"]) : "proxy",
   };
+}
+
+/** An answer that comes as a whole has no calls before its end, and no events. */
+function mustStream(steps: readonly StepPlan[], loop: LoopWish | undefined): boolean {
+  return loop?.answersAtOnce === true || steps.some(({ caller }) => caller.kind !== "reads");
 }
 
 /** One call of a stream, by its place in it. */
