@@ -1,5 +1,5 @@
 /** Each fault does to a call what docs/demo-model.md says. */
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { type DemoModel, eventually, startDemoModel } from "@adrelay/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -48,6 +48,18 @@ describe.each(SURFACES)("the faults of %s", (surface) => {
     expect(isWhole).toBe(true);
     expect(events.findIndex(isLast)).toBe(events.length - 1);
     expect((await lastRecord())?.sent.text.length).toBe(8000);
+  });
+
+  test("the text before a call of a tool can be chosen, too, and each answer tells the digest of its prompt", async () => {
+    const text = "Say so first, then use the tool.";
+    const tool = { name: "search", parameters: {}, input_schema: {} };
+    const more = { tools: [{ type: "function", ...tool, function: tool }] };
+    for (const isStream of [true, false]) {
+      const response = await ask(surface, { text, more, isStream, faults: "events=2;size=9;mark=first" });
+      expect(response.headers.get("x-demo-prompt-sha256")).toBe(hash("sha256", text));
+      expect(await response.text()).toMatch(/"search"/);
+      expect((await lastRecord())?.sent.text).toBe("first.0 lfirst.1 l");
+    }
   });
 
   test("the connection is closed or reset after as many events as were asked for", async () => {

@@ -42,6 +42,7 @@ function countWrites() {
   const wrapTurns = (turns: Turns): Turns => ({
     open: (turn) => turns.open(turn),
     hold: (turn) => turns.hold(turn),
+    catchUp: () => turns.catchUp(),
     join: (question) => turns.join(question),
     endStep: (ended) => turns.endStep(ended),
     settle: (final) => turns.settle(final),
@@ -207,6 +208,27 @@ describe("while Redis is away", () => {
     expect(stored).toHaveLength(2);
     expect(stored[0]).toContain("I look. ");
     expect(stored[1]).toContain("More. ");
+  });
+
+  test("the hold of each tool call is on its way at once, also while no hold is confirmed", async () => {
+    const proxy = await startSocketProxy(servers.server.port);
+    onTestFinished(() => proxy.close());
+    const { turns, step, id } = await startTurn({ redisUrl: `redis://127.0.0.1:${proxy.port}` });
+    const held = () => servers.admin.keys(`{adrelay:${turns.partition}}:awaiting:by:*`);
+    // From now on Redis knows the script.
+    step.sawCalls(["call_1"]);
+    await eventually(async () => expect(await held()).toHaveLength(1));
+    proxy.setReplyDelay(60_000);
+    step.sawCalls(["call_2"]);
+    step.sawCalls(["call_3"]);
+    await eventually(async () => expect(await held()).toHaveLength(3));
+    step.written({ text: "I look.", callIds: ["call_1", "call_2", "call_3"] });
+    proxy.setReplyDelay(0);
+    proxy.cut();
+    step.ended({ kind: "continues" }, 200);
+    await eventually(() => expect(turns.journal.usedBytes).toBe(0));
+    const next = await turns.prepareCall(surfaceCall(turns, toolAnswer("call_3")));
+    expect(next.adResponseId).toBe(id);
   });
 
   test("connections that break again and again lose and double no text", async () => {

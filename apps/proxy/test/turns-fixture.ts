@@ -75,6 +75,8 @@ export type Servers = Awaited<ReturnType<typeof openServers>>;
 export interface FixtureOptions extends Partial<PrepareCallDeps> {
   readonly maxBytes?: number;
   readonly textLimitBytes?: number;
+  /** Of the store; another fixture's, to stand for a second proxy. */
+  readonly partition?: string;
   /** Where the store's connection goes, in place of Redis itself. */
   readonly redisUrl?: string;
   /** Around the store's turns, to count calls. */
@@ -89,7 +91,7 @@ export type TurnsFixture = Awaited<ReturnType<typeof openTurns>>;
 export async function openTurns(servers: Servers, options: FixtureOptions = {}) {
   const { provider: adService, admin, server } = servers;
   adService.onStart(() => ({ kind: "answer", status: 200, body: filledBody() }));
-  const partition = randomUUID();
+  const { partition = randomUUID() } = options;
   const lines: string[] = [];
   const log = createLogger("proxy", "debug", { write: (line) => lines.push(line) });
   const redis = connectRedis(options.redisUrl ?? server.url, "request", log);

@@ -1,66 +1,79 @@
-/** The three dialects, as a backend knows them: what it sends, and where the text of an answer is. */
+/** The three dialects, as a backend knows them: what is said in an answer. `questions.ts` has what is sent. */
 import type { DialectName } from "@adrelay/core";
 
-export const PATHS = {
-  chat_completions: "/v1/chat/completions",
-  messages: "/v1/messages",
-  responses: "/v1/responses",
-} as const satisfies Record<DialectName, string>;
-
-/** The body of a call with one message. */
-export function bodyOf(dialect: DialectName, prompt: string, isStreamed: boolean): string {
-  const message = { role: "user", content: prompt };
-  const common = { model: "demo", stream: isStreamed };
-  switch (dialect) {
-    case "chat_completions":
-      return JSON.stringify({ ...common, messages: [message] });
-    case "messages":
-      return JSON.stringify({ ...common, max_tokens: 1000, messages: [message] });
-    case "responses":
-      return JSON.stringify({ ...common, input: [message] });
-    default:
-      return dialect satisfies never;
-  }
+/** What an event, or an answer that isn't streamed, says. */
+export interface Said {
+  readonly text: string;
+  /** Of the calls of tools. */
+  readonly callIds: readonly string[];
 }
 
-/** The text in one event of a stream; empty if it has none. */
-export function textOfEvent(dialect: DialectName, data: string): string {
+const NOTHING: Said = { text: "", callIds: [] };
+
+/** Reads one event of a stream. */
+export function readEvent(dialect: DialectName, data: string): Said {
   if (data === "[DONE]") {
-    return "";
+    return NOTHING;
   }
   const event = Object(JSON.parse(data));
   switch (dialect) {
     case "chat_completions":
-      return String(event.choices?.[0]?.delta?.content ?? "");
-    case "messages":
-      return event.type === "content_block_delta" ? String(event.delta?.text ?? "") : "";
-    case "responses":
-      return event.type === "response.output_text.delta" ? String(event.delta) : "";
+      return saidInChat(event.choices?.[0]?.delta);
+    case "messages": {
+      const text = event.type === "content_block_delta" ? String(event.delta?.text ?? "") : "";
+      return { text, callIds: event.type === "content_block_start" ? idsIn([event.content_block]) : [] };
+    }
+    case "responses": {
+      const text = event.type === "response.output_text.delta" ? String(event.delta) : "";
+      return { text, callIds: event.type === "response.output_item.added" ? idsIn([event.item]) : [] };
+    }
     default:
       return dialect satisfies never;
   }
 }
 
-/** The text of an answer that isn't streamed. */
-export function textOfAnswer(dialect: DialectName, body: string): string {
+/** Reads an answer that isn't streamed. */
+export function readAnswer(dialect: DialectName, body: string): Said {
   const answer = Object(JSON.parse(body));
   switch (dialect) {
     case "chat_completions":
-      return String(answer.choices?.[0]?.message?.content ?? "");
+      return saidInChat(answer.choices?.[0]?.message);
     case "messages":
-      return textsOf(answer.content);
+      return { text: textsOf(answer.content), callIds: idsIn(answer.content) };
     case "responses":
-      return Array.isArray(answer.output)
-        ? answer.output.map((item: unknown) => textsOf(Object(item).content)).join("")
-        : "";
+      return {
+        text: listOf(answer.output)
+          .map((item) => textsOf(Object(item).content))
+          .join(""),
+        callIds: idsIn(answer.output),
+      };
     default:
       return dialect satisfies never;
   }
 }
 
-function textsOf(parts: unknown): string {
-  return Array.isArray(parts) ? parts.map((part: unknown) => String(Object(part).text ?? "")).join("") : "";
+/** Of a message, or of a part of one. */
+function saidInChat(message: unknown): Said {
+  const { content, tool_calls: calls } = Object(message);
+  const ids = listOf(calls).flatMap((call): unknown => Object(call).id ?? []);
+  return { text: String(content ?? ""), callIds: ids.map(String) };
 }
+
+/** The ids by which the results of tools name their calls. */
+function idsIn(items: unknown): readonly string[] {
+  return listOf(items).flatMap((item) => {
+    const { type, id, call_id: callId } = Object(item);
+    return type === "tool_use" ? [String(id)] : type === "function_call" ? [String(callId)] : [];
+  });
+}
+
+function textsOf(parts: unknown): string {
+  return listOf(parts)
+    .map((part) => String(Object(part).text ?? ""))
+    .join("");
+}
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 /** Tells the data of each event of a stream, as its bytes come. */
 export class EventLines {

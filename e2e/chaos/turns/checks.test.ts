@@ -1,141 +1,106 @@
 import { expect, test } from "vitest";
 import { checkTurns } from "./checks.ts";
-import type { TurnEvidence, TurnsEvidence } from "./evidence.ts";
-import type { TurnFault } from "./faults.ts";
-import { planStreams } from "./streams.ts";
-
-/** A turn that went well: a call through proxy-1 that received 50 characters in 5 s, all of them acknowledged. */
-const [plan] = planStreams({ seed: 1, streams: 1, trafficMs: 1000 });
-const BEGUN_AT_MS = 1_000_000;
-const TEXT = Array.from({ length: 20 }, (_, at) => `word${at}`)
-  .join(" ")
-  .slice(0, 100);
-const SIMPLE = { isRefused: false, acknowledges: "proxy" } as const;
-
-function evidenceOf(change: Partial<TurnEvidence>, spans: TurnsEvidence["spans"] = []): TurnsEvidence {
-  const stream = { ...(plan ?? expect.fail("no stream")), text: TEXT, ...SIMPLE };
-  const arrivals = [1, 2, 3, 4, 5].map((at) => ({ atMs: BEGUN_AT_MS + at * 1000, chars: at * 10 }));
-  const call = {
-    proxy: "proxy-1",
-    startedAtMs: BEGUN_AT_MS,
-    status: 200,
-    ad: "injected",
-    adResponseId: "id",
-    text: TEXT.slice(0, 50),
-    arrivals,
-    end: "broken",
-  } as const;
-  const turn: TurnEvidence = {
-    id: "id",
-    plan: stream,
-    calls: [call],
-    sent: [],
-    postedTexts: [TEXT.slice(0, 50)],
-    posts: 1,
-    entry: entryIn("delivered"),
-    ...change,
-  };
-  return { turns: [turn], streams: [{ plan: stream, calls: [call], acknowledgments: [] }], spans };
-}
-
-/** An entry that was accepted 30 s after the call had begun. */
-function entryIn(state: string, isLate = false): TurnEvidence["entry"] {
-  const entry: unknown = {
-    state,
-    acceptedAtMs: BEGUN_AT_MS + 30_000,
-    isLate,
-    endedAtMs: BEGUN_AT_MS + 30_000,
-  };
-  // The checks read nothing else of it.
-  return entry as TurnEvidence["entry"];
-}
+import {
+  type EvidenceChange,
+  entryIn,
+  makeCall,
+  makeEvidence,
+  planOf,
+  spanAt,
+  TEXT,
+} from "./checks-fixture.ts";
+import type { TurnsEvidence } from "./evidence.ts";
 
 const brokenOf = (evidence: TurnsEvidence) =>
   checkTurns(evidence).flatMap(({ name, broken }) => (broken.length > 0 ? [name] : []));
+const brokenBy = (change: EvidenceChange) => brokenOf(makeEvidence(change));
 
-const spanAt = (fault: TurnFault, fromMs: number, lastsMs: number) => ({
-  fault,
-  fromMs: BEGUN_AT_MS + fromMs,
-  untilMs: BEGUN_AT_MS + fromMs + lastsMs,
-});
 const kill = (fromMs: number) => spanAt({ kind: "kill", app: "proxy-1" }, fromMs, 500);
-const posted = (chars: number) => ({ postedTexts: [TEXT.slice(0, chars)] });
+const posted = (chars: number) => ({ turn: { postedTexts: [TEXT.slice(0, chars)] } });
 
 const ALL_RECEIVED = "all that a caller received is acknowledged";
 const TWO_BATCHES = "a proxy that died costs two batches at most";
+const NO_MISSED = "no ad is missed or late, however long its turn runs";
 
 test("a turn that went well breaks no check", () => {
-  expect(brokenOf(evidenceOf({}))).toEqual([]);
+  expect(brokenBy({})).toEqual([]);
 });
 
 test("an ad that was missed, acknowledged late or not delivered is found", () => {
-  const missed = brokenOf(evidenceOf({ entry: entryIn("missed"), posts: 0, postedTexts: [] }));
-  expect(missed).toContain("no ad is missed or late, however long its turn runs");
+  const missed = brokenBy({ turn: { entry: entryIn("missed"), posts: 0, postedTexts: [] } });
+  expect(missed).toContain(NO_MISSED);
   expect(missed).toContain("a turn that outlives ACK_DEADLINE_MS is delivered");
-  expect(brokenOf(evidenceOf({ entry: entryIn("delivered", true) }))).toEqual([
-    "no ad is missed or late, however long its turn runs",
-  ]);
-  expect(brokenOf(evidenceOf({ entry: entryIn("dead") }))).toContain(
+  expect(brokenBy({ turn: { entry: entryIn("delivered", true) } })).toEqual([NO_MISSED]);
+  expect(brokenBy({ turn: { entry: entryIn("dead") } })).toContain(
     "each ad that reached a caller is delivered",
   );
 });
 
 test("a character too few is found while the proxy lives", () => {
-  expect(brokenOf(evidenceOf(posted(49)))).toEqual([ALL_RECEIVED]);
-  expect(brokenOf(evidenceOf(posted(51)))).toEqual([]);
+  expect(brokenBy(posted(49))).toEqual([ALL_RECEIVED]);
+  expect(brokenBy(posted(51))).toEqual([]);
 });
 
 test("after a kill only the text of the last moments may be missing", () => {
-  expect(brokenOf(evidenceOf(posted(40), [kill(5000)]))).toEqual([]);
-  expect(brokenOf(evidenceOf(posted(39), [kill(5000)]))).toEqual([TWO_BATCHES]);
+  expect(brokenBy({ ...posted(40), spans: [kill(5000)] })).toEqual([]);
+  expect(brokenBy({ ...posted(39), spans: [kill(5000)] })).toEqual([TWO_BATCHES]);
 });
 
 test("the kill of another proxy, or one before or after the turn, excuses nothing", () => {
   const ofOther = spanAt({ kind: "kill", app: "proxy-2" }, 4000, 500);
   for (const span of [ofOther, kill(-1000), kill(31_000)]) {
-    expect(brokenOf(evidenceOf(posted(49), [span]))).toEqual([ALL_RECEIVED]);
+    expect(brokenBy({ ...posted(49), spans: [span] })).toEqual([ALL_RECEIVED]);
   }
 });
 
 test("text that came while Redis was away may be missing if the proxy then dies", () => {
   const away = spanAt({ kind: "redis_freeze" }, 2500, 2000);
-  expect(brokenOf(evidenceOf(posted(10), [kill(5000), away]))).toEqual([]);
-  expect(
-    brokenOf(evidenceOf(posted(10), [kill(5000), spanAt({ kind: "redis_freeze" }, 3500, 1000)])),
-  ).toEqual([TWO_BATCHES]);
-  expect(brokenOf(evidenceOf(posted(0), [away]))).toEqual([ALL_RECEIVED]);
+  expect(brokenBy({ ...posted(10), spans: [kill(5000), away] })).toEqual([]);
+  const later = spanAt({ kind: "redis_freeze" }, 3500, 1000);
+  expect(brokenBy({ ...posted(10), spans: [kill(5000), later] })).toEqual([TWO_BATCHES]);
+  expect(brokenBy({ ...posted(0), spans: [away] })).toEqual([ALL_RECEIVED]);
 });
 
 test("a proxy that stood still for longer than a lease counts as dead, a shorter halt doesn't", () => {
   const freeze = (lastsMs: number) => spanAt({ kind: "freeze", app: "proxy-1" }, 5000, lastsMs);
-  expect(brokenOf(evidenceOf(posted(40), [freeze(23_000)]))).toEqual([]);
-  expect(brokenOf(evidenceOf(posted(30), [freeze(2000)]))).toEqual([ALL_RECEIVED]);
+  expect(brokenBy({ ...posted(40), spans: [freeze(23_000)] })).toEqual([]);
+  expect(brokenBy({ ...posted(30), spans: [freeze(2000)] })).toEqual([ALL_RECEIVED]);
+});
+
+test("a proxy that is told to stop loses nothing, unless Redis is away", () => {
+  const restart = spanAt({ kind: "restart", app: "proxy-1" }, 5000, 1500);
+  expect(brokenBy({ ...posted(49), spans: [restart] })).toEqual([ALL_RECEIVED]);
+  const away = spanAt({ kind: "redis_kill" }, 6000, 1000);
+  expect(brokenBy({ ...posted(40), spans: [restart, away] })).toEqual([]);
+  expect(brokenBy({ ...posted(39), spans: [restart, away] })).toEqual([TWO_BATCHES]);
 });
 
 test("another text than the model's, and a second text, are found", () => {
   const other = `${TEXT.slice(0, 50)}!`;
-  expect(brokenOf(evidenceOf({ postedTexts: [other] }))).toEqual([
-    "an acknowledged text is a beginning of the model's",
+  expect(brokenBy({ turn: { postedTexts: [other] } })).toEqual([
+    "an acknowledged text is of its steps, in their order",
   ]);
-  expect(brokenOf(evidenceOf({ postedTexts: [TEXT.slice(0, 50), TEXT] }))).toEqual([
+  expect(brokenBy({ turn: { postedTexts: [TEXT.slice(0, 50), TEXT] } })).toEqual([
     "an ad has one text in all posts",
   ]);
 });
 
+test("a prompt without its ad, and an ad of another session, are found", () => {
+  expect(
+    brokenBy({ calls: [makeCall({ ad: "fallback; reason=timeout", adResponseId: undefined })] }),
+  ).toContain("each prompt has its ad, and nothing else is changed");
+  const evidence = makeEvidence({});
+  const [ad] = evidence.sold.values();
+  const sold = new Map([["id", { ...(ad ?? expect.fail("no ad")), session: "another" }]]);
+  expect(brokenOf({ ...evidence, sold })).toContain("no ad gets into another session");
+});
+
 test("a refusal that reaches the caller, and a 409 for a backend, are found", () => {
-  const evidence = evidenceOf({});
-  const [stream] = evidence.streams;
-  const [call] = stream?.calls ?? [];
-  const refused = { ...(stream ?? expect.fail("no stream")) };
-  const broken = brokenOf({
-    ...evidence,
-    streams: [
-      {
-        plan: { ...refused.plan, isRefused: true },
-        calls: [{ ...(call ?? expect.fail("no call")), status: 422, text: "" }],
-        acknowledgments: [{ adResponseId: "id", text: "", statuses: [503, 409] }],
-      },
-    ],
-  });
-  expect(broken).toEqual(["no caller sees that an ad was refused", "no backend's acknowledgment is refused"]);
+  const plan = { ...planOf(false), isRefused: true };
+  const refused = makeCall({ status: 422, text: "", arrivals: [], promptHash: undefined });
+  expect(brokenBy({ plan, calls: [refused] })).toEqual(["no caller sees that an ad was refused"]);
+  const evidence = makeEvidence({});
+  const acknowledgments = [{ adResponseId: "id", text: "", statuses: [503, 409] }];
+  const streams = evidence.streams.map((stream) => ({ ...stream, acknowledgments }));
+  expect(brokenOf({ ...evidence, streams })).toContain("no backend's acknowledgment is refused");
 });

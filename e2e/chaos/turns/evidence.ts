@@ -1,17 +1,20 @@
 /** What callers, ad service and ledger know of each turn in the end. */
 import { adResponseIdSchema } from "@adrelay/contract";
 import { type LedgerEntry, openStore } from "@adrelay/store";
+import type { AcknowledgmentRecord } from "./acknowledging.ts";
 import type { TurnFaultSpan } from "./faults.ts";
-import type { TurnsStack } from "./stack.ts";
+import type { SoldAd, TurnsStack } from "./stack.ts";
 import type { CallRecord } from "./stream-call.ts";
 import type { StreamPlan } from "./streams.ts";
-import type { AcknowledgmentRecord, StreamRecord } from "./traffic.ts";
+import type { StreamRecord } from "./traffic.ts";
 
 export interface TurnEvidence {
   readonly id: string;
   readonly plan: StreamPlan;
   /** The calls whose callers were told of this ad response. Empty if no caller was. */
   readonly calls: readonly CallRecord[];
+  /** Calls of the same stream whose callers got no headers, so that nobody was told what their ads were. */
+  readonly untold: readonly CallRecord[];
   /** What the backend has sent by itself. */
   readonly sent: readonly AcknowledgmentRecord[];
   /** The texts that were posted to the ad service, each once. */
@@ -23,6 +26,7 @@ export interface TurnEvidence {
 export interface TurnsEvidence {
   readonly turns: readonly TurnEvidence[];
   readonly streams: readonly StreamRecord[];
+  readonly sold: ReadonlyMap<string, SoldAd>;
   readonly spans: readonly TurnFaultSpan[];
 }
 
@@ -32,27 +36,33 @@ export async function gatherTurns(
   spans: readonly TurnFaultSpan[],
 ): Promise<TurnsEvidence> {
   const store = openStore({ redis: admin, recordRetentionMs: 1 });
+  const allCalls = streams.flatMap(({ calls }) => calls);
   const turns: TurnEvidence[] = [];
-  for (const [id, prompt] of sold) {
-    const { plan, calls, acknowledgments } = streamOf(streams, prompt);
+  for (const [id, ad] of sold) {
+    const { plan, calls, acknowledgments } = streamOf(streams, ad);
     const posts = provider.acknowledgmentsOf(id);
     turns.push({
       id,
       plan,
-      calls: calls.filter(({ adResponseId }) => adResponseId === id),
+      // Of all streams: another one's call would break a check.
+      calls: allCalls.filter(({ adResponseId }) => adResponseId === id),
+      untold: calls.filter(({ headersAtMs }) => headersAtMs === undefined),
       sent: acknowledgments.filter(({ adResponseId }) => adResponseId === id),
       postedTexts: [...new Set(posts.map(({ fields }) => String(fields["llm_response"])))],
       posts: posts.length,
       entry: await store.acknowledgments.find(adResponseIdSchema.parse(id)),
     });
   }
-  return { turns, streams, spans };
+  return { turns, streams, sold, spans };
 }
 
-function streamOf(streams: readonly StreamRecord[], prompt: string): StreamRecord {
-  const stream = streams.find(({ plan }) => plan.prompt === prompt);
+/** Streams of one session come one after the other. */
+function streamOf(streams: readonly StreamRecord[], { session, atMs }: SoldAd): StreamRecord {
+  const stream = streams.findLast(
+    ({ plan, calls }) => plan.session === session && calls.some(({ startedAtMs }) => startedAtMs <= atMs),
+  );
   if (stream === undefined) {
-    throw new TypeError("an ad was asked for with the prompt of no stream");
+    throw new TypeError("an ad was asked for in the session of no stream");
   }
   return stream;
 }

@@ -8,6 +8,8 @@ export type ProxyId = (typeof PROXY_IDS)[number];
 
 export type TurnFault =
   | { readonly kind: "kill" | "freeze"; readonly app: TurnApp }
+  /** SIGTERM, and a start once it has ended. */
+  | { readonly kind: "restart"; readonly app: ProxyId }
   | { readonly kind: "redis_kill" | "redis_freeze" }
   /** All connections of a proxy are closed: those to Redis, or those to the model. */
   | { readonly kind: "link_cut"; readonly app: ProxyId; readonly end: "redis" | "model" };
@@ -54,7 +56,7 @@ export function planTurnFaults({
   const slotMs = (trafficMs - WARM_UP_MS) / faults.length;
   const planned = faults.map((fault, at) => ({
     atMs: Math.round(WARM_UP_MS + slotMs * (at + random.next())),
-    durationMs: fault.kind === "link_cut" ? 0 : random.integer(LEAST_MS, MOST_MS),
+    durationMs: ["link_cut", "restart"].includes(fault.kind) ? 0 : random.integer(LEAST_MS, MOST_MS),
     fault,
   }));
   const frozen = { kind: "freeze", app: random.pick(PROXY_IDS) } as const;
@@ -69,6 +71,7 @@ function allFaults(random: Random): readonly TurnFault[] {
     ...TURN_APPS.map((app) => ({ kind: "kill", app }) as const),
     ...(["worker-1", "gateway-1", "model"] as const).map((app) => ({ kind: "freeze", app }) as const),
     { kind: "freeze", app: oneProxy() },
+    { kind: "restart", app: oneProxy() },
     { kind: "redis_kill" },
     { kind: "redis_freeze" },
     { kind: "link_cut", app: oneProxy(), end: "redis" },
@@ -81,6 +84,7 @@ export function victimOf(fault: TurnFault): string {
   switch (fault.kind) {
     case "kill":
     case "freeze":
+    case "restart":
       return fault.app;
     case "redis_kill":
     case "redis_freeze":

@@ -57,6 +57,9 @@ async function applyTurnFault(
       apps.get(fault.app)?.freeze();
       await pause(durationMs);
       return apps.get(fault.app)?.thaw();
+    case "restart":
+      await apps.get(fault.app)?.stop();
+      return clock.during(async () => apps.get(fault.app)?.start());
     case "redis_kill":
       await redis.crash();
       await pause(durationMs);

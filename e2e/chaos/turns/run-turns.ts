@@ -9,8 +9,10 @@ import { checkTurns } from "./checks.ts";
 import { gatherTurns, type TurnsEvidence } from "./evidence.ts";
 import { planTurnFaults } from "./faults.ts";
 import { lossesOf } from "./losses.ts";
+import { hasAd } from "./pieces.ts";
 import { playFaults } from "./play-faults.ts";
 import { startTurnsStack, type TurnsStack } from "./stack.ts";
+import type { CallRecord } from "./stream-call.ts";
 import { planStreams } from "./streams.ts";
 import { playStreams } from "./traffic.ts";
 import { TrafficClock } from "./traffic-clock.ts";
@@ -95,6 +97,8 @@ async function checkTurnSums(scraper: Scraper): Promise<Check> {
 function summaryOf(evidence: TurnsEvidence, faults: number, scraper: Scraper): string {
   const { turns, streams } = evidence;
   const calls = streams.flatMap(({ calls: made }) => made);
+  const nextSteps = calls.filter(({ answers }) => answers !== undefined);
+  const joined = nextSteps.filter(hasAd);
   const known = turns.filter((turn) => turn.calls.length > 0);
   const losses = lossesOf(evidence);
   const accepted = turns.filter(
@@ -103,8 +107,12 @@ function summaryOf(evidence: TurnsEvidence, faults: number, scraper: Scraper): s
   return [
     `${faults} faults`,
     `${streams.length} streams with ${calls.length} calls`,
+    `${joined.length} of ${nextSteps.length} next steps with their turn's ad, ${joined.filter(isOvertaking).length} of them while the step before ran`,
     `${turns.length} ads sold, ${known.length} told to callers, ${accepted} acknowledged`,
-    `of ${losses.length} turns whose proxy died while Redis was there, the oldest lost text was ${Math.max(0, ...losses)} ms old`,
+    `of ${losses.length} calls whose proxy died while Redis was there, the oldest lost text was ${Math.max(0, ...losses)} ms old`,
     `${scraper.answered} scrapes`,
   ].join("; ");
 }
+
+const isOvertaking = ({ answers, headersAtMs = Infinity }: CallRecord): boolean =>
+  answers !== undefined && headersAtMs < answers.endedAtMs;

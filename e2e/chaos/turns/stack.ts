@@ -15,14 +15,23 @@ import { Redis } from "ioredis";
 import { ChaosApp } from "../chaos-app.ts";
 import { LogWatch } from "../log-watch.ts";
 import { type ProxyId, TURN_APPS, type TurnApp } from "./faults.ts";
+import { TURN_WAIT_MS } from "./loops.ts";
+
+export interface SoldAd {
+  readonly session: string;
+  /** By the wall clock. */
+  readonly atMs: number;
+  /** What must stand in place of the user's text. */
+  readonly enhancedPrompt: string;
+}
 
 export interface TurnsStack {
   readonly redis: TestRedis;
   /** A direct connection, to read the ledger in the end. */
   readonly admin: Redis;
   readonly provider: ScriptedProvider;
-  /** The prompt behind each ad response that the ad service has given. */
-  readonly sold: ReadonlyMap<string, string>;
+  /** By their ids, the ads that the ad service has given. */
+  readonly sold: ReadonlyMap<string, SoldAd>;
   readonly apps: ReadonlyMap<TurnApp, ChaosApp>;
   link(proxy: ProxyId, end: "redis" | "model"): SocketProxy;
   proxyUrlOf(proxy: ProxyId): string;
@@ -37,6 +46,7 @@ export interface TurnsStack {
 
 const PUBLISHER = "acme";
 const SHUTDOWN_TIMEOUT_MS = 5000;
+const DRAIN_MS = 500;
 /** Shorter than many streams: a turn that still streams must not be missed. */
 export const ACK_DEADLINE_MS = 2000;
 
@@ -52,9 +62,10 @@ const SETTINGS = {
   RECOVERY_RATE_PER_SECOND: "2000",
   // A busy machine must not cost the ads.
   PROXY_INJECTION_TIMEOUT_MS: "3000",
-  PROXY_TURN_WAIT_MS: "2s",
+  PROXY_TURN_WAIT_MS: String(TURN_WAIT_MS),
   PROXY_IDLE_TIMEOUT_MS: "4s",
-  PROXY_DRAIN_MS: "0",
+  // Some streams end meanwhile, and the others are cut.
+  PROXY_DRAIN_MS: String(DRAIN_MS),
   DEMO_MODEL_DELAY_MS: "5",
   ACME_KEY: "acme-at-the-provider",
 };
@@ -89,7 +100,7 @@ export async function startTurnsStack({
     };
     const onLogText = (line: string) => logs.read(id, line);
     const onProblem = (what: string) => void processProblems.push(what);
-    const shutdownTimeoutMs = SHUTDOWN_TIMEOUT_MS;
+    const shutdownTimeoutMs = SHUTDOWN_TIMEOUT_MS + (APP_NAMES[id] === "proxy" ? DRAIN_MS : 0);
     apps.set(id, new ChaosApp({ id, app: APP_NAMES[id], env, onLogText, onProblem, shutdownTimeoutMs }));
   }
   await Promise.all([...apps.values()].map((app) => app.start()));
@@ -148,17 +159,16 @@ function portSettings(
   }
 }
 
-/** It has an ad for each prompt, in a form by which the demo model knows it. It counts an acknowledgment once. */
-function sellAds(provider: ScriptedProvider): ReadonlyMap<string, string> {
-  const sold = new Map<string, string>();
+/** It has an ad of its own for each prompt, in a form by which the demo model knows it. It counts an acknowledgment once. */
+function sellAds(provider: ScriptedProvider): ReadonlyMap<string, SoldAd> {
+  const sold = new Map<string, SoldAd>();
   provider.onStart(({ fields }) => {
     const id = randomUUID();
-    const prompt = String(fields["prompt"]);
-    sold.set(id, prompt);
-    const product = "<product>Velmora Drift</product>";
-    const ad = `<sponsored_product_x1>\n${product}\n</sponsored_product_x1>`;
-    const enhanced = `${ad}\n<user_message_x1>\n${prompt}\n</user_message_x1>`;
-    return filled({ ad_response_id: id, enhanced_prompt: enhanced });
+    const ad = `<sponsored_product_x1>\n<product>Velmora ${id}</product>\n</sponsored_product_x1>`;
+    const enhancedPrompt = `${ad}\n<user_message_x1>\n${fields["prompt"]}\n</user_message_x1>`;
+    const session = String(Object(fields["request_context"])["session_id"]);
+    sold.set(id, { session, atMs: Date.now(), enhancedPrompt });
+    return filled({ ad_response_id: id, enhanced_prompt: enhancedPrompt });
   });
   provider.onAcknowledge(({ fields }, count) =>
     count === 0

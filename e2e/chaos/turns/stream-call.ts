@@ -2,49 +2,79 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
 import { createGunzip } from "node:zlib";
-import { bodyOf, EventLines, PATHS, textOfAnswer, textOfEvent } from "./answers.ts";
+import { EventLines, readAnswer, readEvent, type Said } from "./answers.ts";
 import type { ProxyId } from "./faults.ts";
-import type { CallerPlan, StreamPlan } from "./streams.ts";
+import { bodyOf, PATHS } from "./questions.ts";
+import type { CallerPlan } from "./steps.ts";
+import { type CallPlace, modelFaultsOf, modelTextOf, type StreamPlan } from "./streams.ts";
 
 /** What the caller knows of one call. Times are by the wall clock. */
-export interface CallRecord {
+export interface CallRecord extends CallPlace {
   readonly proxy: ProxyId;
+  /** The call whose tool calls this one answers; undefined for the first step. */
+  readonly answers: CallRecord | undefined;
+  /** The text that the model has for it. */
+  readonly modelText: string;
   readonly startedAtMs: number;
   /** Undefined if no headers came. */
+  headersAtMs: number | undefined;
   status: number | undefined;
   /** X-Adrelay-Ad, with its reason. */
   ad: string;
   adResponseId: string | undefined;
+  /** The digest of the prompt that reached the model; undefined if it gave no answer. */
+  promptHash: string | undefined;
   text: string;
   /** When how many characters of the text had come. */
   readonly arrivals: { readonly atMs: number; readonly chars: number }[];
+  /** Of the tools that the model called. */
+  readonly callIds: string[];
   /** `whole`: the body ended as HTTP says. */
   end: "whole" | "broken" | "hung_up";
+  endedAtMs: number;
 }
 
 export interface CallOptions {
   readonly url: string;
   readonly proxy: ProxyId;
   readonly plan: StreamPlan;
+  readonly place: CallPlace;
+  /** The calls whose tool calls were answered, in their order. The last ones of them are answered by this call. */
+  readonly answered: readonly AnsweredCall[];
   readonly caller: CallerPlan;
   readonly key: string;
   /** Called once the headers have come. */
   onHeaders(record: CallRecord): void;
+  /** Called whenever a call of a tool has come. */
+  onCallIds(record: CallRecord): void;
   readonly signal: AbortSignal;
+}
+
+/** A call, and those of its tool calls that are answered. */
+export interface AnsweredCall {
+  readonly call: CallRecord;
+  readonly callIds: readonly string[];
 }
 
 /** Never rejects: what went wrong is in the record. */
 export async function callModel(options: CallOptions): Promise<CallRecord> {
-  const { proxy } = options;
+  const { proxy, plan, place, answered } = options;
   const record: CallRecord = {
+    ...place,
     proxy,
+    answers: answered.at(-1)?.call,
+    modelText: modelTextOf(plan, place),
     startedAtMs: Date.now(),
+    headersAtMs: undefined,
     status: undefined,
     ad: "",
     adResponseId: undefined,
+    promptHash: undefined,
     text: "",
     arrivals: [],
+    callIds: [],
     end: "broken",
+    endedAtMs: Number.POSITIVE_INFINITY,
   };
   const request = send(options);
   try {
@@ -58,11 +88,12 @@ export async function callModel(options: CallOptions): Promise<CallRecord> {
     // The record says that the answer is broken.
   } finally {
     request.destroy();
+    record.endedAtMs = Date.now();
   }
   return record;
 }
 
-function send({ url, plan, key, signal }: CallOptions): ClientRequest {
+function send({ url, plan, place, answered, key, signal }: CallOptions): ClientRequest {
   const request = httpRequest(url + PATHS[plan.dialect], {
     method: "POST",
     agent: false,
@@ -72,16 +103,19 @@ function send({ url, plan, key, signal }: CallOptions): ClientRequest {
       Authorization: "Bearer key-at-the-model",
       "anthropic-version": "2023-06-01",
       "X-Service-API-Key": key,
-      "X-Adrelay-Session-Id": `session-${plan.number}`,
+      "X-Adrelay-Session-Id": plan.session,
       "X-Adrelay-User-Agent": "chaos",
       "X-Adrelay-User-IP": "203.0.113.7",
-      "X-Demo-Fault": plan.modelFaults,
+      "X-Demo-Fault": modelFaultsOf(plan, place),
       ...(plan.acknowledges === "manual" ? { "X-Adrelay-Acknowledge": "manual" } : {}),
     },
   });
   // The promise of the answer tells of errors; later ones break the body.
   request.on("error", () => {});
-  request.end(bodyOf(plan.dialect, plan.prompt, plan.isStreamed));
+  const { dialect, isStreamed, userText, loop, follows } = plan;
+  const question = { dialect, isStreamed, userText, offersTools: loop !== undefined };
+  const isAskedAgain = follows !== undefined;
+  request.end(bodyOf({ ...question, isAskedAgain, answered: answered.map(({ callIds }) => callIds) }));
   return request;
 }
 
@@ -106,10 +140,12 @@ async function answerTo(
 }
 
 function readHeaders(record: CallRecord, { statusCode, headers }: IncomingMessage): void {
+  const textOf = (name: string) => (headers[name] === undefined ? undefined : String(headers[name]));
+  record.headersAtMs = Date.now();
   record.status = statusCode;
-  record.ad = String(headers["x-adrelay-ad"] ?? "");
-  const id = headers["x-adrelay-ad-response-id"];
-  record.adResponseId = id === undefined ? undefined : String(id);
+  record.ad = textOf("x-adrelay-ad") ?? "";
+  record.adResponseId = textOf("x-adrelay-ad-response-id");
+  record.promptHash = textOf("x-demo-prompt-sha256");
 }
 
 async function readBody(options: CallOptions, record: CallRecord, response: IncomingMessage): Promise<void> {
@@ -139,21 +175,21 @@ async function readBody(options: CallOptions, record: CallRecord, response: Inco
   }
   record.end = response.complete ? "whole" : "broken";
   if (!isEvents && record.end === "whole" && record.status === 200) {
-    addText(record, textOfAnswer(plan.dialect, body));
+    add(options, record, readAnswer(plan.dialect, body));
   }
 }
 
 /** Returns what reads a chunk, and says whether the caller hangs up now. */
-function readEvents(
-  { plan: { dialect }, caller }: CallOptions,
-  record: CallRecord,
-): (chunk: string) => boolean {
+function readEvents(options: CallOptions, record: CallRecord): (chunk: string) => boolean {
+  const { plan, caller } = options;
   let events = 0;
-  const isOver = () => caller.kind === "hangs_up" && events >= caller.atEvent;
+  const isOver = () =>
+    (caller.kind === "hangs_up" && events >= caller.atEvent) ||
+    (caller.kind === "takes_calls" && hasAllCalls(plan, record));
   const lines = new EventLines((data) => {
     if (!isOver()) {
       events += 1;
-      addText(record, textOfEvent(dialect, data));
+      add(options, record, readEvent(plan.dialect, data));
     }
   });
   return (chunk) => {
@@ -162,10 +198,19 @@ function readEvents(
   };
 }
 
-function addText(record: CallRecord, text: string): void {
+/** Whether the caller has all tool calls of an answer, so that it can go on. */
+export function hasAllCalls({ loop }: StreamPlan, { callIds }: Pick<CallRecord, "callIds">): boolean {
+  return loop !== undefined && callIds.length >= (loop.callsTwo ? 2 : 1);
+}
+
+function add({ onCallIds }: CallOptions, record: CallRecord, { text, callIds }: Said): void {
   if (text !== "") {
     record.text += text;
     record.arrivals.push({ atMs: Date.now(), chars: record.text.length });
+  }
+  if (callIds.length > 0) {
+    record.callIds.push(...callIds);
+    onCallIds(record);
   }
 }
 

@@ -1,34 +1,31 @@
-/** What each stream of a run does, drawn from the seed before anything starts. */
+/** What each stream of a run does, drawn from the seed before anything starts. A stream is one turn of a user. */
 import { DIALECTS, type DialectName } from "@adrelay/core";
 import { makeRandom, type Random } from "@adrelay/testkit";
 import { CANARY } from "../log-watch.ts";
+import { drawWish, type LoopWish, planLoopSteps, wishedText } from "./loops.ts";
+import { planOnlyStep, planRefusal, type StepPlan } from "./steps.ts";
 
 export interface StreamPlan {
   readonly number: number;
   readonly startsAtMs: number;
+  /** The stream of the same session that must be over before, if there is one. Both have the same user text. */
+  readonly follows: number | undefined;
+  readonly session: string;
   readonly dialect: DialectName;
   readonly isStreamed: boolean;
-  /** Unique, so that the ad service's and the model's records can be matched with it. */
-  readonly prompt: string;
-  /** The text that the model answers. */
-  readonly text: string;
-  /** For X-Demo-Fault. */
-  readonly modelFaults: string;
+  readonly userText: string;
+  /** The tool loop that the user's text asks for; undefined for one answer without tools. */
+  readonly loop: LoopWish | undefined;
+  /** The first asks; the others answer tool calls. */
+  readonly steps: readonly StepPlan[];
+  /** What the marks of all its texts begin with. */
+  readonly mark: string;
   /** The model's server refuses each prompt that has an ad. */
   readonly isRefused: boolean;
-  readonly caller: CallerPlan;
   readonly acknowledges: "proxy" | "backend_before" | "backend_after" | "manual";
-  /** Which proxy the first call goes to. A retry goes to the other one. */
-  readonly firstProxy: 0 | 1;
 }
 
-export type CallerPlan =
-  | { readonly kind: "reads" }
-  /** After so many events; with 0, after the headers; with -1, before. */
-  | { readonly kind: "hangs_up"; readonly atEvent: number }
-  | { readonly kind: "slow"; readonly everyBytes: number; readonly pauseMs: number };
-
-/** How many streams of each kind of fault and of caller a run has is random. Refusals and backends come in each run. */
+/** How many streams of each kind of fault and of caller a run has is random. Loops, refusals and backends come in each run. */
 export function planStreams(options: {
   readonly seed: number;
   readonly streams: number;
@@ -36,96 +33,92 @@ export function planStreams(options: {
 }): readonly StreamPlan[] {
   const { seed, streams, trafficMs } = options;
   const random = makeRandom(`streams ${seed}`);
-  return Array.from({ length: streams }, (_, number) => {
+  const planned: StreamPlan[] = [];
+  for (let number = 0; number < streams; number += 1) {
     const startsAtMs = Math.round((trafficMs * number) / streams);
-    return planStream(random, { seed, number, startsAtMs });
-  });
+    planned.push(planStream(random, { seed, number, startsAtMs, planned }));
+  }
+  return planned;
 }
 
-const EVENTS_MOST = 90;
-const EVENTS_FEW = 8;
-const MARK_CHARS = 48;
-/** Some are over at once, some outlive the deadline of an acknowledgment. */
-const LASTS_MS = [0, 200, 1000, 3000, 5000];
-/** Answers of this size fill the buffers of a connection whose reader is slow. */
-const MUCH_TEXT = { events: 60, sizeChars: 6000, delayMs: 5 };
+/** Of this many streams, each has its own place for what comes in each run. */
+const LOOPS_OF = { every: 4, are: 2 };
+const FOLLOWS_AFTER = 4;
 
-function planStream(
-  random: Random,
-  {
-    seed,
-    number,
-    startsAtMs,
-  }: { readonly seed: number; readonly number: number; readonly startsAtMs: number },
-): StreamPlan {
+interface Place {
+  readonly seed: number;
+  readonly number: number;
+  readonly startsAtMs: number;
+  readonly planned: readonly StreamPlan[];
+}
+
+function planStream(random: Random, place: Place): StreamPlan {
+  const { seed, number, startsAtMs, planned } = place;
   const isRefused = number % 10 === 3;
-  const caller: CallerPlan = isRefused ? { kind: "reads" } : planCaller(random, number);
-  const { events, sizeChars, delayMs } = caller.kind === "slow" ? MUCH_TEXT : planPace(random);
+  const isLoop = number % LOOPS_OF.every < LOOPS_OF.are;
   const mark = `${CANARY}-${seed}-${number}`;
-  const filler = `events=${events};size=${sizeChars};mark=${mark}, delay=${delayMs}`;
-  const fault = isRefused
-    ? `refuse-enhanced=${random.pick([400, 413, 422])}`
-    : planModelFault(random, events);
+  // The model answers the same ids again, in a session in which the same was asked.
+  const first = number % 8 === FOLLOWS_AFTER ? planned[number - FOLLOWS_AFTER] : undefined;
+  const loop = isLoop ? (first?.loop ?? drawWish(random)) : undefined;
+  const steps =
+    loop === undefined ? [planOnlyStep(random, { number, isRefused })] : planLoopSteps(random, loop);
   return {
     number,
     startsAtMs,
-    dialect: random.pick(DIALECTS),
-    isStreamed: caller.kind !== "reads" || random.chance(0.75),
-    prompt: `What do you advise? ${mark}`,
-    text: textOf(mark, events, sizeChars),
-    modelFaults: fault === "" ? filler : `${filler}, ${fault}`,
+    follows: first?.number,
+    session: first?.session ?? `session-${number}`,
+    dialect: first?.dialect ?? random.pick(DIALECTS),
+    isStreamed: mustStream(steps, loop) || random.chance(0.75),
+    userText: loop === undefined ? `What do you advise? ${mark}` : wishedText(loop),
+    loop,
+    steps: isRefused ? steps.map((step) => ({ ...step, fault: planRefusal(random) })) : steps,
+    mark,
     isRefused,
-    caller,
     acknowledges:
-      !isRefused && number % 8 === 5 ? random.pick(["backend_before", "backend_after", "manual"]) : "proxy",
-    firstProxy: random.chance(0.5) ? 0 : 1,
+      !isRefused && number % 7 === 5 ? random.pick(["backend_before", "backend_after", "manual"]) : "proxy",
   };
 }
 
-function planPace(random: Random) {
-  const events = random.chance(0.3) ? random.integer(1, EVENTS_FEW) : random.integer(EVENTS_FEW, EVENTS_MOST);
-  const delayMs = Math.round(random.pick(LASTS_MS) / events);
-  return { events, sizeChars: random.integer(MARK_CHARS, 6 * MARK_CHARS), delayMs };
+/** An answer that comes as a whole has no calls before its end, and no events. */
+function mustStream(steps: readonly StepPlan[], loop: LoopWish | undefined): boolean {
+  return loop?.answersAtOnce === true || steps.some(({ caller }) => caller.kind !== "reads");
 }
 
-/** A third of the callers hang up, at each of the first events and at later ones. */
-function planCaller(random: Random, number: number): CallerPlan {
-  if (number % 3 === 1) {
-    const atEvent = random.chance(0.6)
-      ? random.integer(-1, EVENTS_FEW)
-      : random.integer(EVENTS_FEW, EVENTS_MOST);
-    return { kind: "hangs_up", atEvent };
+/** One call of a stream, by its place in it. */
+export interface CallPlace {
+  /** Of the step, from 0 on. */
+  readonly step: number;
+  /** From 0 on; each further one repeats a call that brought nothing. */
+  readonly attempt: number;
+}
+
+/** Each call has a text of its own, so that a text tells which call it came from. */
+const markOf = ({ mark }: StreamPlan, { step, attempt }: CallPlace) => `${mark}-${step}-${attempt}`;
+
+/** For X-Demo-Fault. */
+export function modelFaultsOf(plan: StreamPlan, place: CallPlace): string {
+  const { filler, fault } = stepOf(plan, place);
+  const { events, sizeChars, delayMs } = filler;
+  const text = `events=${events};size=${sizeChars};mark=${markOf(plan, place)}, delay=${delayMs}`;
+  return fault === "" ? text : `${text}, ${fault}`;
+}
+
+/** The text that the model answers to a call, as the demo model makes it of `events`, `size` and `mark`. */
+export function modelTextOf(plan: StreamPlan, place: CallPlace): string {
+  const { loop } = plan;
+  if (loop !== undefined && place.step < loop.rounds && !loop.saysFirst) {
+    return "";
   }
-  return random.chance(0.15)
-    ? { kind: "slow", everyBytes: random.integer(20_000, 100_000), pauseMs: random.integer(50, 600) }
-    : { kind: "reads" };
-}
-
-function planModelFault(random: Random, events: number): string {
-  const after = random.integer(0, events + 3);
-  return random.pick([
-    ...Array.from({ length: 8 }, () => ""),
-    `cut-after=${after}`,
-    `reset-after=${after}`,
-    `stall-after=${after}`,
-    `end-after=${after}`,
-    `error-event-after=${after}`,
-    "status=429;times=1",
-    "status=503;times=1",
-    "status=500",
-    "status=404",
-    "reset-before-headers;times=1",
-    `slow-headers=${random.integer(100, 1500)}`,
-    "no-done",
-    "usage-after-end",
-    "gzip",
-    "split=every-byte",
-    `split=${random.integer(2, 200)}`,
-  ]);
-}
-
-/** As the demo model makes it of `events`, `size` and `mark`. */
-function textOf(mark: string, events: number, sizeChars: number): string {
+  const { events, sizeChars } = stepOf(plan, place).filler;
   const filler = "lorem ipsum dolor sit amet ".repeat(Math.ceil(sizeChars / 27));
+  const mark = markOf(plan, place);
   return Array.from({ length: events }, (_, at) => `${mark}.${at} ${filler}`.slice(0, sizeChars)).join("");
+}
+
+export function stepOf({ steps }: StreamPlan, { step }: Pick<CallPlace, "step">): StepPlan {
+  const plan = steps[step];
+  if (plan === undefined) {
+    throw new RangeError(`the stream has no step ${step}`);
+  }
+  return plan;
 }

@@ -1,28 +1,19 @@
 /**
- * The backends behind the streams: each calls the model through a proxy, repeats a call that brought no text as clients
- * do, and acknowledges by itself where its plan says so.
+ * The backends behind the streams: each calls the model through a proxy, answers its tool calls, repeats a call that brought
+ * nothing as clients do, and acknowledges by itself where its plan says so.
  */
 import { setTimeout as wait } from "node:timers/promises";
-import { ACKNOWLEDGE_PATH } from "@adrelay/contract";
-import { relayCaller } from "@adrelay/testkit";
+import { Acknowledging, type AcknowledgmentRecord } from "./acknowledging.ts";
 import { PROXY_IDS } from "./faults.ts";
 import type { TurnsStack } from "./stack.ts";
-import { type CallRecord, callModel } from "./stream-call.ts";
-import type { StreamPlan } from "./streams.ts";
+import { type AnsweredCall, type CallRecord, callModel, hasAllCalls } from "./stream-call.ts";
+import { type StreamPlan, stepOf } from "./streams.ts";
 import type { TrafficClock } from "./traffic-clock.ts";
 
 export interface StreamRecord {
   readonly plan: StreamPlan;
-  readonly calls: CallRecord[];
-  readonly acknowledgments: AcknowledgmentRecord[];
-}
-
-/** What a backend has sent by itself. */
-export interface AcknowledgmentRecord {
-  readonly adResponseId: string;
-  readonly text: string;
-  /** Of all answers; an acknowledgment that got no clear answer is sent again. */
-  readonly statuses: number[];
+  readonly calls: readonly CallRecord[];
+  readonly acknowledgments: readonly AcknowledgmentRecord[];
 }
 
 /** A frozen proxy answers nothing until it goes on. */
@@ -31,10 +22,6 @@ const CALL_TIMEOUT_MS = 40_000;
 const RETRIES_MAX = 8;
 const RETRY_AFTER_MS = 300;
 const RETRY_AFTER_MAX_MS = 1500;
-const ACKNOWLEDGE_TIMEOUT_MS = 5000;
-/** No backend tries for ever. A busy machine takes long to start a gateway that was killed. */
-const ACKNOWLEDGE_FOR_MS = 90_000;
-const UNCLEAR = new Set([429, 503]);
 
 /** Plays all streams. Resolves once each caller has its answer. */
 export async function playStreams(
@@ -42,74 +29,109 @@ export async function playStreams(
   plans: readonly StreamPlan[],
   clock: TrafficClock,
 ): Promise<readonly StreamRecord[]> {
-  return Promise.all(
-    plans.map(async (plan) => {
-      await clock.until(plan.startsAtMs);
-      return playStream(stack, plan);
-    }),
-  );
+  const played = new Map<number, Promise<StreamRecord>>();
+  for (const plan of plans) {
+    const before = plan.follows === undefined ? undefined : played.get(plan.follows);
+    const due = Promise.all([clock.until(plan.startsAtMs), before]);
+    played.set(
+      plan.number,
+      due.then(() => playStream(stack, plan)),
+    );
+  }
+  return Promise.all(played.values());
 }
 
 async function playStream(stack: TurnsStack, plan: StreamPlan): Promise<StreamRecord> {
-  const record: StreamRecord = { plan, calls: [], acknowledgments: [] };
-  const open: Promise<void>[] = [];
-  for (let attempt = 0; attempt <= RETRIES_MAX; attempt += 1) {
-    const proxy = PROXY_IDS[(plan.firstProxy + attempt) % PROXY_IDS.length] ?? "proxy-1";
+  const calls: CallRecord[] = [];
+  const acknowledging = new Acknowledging(stack, plan);
+  const backend: Backend = {
+    stack,
+    plan,
+    calls,
+    onHeaders: (call) => acknowledging.onHeaders(call),
+  };
+  await (plan.loop?.answersAtOnce === true ? playAtOnce(backend) : playInTurn(backend));
+  await acknowledging.end(calls);
+  return { plan, calls, acknowledgments: acknowledging.sent };
+}
+
+interface Backend {
+  readonly stack: TurnsStack;
+  readonly plan: StreamPlan;
+  readonly calls: CallRecord[];
+  onHeaders(call: CallRecord): void;
+}
+
+/** Each step answers all calls of the one before. If one called no tools, or not all of them came, the loop is over. */
+async function playInTurn(backend: Backend): Promise<void> {
+  const answered: AnsweredCall[] = [];
+  for (const step of backend.plan.steps.keys()) {
+    const call = await playStep(backend, { step, answered });
+    if (!hasAllCalls(backend.plan, call)) {
+      return;
+    }
+    answered.push({ call, callIds: call.callIds });
+  }
+}
+
+/** Each further step answers one call of the first, as soon as all of these have come. */
+async function playAtOnce(backend: Backend): Promise<void> {
+  const { plan } = backend;
+  const called = Promise.withResolvers<CallRecord>();
+  const onCallIds = (call: CallRecord) => {
+    if (hasAllCalls(plan, call)) {
+      called.resolve(call);
+    }
+  };
+  const first = playStep(backend, { step: 0, answered: [], onCallIds });
+  const call = await Promise.race([called.promise, first]);
+  if (hasAllCalls(plan, call)) {
+    const others = plan.steps.slice(1).map((_, at) => {
+      const answered = [{ call, callIds: call.callIds.slice(at, at + 1) }];
+      return playStep(backend, { step: at + 1, answered });
+    });
+    await Promise.all(others);
+  }
+  await first;
+}
+
+interface StepToPlay {
+  readonly step: number;
+  readonly answered: readonly AnsweredCall[];
+  readonly onCallIds?: (call: CallRecord) => void;
+}
+
+/** Resolves to the last of its calls. */
+async function playStep(backend: Backend, toPlay: StepToPlay): Promise<CallRecord> {
+  const { stack, plan, calls, onHeaders } = backend;
+  const { step, answered, onCallIds = () => {} } = toPlay;
+  const { afterMs, caller, firstProxy } = stepOf(plan, { step });
+  await wait(afterMs);
+  for (let attempt = 0; ; attempt += 1) {
+    const proxy = PROXY_IDS[(firstProxy + attempt) % PROXY_IDS.length] ?? "proxy-1";
     const call = await callModel({
       url: stack.proxyUrlOf(proxy),
       proxy,
       plan,
+      place: { step, attempt },
+      answered,
       // Only the first call is hung up on.
-      caller: attempt === 0 ? plan.caller : { kind: "reads" },
+      caller: attempt === 0 ? caller : { kind: "reads" },
       key: stack.callerKey,
       signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
-      onHeaders: ({ adResponseId }) => {
-        if (plan.acknowledges === "backend_before" && adResponseId !== undefined) {
-          open.push(acknowledge(stack, record, { adResponseId, text: "before the end" }));
-        }
-      },
+      onHeaders,
+      onCallIds,
     });
-    record.calls.push(call);
-    const { adResponseId } = call;
-    if (adResponseId !== undefined && ["backend_after", "manual"].includes(plan.acknowledges)) {
-      open.push(acknowledge(stack, record, { adResponseId, text: call.text }));
-    }
-    if (!isRepeated(call)) {
-      break;
+    calls.push(call);
+    if (!isRepeated(call) || attempt === RETRIES_MAX) {
+      return call;
     }
     await wait(Math.min(RETRY_AFTER_MS * (attempt + 1), RETRY_AFTER_MAX_MS));
   }
-  await Promise.all(open);
-  return record;
 }
 
-/** As the official clients do it, but not for ever. A caller that hung up before any text asks again, too. */
-function isRepeated({ status, text, end }: CallRecord): boolean {
+/** As the official clients do it, but not for ever. A caller that hung up before it had anything asks again, too. */
+function isRepeated({ status, text, callIds, end }: CallRecord): boolean {
   const isFault = status === undefined || status === 429 || status >= 500 || end !== "whole";
-  return text === "" && isFault;
-}
-
-/** Sends it until it gets a clear answer. */
-async function acknowledge(
-  { gatewayUrl, callerKey }: TurnsStack,
-  record: StreamRecord,
-  { adResponseId, text }: { readonly adResponseId: string; readonly text: string },
-): Promise<void> {
-  const sent: AcknowledgmentRecord = { adResponseId, text, statuses: [] };
-  record.acknowledgments.push(sent);
-  const caller = relayCaller(gatewayUrl, callerKey);
-  const body = JSON.stringify({ ad_response_id: adResponseId, llm_response: text });
-  const giveUpAtMs = performance.now() + ACKNOWLEDGE_FOR_MS;
-  while (performance.now() < giveUpAtMs) {
-    const signal = AbortSignal.timeout(ACKNOWLEDGE_TIMEOUT_MS);
-    const headers = { Prefer: "respond-async" };
-    const answer = await caller.send(ACKNOWLEDGE_PATH, body, { headers, signal }).catch(() => undefined);
-    if (answer !== undefined) {
-      sent.statuses.push(answer.status);
-      if (!UNCLEAR.has(answer.status)) {
-        return;
-      }
-    }
-    await wait(RETRY_AFTER_MS);
-  }
+  return text === "" && callIds.length === 0 && isFault;
 }

@@ -44,7 +44,7 @@ export function decideReply(ask: Ask, filler?: Filler): Reply {
   if (isAskedFor("refusal")) {
     return { reasoning, texts: [], end: { kind: "refusal", reason: REFUSAL } };
   }
-  const before = isAskedFor("sayFirst") ? piecesOf(BEFORE_TOOLS) : [];
+  const before = isAskedFor("sayFirst") ? piecesOr(filler, BEFORE_TOOLS) : [];
   const calls = decideCalls(ask, {
     one: isAskedFor("tool"),
     two: isAskedFor("twoTools"),
@@ -59,8 +59,7 @@ export function decideReply(ask: Ask, filler?: Filler): Reply {
       return { reasoning, texts: before, end: { kind } };
     }
   }
-  const texts =
-    filler === undefined ? piecesOf(textWith(isAskedFor("withoutAd") ? undefined : product)) : fill(filler);
+  const texts = piecesOr(filler, textWith(isAskedFor("withoutAd") ? undefined : product));
   return { reasoning, texts, end: { kind: "complete" } };
 }
 
@@ -129,6 +128,9 @@ function mentionOf({ name, advertiser, description, landingUrl }: SponsoredProdu
   const linked = landingUrl === "" ? name : `[${name}](${landingUrl})`;
   return `One option to look at: ${linked}${maker} (Sponsored). ${description}`.trim();
 }
+
+const piecesOr = (filler: Filler | undefined, text: string) =>
+  filler === undefined ? piecesOf(text) : fill(filler);
 
 /** Word by word, as models stream. Joined, the pieces are the text. */
 function piecesOf(text: string): string[] {

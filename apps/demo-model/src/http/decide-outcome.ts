@@ -1,4 +1,5 @@
 /** What a call is answered: a stream, or JSON. It knows all paths of the demo model. */
+import { hash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { type Ask, tokensOf } from "../answer/ask.ts";
 import { decideReply } from "../answer/decide-reply.ts";
@@ -31,12 +32,20 @@ export type Outcome =
       readonly text?: string;
       readonly headers?: Record<string, string>;
     }
-  | { readonly kind: "stream"; readonly events: Iterable<SseEvent>; readonly errorEvent: () => SseEvent };
+  | {
+      readonly kind: "stream";
+      readonly events: Iterable<SseEvent>;
+      readonly errorEvent: () => SseEvent;
+      readonly headers: Record<string, string>;
+    };
 
 interface Route {
   readonly method: "GET" | "POST";
   decide(call: ModelCall, faults: CallFaults): Outcome;
 }
+
+/** By it, a caller finds out which prompt has reached the model. */
+const PROMPT_HEADER = "X-Demo-Prompt-SHA256";
 
 const MODEL_PATH = /^\/v1\/models\/([\w.:-]+)$/;
 
@@ -115,17 +124,20 @@ function surface(dialect: Dialect): Route {
           });
         }
         const reply = decideReply(ask, filler);
+        const headers = { [PROMPT_HEADER]: hash("sha256", ask.prompt) };
         return ask.isStream
           ? {
               kind: "stream",
               events: dialect.formatEvents(ask, reply, { usageAfterEnd }),
               errorEvent: dialect.errorEvent,
+              headers,
             }
           : {
               kind: "json",
               status: 200,
               value: dialect.formatAnswer(ask, reply),
               text: reply.texts.join(""),
+              headers,
             };
       }),
   };

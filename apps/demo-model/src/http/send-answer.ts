@@ -7,6 +7,7 @@ import type { AnswerWriter } from "./answer-writer.ts";
 export interface StreamPlan {
   readonly events: Iterable<SseEvent>;
   readonly errorEvent: () => SseEvent;
+  readonly headers: Readonly<Record<string, string>>;
   readonly delayMs: number;
   readonly faults: CallFaults;
 }
@@ -18,8 +19,8 @@ const STREAM_HEADERS = {
 
 /** Sends a stream, event by event. */
 export async function sendStream(writer: AnswerWriter, plan: StreamPlan): Promise<void> {
-  const { events, errorEvent, delayMs, faults } = plan;
-  writer.begin(200, STREAM_HEADERS);
+  const { events, errorEvent, headers, delayMs, faults } = plan;
+  writer.begin(200, { ...STREAM_HEADERS, ...headers });
   let count = 0;
   for (const event of events) {
     if (faults.lacksLast === true && event.isLast === true) {

@@ -18,7 +18,7 @@ const question = { pointers: ["body"], token: "t", onlyIfWaiting: true, timeoutM
 async function joinLate(endStep: Turns["endStep"]) {
   const pending: Promise<void>[] = [];
   const late = Promise.withResolvers<JoinedTurn>();
-  const turns = { join: () => late.promise, endStep };
+  const turns = { catchUp: async () => {}, join: () => late.promise, endStep };
   const deps = {
     turns,
     pending: { add: (work: Promise<void>) => void pending.push(work) },
@@ -37,6 +37,20 @@ test("a turn that was joined too late is left to the next retry", async () => {
   });
   expect(settled).toEqual([{ status: "fulfilled", value: undefined }]);
   expect(ended).toEqual([expect.objectContaining({ step: JOINED.step, waitMs: 5000, text: "" })]);
+});
+
+test("a next step has no turn if Redis doesn't catch up in time, and asks for none", async () => {
+  const catchUps = [() => new Promise<void>(() => {}), () => Promise.reject(new TypeError("Redis is away"))];
+  for (const catchUp of catchUps) {
+    const join = () => expect.fail("Redis was asked");
+    const deps = {
+      turns: { catchUp, join, endStep: join },
+      pending: { add: () => {} },
+      turnWaitMs: 5000,
+    };
+    const found = await joinTurn(deps, { ...question, onlyIfWaiting: false, timeoutMs: 10 });
+    expect(found).toEqual({ kind: "unavailable" });
+  }
 });
 
 test("a turn that can't be left, because Redis is away, is no failed work", async () => {

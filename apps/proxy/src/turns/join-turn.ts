@@ -16,7 +16,7 @@ export interface JoinQuestion {
 export type FoundTurn = JoinedTurn | { readonly kind: "unavailable" };
 
 export interface JoinDeps {
-  readonly turns: Pick<Turns, "join" | "endStep">;
+  readonly turns: Pick<Turns, "catchUp" | "join" | "endStep">;
   /** Takes over work that nobody waits for. */
   readonly pending: { add(work: Promise<void>): void };
   readonly turnWaitMs: number;
@@ -27,14 +27,16 @@ const QUESTIONS_MAX = 8;
 
 /**
  * The hold of a tool call is sent before its caller has the call. But a Redis that was busy may read this question first, which came
- * by another connection. Once it has answered, it has read the hold, too. So a second question finds it.
+ * by another connection. Then it knows no turn, or an earlier one with the same ids. So a next step first lets Redis catch up.
  */
 export async function joinTurn(deps: JoinDeps, question: JoinQuestion): Promise<FoundTurn> {
   const { pointers, token, onlyIfWaiting, timeoutMs } = question;
   const deadlineMs = performance.now() + timeoutMs;
+  if (!(onlyIfWaiting || (await hasCaughtUp(deps, timeoutMs)))) {
+    return { kind: "unavailable" };
+  }
   let found: FoundTurn = { kind: "unknown" };
-  const first = pointers.slice(0, QUESTIONS_MAX);
-  for (const pointer of onlyIfWaiting ? first : [...first, ...first]) {
+  for (const pointer of pointers.slice(0, QUESTIONS_MAX)) {
     const answer = deps.turns.join({ pointer, token, onlyIfWaiting });
     const joined = await answerWithin(deps, answer, deadlineMs - performance.now());
     if (joined.kind === "joined" || joined.kind === "unavailable") {
@@ -43,6 +45,14 @@ export async function joinTurn(deps: JoinDeps, question: JoinQuestion): Promise<
     found = joined.kind === "ended" ? joined : found;
   }
   return found;
+}
+
+async function hasCaughtUp({ turns }: JoinDeps, timeoutMs: number): Promise<boolean> {
+  const known = turns.catchUp().then(
+    () => true,
+    () => false,
+  );
+  return (await withDeadline(known, Math.max(timeoutMs, 0))) === true;
 }
 
 async function answerWithin(

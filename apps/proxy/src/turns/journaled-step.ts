@@ -1,13 +1,12 @@
 /**
  * One step of a turn, as the journal holds it from its begin until Redis has confirmed its end.
  *
- * 1. Holds and the end run one after the other, in the order in which they were asked for. A write of unknown fate is sent
- *    again before the end.
- * 2. A hold is on its way to Redis before this call of it returns, if nothing is before it: the caller may answer a tool call as
- *    soon as it has it, by way of another proxy.
+ * 1. The end waits for all holds, and a write of unknown fate is sent again before it. No hold is asked for after the end.
+ * 2. A hold is on its way to Redis before the call for it returns, also while earlier ones aren't confirmed: the caller may answer
+ *    a tool call as soon as it has it, by way of another proxy. Only one of them has the prompt, which may be long.
  * 3. Once Redis says that the turn is over, only the end is sent. If Redis has lost the turn, that end is taken as an
  *    acknowledgment of an unknown id.
- * 3. The ad is looked for once in the text of a turn's only step, however often its end is sent.
+ * 4. The ad is looked for once in the text of a turn's only step, however often its end is sent.
  */
 import type { AdResponseId } from "@adrelay/contract";
 import type { Finding, TurnAd } from "@adrelay/core";
@@ -75,6 +74,8 @@ export class JournaledStep {
   readonly #text: StepText;
   /** Until Redis has it, or the step is over. A buffer has as many bytes as are counted; a string may have twice. */
   #prompt: Buffer | undefined;
+  /** A hold has it, confirmed or not. */
+  #isPromptSent = false;
   readonly #startedAtMs = performance.now();
   #leaseAtMs = this.#startedAtMs;
   /** Nothing is appended any more. */
@@ -142,20 +143,22 @@ export class JournaledStep {
 
   /** Lets a later call find the turn by these pointers. */
   hold(pointers: readonly string[], waitMs: number): void {
-    this.#enqueue(async () => {
-      const { ref: step } = this.#step;
-      if (!this.#isTurnOver) {
-        const { persist, turns } = this.#host;
-        const held = await persist(() =>
-          turns.hold({ step, prompt: this.#prompt?.toString() ?? "", pointers, waitMs }),
-        );
-        if (held?.value === "ended") {
-          this.#endTurn();
-        } else if (held?.value === "held") {
-          this.#forgetPrompt();
-        }
-      }
-    });
+    if (!this.#isTurnOver) {
+      this.#workOn(this.#hold(pointers, waitMs));
+    }
+  }
+
+  async #hold(pointers: readonly string[], waitMs: number): Promise<void> {
+    const { ref: step } = this.#step;
+    const hasPrompt = !this.#isPromptSent;
+    this.#isPromptSent = true;
+    const prompt = (hasPrompt ? this.#prompt?.toString() : undefined) ?? "";
+    const held = await this.#host.persist(() => this.#host.turns.hold({ step, prompt, pointers, waitMs }));
+    if (held?.value === "ended") {
+      this.#endTurn();
+    } else if (held?.value === "held" && hasPrompt) {
+      this.#forgetPrompt();
+    }
   }
 
   #forgetPrompt(): void {
@@ -287,12 +290,16 @@ export class JournaledStep {
   }
 
   #enqueue(work: () => Promise<void>): void {
+    this.#workOn(this.#worksLeft === 0 ? work() : this.#work.then(work));
+  }
+
+  #workOn(begun: Promise<void>): void {
     this.#worksLeft += 1;
-    // The journal logs a failure, which is a bug; the end must come through nevertheless.
-    const begun = this.#worksLeft === 1 ? work() : this.#work.catch(() => {}).then(work);
-    this.#work = begun.finally(() => {
+    const done = begun.finally(() => {
       this.#worksLeft -= 1;
     });
-    this.#host.track(this.#work);
+    // The journal logs a failure, which is a bug; the end must come through nevertheless.
+    this.#work = Promise.allSettled([this.#work, done]).then(() => {});
+    this.#host.track(done);
   }
 }

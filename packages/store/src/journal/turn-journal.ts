@@ -7,6 +7,7 @@
  *    and prompt leave the journal in the same step.
  */
 import { publisherIdSchema } from "@adrelay/contract";
+import type { Redis } from "ioredis";
 import { z } from "zod";
 import { Batcher } from "../redis/batcher.ts";
 import { idOf, memberOf, type StoreKeys } from "../redis/keys.ts";
@@ -38,6 +39,7 @@ import type {
 } from "./types.ts";
 
 export interface TurnJournalParts {
+  readonly redis: Pick<Redis, "ping">;
   readonly run: RunScript;
   readonly keys: StoreKeys;
   readonly settler: Pick<TurnSettler, "settle">;
@@ -96,6 +98,11 @@ export class TurnJournal implements Turns {
       args: [memberOf(id), isKept ? prompt : "", waitMs, waitMs + POINTER_EXTRA_MS],
     });
     return decodeReply(JOURNALED_CODES, reply) === "alive" ? "held" : "ended";
+  }
+
+  /** Redis reads all sockets that are ready before it answers any command of them. */
+  async catchUp(): Promise<void> {
+    await this.#parts.redis.ping();
   }
 
   async join({ pointer, token, onlyIfWaiting = false }: JoinQuestion): Promise<JoinedTurn> {

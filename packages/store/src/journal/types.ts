@@ -106,6 +106,8 @@ export interface Turns {
   /** All writes of this process in one call. One answer for each. */
   write(writes: readonly StepWrite[]): Promise<readonly WriteAnswer[]>;
   hold(turn: HeldTurn): Promise<"held" | "ended">;
+  /** Resolves once Redis has read what other connections had sent it before this call. Rejects if it doesn't answer. */
+  catchUp(): Promise<void>;
   join(question: JoinQuestion): Promise<JoinedTurn>;
   /** The step is over and the turn isn't. `ended`: the turn is over as well, or it is to be settled now. */
   endStep(ended: EndedStep): Promise<"waiting" | "ended">;
