@@ -4,11 +4,14 @@ import { defineConfig } from "vitest/config";
 /** Vitest's default leaves one core free: on two cores only one worker. But the tests wait more than they compute. */
 const maxWorkers = Math.max(2, availableParallelism() - 1);
 
+/** For tests that start apps. */
+const globalSetup = "scripts/test/app-bundles.ts";
+
 /** Each end-to-end file starts processes of its own, and many run several tests at the same time. */
 const e2eWorkers = Math.min(3, maxWorkers);
 
 const integration = { testTimeout: 60_000, hookTimeout: 60_000, maxWorkers };
-const e2e = { testTimeout: 120_000, hookTimeout: 120_000 };
+const e2e = { testTimeout: 120_000, hookTimeout: 120_000, globalSetup };
 
 /** End-to-end tests that must run alone: they check tight times, or they disturb everything around them. */
 const ALONE = [
@@ -59,6 +62,7 @@ export default defineConfig({
           name: "integration",
           include: ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts", "deploy/**/*.test.ts"],
           ...integration,
+          globalSetup,
         },
       },
       storeOn("oldest"),

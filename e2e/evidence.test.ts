@@ -106,29 +106,29 @@ describe.concurrent("tests that mostly wait", () => {
       }
     },
   );
-});
 
-test.for([
-  ["429 with Retry-After 60", throttledFor(60), "exhausted"],
-  ["500", { kind: "answer", status: 500 }, "exhausted"],
-  ["403 of the service", { kind: "answer", status: 403, body: { code: "other_publisher" } }, "forbidden"],
-  ["no connection", { kind: "reset" }, "exhausted"],
-] as const)(
-  "one acknowledgment always answered with %s puts off only itself, and ends at its age",
-  async ([_name, behaviour, reason], context) => {
-    const stack = await setup(context, { DELIVERY_MAX_AGE: "4s" });
-    const { provider, acknowledge, callerOf, countIn, delivered, openings } = stack;
-    const bad = unknownId();
-    provider.onAcknowledge(({ fields }) => (fields["ad_response_id"] === bad ? behaviour : acknowledged()));
-    await callerOf("alpha").acknowledgeUntilAccepted(bad, "text", ASYNC);
-    await eventually(() => expect(provider.acknowledgmentsOf(bad).length).toBeGreaterThan(0));
-    await acknowledge("alpha", 365);
-    await delivered(365, 10_000);
-    await eventually(async () => expect(await countIn("dead")).toBe(1));
-    expect(sumOf(await stack.samples(), "adrelay_acknowledgments_dead_total", { reason })).toBe(1);
-    expect(openings()).toEqual([]);
-  },
-);
+  test.for([
+    ["429 with Retry-After 60", throttledFor(60), "exhausted"],
+    ["500", { kind: "answer", status: 500 }, "exhausted"],
+    ["403 of the service", { kind: "answer", status: 403, body: { code: "other_publisher" } }, "forbidden"],
+    ["no connection", { kind: "reset" }, "exhausted"],
+  ] as const)(
+    "one acknowledgment always answered with %s puts off only itself, and ends at its age",
+    async ([_name, behaviour, reason], context) => {
+      const stack = await setup(context, { DELIVERY_MAX_AGE: "4s" });
+      const { provider, acknowledge, callerOf, countIn, delivered, openings } = stack;
+      const bad = unknownId();
+      provider.onAcknowledge(({ fields }) => (fields["ad_response_id"] === bad ? behaviour : acknowledged()));
+      await callerOf("alpha").acknowledgeUntilAccepted(bad, "text", ASYNC);
+      await eventually(() => expect(provider.acknowledgmentsOf(bad).length).toBeGreaterThan(0));
+      await acknowledge("alpha", 365);
+      await delivered(365, 10_000);
+      await eventually(async () => expect(await countIn("dead")).toBe(1));
+      expect(sumOf(await stack.samples(), "adrelay_acknowledgments_dead_total", { reason })).toBe(1);
+      expect(openings()).toEqual([]);
+    },
+  );
+});
 
 test.for([
   ["403 of the service", { kind: "answer", status: 403, body: { code: "forbidden" } }],

@@ -53,8 +53,52 @@ function adsIn(text: string): string[] {
 
 const textOf = (steps: readonly RunningStep[]) => steps.map(({ text }) => text).join("\n\n");
 
-describe.each(DIALECTS)("%s", (_dialect, start) => {
-  test.concurrent("a loop of four steps over two proxies has one ad and one acknowledgment", async () => {
+describe.concurrent("turns that take long", () => {
+  const AWAITING = { state: "awaiting", deadline_at: null };
+  const stateOf = async (id: string | undefined) =>
+    (await relayCaller(stack.relay.gatewayUrl).lookUp(String(id))).body;
+
+  test("are never missed, however far they pass the deadline and the lease", async () => {
+    const user = converse(startChat, "Say so first, then use the tool.");
+    const first = await user.begin(0, [], { fault: "delay=2500" });
+    const startedAtMs = performance.now();
+    const isPast = () => expect(performance.now() - startedAtMs).toBeGreaterThan(2 * ACK_DEADLINE_MS);
+    await eventually(isPast);
+    expect(await stateOf(first.id)).toMatchObject(AWAITING);
+    await first.ended;
+    // A lease has 20 seconds.
+    expect(performance.now() - startedAtMs).toBeGreaterThan(20_000);
+    expect(await stateOf(first.id)).toMatchObject(AWAITING);
+    await pause(TOOL_MS);
+    expect(await stateOf(first.id)).toMatchObject(AWAITING);
+    const second = await user.run(1, [first.callIds]);
+    expect(second.id).toBe(first.id);
+    expect(await stack.acknowledgedText(first.id)).toBe(textOf([first, second]));
+  });
+
+  test("because a user approves late go on with their ad", async () => {
+    const user = converse(startResponse, "Say so first, then ask for approval.");
+    const asking = await user.run(0, []);
+    expect(asking.callIds).toEqual([expect.stringMatching(/^mcpr_/)]);
+    await pause(TOOL_MS);
+    const approved = await user.run(1, [asking.callIds]);
+    expect(approved).toMatchObject({ ad: "injected", id: asking.id });
+    expect(await stack.acknowledgedText(asking.id)).toBe(textOf([asking, approved]));
+  });
+
+  test("because the model pauses go on with their ad", async () => {
+    const user = converse(startMessage, "Say so first, then pause the turn.");
+    const paused = await user.run(0, []);
+    expect(paused.callIds).toEqual([expect.stringMatching(/^srvtoolu_/)]);
+    await pause(TOOL_MS);
+    const resumed = await user.run(1, [paused.callIds]);
+    expect(resumed).toMatchObject({ ad: "injected", id: paused.id });
+    expect(await stack.acknowledgedText(paused.id)).toBe(textOf([paused, resumed]));
+  });
+});
+
+describe.concurrent.each(DIALECTS)("%s", (_dialect, start) => {
+  test("a loop of four steps over two proxies has one ad and one acknowledgment", async () => {
     const user = converse(start, "Say so first, then use the tool in 3 rounds.");
     const steps: RunningStep[] = [];
     for (let round = 0; round < 4; round += 1) {
@@ -70,13 +114,13 @@ describe.each(DIALECTS)("%s", (_dialect, start) => {
     expect((await user.bodies()).map(adsIn)).toEqual(Array(4).fill(named));
   });
 
-  test.concurrent("steps that begin before the first has ended are of its turn", async () => {
+  test("steps that begin before the first has ended are of its turn", async () => {
     const user = converse(start, "Say so first, then use two tools.");
-    const first = await user.begin(0, [], { fault: "delay=250" });
+    const first = await user.begin(0, [], { fault: "delay=150" });
     await eventually(() => expect(first.callIds).toHaveLength(2));
     const [one = "", other = ""] = first.callIds;
-    const second = await user.begin(1, [[one]], { fault: "delay=100" });
-    const third = await user.begin(0, [[other]], { fault: "delay=110" });
+    const second = await user.begin(1, [[one]], { fault: "delay=60" });
+    const third = await user.begin(0, [[other]], { fault: "delay=66" });
     expect(first.isOver).toBe(false);
     await Promise.all([first.ended, second.ended, third.ended]);
     expect(new Set([first, second, third].map(({ id }) => id)).size).toBe(1);
@@ -84,7 +128,7 @@ describe.each(DIALECTS)("%s", (_dialect, start) => {
     expect(stack.adCallsOf(user.session)).toHaveLength(1);
   });
 
-  test.concurrent("a first step that ends last lets the turn wait for nothing", async () => {
+  test("a first step that ends last lets the turn wait for nothing", async () => {
     const user = converse(start, "Say so first, then use two tools.");
     const first = await user.begin(0, [], { fault: "delay=300" });
     await eventually(() => expect(first.callIds).toHaveLength(2));
@@ -94,7 +138,7 @@ describe.each(DIALECTS)("%s", (_dialect, start) => {
     expect(await stack.acknowledgedText(first.id, TURN_WAIT_MS / 2)).toBe(textOf([first, second]));
   });
 
-  test.concurrent("a step that the model's server refuses once is repeated in its turn", async () => {
+  test("a step that the model's server refuses once is repeated in its turn", async () => {
     const user = converse(start, "Say so first, then use the tool.");
     const first = await user.run(0, []);
     const more = { fault: "status=429;times=1", maxRetries: 1 };
@@ -105,7 +149,7 @@ describe.each(DIALECTS)("%s", (_dialect, start) => {
     expect((await user.bodies()).map(adsIn)).toEqual(Array(3).fill(adsIn(second.text)));
   });
 
-  test.concurrent("a step whose caller hangs up before any text is repeated in its turn", async () => {
+  test("a step whose caller hangs up before any text is repeated in its turn", async () => {
     const user = converse(start, "Say so first, then use the tool.");
     const first = await user.run(0, []);
     const caller = new AbortController();
@@ -118,7 +162,7 @@ describe.each(DIALECTS)("%s", (_dialect, start) => {
     expect(await stack.acknowledgedText(first.id)).toBe(textOf([first, again]));
   });
 
-  test.concurrent("a step that never comes leaves the text so far, and a late one has no ad", async () => {
+  test("a step that never comes leaves the text so far, and a late one has no ad", async () => {
     const user = converse(start, "Say so first, then use the tool.");
     const first = await user.run(0, []);
     expect(await stack.acknowledgedText(first.id, 3 * TURN_WAIT_MS)).toBe(first.text);
@@ -131,7 +175,7 @@ describe.each(DIALECTS)("%s", (_dialect, start) => {
     expect(stack.textsOf(String(first.id))).toHaveLength(1);
   });
 
-  test.concurrent("ids that repeat from turn to turn never join two turns", async () => {
+  test("ids that repeat from turn to turn never join two turns", async () => {
     const user = converse(start, "Say so first, use the tool, and number the calls.");
     const ended = [await user.run(0, [])];
     ended.push(await user.run(1, [["weather:0"]]));
@@ -148,7 +192,7 @@ describe.each(DIALECTS)("%s", (_dialect, start) => {
     expect(await stack.acknowledgedText(left.id, 3 * TURN_WAIT_MS)).toBe(left.text);
   });
 
-  test.concurrent("users with the same text and the same ids share nothing", async () => {
+  test("users with the same text and the same ids share nothing", async () => {
     const users = Array.from({ length: 6 }, () =>
       converse(start, "Say so first, use two tools, and number the calls."),
     );
@@ -168,50 +212,6 @@ describe.each(DIALECTS)("%s", (_dialect, start) => {
     ]);
     expect(stranger).toMatchObject({ ad: "skipped; reason=unknown_step", id: undefined });
     expect(adsIn(stranger.text)).toEqual([]);
-  });
-});
-
-describe("turns that take long", () => {
-  const AWAITING = { state: "awaiting", deadline_at: null };
-  const stateOf = async (id: string | undefined) =>
-    (await relayCaller(stack.relay.gatewayUrl).lookUp(String(id))).body;
-
-  test.concurrent("are never missed, however far they pass the deadline and the lease", async () => {
-    const user = converse(startChat, "Say so first, then use the tool.");
-    const first = await user.begin(0, [], { fault: "delay=2500" });
-    const startedAtMs = performance.now();
-    const isPast = () => expect(performance.now() - startedAtMs).toBeGreaterThan(2 * ACK_DEADLINE_MS);
-    await eventually(isPast);
-    expect(await stateOf(first.id)).toMatchObject(AWAITING);
-    await first.ended;
-    // A lease has 20 seconds.
-    expect(performance.now() - startedAtMs).toBeGreaterThan(20_000);
-    expect(await stateOf(first.id)).toMatchObject(AWAITING);
-    await pause(TOOL_MS);
-    expect(await stateOf(first.id)).toMatchObject(AWAITING);
-    const second = await user.run(1, [first.callIds]);
-    expect(second.id).toBe(first.id);
-    expect(await stack.acknowledgedText(first.id)).toBe(textOf([first, second]));
-  });
-
-  test.concurrent("because a user approves late go on with their ad", async () => {
-    const user = converse(startResponse, "Say so first, then ask for approval.");
-    const asking = await user.run(0, []);
-    expect(asking.callIds).toEqual([expect.stringMatching(/^mcpr_/)]);
-    await pause(TOOL_MS);
-    const approved = await user.run(1, [asking.callIds]);
-    expect(approved).toMatchObject({ ad: "injected", id: asking.id });
-    expect(await stack.acknowledgedText(asking.id)).toBe(textOf([asking, approved]));
-  });
-
-  test.concurrent("because the model pauses go on with their ad", async () => {
-    const user = converse(startMessage, "Say so first, then pause the turn.");
-    const paused = await user.run(0, []);
-    expect(paused.callIds).toEqual([expect.stringMatching(/^srvtoolu_/)]);
-    await pause(TOOL_MS);
-    const resumed = await user.run(1, [paused.callIds]);
-    expect(resumed).toMatchObject({ ad: "injected", id: paused.id });
-    expect(await stack.acknowledgedText(paused.id)).toBe(textOf([paused, resumed]));
   });
 });
 

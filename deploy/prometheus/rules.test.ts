@@ -1,4 +1,4 @@
-/** The alerts: promtool runs rules.test.yml, and each alert must have a test, a runbook and texts. */
+/** The alerts: promtool runs rules.test.yml and rules-hours.test.yml, and each alert must have a test, a runbook and texts. */
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -42,9 +42,10 @@ const rules = rulesSchema
   .parse(parseYaml(read("deploy/prometheus/rules.yml")))
   .groups.flatMap((group) => group.rules);
 const alerts = rules.filter((rule) => "alert" in rule);
-const tried = testsSchema
-  .parse(parseYaml(read("deploy/prometheus/rules.test.yml")))
-  .tests.flatMap((one) => one.alert_rule_test);
+const TEST_FILES = ["rules.test.yml", "rules-hours.test.yml"];
+const tried = TEST_FILES.flatMap(
+  (file) => testsSchema.parse(parseYaml(read(`deploy/prometheus/${file}`))).tests,
+).flatMap((one) => one.alert_rule_test);
 
 /** AdrelayNoData: no-data. */
 const fileOf = (alert: string) =>
@@ -56,7 +57,7 @@ const fileOf = (alert: string) =>
 test.for([
   ["check", "config", "prometheus.yml"],
   ["check", "rules", "rules.yml"],
-  ["test", "rules", "rules.test.yml"],
+  ...TEST_FILES.map((file) => ["test", "rules", file]),
 ])("promtool %s %s passes for %s", async (words, { skip }) => {
   const prometheus = await findTestPrometheus();
   if (prometheus.kind === "skip") {
@@ -67,7 +68,7 @@ test.for([
 });
 
 describe.each(alerts)("$alert", ({ alert, annotations }) => {
-  test("rules.test.yml has a case in which it fires, and one without", () => {
+  test("a test file has a case in which it fires, and one without", () => {
     const own = tried.filter(({ alertname }) => alertname === alert);
     expect(own.map(({ exp_alerts }) => exp_alerts.length)).toEqual(expect.arrayContaining([0, 1]));
     expect(own.every(({ exp_alerts }) => exp_alerts.length <= 1)).toBe(true);

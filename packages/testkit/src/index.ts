@@ -1,4 +1,5 @@
 /** Real parts for tests: processes of the apps, a scripted provider, callers. Only tests and benchmarks import it. */
+export { APP_BUNDLES_VARIABLE } from "./app-programs.ts";
 export { codeBlocks, readDocument } from "./code-blocks.ts";
 export { type DemoModel, startDemoModel } from "./demo-model.ts";
 export {

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
+import { programOf } from "./app-programs.ts";
 
 /** For NODE_COMPILE_CACHE: each process keeps its compiled code here, so the next one starts in two thirds of the time. */
 const COMPILE_CACHE = fileURLToPath(new URL("../../../.adrelay/compile-cache", import.meta.url));
@@ -57,8 +58,9 @@ export async function startApp(
   env: Readonly<Record<string, string>>,
   { nodeArgs = [], onLogText, descriptorsMax }: AppOptions = {},
 ): Promise<AppProcess> {
-  const main = fileURLToPath(new URL(`../../../apps/${name}/src/main.ts`, import.meta.url));
-  const command = [process.execPath, ...nodeArgs, main];
+  // Options of Node's own are for tests that measure the process or change what it runs on. They get what is shipped.
+  const isPlain = nodeArgs.length === 0 && env["NODE_OPTIONS"] === undefined;
+  const command = [process.execPath, ...nodeArgs, programOf(name, isPlain ? "bundles" : "sources")];
   // The shell replaces itself by the app, which keeps the shell's limits, its pid and its channels.
   const limits = descriptorsMax === undefined ? [] : ["-c", `ulimit -n ${descriptorsMax} && exec "$@"`, "sh"];
   const [file = "", ...args] = limits.length === 0 ? command : ["/bin/sh", ...limits, ...command];
@@ -141,8 +143,6 @@ function parseLine(line: string): LogLine {
   }
 }
 
-const ADRELAY_MAIN = fileURLToPath(new URL("../../../apps/cli/src/main.ts", import.meta.url));
-
 /** The result of a command that has ended. */
 export interface EndedCommand {
   readonly exit: number | string;
@@ -167,7 +167,7 @@ export function startAdrelay(
   words: readonly string[],
   { env, cwd = tmpdir() }: CommandOptions,
 ): RunningCommand {
-  const child = spawn(process.execPath, [ADRELAY_MAIN, ...words], {
+  const child = spawn(process.execPath, [programOf("cli"), ...words], {
     cwd,
     env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
     stdio: ["ignore", "pipe", "pipe"],
