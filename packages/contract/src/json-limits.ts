@@ -24,6 +24,25 @@ const CLOSE_OBJECT = 0x7d;
  * counts as one value.
  */
 export function isJsonWithinLimits(bytes: Uint8Array): boolean {
+  return isSmallAndFlat(bytes) || countsWithinLimits(bytes);
+}
+
+/** True for most bodies: they have too few bytes and brackets to exceed a limit, wherever these stand. */
+function isSmallAndFlat(bytes: Uint8Array): boolean {
+  if (bytes.length > JSON_VALUES_MAX) {
+    return false;
+  }
+  let brackets = 0;
+  for (const bracket of [OPEN_OBJECT, OPEN_ARRAY]) {
+    for (let at = bytes.indexOf(bracket); at !== -1 && brackets <= JSON_DEPTH_MAX; ) {
+      brackets += 1;
+      at = bytes.indexOf(bracket, at + 1);
+    }
+  }
+  return brackets <= JSON_DEPTH_MAX;
+}
+
+function countsWithinLimits(bytes: Uint8Array): boolean {
   let depth = 0;
   let values = 0;
   for (let at = 0; at < bytes.length; at += 1) {

@@ -120,7 +120,8 @@ export class Connections {
     }
     this.#pipelined += responses.length > 0 ? 1 : 0;
     responses.push(response);
-    response.once("close", () => {
+    // It closes once, so `once` would only cost more.
+    response.on("close", () => {
       responses.splice(responses.indexOf(response), 1);
       this.#pipelined -= responses.length > 0 ? 1 : 0;
       connection.hadRequest = true;

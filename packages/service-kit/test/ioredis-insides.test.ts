@@ -51,6 +51,17 @@ test("a command is in the command queue from its sending until its answer", asyn
   expect(redis.commandQueue.length).toBe(0);
 });
 
+test("a script lets go of its arguments once they are written, and gets its answer", async () => {
+  const redis = connect("request");
+  await guardRedis(redis, { mode: "warn" }, log);
+  const reply = redis.eval("return ARGV[1]", 0, "a text");
+  expect(redis.commandQueue.peekAt(0)?.command.args).toEqual([]);
+  expect(await reply).toBe("a text");
+  redis.defineCommand("twice", { numberOfKeys: 0, lua: "return ARGV[1] .. ARGV[1]" });
+  const run = () => redis.call("script", "flush").then(() => Reflect.get(redis, "twice").call(redis, "ab"));
+  expect([await run(), await run()]).toEqual(["abab", "abab"]);
+});
+
 test("every command goes through sendCommand, also one of a pipeline", async () => {
   const redis = connect("request");
   await guardRedis(redis, { mode: "warn" }, log);

@@ -237,9 +237,8 @@ export function makeParts({
     isStopping,
   };
   const room = new RoomWatch({ redis, run, keys });
-  const queueJob = queue.queueJobScript();
-  const acceptor = new Acceptor({ ...shared, queueJob, rulesOf: intakeRules, roomNow: () => room.now });
-  const settler = new TurnSettler({ ...shared, queueJob, rulesOf: intakeRules, acceptor, findAd });
+  const acceptor = new Acceptor({ ...shared, rulesOf: intakeRules, roomNow: () => room.now });
+  const settler = new TurnSettler({ ...shared, rulesOf: intakeRules, acceptor, findAd });
   return {
     ...shared,
     room,

@@ -18,13 +18,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import manifest from "../package.json" with { type: "json" };
 import { defineScripts } from "../src/bullmq/define-scripts.ts";
-import {
-  ARGS_AT,
-  COMPLETE_KEY_COUNT,
-  JOB_KEY_AT,
-  learnQueueJob,
-  QUEUE_JOB_KEY_COUNT,
-} from "../src/bullmq/job-scripts.ts";
+import { ARGS_AT, COMPLETE_KEY_COUNT, JOB_KEY_AT } from "../src/bullmq/job-scripts.ts";
 import { makeReturnJobs, RETURN_JOBS_KEY_COUNT } from "../src/bullmq/return-jobs.ts";
 import { fetchesJob, loadShippedScript, loadShippedScripts } from "../src/bullmq/shipped-scripts.ts";
 import { ScriptLibrary } from "../src/redis/scripts.ts";
@@ -33,7 +27,6 @@ import { openTestRedis } from "./store-fixture.ts";
 const { redis } = await openTestRedis({ maxRetriesPerRequest: null });
 
 const SCRIPTS = [
-  { name: "addStandardJob", keyCount: QUEUE_JOB_KEY_COUNT, packed: [1, 3] },
   {
     name: "moveToFinished",
     keyCount: COMPLETE_KEY_COUNT,
@@ -113,15 +106,6 @@ test.each(SCRIPTS)("$name unpacks its packed arguments by cmsgpack.unpack", ({ n
   const shipped = codeOf(loadShippedScript(name, keyCount));
   const unpacked = [...shipped.matchAll(/cmsgpack\.unpack\(ARGV\[(\d+)\]\)/g)].map(([, at]) => Number(at));
   expect(unpacked).toEqual(packed);
-});
-
-test("a job is added by one command: the script's keys, packed arguments, data, packed options", () => {
-  const queue = openQueue();
-  const { keys, jobPrefix, lua } = learnQueueJob(queue, { attempts: 77_777 });
-  const names = ["wait", "paused", "meta", "id", "completed", "delayed", "active", "events", "marker"];
-  expect(keys).toEqual(names.map((name) => queue.toKey(name)));
-  expect(jobPrefix).toBe(queue.toKey(""));
-  expect(lua).toContain("local jobOptions = cmsgpack.unpack('");
 });
 
 test("moveToCompletedArgs has the job's key and what differs by job in the places that our script fills", () => {

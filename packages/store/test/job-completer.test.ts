@@ -11,7 +11,7 @@ import { type FetchedJob, QueueWorker } from "../src/bullmq/worker.ts";
 import type { PrefetchedEntry } from "../src/delivery/attempt-start.ts";
 import type { JobEnd } from "../src/delivery/job-completer.ts";
 import { isFinal } from "../src/delivery/settlement.ts";
-import { jobIdOf } from "../src/redis/keys.ts";
+import { queueAlone } from "./queue-fixture.ts";
 import {
   jobOf,
   newId,
@@ -37,12 +37,9 @@ function setup() {
   const { parts, completer } = fixture;
   /** Puts a job on the queue without asking the ledger. */
   const addJob = async (id: AdResponseId, textHash = "hash") => {
-    const { lua, keys, jobPrefix } = parts.queue.queueJobScript();
     // The outbox task that bringing the entry into its state left. It has no job.
     await redis.del(parts.queue.payloadKey(id));
-    const script = `${lua} return queueJob(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]))`;
-    const args = [jobPrefix, jobIdOf(id), textHash, JSON.stringify(jobOf(id)), Date.now()];
-    await redis.eval(script, keys.length, ...keys, ...args);
+    await queueAlone(parts, jobOf(id), textHash);
   };
   const hasJob = async (id: AdResponseId) => (await redis.exists(parts.queue.payloadKey(id))) === 1;
   /** Runs all jobs, one at a time; each ends as `endOf` says. Resolves with what was prefetched of each. */

@@ -2,10 +2,11 @@ import { randomUUID } from "node:crypto";
 import type { DeliveryJob } from "@adrelay/contract";
 import { Job, Queue } from "bullmq";
 import type { Redis } from "ioredis";
-import { JOB_OPTIONS } from "../src/bullmq/queue.ts";
+import { JOB_OPTIONS, JOB_OPTIONS_TEXT } from "../src/bullmq/queue.ts";
 import { type FetchedJob, QueueWorker } from "../src/bullmq/worker.ts";
 import type { JobEnd } from "../src/delivery/job-completer.ts";
 import { type FetchedDelivery, PayloadLoader, readFetched } from "../src/delivery/payload.ts";
+import type { StoreParts } from "../src/open-store.ts";
 import { jobIdOf, QUEUE_NAME } from "../src/redis/keys.ts";
 import { jobOf, newId, openTestStore } from "./store-fixture.ts";
 
@@ -60,6 +61,20 @@ export function openTestQueue(redis: Redis, onStop: (stop: () => Promise<void>) 
     await added.addJob(await bare.backend.client);
   };
   return { ...fixture, queue, bare, queuePrefix, enqueue, work, errors };
+}
+
+/** Adds a job as our scripts do, without an entry. Resolves with the name of the job that the queue then holds. */
+export function queueAlone(
+  { redis, library, keys, queue }: Pick<StoreParts, "redis" | "library" | "keys" | "queue">,
+  job: DeliveryJob,
+  textHash: string,
+): Promise<unknown> {
+  const script = `${library.load("bullmq/queue-job").source}
+    return queueJob({key = ARGV[1], id = ARGV[2], name = ARGV[3], data = ARGV[4]}, ARGV[5], ARGV[6])`;
+  const scriptKeys = [...keys.forEntry(""), ...queue.addingKeys];
+  const { adResponseId } = job;
+  const args = [queue.payloadKey(adResponseId), jobIdOf(adResponseId), textHash, JSON.stringify(job)];
+  return redis.eval(script, scriptKeys.length, ...scriptKeys, ...args, JOB_OPTIONS_TEXT, Date.now());
 }
 
 async function wholeJob({ job, payload }: FetchedDelivery): Promise<DeliveryJob> {

@@ -386,12 +386,10 @@ describe("a turn of several steps", () => {
       return pieces;
     };
     const between = Object.assign(Object.create(redis), { lrange });
-    const queueJob = parts.queue.queueJobScript();
     const findAd = async () => UNKNOWN_FINDING;
     const settler = new TurnSettler({
       ...parts,
       redis: between,
-      queueJob,
       rulesOf: () => OPEN_RULES,
       findAd,
     });

@@ -245,9 +245,6 @@ function acceptedOf(result: AcceptResult): Accepted {
     case "not_acknowledgeable":
     case "other_publisher":
       return { kind: "refused", code: result.kind };
-    // The queue confirmed the job and doesn't hold it. So this version of BullMQ works in an unknown way.
-    case "payload_missing":
-      return UNAVAILABLE;
     default:
       return result satisfies never;
   }

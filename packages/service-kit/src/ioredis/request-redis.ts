@@ -13,6 +13,8 @@ class RedisAwayError extends Error {
   override readonly name = "RedisAwayError";
 }
 
+const SCRIPT_COMMANDS: ReadonlySet<string> = new Set(["eval", "evalsha"]);
+
 /** ioredis says this of a command that it can neither write nor keep. */
 const NOT_WRITABLE = /^Stream isn't writeable/;
 
@@ -24,6 +26,8 @@ const NOT_WRITABLE = /^Stream isn't writeable/;
  *    meanwhile are read before anything is rejected. ioredis' own `commandTimeout` would reject them all, and needs a
  *    timer for each command.
  * 2. No command is sent twice. Commands that are unanswered when a connection ends are rejected.
+ * 3. A script's arguments, which hold users' texts, are let go once they are written. Otherwise V8 moves many of them to
+ *    where it rarely collects garbage.
  */
 export class RequestRedis extends CheckedRedis {
   readonly #ticks: NodeJS.Timeout;
@@ -49,7 +53,13 @@ export class RequestRedis extends CheckedRedis {
     }
     const unansweredBefore = this.commandQueue.length;
     const reply = super.sendCommand(...args);
-    this.#sent += this.commandQueue.length - unansweredBefore;
+    const written = this.commandQueue.length - unansweredBefore;
+    this.#sent += written;
+    const [command, pipeline] = args;
+    const isWritten = written > 0 && pipeline === undefined;
+    if (isWritten && command instanceof Command && SCRIPT_COMMANDS.has(command.name)) {
+      command.args = [];
+    }
     return reply;
   }
 

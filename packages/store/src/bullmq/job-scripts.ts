@@ -1,25 +1,10 @@
 /**
- * Lua by which our scripts add and complete BullMQ's jobs, so that the ledger and the queue change in one step. It is
- * BullMQ's own script that does it. BullMQ is also asked, once, for the keys and arguments that it would pass.
- * test/bullmq-insertion.test.ts and test/bullmq-worker.test.ts compare what is left in Redis with what BullMQ leaves.
+ * Lua by which our scripts complete BullMQ's jobs, so that the ledger and the queue change in one step. It is BullMQ's own
+ * script that does it. BullMQ is also asked, once, for the keys and arguments that it would pass.
+ * test/bullmq-worker.test.ts compares what is left in Redis with what BullMQ leaves.
  */
 import { DELIVERY_JOB_VERSION } from "@adrelay/contract";
-import { type IRedisTransaction, Job, type JobsOptions, type Queue } from "bullmq";
-import { z } from "zod";
 import { asFunction, loadShippedScript, luaText } from "./shipped-scripts.ts";
-
-/** What a script needs in order to add jobs. */
-export interface QueueJobScript {
-  /**
-   * Lua that defines `queueJob(keys, prefix, id, name, data, timestamp)`. It adds the job unless there is one with this
-   * id. Returns the name of the job that the queue then holds. Raises what Redis raises.
-   */
-  readonly lua: string;
-  /** `keys`: all in the queue's partition. */
-  readonly keys: readonly string[];
-  /** `prefix`: with a job's id it makes the key of the job's payload. */
-  readonly jobPrefix: string;
-}
 
 /** What a script needs in order to complete jobs. */
 export interface CompleteJobScript {
@@ -48,65 +33,6 @@ export interface CompletedJob<Prefetched> {
   readonly reply: unknown;
   /** Undefined if no job was fetched, or if the ledger must be asked about it. */
   readonly prefetched: Prefetched | undefined;
-}
-
-/** This BullMQ adds jobs in another way than the relay knows. */
-export class JobScriptError extends Error {
-  override readonly name = "JobScriptError";
-}
-
-/** How many keys BullMQ's script for adding a job takes. */
-export const QUEUE_JOB_KEY_COUNT = 9;
-/** Keys, packed arguments, data, packed options. */
-const addCommandSchema = z.object({
-  name: z.string().startsWith("addStandardJob:"),
-  args: z.array(z.unknown()).length(QUEUE_JOB_KEY_COUNT + 3),
-});
-const keysSchema = z.array(z.string());
-const packedSchema = z.instanceof(Uint8Array);
-
-/**
- * Asks BullMQ how it adds a job with these options. Nothing is sent to Redis.
- *
- * @throws {JobScriptError} if BullMQ adds such jobs in a way that isn't known
- */
-export function learnQueueJob(queue: Queue, options: JobsOptions): QueueJobScript {
-  try {
-    const addStandardJob = loadShippedScript("addStandardJob", QUEUE_JOB_KEY_COUNT);
-    const { args } = addCommandSchema.parse(recordAddCommand(queue, options));
-    const lua = queueJobLua(addStandardJob, packedSchema.parse(args.at(-1)));
-    return { lua, keys: keysSchema.parse(args.slice(0, QUEUE_JOB_KEY_COUNT)), jobPrefix: queue.toKey("") };
-  } catch (cause) {
-    throw new JobScriptError("this version of BullMQ adds jobs in a way that the relay doesn't know", {
-      cause,
-    });
-  }
-}
-
-/** The command that BullMQ would send. */
-function recordAddCommand(queue: Queue, options: JobsOptions): unknown {
-  const recorded: { command: unknown } = { command: undefined };
-  const recorder = {
-    runCommand: (name: string, args: unknown[]) => {
-      recorded.command = { name, args };
-    },
-  };
-  // Adding a job calls no other method of a transaction.
-  const added = new Job(queue, "name", {}, { ...options }, "id").addJob(
-    recorder as unknown as IRedisTransaction,
-  );
-  added.catch(() => {});
-  return recorded.command;
-}
-
-function queueJobLua(addStandardJob: string, packedOptions: Uint8Array): string {
-  return `local addStandardJob = ${asFunction(addStandardJob)}
-local jobOptions = cmsgpack.unpack(${luaText(packedOptions)})
-local function queueJob(keys, prefix, id, name, data, timestamp)
-  addStandardJob(keys, {{prefix, id, name, timestamp}, data, jobOptions})
-  return redis.call('HGET', prefix .. id, 'name')
-end
-`;
 }
 
 /** How many keys BullMQ's script for completing a job takes. */

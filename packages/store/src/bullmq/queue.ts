@@ -7,7 +7,6 @@ import { ErrorCode, Job, type JobsOptions, Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import { jobIdOf, QUEUE_NAME } from "../redis/keys.ts";
-import { learnQueueJob, type QueueJobScript } from "./job-scripts.ts";
 import { shortenLocks } from "./locks.ts";
 import { makeReturnJobs, type ReturnJobsScript } from "./return-jobs.ts";
 
@@ -38,6 +37,8 @@ export const JOB_OPTIONS = {
   backoff: { type: "custom" },
   stackTraceLimit: 0,
 } as const satisfies JobsOptions;
+/** As BullMQ stores them with each job. */
+export const JOB_OPTIONS_TEXT = JSON.stringify(JOB_OPTIONS);
 
 /** A call came after the stop. Its caller should have been stopped before. */
 class QueueStoppedError extends Error {
@@ -53,11 +54,6 @@ export class DeliveryQueue {
   constructor(options: QueueOptions) {
     this.#options = options;
     this.#queue = openQueue(options);
-  }
-
-  /** How a script adds jobs. Throws a JobScriptError if BullMQ has changed. */
-  queueJobScript(): QueueJobScript {
-    return learnQueueJob(this.#queue, JOB_OPTIONS);
   }
 
   /** How a script returns the jobs of a worker that is gone. Throws if BullMQ has changed. */
@@ -88,6 +84,11 @@ export class DeliveryQueue {
   /** Where jobs wait: BullMQ's list, from which it takes them first, and its sorted set. */
   get waitingKeys(): readonly string[] {
     return ["wait", "prioritized"].map((name) => this.#queue.toKey(name));
+  }
+
+  /** What a script needs in order to add jobs: where they wait, and the rest that bullmq/queue-job.lua reads. */
+  get addingKeys(): readonly string[] {
+    return [...this.waitingKeys, ...["meta", "active", "marker"].map((name) => this.#queue.toKey(name))];
   }
 
   /** Puts a failed job back, with all its attempts. */

@@ -8,10 +8,9 @@
  * 3. A rejected `accept` means that the fate is unknown: the acknowledgment may be queued and booked. A repeat then gets
  *    its present state (invariant 1).
  */
-import type { AdResponseId, DeliveryJob } from "@adrelay/contract";
+import type { AdResponseId, DeliveryJob, PublisherId } from "@adrelay/contract";
 import { z } from "zod";
-import type { QueueJobScript } from "../bullmq/job-scripts.ts";
-import type { DeliveryQueue } from "../bullmq/queue.ts";
+import { type DeliveryQueue, JOB_OPTIONS_TEXT } from "../bullmq/queue.ts";
 import { type LedgerEntry, parseEntry } from "../entry.ts";
 import { Batcher } from "../redis/batcher.ts";
 import { jobIdOf, memberOf, type StoreKeys } from "../redis/keys.ts";
@@ -19,9 +18,8 @@ import {
   ACCEPT_CODES,
   type AcceptCode,
   decodeReply,
+  type RunScript,
   readEach,
-  type ScriptLibrary,
-  type ScriptRunner,
   StoreReplyError,
 } from "../redis/scripts.ts";
 import { type IntakeRoom, type IntakeRulesOf, limitArg, type OverQuota, STORED_QUOTAS } from "./rules.ts";
@@ -43,20 +41,21 @@ export type AcceptResult =
     }
   | { readonly kind: "repeat"; readonly entry: LedgerEntry }
   | OverQuota
-  /**
-   * Nothing was accepted. `no_room`: Redis' memory is kept for others. `payload_missing`: the queue confirmed the job and doesn't hold it, which is a fault of ours.
-   */
-  | { readonly kind: Exclude<AcceptCode, AcceptedKind | "repeat" | "over_quota" | "has_room"> };
+  /** Nothing was accepted. `no_room`: Redis' memory is kept for others. */
+  | {
+      readonly kind: Exclude<
+        AcceptCode,
+        AcceptedKind | "repeat" | "over_quota" | "has_room" | "payload_missing"
+      >;
+    };
 /** `has_room`: nothing was accepted, because the call only asked. */
 type CallResult = AcceptResult | { readonly kind: "has_room" };
 type AcceptedKind = "accepted" | "accepted_late" | "accepted_unknown";
 
 export interface AcceptorParts {
-  readonly scripts: ScriptRunner;
-  readonly library: ScriptLibrary;
+  readonly run: RunScript;
   readonly keys: StoreKeys;
-  readonly queueJob: QueueJobScript;
-  readonly queue: Pick<DeliveryQueue, "waitingKeys">;
+  readonly queue: Pick<DeliveryQueue, "addingKeys" | "jobPrefix">;
   readonly rulesOf: IntakeRulesOf;
   readonly roomNow: () => IntakeRoom;
 }
@@ -77,14 +76,21 @@ interface Prepared {
 export class Acceptor {
   readonly #batcher: Batcher<Prepared, CallResult>;
 
-  constructor({ scripts, library, keys, queueJob, queue, rulesOf, roomNow }: AcceptorParts) {
-    const script = library.compose("intake/accept", { "bullmq/queue-job": queueJob.lua });
-    const scriptKeys = [...keys.forEntry(""), ...queueJob.keys, ...queue.waitingKeys, keys.turns];
+  constructor({ run, keys, queue, rulesOf, roomNow }: AcceptorParts) {
+    const scriptKeys = [...keys.forEntry(""), ...queue.addingKeys, keys.turns];
+    const shared = [keys.entryPrefix, queue.jobPrefix, JOB_OPTIONS_TEXT];
     const acceptAll = async (prepared: readonly Prepared[]) => {
       const { knownBytes, unknownBytes } = roomNow();
-      const shared = [keys.entryPrefix, queueJob.jobPrefix, limitArg(knownBytes), limitArg(unknownBytes)];
-      const args = [...shared, ...prepared.flatMap((item) => argsOf(item, rulesOf))];
-      const replies = await scripts.runScript(script, { keys: scriptKeys, args });
+      const publishers = [...new Set(prepared.map(({ request }) => request.job.publisher))];
+      const args = [
+        ...shared,
+        limitArg(knownBytes),
+        limitArg(unknownBytes),
+        publishers.length,
+        ...publishers.flatMap((publisher) => rulesArgs(publisher, rulesOf)),
+        ...prepared.flatMap(argsOf),
+      ];
+      const replies = await run("intake/accept", { keys: scriptKeys, args });
       return readEach(replies, (reply, at) => readReply(reply, prepared[at]?.request.job.adResponseId));
     };
     this.#batcher = new Batcher(acceptAll, {
@@ -121,11 +127,14 @@ function dataOf(job: DeliveryJob): string | Buffer {
   return data.length > ASK_FIRST_CHARACTERS ? Buffer.from(data) : data;
 }
 
-function argsOf({ request: { job, textHash }, data }: Prepared, rulesOf: IntakeRulesOf): (string | Buffer)[] {
-  const { adResponseId, publisher } = job;
+function rulesArgs(publisher: PublisherId, rulesOf: IntakeRulesOf): string[] {
   const { acceptsUnknown, limits } = rulesOf(publisher);
-  const rules = [acceptsUnknown ? "1" : "0", ...STORED_QUOTAS.map((quota) => limitArg(limits[quota]))];
-  return [memberOf(adResponseId), publisher, textHash, jobIdOf(adResponseId), data, ...rules];
+  return [publisher, acceptsUnknown ? "1" : "0", ...STORED_QUOTAS.map((quota) => limitArg(limits[quota]))];
+}
+
+function argsOf({ request: { job, textHash }, data }: Prepared): (string | Buffer)[] {
+  const { adResponseId, publisher } = job;
+  return [memberOf(adResponseId), publisher, textHash, jobIdOf(adResponseId), data];
 }
 
 function readReply(reply: unknown, id: AdResponseId | undefined): CallResult {
@@ -153,9 +162,10 @@ function readReply(reply: unknown, id: AdResponseId | undefined): CallResult {
     case "other_publisher":
     case "no_room":
     case "has_room":
-    case "payload_missing":
     case "unknown":
       return { kind };
+    case "payload_missing":
+      throw new StoreReplyError("intake/accept.lua replied what only delivery/begin.lua does");
     default:
       return kind satisfies never;
   }

@@ -22,14 +22,16 @@ export function textHashOf(publisher: PublisherId, text: string): string {
   if (text.length > PIECE_CHARACTERS) {
     return longTextHashOf(publisher, text);
   }
-  // One buffer and one call: hashing a short text piece by piece takes twice as long.
-  const bytes = Buffer.allocUnsafe(publisher.length + 1 + 2 * text.length);
-  const textAt = bytes.write(`${publisher}\0`, "latin1");
-  bytes.write(text, textAt, "utf16le");
-  return hash("sha256", bytes, "base64url").slice(0, 22);
+  // One call: hashing a short text piece by piece takes twice as long.
+  const textAt = SHORT.write(`${publisher}\0`, "latin1");
+  const end = textAt + SHORT.write(text, textAt, "utf16le");
+  return hash("sha256", SHORT.subarray(0, end), "base64url").slice(0, 22);
 }
 
 const PIECE_CHARACTERS = 32_768;
+const PUBLISHER_CHARACTERS_MAX = 64;
+/** For all short texts, one after the other. With a buffer of its own for each, a fingerprint takes half as long again. */
+const SHORT = Buffer.allocUnsafeSlow(PUBLISHER_CHARACTERS_MAX + 1 + 2 * PIECE_CHARACTERS);
 
 /** The same of a long text, in pieces: a buffer of twice its length takes longer to get than to fill. */
 function longTextHashOf(publisher: PublisherId, text: string): string {

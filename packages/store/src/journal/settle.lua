@@ -9,8 +9,8 @@
 --    superseded and the manual ones.
 -- 6. A manual turn has ended at its begin, and its entry waits for its backend. If no text of the model's has reached the
 --    backend, the proxy acknowledges in its place, unless that has been done.
--- KEYS: 8 to 16 the queue's own, in the order that `queueJob` reads, 17 to 19 as `giveTurns` reads them
--- ARGV: 1 prefix of entry keys, 2 prefix of job keys, 3 retention of abandoned entries in ms; then for each: id, publisher,
+-- KEYS: 8 to 12 as bullmq/queue-job.lua reads them, 8, 9 and 13 as `giveTurns` reads them
+-- ARGV: 1 prefix of entry keys, 2 prefix of job keys, 3 options of jobs, 4 retention of abandoned entries in ms; then for each: id, publisher,
 --       fingerprint of the text, job's id, job's data, or '' if the turn is abandoned because it has no text, the step that
 --       ended or '' for a worker, its outcome or '', how many pieces the journal had, or '' if the caller relies on there
 --       being one step only, `1` if a part of the text couldn't be read, what was found of the ad (`mention,label`)
@@ -25,7 +25,6 @@
 -- @include intake/acceptance
 -- @include journal/turn
 local MEMBERS = 10
-local queueKeys = {unpack(KEYS, 8, 16)}
 local publishers = {} -- by the id of their job
 local now = clockMs()
 local nowText = textOfTime(now)
@@ -61,7 +60,7 @@ local function abandon(key, id, publisher, state, outcome)
   if state == 'awaiting' then
     redis.call('ZREM', awaitingKey, id)
     redis.call('HSET', key, 's', 'abandoned')
-    redis.call('PEXPIRE', key, ARGV[3])
+    redis.call('PEXPIRE', key, ARGV[4])
     add(gaugesKey, publisher .. '|awaiting', -1)
     count('abandoned', publisher)
   end
@@ -69,7 +68,7 @@ local function abandon(key, id, publisher, state, outcome)
 end
 
 local function settle(at)
-  local from = 4 + MEMBERS * (at - 1)
+  local from = 5 + MEMBERS * (at - 1)
   local id, publisher, textHash, jobId, data, step, given, pieces, unreadable, finding =
     unpack(ARGV, from, from + MEMBERS - 1)
   local key = ARGV[1] .. id
@@ -94,10 +93,8 @@ local function settle(at)
     end
     return abandon(key, id, publisher, state, outcome)
   end
-  local queued = queueJob(queueKeys, ARGV[2], jobId, textHash, data, nowText)
-  if not queued then
-    return redis.error_reply('ERR the queue confirmed a job that it does not hold')
-  elseif queued ~= textHash then
+  local job = {key = ARGV[2] .. jobId, id = jobId, name = textHash, data = data}
+  if queueJob(job, ARGV[3], nowText) ~= textHash then
     -- It is of an acknowledgment that a worker will book. Then the turn ends.
     return '0'
   end
@@ -116,8 +113,8 @@ local function settle(at)
   return '1'
 end
 
-local items = (#ARGV - 3) / MEMBERS
+local items = (#ARGV - 4) / MEMBERS
 local replies = eachOf(items, settle)
 -- As in intake/accept.lua.
-pcall(giveTurns, {unpack(KEYS, 17)}, ARGV[2], publishers, items + 100)
+pcall(giveTurns, {KEYS[8], KEYS[9], KEYS[13]}, ARGV[2], publishers, items + 100)
 return replies

@@ -16,8 +16,7 @@ import {
 } from "@adrelay/contract";
 import { type Finding, type TurnAd, UNKNOWN_FINDING, writeFinding } from "@adrelay/core";
 import type { Redis } from "ioredis";
-import type { QueueJobScript } from "../bullmq/job-scripts.ts";
-import type { DeliveryQueue } from "../bullmq/queue.ts";
+import { type DeliveryQueue, JOB_OPTIONS_TEXT } from "../bullmq/queue.ts";
 import type { Acceptor } from "../intake/accept.ts";
 import { ackIdOf, textHashOf } from "../intake/fingerprints.ts";
 import type { IntakeRulesOf } from "../intake/rules.ts";
@@ -25,9 +24,8 @@ import { Batcher } from "../redis/batcher.ts";
 import { jobIdOf, memberOf, type StoreKeys } from "../redis/keys.ts";
 import {
   decodeReply,
+  type RunScript,
   readEach,
-  type ScriptLibrary,
-  type ScriptRunner,
   SETTLED_CODES,
   type SettledCode,
   StoreRefusalError,
@@ -37,11 +35,9 @@ import type { StepOutcome } from "./types.ts";
 
 export interface TurnSettlerParts {
   readonly redis: Redis;
-  readonly scripts: ScriptRunner;
-  readonly library: ScriptLibrary;
+  readonly run: RunScript;
   readonly keys: StoreKeys;
-  readonly queueJob: QueueJobScript;
-  readonly queue: Pick<DeliveryQueue, "waitingKeys">;
+  readonly queue: Pick<DeliveryQueue, "addingKeys" | "jobPrefix">;
   readonly rulesOf: IntakeRulesOf;
   readonly recordRetentionMs: number;
   readonly acceptor: Pick<Acceptor, "accept">;
@@ -98,13 +94,12 @@ export class TurnSettler {
 
   constructor(parts: TurnSettlerParts) {
     this.#parts = parts;
-    const { scripts, library, keys, queueJob, queue, recordRetentionMs } = parts;
-    const script = library.compose("journal/settle", { "bullmq/queue-job": queueJob.lua });
-    const scriptKeys = [...keys.forEntry(""), ...queueJob.keys, ...queue.waitingKeys, keys.turns];
+    const { run, keys, queue, recordRetentionMs } = parts;
+    const scriptKeys = [...keys.forEntry(""), ...queue.addingKeys, keys.turns];
     const settleAll = async (prepared: readonly Prepared[]) => {
-      const shared = [keys.entryPrefix, queueJob.jobPrefix, recordRetentionMs];
+      const shared = [keys.entryPrefix, queue.jobPrefix, JOB_OPTIONS_TEXT, recordRetentionMs];
       const args = [...shared, ...prepared.flatMap(argsOf)];
-      const replies = await scripts.runScript(script, { keys: scriptKeys, args });
+      const replies = await run("journal/settle", { keys: scriptKeys, args });
       return readEach(replies, (reply) => decodeReply(SETTLED_CODES, reply));
     };
     this.#batcher = new Batcher(settleAll, {
@@ -149,7 +144,6 @@ export class TurnSettler {
         return "ended";
       case "over_quota":
       case "no_room":
-      case "payload_missing":
         throw new StoreRefusalError(`the acknowledgment of a turn that Redis has lost was refused: ${kind}`);
       default:
         return kind satisfies never;
