@@ -54,6 +54,9 @@ const FIRST_BYTE_BUCKETS_SECONDS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2, 5, 10, 30, 60, 180, 600,
 ];
 
+/** Whether a call has a valid key of a publisher. */
+const KEY_RESULTS = ["accepted", "refused"] as const;
+
 export interface ProxyMetricsOptions {
   readonly series: PublisherSeries;
   /** How many answers stream now. */
@@ -65,6 +68,7 @@ export class ProxyMetrics {
   readonly #ads: Counter<"publisher" | "outcome" | "reason">;
   readonly #firstByte: Histogram<"part">;
   readonly #copyFaults: Counter;
+  readonly #keys: Counter<"result">;
 
   constructor(registry: Registry, { series, countStreams }: ProxyMetricsOptions) {
     this.#series = series;
@@ -90,6 +94,15 @@ export class ProxyMetrics {
       help: "Answers that passed through, but that could not be read to their end. Their turns were settled with what was read.",
       registers: [registry],
     });
+    this.#keys = new Counter({
+      name: "adrelay_proxy_keys_total",
+      help: "Calls of this process, by what became of their key: accepted, refused (it got 401).",
+      labelNames: ["result"],
+      registers: [registry],
+    });
+    for (const result of KEY_RESULTS) {
+      this.#keys.inc({ result }, 0);
+    }
     new Gauge({
       name: "adrelay_streams_open",
       help: "Answers that stream through this process now.",
@@ -108,6 +121,10 @@ export class ProxyMetrics {
 
   observeFirstByte(part: FirstBytePart, durationMs: number): void {
     this.#firstByte.observe({ part }, durationMs / 1000);
+  }
+
+  countKey(isValid: boolean): void {
+    this.#keys.inc({ result: isValid ? "accepted" : "refused" });
   }
 
   countCopyFault(): void {

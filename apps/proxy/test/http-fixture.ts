@@ -111,6 +111,8 @@ export interface Fixture {
   readonly openCalls: OpenCalls;
   readonly room: ProxyRoom;
   readonly server: HttpServer;
+  /** What the proxy's metrics are now, as Prometheus reads them. */
+  metrics(): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -144,7 +146,8 @@ export async function startProxy(modelUrl: string, options: FixtureOptions = {})
     proxies: options.proxies ?? NO_PROXIES,
     tls: options.tls,
   });
-  const metrics = new ProxyMetrics(createRegistry(), {
+  const registry = createRegistry();
+  const metrics = new ProxyMetrics(registry, {
     series: new PublisherSeries({ publishers: opened.directory, publishersMax: 10 }),
     countStreams: () => openCalls.streams,
   });
@@ -177,6 +180,7 @@ export async function startProxy(modelUrl: string, options: FixtureOptions = {})
     openCalls,
     room,
     server,
+    metrics: () => registry.metrics(),
     stop: async () => {
       await server.stop(AbortSignal.abort());
       openCalls.stop();

@@ -262,6 +262,10 @@ describe("errors have the dialect's form", () => {
     }
     const answer = await json(`${proxy.url}/v1/messages`, { "x-service-api-key": "wrong" });
     expect(answer).toEqual({ status: 401, body: expect.objectContaining(anthropic) });
+    await fetch(`${proxy.url}/v1/models`, { headers: KEY_HEADERS });
+    const metrics = await proxy.metrics();
+    expect(metrics).toContain('adrelay_proxy_keys_total{result="refused"} 4\n');
+    expect(metrics).toContain('adrelay_proxy_keys_total{result="accepted"} 1\n');
   });
 
   test("502 if the model's server can't be reached or hangs up", async () => {

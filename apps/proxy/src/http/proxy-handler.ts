@@ -68,6 +68,7 @@ function handle(parts: Parts, request: IncomingMessage, response: ServerResponse
   report.upstream = target.upstream;
   const publisher = parts.authenticate(request);
   report.publisher = publisher?.id;
+  parts.metrics.countKey(publisher !== undefined);
   const refusal = refusalOf(parts, { request, response, publisher });
   if (publisher === undefined || refusal !== undefined) {
     refuse({ response, report, target }, refusal ?? "unauthenticated", parts.keyHeaders);

@@ -15,7 +15,7 @@ export const TURN_SETTINGS = {
   PROXY_TURN_WAIT_MS: setting(
     durationBetween(SECOND_MS, DAY_MS),
     "10m",
-    "How long a turn waits for its next step after the model has called a tool. Then it is acknowledged as it is. For the retry of a call of which nothing was written it waits as long, but 2 minutes at the most.",
+    "How long a turn waits for its next step after the model has called a tool. Then it is acknowledged as it is. If it is more than half an hour, the alert AdrelayTurnsNotSettled needs a longer window. For the retry of a call of which nothing was written it waits as long, but 2 minutes at the most.",
   ),
   PROXY_TEXT_LIMIT_BYTES: setting(
     sizeBetween(KIBIBYTE, MEBIBYTE),
