@@ -65,7 +65,11 @@ test("an acknowledgment that fails as an outage begins waits for its schedule", 
     next: { kind: "after_delay", delayMs },
     isCounted: true,
   });
-  expect(decide(answered(503), AWAY)).toMatchObject(afterDelay(5 * SECOND_MS));
+  const providerError = "closed_today";
+  expect(decide(answered(503), { ...AWAY, providerError })).toMatchObject({
+    ...afterDelay(5 * SECOND_MS),
+    providerError,
+  });
   expect(decide(answered(429, "20"), AWAY)).toMatchObject(afterDelay(20 * SECOND_MS));
 });
 

@@ -81,26 +81,26 @@ type Decided =
  * if it would die of an outage.
  */
 function decideRetry(rules: RetryRules, attempt: ClassifiedAttempt, outcome: RepeatedOutcome): Decided {
-  const { due, isProbe, parkAt } = attempt;
+  const { due, isProbe, parkAt, providerError } = attempt;
   const { job } = due;
   // Nobody knows how long a provider stays down.
   const notifyParked = notify(job, "retry", outcome.code, PARKED_MAX_MS);
-  const { kind: event } = outcome;
+  const shared = { event: outcome.kind, providerError };
   if (isProbe) {
     const delayMs = Math.max(rules.probeRestMs, askedFor(outcome) ?? 0);
-    return { event, next: { kind: "after_delay", delayMs }, isCounted: false, notify: notifyParked };
+    return { ...shared, next: { kind: "after_delay", delayMs }, isCounted: false, notify: notifyParked };
   }
   const plan = planOf(rules, attempt, outcome);
   const isBlameless = (outcome.kind === "retry" && outcome.pace === "slow") || plan.kind === "too_old";
   if (parkAt !== undefined && isBlameless) {
-    return { event, next: { kind: "parked", account: parkAt }, isCounted: true, notify: notifyParked };
+    return { ...shared, next: { kind: "parked", account: parkAt }, isCounted: true, notify: notifyParked };
   }
   if (plan.kind === "too_old") {
     return { ...deathOf(attempt, outcome), reason: diesAs(outcome) };
   }
   const { delayMs } = plan;
   return {
-    event,
+    ...shared,
     next: { kind: "after_delay", delayMs },
     isCounted: true,
     notify: notify(job, "retry", outcome.code, delayMs),

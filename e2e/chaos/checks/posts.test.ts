@@ -34,6 +34,7 @@ function adAcceptedAt(acceptedAtMs: number, countedAtMs?: number): AdEvidence {
     sizeBytes: undefined,
     finding: undefined,
     nextAttemptAtMs: undefined,
+    providerError: undefined,
   };
   const post = { account: "globe", idempotencyKey: "k", bodyHash: "h", fault: undefined } as const;
   const posts =

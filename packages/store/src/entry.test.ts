@@ -33,9 +33,12 @@ const storedSchema = z.discriminatedUnion("s", [
   z
     .object({ ...base, s: z.literal("missed"), e: time })
     .transform((stored) => ({ ...baseOf(stored), state: stored.s, endedAtMs: stored.e })),
-  z
-    .object({ ...base, ...acknowledged, s: z.literal("queued"), w: time })
-    .transform((stored) => ({ ...acknowledgedOf(stored), state: stored.s, nextAttemptAtMs: stored.w })),
+  z.object({ ...base, ...acknowledged, s: z.literal("queued"), w: time, y: filled }).transform((stored) => ({
+    ...acknowledgedOf(stored),
+    state: stored.s,
+    nextAttemptAtMs: stored.w,
+    providerError: stored.y,
+  })),
   z
     .object({ ...base, ...acknowledged, s: z.literal("delivered"), e: time, o: filled, i: filled })
     .transform((stored) => ({

@@ -25,7 +25,12 @@ export type LedgerEntry = EntryBase &
       }
     | { readonly state: "missed"; readonly endedAtMs: number | undefined }
     | { readonly state: "unacknowledgeable" | "abandoned" }
-    | (Acknowledged & { readonly state: "queued"; readonly nextAttemptAtMs: number | undefined })
+    | (Acknowledged & {
+        readonly state: "queued";
+        readonly nextAttemptAtMs: number | undefined;
+        /** The provider's public error at the last attempt. */
+        readonly providerError: string | undefined;
+      })
     | (Acknowledged & {
         readonly state: "delivered";
         readonly endedAtMs: number | undefined;
@@ -139,7 +144,13 @@ function readEntry(id: AdResponseId, stored: Stored): LedgerEntry {
     case "missed":
       return { ...base, state, endedAtMs: numberOf(stored["e"], "e") };
     case "queued":
-      return { ...base, state, ...readAcknowledged(stored), nextAttemptAtMs: numberOf(stored["w"], "w") };
+      return {
+        ...base,
+        state,
+        ...readAcknowledged(stored),
+        nextAttemptAtMs: numberOf(stored["w"], "w"),
+        providerError: textOf(stored["y"], "y"),
+      };
     case "delivered":
       return {
         ...base,

@@ -175,6 +175,27 @@ test("a replayed dead letter starts with fresh attempts and a fresh age", async 
   expect(replayed).toMatchObject({ kind: "booked" });
 });
 
+test("a queued entry shows the provider's own code of its last attempt, and no older one", async () => {
+  const { store, deadLetters, begin, settle, key } = setup();
+  const id = newId();
+  await begin(id);
+  const shown = async () => {
+    const entry = await store.acknowledgments.find(id);
+    return entry?.state === "queued" ? entry.providerError : entry?.state;
+  };
+  await settle(id, "retry", { providerError: "closed_today" });
+  expect(await shown()).toBe("closed_today");
+  await settle(id, "retry", { providerError: "" });
+  expect(await shown()).toBeUndefined();
+  await settle(id, "retry", { providerError: "closed_today" });
+  await settle(id, "die");
+  await deadLetters.replay(id, "alice");
+  expect(await shown()).toBeUndefined();
+  await settle(id, "retry", { providerError: "closed_today" });
+  await settle(id, "deliver");
+  expect(await redis.hexists(key(`e:${id.replaceAll("-", "")}`), "y")).toBe(0);
+});
+
 test("a retry whose booking is sent again because its reply got lost counts once", async () => {
   const { store, begin, settle } = setup();
   const id = newId();

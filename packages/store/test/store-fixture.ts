@@ -10,6 +10,7 @@ import type { EntryEvent, EntryState } from "@adrelay/core";
 import { startTestRedis } from "@adrelay/dev-servers";
 import { Redis, type RedisOptions } from "ioredis";
 import { afterAll } from "vitest";
+import type { DeadFilter } from "../src/dead-letters/listing.ts";
 import { AttemptStarter } from "../src/delivery/attempt-start.ts";
 import { BookingRetry, JobCompleter, type SettledAttempt } from "../src/delivery/job-completer.ts";
 import type { Settlement } from "../src/delivery/settlement.ts";
@@ -18,6 +19,13 @@ import { assembleStore, makeParts, type StoreOptions } from "../src/open-store.t
 
 export const publisher = publisherIdSchema.parse("acme");
 export const LONG_MS = 60_000;
+export const EVERYTHING: DeadFilter = {
+  publisher: undefined,
+  reason: undefined,
+  code: undefined,
+  sinceMs: undefined,
+  untilMs: undefined,
+};
 
 /** A Redis for the tests of one file, and a connection to it. Both end after the last test. */
 export async function openTestRedis(options: Pick<RedisOptions, "maxRetriesPerRequest"> = {}) {
@@ -108,7 +116,7 @@ export function settlementOf(
       return { ...base, event };
     case "retry":
     case "ambiguous":
-      return { ...base, event, next: { kind: "after_delay", delayMs: 1000 }, isCounted: true };
+      return { ...base, event, next: { kind: "after_delay", delayMs: 1000 }, isCounted: true, providerError };
     case "die":
       return { ...base, event, reason, sizeBytes: 42, providerError };
     default:

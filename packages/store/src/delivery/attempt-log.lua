@@ -12,9 +12,17 @@ local function logWith(log, attempts, kept, line)
   return (lines < kept and log or string.gsub(log, '^[^\n]*\n', '', 1)) .. line
 end
 
-local function writeRetry(key, id, log, attempts, now, waitMs, failures)
+-- `codes`: the provider's own code of the attempt before, false if there is none, and of this one, '' if there is none.
+local function writeRetry(key, id, log, attempts, now, waitMs, failures, codes)
   local dueAt = now + waitMs
-  redis.call('HSET', key, 'l', log, 'n', attempts, 'w', dueAt)
+  if codes.now ~= '' then
+    redis.call('HSET', key, 'l', log, 'n', attempts, 'w', dueAt, 'y', codes.now)
+  else
+    redis.call('HSET', key, 'l', log, 'n', attempts, 'w', dueAt)
+    if codes.before then
+      redis.call('HDEL', key, 'y')
+    end
+  end
   if failures ~= '0' then
     redis.call('HINCRBY', key, 'f', failures)
   end

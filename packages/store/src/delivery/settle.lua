@@ -7,7 +7,7 @@
 --       9 number of attempts that were booked when this one began,
 --       10 wait before the next attempt in ms (retry, ambiguous),
 --       11 1 if a failure counts, 0 for a probe's, which was made to learn about the provider (retry, ambiguous),
---       12 bytes of the caller's body and 13 the provider's public error or '' (die)
+--       12 bytes of the caller's body (die), 13 the provider's public error or '' (retry, ambiguous, die)
 -- Clock: Redis'. TTL: an entry that ends here lives for the retention.
 -- Returns for each 1 if booked, 0 if it was booked before, -1 if the state doesn't allow it.
 -- @include redis/when-full

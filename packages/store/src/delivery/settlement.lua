@@ -40,7 +40,7 @@ local function settle(key, id, event, label, code, ackId, durationMs, channel, m
     redis.call('ZREM', dueKey, id)
   end
   if to == 'queued' then
-    writeRetry(key, id, log, attempts + 1, now, waitMs, failures)
+    writeRetry(key, id, log, attempts + 1, now, waitMs, failures, {before = providerCode, now = providerError})
   elseif event == 'die' then
     redis.call('HSET', key, 'l', log, 'n', attempts + 1, 's', to, 'x', label, 'z', size, 'y', providerError)
     moveBytes(key, stored, publisher, 'queued', publisher, 'dead')
@@ -54,6 +54,8 @@ local function settle(key, id, event, label, code, ackId, durationMs, channel, m
       leaveDeath(key, id, publisher, reason, providerCode, now)
     elseif state == 'discarded' then
       redis.call('HDEL', key, 'x', 'y', 'e')
+    elseif providerCode then
+      redis.call('HDEL', key, 'y')
     end
   end
   if to ~= 'queued' then

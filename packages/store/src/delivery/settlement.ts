@@ -50,6 +50,7 @@ export type OpenSettlement = SettlementBase &
         readonly next: NextAttempt;
         /** Whether the failure counts for the acknowledgment. That of a probe doesn't. */
         readonly isCounted: boolean;
+        readonly providerError: string | undefined;
       }
     | {
         readonly event: "die";
@@ -88,9 +89,10 @@ export function argsOfSettlement(settlement: Settlement): (string | number)[] {
       return [...argsOfFinal(settlement), attemptsBefore, 0, 1, "", ""];
     case "retry":
     case "ambiguous": {
-      const { next, isCounted } = settlement;
+      const { next, isCounted, providerError } = settlement;
       const delayMs = next.kind === "after_delay" ? next.delayMs : 0;
-      return [...sharedArgs(settlement, "", undefined), attemptsBefore, delayMs, isCounted ? 1 : 0, "", ""];
+      const shared = sharedArgs(settlement, "", undefined);
+      return [...shared, attemptsBefore, delayMs, isCounted ? 1 : 0, "", providerError ?? ""];
     }
     case "die": {
       const { reason, sizeBytes, providerError } = settlement;
