@@ -304,15 +304,16 @@ describe.concurrent("changes of thirty dead letters", () => {
       stdout: "",
       stderr: "No queued acknowledgments match.\n",
     });
-    provider.onAcknowledge(() => ({ kind: "answer", status: 429, headers: { "Retry-After": "60" } }));
+    const [status, headers, body] = [429, { "Retry-After": "60" }, { code: "too_fast" }];
+    provider.onAcknowledge(() => ({ kind: "answer", status, headers, body }));
     const id = unknownId();
     await acknowledge(id, "text");
     await eventually(async () => {
       const { stdout } = await adrelay("queued", "list", "--publisher", "default", "--since", "1h");
       expect(stdout).toMatch(
-        /^AD RESPONSE +PUBLISHER +LAST ANSWER +ATTEMPTS +NEXT ATTEMPT +WAITS FOR +QUEUED\n/,
+        /^AD RESPONSE +PUBLISHER +LAST ANSWER +CODE +ATTEMPTS +NEXT ATTEMPT +WAITS FOR +QUEUED\n/,
       );
-      expect(stdout).toMatch(new RegExp(`^${id}  default +http_429 +1 +`, "m"));
+      expect(stdout).toMatch(new RegExp(`^${id}  default +http_429 +too_fast +1 +`, "m"));
     });
     expect((await adrelay("queued", "list", "--until", "1h")).stderr).toBe(
       "No queued acknowledgments match.\n",

@@ -160,6 +160,19 @@ test("metrics, statistics and status show use, limit and refusals", async () => 
   expect(stdout).toMatch(/^hostile +unknown_bytes +2\.9 MB of 3\.2 MB \(\d+ %\) +34$/m);
 });
 
+test("one command discards exactly what was invented, and makes room for more", async () => {
+  const env = { ADRELAY_URL: stack.gatewayOpsUrl, ADRELAY_ADMIN_TOKEN: TEST_ADMIN_TOKEN };
+  const words = ["queued", "discard", "--unknown", "--publisher", "hostile", "--why", "invented", "--yes"];
+  const { exit, stderr } = await startAdrelay(words, { env }).ended;
+  expect([exit, stderr]).toEqual([0, expect.stringContaining("3 of 3 discarded")]);
+  const { quotas, publishers } = await stats();
+  expect(quotas.find((one) => one.publisher === "hostile" && one.quota === "unknown_bytes")).toMatchObject({
+    used_bytes: 0,
+  });
+  expect(publishers["hostile"]).toMatchObject({ queued: 1, discarded: 3 });
+  expect((await hostile.acknowledgeUntilAccepted(unknownId(), MEGABYTE, ASYNC)).status).toBe(201);
+});
+
 test("a publisher has the quotas and the rule of the publishers' file", async () => {
   const strict = relayCaller(stack.gatewayUrl, callerKeyOf("strict"));
   expect((await strict.acknowledge(unknownId(), "text", ASYNC)).status).toBe(404);

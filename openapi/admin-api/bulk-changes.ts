@@ -74,12 +74,13 @@ export const BULK_PATHS: ZodOpenApiPathsObject = {
     list: discardListSchema.meta({ id: "DiscardList" }),
     view: discardViewSchema.meta({ id: "Discard" }),
     start: {
-      summary: "End all dead letters of a filter for good",
-      description: "`why` may be missing only in a dry run.",
+      summary: "End all dead letters, or all queued acknowledgments, of a filter for good",
+      description: "`why` may be missing only in a dry run. `reason` and `code` are for dead letters only.",
       body: discardOrderSchema.meta({ id: "DiscardRequest" }),
       examples: {
         dryRun: dryRunExample,
         start: { value: { reason: "exhausted", why: "The campaign was withdrawn." } },
+        queued: { value: { of: "queued", unknown: true, why: "Invented ids" } },
       },
     },
   }),

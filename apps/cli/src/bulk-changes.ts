@@ -21,8 +21,17 @@ export interface BulkResource<V> {
   show(terminal: Terminal, view: V, nowMs: number): void;
 }
 
+/** What a change covers, in words for one and for many. */
+export interface Things {
+  readonly one: string;
+  readonly many: string;
+}
+
+export const DEAD_LETTERS: Things = { one: "dead letter", many: "dead letters" };
+
 export interface BulkStart<V> {
   readonly resource: BulkResource<V>;
+  readonly things: Things;
   readonly filter: DeadFilterArgs;
   /** Further members of the call's body. */
   readonly more: Readonly<Record<string, unknown>>;
@@ -33,20 +42,22 @@ export interface BulkStart<V> {
   readonly yes: boolean;
   /** What to tell before the question. */
   warn?(matched: number): Promise<readonly string[]>;
-  ask(matched: number): string;
+  /** @param selection what would be changed, such as `all 11 dead letters` */
+  ask(selection: string, matched: number): string;
 }
 
-/** Counts the dead letters that match, asks for confirmation, and starts the change. */
+/** Counts what matches, asks for confirmation, and starts the change. */
 export async function changeInBulk<V>(session: Session, bulk: BulkStart<V>): Promise<ExitCode> {
-  const { filter, more, onlyCounted } = bulk;
+  const { filter, more, onlyCounted, things } = bulk;
   const counted = await session.client.call({
     path: pathOf(bulk.resource),
     body: { ...filter, ...more, dry_run: true },
     schema: dryRunSchema,
   });
-  const { matched, until } = counted.kind === "ok" ? counted.value : { matched: 0, until: undefined };
+  const { matched, complete, until } = counted.kind === "ok" ? counted.value : NOTHING_COUNTED;
+  const number = complete ? String(matched) : `at least ${matched}`;
   if (bulk.dryRun || matched === 0) {
-    const exit = showAnswer(session, counted, () => session.terminal.print(`${matched} dead letters match`));
+    const exit = showAnswer(session, counted, () => session.terminal.print(`${number} ${things.many} match`));
     if (counted.kind === "ok" && matched === 0) {
       await noteCodes(session, filter);
     }
@@ -55,10 +66,13 @@ export async function changeInBulk<V>(session: Session, bulk: BulkStart<V>): Pro
   for (const line of (await bulk.warn?.(matched)) ?? []) {
     session.terminal.note(line);
   }
-  const exit = await confirm(session, bulk.yes, bulk.ask(matched));
+  const selection = describeSelection(`${number} ${matched === 1 ? things.one : things.many}`, filter);
+  const exit = await confirm(session, bulk.yes, bulk.ask(selection, matched));
   const bound = onlyCounted && until !== undefined ? { until } : {};
   return exit === EXIT.done ? start(session, bulk, { ...filter, ...more, ...bound }) : exit;
 }
+
+const NOTHING_COUNTED = { matched: 0, complete: true, until: undefined } as const;
 
 async function start<V>(
   session: Session,
@@ -130,16 +144,15 @@ export function describeFilter(filter: FilterView): string {
 }
 
 /** Why a change that went through all didn't change some; null if there are none. */
-export function describeLeftOut(state: string, count: number): string | null {
+export function describeLeftOut(state: string, count: number, of = "dead"): string | null {
   return state === "completed" && count > 0
-    ? `${count} ${count === 1 ? "was" : "were"} no longer dead when it came to ${count === 1 ? "it" : "them"}`
+    ? `${count} ${count === 1 ? "was" : "were"} no longer ${of} when it came to ${count === 1 ? "it" : "them"}`
     : null;
 }
 
 /** What a question is about, such as `11 dead letters (reason=http_404)`, or `all 11 dead letters`. */
-export function describeSelection(matched: number, filter: DeadFilterArgs): string {
-  const { publisher, reason, code, since, until } = filter;
-  const members = describeMembers({ publisher, reason, code, since, until });
-  const things = `${matched} dead ${matched === 1 ? "letter" : "letters"}`;
+function describeSelection(things: string, filter: DeadFilterArgs): string {
+  const { publisher, reason, code, unknown, since, until } = filter;
+  const members = describeMembers({ publisher, reason, code, unknown, since, until });
   return members === "" ? `all ${things}` : `${things} (${members})`;
 }

@@ -3,6 +3,7 @@ import yargs, { type Argv } from "yargs";
 import manifest from "../package.json" with { type: "json" };
 import { type AddTo, addGlobals, GLOBAL_OPTIONS, type Start } from "./command.ts";
 import { addDeadDiscard, addDeadReplay, addDeadShow } from "./dead-letters.ts";
+import { addQueuedDiscard } from "./discard-in-bulk.ts";
 import { addAllDiscards } from "./discards.ts";
 import { addErase } from "./erase.ts";
 import { EXIT_MEANINGS, UsageError } from "./exit-codes.ts";
@@ -23,7 +24,10 @@ const GROUPS = {
     describe: "Lists, shows, replays or discards dead letters",
     commands: [addDeadList, addDeadShow, addDeadReplay, addDeadDiscard],
   },
-  queued: { describe: "Lists acknowledgments that are still being delivered", commands: [addQueuedList] },
+  queued: {
+    describe: "Lists or discards acknowledgments that are still being delivered",
+    commands: [addQueuedList, addQueuedDiscard],
+  },
   replays: {
     describe: "Lists, shows or cancels bulk replays",
     commands: addAllReplays,
@@ -56,6 +60,7 @@ export const COMMAND_PATHS = [
   ["dead", "replay"],
   ["dead", "discard"],
   ["queued", "list"],
+  ["queued", "discard"],
   ["replays", "list"],
   ["replays", "show"],
   ["replays", "cancel"],

@@ -9,10 +9,10 @@ import {
   statsSchema,
 } from "@adrelay/contract";
 import { acknowledgmentPath } from "./admin-client.ts";
-import { changeInBulk, describeSelection } from "./bulk-changes.ts";
+import { changeInBulk, DEAD_LETTERS } from "./bulk-changes.ts";
 import { adResponsePositional, adResponsesPositional, defineCommand } from "./command.ts";
-import { askWhy, checkWhy } from "./discard-reason.ts";
-import { DISCARDS } from "./discards.ts";
+import { discardInBulk } from "./discard-in-bulk.ts";
+import { checkWhy } from "./discard-reason.ts";
 import { EXIT, type ExitCode, UsageError } from "./exit-codes.ts";
 import { showAcknowledgment } from "./lookup-and-audit.ts";
 import { describeOpenCircuits, loadStats } from "./relay-state.ts";
@@ -57,15 +57,15 @@ export const addDeadReplay = defineCommand({
       .option("stop-after", stopAfterOption)
       .check(checkSelection),
   run: async ({ ids = [], rate, dryRun, ...args }, session) => {
-    const { publisher, reason, code, since, until } = args;
+    const { publisher, reason, code, unknown, since, until } = args;
     if (ids.length > 0) {
       const exit = await replayEach(session, ids, { wait: args.wait });
       return noteGonePublishers(session, exit, undefined);
     }
-    const filter = { publisher, reason, code, since, until };
     const exit = await changeInBulk(session, {
       resource: REPLAYS,
-      filter,
+      things: DEAD_LETTERS,
+      filter: { publisher, reason, code, unknown, since, until },
       more: { rate_per_second: rate, stop_at_share: args.stopAtShare, stop_after: args.stopAfter },
       onlyCounted: false,
       dryRun,
@@ -75,8 +75,7 @@ export const addDeadReplay = defineCommand({
         ...describeSample(matched, args),
         ...(await describeWaits(session, publisher)),
       ],
-      ask: (matched) =>
-        `Replay ${describeSelection(matched, filter)} at ${rate ?? REPLAY_RATE_DEFAULT} per second?`,
+      ask: (selection) => `Replay ${selection} at ${rate ?? REPLAY_RATE_DEFAULT} per second?`,
     });
     return dryRun ? exit : noteGonePublishers(session, exit, publisher);
   },
@@ -133,8 +132,8 @@ interface Selection extends DeadFilterArgs {
 
 /** Requires exactly one of ids, a filter and --all, so that a slip does not change all dead letters. */
 function checkSelection({ ids = [], all, dryRun, ...filter }: Selection): true {
-  const { publisher, reason, code, since, until } = filter;
-  const hasFilter = [publisher, reason, code, since, until].some((part) => part !== undefined);
+  const { publisher, reason, code, unknown, since, until } = filter;
+  const hasFilter = [publisher, reason, code, unknown, since, until].some((part) => part !== undefined);
   if (ids.length > 0 && (hasFilter || all === true || dryRun === true)) {
     throw new UsageError("give ids, or a filter or --all, but not both; --dry-run does not work with ids");
   }
@@ -159,27 +158,12 @@ export const addDeadDiscard = defineCommand({
         describe: "Why, for the audit; with ids, --reason is the same",
       })
       .check(checkDiscard),
-  run: async ({ ids = [], publisher, reason, code, since, until, ...args }, session) => {
+  run: async ({ ids = [], publisher, reason, code, unknown, since, until, ...args }, session) => {
     if (ids.length > 0) {
       return discardEach(session, ids, { why: args.why ?? reason, yes: args.yes });
     }
-    const why = args.dryRun ? args.why : await askWhy(session, args.why);
-    if (typeof why === "number") {
-      return why;
-    }
-    const filter = { publisher, reason, code, since, until };
-    return changeInBulk(session, {
-      resource: DISCARDS,
-      filter,
-      more: { why: why?.trim() },
-      // A discard is final. What dies after the question was asked is not part of the answer.
-      onlyCounted: true,
-      dryRun: args.dryRun,
-      wait: args.wait,
-      yes: args.yes,
-      ask: (matched) =>
-        `Discard ${describeSelection(matched, filter)}? ${matched === 1 ? "It" : "They"} will never be delivered.`,
-    });
+    const filter = { publisher, reason, code, unknown, since, until };
+    return discardInBulk(session, { ...args, filter, of: "dead" });
   },
 });
 

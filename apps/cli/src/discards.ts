@@ -41,11 +41,16 @@ function showDiscards(terminal: Terminal, discards: readonly DiscardView[], nowM
     discard.discard_id,
     discard.state,
     `${discard.discarded} of ${discard.matched}`,
-    describeFilter(discard.filter),
+    describeCovered(discard),
     discard.created_by,
     describeMoment(discard.created_at, nowMs),
   ]);
   terminal.table(["DISCARD", "STATE", "DISCARDED", "FILTER", "BY", "STARTED"], rows);
+}
+
+/** Such as `queued unknown=true`. Most discards are of dead letters, so these are not named. */
+function describeCovered({ of, filter }: DiscardView): string {
+  return of === "dead" ? describeFilter(filter) : `${of} ${describeFilter(filter)}`;
 }
 
 function showDiscard(terminal: Terminal, discard: DiscardView, nowMs: number): void {
@@ -54,8 +59,8 @@ function showDiscard(terminal: Terminal, discard: DiscardView, nowMs: number): v
     discard: discard.discard_id,
     state: discard.state,
     discarded: `${discard.discarded} of ${discard.matched}`,
-    "left out": describeLeftOut(discard.state, discard.matched - discard.discarded),
-    filter: describeFilter(discard.filter),
+    "left out": describeLeftOut(discard.state, discard.matched - discard.discarded, discard.of),
+    filter: describeCovered(discard),
     by: discard.created_by,
     started: moment(discard.created_at),
     updated: moment(discard.updated_at),

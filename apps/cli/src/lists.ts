@@ -10,7 +10,8 @@ import {
   type DeadFilterArgs,
   filterOptions,
   limitOption,
-  spanOptions,
+  queryOf,
+  queuedOptions,
 } from "./selection-options.ts";
 import { type Session, showAnswer, showFailure } from "./session.ts";
 import { describeMoment } from "./terminal.ts";
@@ -26,8 +27,8 @@ export const addDeadList = defineCommand({
         describe: "Print how many there are, by publisher, reason and code",
       })
       .check(checkCount),
-  run: async ({ publisher, reason, code, since, until, count, ...paging }, session) => {
-    const filter = { publisher, reason, code, since, until };
+  run: async ({ publisher, reason, code, unknown, since, until, count, ...paging }, session) => {
+    const filter = { publisher, reason, code, unknown, since, until };
     if (count) {
       return countDead(session, filter);
     }
@@ -42,10 +43,10 @@ export const addDeadList = defineCommand({
 export const addQueuedList = defineCommand({
   words: "list",
   describe: "Lists queued acknowledgments, which are still being delivered, newest first",
-  options: (yargs) =>
-    pageOptions(spanOptions(yargs, { things: "acknowledgments", happened: "Put on the queue" })),
-  run: async ({ publisher, since, until, ...paging }, session) => {
-    const { exit } = await showPages(session, QUEUED, { filter: { publisher, since, until }, ...paging });
+  options: (yargs) => pageOptions(queuedOptions(yargs)),
+  run: async ({ publisher, unknown, since, until, ...paging }, session) => {
+    const filter = { publisher, unknown, since, until };
+    const { exit } = await showPages(session, QUEUED, { filter, ...paging });
     return exit;
   },
 });
@@ -80,7 +81,7 @@ async function countDead(session: Session, filter: DeadFilterArgs): Promise<Exit
   do {
     const page: Answer<Page> = await loadPage(session, {
       state: DEAD.state,
-      ...filter,
+      ...queryOf(filter),
       limit: String(PAGE_ROWS_MAX),
       cursor: next ?? undefined,
     });
@@ -132,11 +133,21 @@ const DEAD: Listing = {
 const QUEUED: Listing = {
   state: "queued",
   things: "queued acknowledgments",
-  titles: ["AD RESPONSE", "PUBLISHER", "LAST ANSWER", "ATTEMPTS", "NEXT ATTEMPT", "WAITS FOR", "QUEUED"],
+  titles: [
+    "AD RESPONSE",
+    "PUBLISHER",
+    "LAST ANSWER",
+    "CODE",
+    "ATTEMPTS",
+    "NEXT ATTEMPT",
+    "WAITS FOR",
+    "QUEUED",
+  ],
   row: (one, nowMs) => [
     one.ad_response_id,
     one.publisher,
     one.last_code ?? "-",
+    one.provider_error ?? "-",
     one.attempts,
     describeMoment(one.next_attempt_at, nowMs),
     describeWait(one),
@@ -173,7 +184,7 @@ async function showPages(
   listing: Listing,
   { filter, limit, cursor, all }: Paging,
 ): Promise<Shown> {
-  const query = { state: listing.state, ...filter, limit: String(all ? PAGE_ROWS_MAX : limit) };
+  const query = { state: listing.state, ...queryOf(filter), limit: String(all ? PAGE_ROWS_MAX : limit) };
   let next = cursor ?? null;
   let shown = 0;
   do {
@@ -218,7 +229,7 @@ export async function noteCodes(session: Session, { code, ...filter }: DeadFilte
   if (code === undefined || session.isJson) {
     return;
   }
-  const page = await loadPage(session, { state: "dead", ...filter, limit: String(CODES_OF_LATEST) });
+  const page = await loadPage(session, { state: "dead", ...queryOf(filter), limit: String(CODES_OF_LATEST) });
   const letters = page.kind === "ok" ? page.value.acknowledgments : [];
   const codes = [...new Set(letters.flatMap(({ provider_error: own }) => own ?? []))];
   if (codes.length > 0) {

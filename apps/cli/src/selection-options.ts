@@ -30,8 +30,22 @@ export interface DeadFilterArgs {
   readonly publisher?: string | undefined;
   readonly reason?: string | undefined;
   readonly code?: string | undefined;
+  readonly unknown?: true | undefined;
   readonly since?: string | undefined;
   readonly until?: string | undefined;
+}
+
+/** Only ad responses whose ids the relay doesn't know. */
+const unknownOption = {
+  type: "boolean",
+  describe: "Only ids that nobody injected through the relay",
+  // `--no-unknown` selects nothing else than its absence does.
+  coerce: (value: boolean | undefined): true | undefined => (value === true ? true : undefined),
+} as const;
+
+/** A filter as the query of a list has it. */
+export function queryOf({ unknown, ...filter }: DeadFilterArgs): Record<string, string | undefined> {
+  return { ...filter, unknown: unknown && "true" };
 }
 
 /** Options that select dead letters. */
@@ -42,11 +56,12 @@ export function filterOptions<A>(yargs: Argv<A>) {
       type: "string",
       requiresArg: true,
       describe: "Only dead letters with this code of the provider's, which `dead list` shows",
-    });
+    })
+    .option("unknown", unknownOption);
 }
 
 /** Options that select by publisher and time. */
-export function spanOptions<A>(
+function spanOptions<A>(
   yargs: Argv<A>,
   { things, happened }: { readonly things: string; readonly happened: string },
 ) {
@@ -72,10 +87,23 @@ export function spanOptions<A>(
     });
 }
 
+/** Options that select queued acknowledgments. */
+export function queuedOptions<A>(yargs: Argv<A>) {
+  return spanOptions(yargs, { things: "acknowledgments", happened: "Put on the queue" }).option(
+    "unknown",
+    unknownOption,
+  );
+}
+
 /** Options of a change of many dead letters. */
 export function bulkOptions<A>(yargs: Argv<A>) {
-  return filterOptions(yargs)
-    .option("all", { type: "boolean", default: false, describe: "All dead letters" })
+  return changeOptions(filterOptions(yargs), "All dead letters");
+}
+
+/** Options of any change in bulk. */
+export function changeOptions<A>(yargs: Argv<A>, all: string) {
+  return yargs
+    .option("all", { type: "boolean", default: false, describe: all })
     .option("dry-run", { type: "boolean", default: false, describe: "Only print how many match" })
     .option("wait", {
       type: "boolean",

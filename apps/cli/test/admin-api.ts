@@ -81,7 +81,7 @@ export function replay(more: Partial<ReplayView> = {}): ReplayView {
   return {
     replay_id: randomUUID(),
     state: "running",
-    filter: { publisher: null, reason: "http_400", code: null, since: null, until: null },
+    filter: { publisher: null, reason: "http_400", code: null, unknown: null, since: null, until: null },
     rate_per_second: 100,
     stop_at_share: 0.5,
     stop_after: 20,
@@ -100,7 +100,7 @@ function discard(matched: number): DiscardView {
   const { replay_id: discard_id, filter, created_at, created_by, updated_at } = replay();
   const state = "completed";
   const times = { created_at, created_by, updated_at, ended_at: AT };
-  return { discard_id, state, filter, matched, discarded: matched, ...times };
+  return { discard_id, of: "dead", state, filter, matched, discarded: matched, ...times };
 }
 
 const NO_STATES = {
@@ -276,7 +276,7 @@ function answer(api: AdminApi, { method, path, body }: SeenCall, response: Serve
   } else if (area === "replays" && running !== undefined) {
     sendJson(response, 200, advance(api, running));
   } else if (method === "POST" && Object(body).dry_run === true) {
-    sendJson(response, 200, { dry_run: true, matched: dead.length, until: COUNTED_UNTIL });
+    sendJson(response, 200, { dry_run: true, matched: dead.length, complete: true, until: COUNTED_UNTIL });
   } else if (area === "replays" && id === "" && method === "GET") {
     sendJson(response, 200, { replays: [...api.replays.values()] });
   } else if (area === "discards" && method === "POST") {

@@ -173,6 +173,45 @@ test("the question of a bulk change repeats the filter", async () => {
   expect(api.calls.filter(({ body }) => body !== undefined && Object(body).dry_run !== true)).toEqual([]);
 });
 
+test("a discard of queued ones with unknown ids counts, asks, and covers only these", async () => {
+  addLetters(4);
+  const asked = await atTerminal(
+    "n\n",
+    "queued",
+    "discard",
+    "--unknown",
+    "--publisher",
+    "acme",
+    "--why",
+    "x",
+  );
+  expect(asked.stderr).toContain(
+    "Discard 4 queued acknowledgments (publisher=acme unknown=true)? They will never be delivered. [y/N]",
+  );
+  const done = await adrelay("queued", "discard", "--unknown", "--why", "invented", "--yes");
+  expect(done).toMatchObject({ exit: 0, stderr: "4 of 4 discarded\n" });
+  expect(
+    api.calls.filter(({ path, body }) => path === "/discards" && body !== undefined).slice(-2),
+  ).toMatchObject([
+    { body: { of: "queued", unknown: true, dry_run: true } },
+    { body: { of: "queued", unknown: true, why: "invented", until: COUNTED_UNTIL } },
+  ]);
+  const some = { dry_run: true, matched: 4, complete: false, until: COUNTED_UNTIL };
+  api.disturb = () => ({ raw: JSON.stringify(some) });
+  const counted = await adrelay("queued", "discard", "--all", "--dry-run");
+  expect(counted.stdout).toBe("at least 4 queued acknowledgments match\n");
+});
+
+test("a list of unknown ids asks for these alone", async () => {
+  addLetters(1);
+  await adrelay("queued", "list", "--unknown");
+  await adrelay("dead", "list", "--unknown");
+  expect(api.calls.map(({ query }) => query)).toMatchObject([
+    { state: "queued", unknown: "true" },
+    { state: "dead", unknown: "true" },
+  ]);
+});
+
 test("a bulk discard covers only what was counted for its question", async () => {
   addLetters(4);
   const done = await adrelay("dead", "discard", "--reason", "http_400", "--why", " old ", "--yes");

@@ -81,8 +81,8 @@ function makeAdminRouter(
   if (operators.current.length === 0 && settings.OPERATORS_FILE === undefined) {
     return undefined;
   }
-  const { acknowledgments, deadLetters, adoptions, keyUses, erasures, rewrites, replays, discards, audit } =
-    parts.store;
+  const { acknowledgments, deadLetters, adoptions, keyUses, erasures, rewrites, audit } = parts.store;
+  const { replays, discards, queuedDiscards } = parts.store;
   const models = {
     openai: settings.OPENAI_BASE_URL,
     anthropic: settings.ANTHROPIC_BASE_URL,
@@ -102,6 +102,7 @@ function makeAdminRouter(
     sessionHashes: new SessionHashes(settings.SESSION_HASH_KEYS ?? []),
     replays,
     discards,
+    queuedDiscards,
     audit,
     publishers,
     doctor,

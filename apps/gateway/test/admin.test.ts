@@ -427,7 +427,12 @@ test("a dry run counts and moves nothing", async () => {
   const before = await admin("GET", "/replays");
   const answer = await admin("POST", "/replays", { reason: "http_400", dry_run: true });
   expect(answer.status).toBe(200);
-  expect(answer.json).toEqual({ dry_run: true, matched: expect.any(Number), until: expect.any(String) });
+  expect(answer.json).toEqual({
+    dry_run: true,
+    matched: expect.any(Number),
+    complete: true,
+    until: expect.any(String),
+  });
   expect(answer.body.matched).toBeGreaterThanOrEqual(1);
   expect((await admin("GET", "/replays")).json).toEqual(before.json);
   await becomes(id, "dead");
@@ -536,7 +541,7 @@ test("a bulk discard ends what it covers, and only the audit keeps why", async (
   const covered = [await deadLetter(422, "gone"), await deadLetter(404, "gone")];
   const other = await deadLetter(422, "kept");
   const dry = await admin("POST", "/discards", { code: "gone", dry_run: true });
-  expect(dry.json).toEqual({ dry_run: true, matched: 2, until: expect.any(String) });
+  expect(dry.json).toEqual({ dry_run: true, matched: 2, complete: true, until: expect.any(String) });
   const started = await admin("POST", "/discards", { code: "gone", why: " a canary of reasons " });
   expect(started).toMatchObject({ status: 202, body: { state: "running", matched: 2, created_by: "alice" } });
   const path = `/discards/${String(started.body["discard_id"])}`;
@@ -569,11 +574,58 @@ test.each([
   { why: "x".repeat(501) },
   { why: "old", reason: "because" },
   { why: "old", rate_per_second: 5 },
+  { why: "old", unknown: false },
+  { why: "old", of: "awaiting" },
+  { why: "old", of: "queued", reason: "http_404" },
+  { why: "old", of: "queued", code: "unknown_ad" },
   { why: "old", since: "2026-11-28T10:00:00Z", until: "2026-11-28T10:00:00Z" },
 ])("the bulk discard %j is refused with its faults", async (order) => {
   const answer = await admin("POST", "/discards", order);
   expect(answer.body).toMatchObject({ status: 422, code: "validation_failed" });
 });
+
+test("queued acknowledgments of invented ids are listed and discarded in bulk, and no others", async () => {
+  provider.onAcknowledge(() => ({ kind: "answer", status: 503, body: { code: "closed_today" } }));
+  const send = async (id: string) => {
+    await caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
+    return id;
+  };
+  const known = await send(await injected());
+  const invented = await Promise.all([unknownId(), unknownId(), unknownId()].map(send));
+  const list = "/acknowledgments?state=queued&unknown=true";
+  await eventually(async () => {
+    const { acknowledgments } = (await admin("GET", list)).body;
+    expect(acknowledgments.map((one) => one.ad_response_id).toSorted()).toEqual(invented.toSorted());
+    expect(acknowledgments.map((one) => one["provider_error"])).toContain("closed_today");
+  });
+  const order = { of: "queued", unknown: true };
+  const dry = await admin("POST", "/discards", { ...order, dry_run: true });
+  expect(dry.body).toMatchObject({ matched: 3, complete: true });
+  const started = await admin("POST", "/discards", { ...order, why: "nobody injected them" });
+  expect(started.status).toBe(202);
+  expect(started.body).toMatchObject({
+    of: "queued",
+    matched: 3,
+    filter: { unknown: true, publisher: null },
+  });
+  for (const id of invented) {
+    await becomes(id, "discarded");
+  }
+  await eventually(async () => {
+    const { body } = await admin("GET", `/discards/${String(started.body["discard_id"])}`);
+    expect(body).toMatchObject({ state: "completed", discarded: 3 });
+  });
+  provider.onAcknowledge(() => acknowledged());
+  await becomes(known, "delivered");
+});
+
+test.each(["state=awaiting&unknown=true", "unknown=false", "unknown=1"])(
+  "the list %s is refused",
+  async (query) => {
+    const answer = await admin("GET", `/acknowledgments?${query}`);
+    expect(answer.body).toMatchObject({ status: 422, errors: [{ path: "unknown" }] });
+  },
+);
 
 test("an unknown bulk discard gets 404", async () => {
   expect((await admin("GET", `/discards/${unknownId()}`)).body).toMatchObject({ code: "unknown_discard" });

@@ -39,6 +39,7 @@ export {
   auditPageSchema,
 } from "./admin-api/audit.ts";
 export {
+  DISCARDED_STATES,
   type DiscardView,
   discardListSchema,
   discardViewSchema,

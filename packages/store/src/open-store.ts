@@ -22,6 +22,7 @@ import { BulkDiscards, BulkReplays } from "./dead-letters/bulk-kinds.ts";
 import { Audit, DeadLetters } from "./dead-letters/dead-letters.ts";
 import { type ListPage, type ListQuestion, loadEntry, loadPage } from "./dead-letters/listing.ts";
 import { Outbox } from "./dead-letters/outbox.ts";
+import { QueuedDiscards } from "./dead-letters/queued-discards.ts";
 import { Deliveries } from "./delivery/deliveries.ts";
 import type { LedgerEntry } from "./entry.ts";
 import { Erasures } from "./erasure/erasures.ts";
@@ -96,7 +97,9 @@ export interface Store {
   /** When callers' keys were used last. */
   readonly keyUses: Pick<KeyUses, "note" | "save" | "load">;
   readonly replays: Pick<BulkReplays, "start" | "count" | "cancel" | "find" | "latest">;
+  /** Bulk discards of dead letters. Those of queued acknowledgments are found, listed and cancelled here as well. */
   readonly discards: Pick<BulkDiscards, "start" | "count" | "cancel" | "find" | "latest">;
+  readonly queuedDiscards: Pick<QueuedDiscards, "start" | "count">;
   readonly audit: Pick<Audit, "page">;
   readonly circuits: Pick<
     Circuits,
@@ -139,7 +142,7 @@ export function openStore(options: StoreOptions): Store {
 
 /** The store from its parts; tests use the parts as well. */
 export function assembleStore(parts: StoreParts): Store {
-  const { redis, run, keys, queue, acceptor, circuits, outbox, replays, discards } = parts;
+  const { redis, run, keys, queue, acceptor, circuits, outbox, replays, discards, queuedDiscards } = parts;
   const sweep = new Sweep(parts);
   const reconciliation = new Reconciliation({ run, keys, queue, outbox });
   const recount = new Recount(parts);
@@ -160,6 +163,7 @@ export function assembleStore(parts: StoreParts): Store {
     keyUses: new KeyUses(parts),
     replays,
     discards,
+    queuedDiscards,
     audit: new Audit(redis, keys),
     circuits,
     maintenance: {
@@ -171,7 +175,10 @@ export function assembleStore(parts: StoreParts): Store {
       promoteOverdue: () => reconciliation.promoteOverdue(),
       returnJobs: () => goneProcesses.returnJobs(),
       runBulkChanges: async () => {
-        const ran = [await replays.runRound(), await discards.runRound()];
+        const ran = [];
+        for (const changes of [replays, discards, queuedDiscards]) {
+          ran.push(await changes.runRound());
+        }
         return ran.includes(true);
       },
     },
@@ -252,5 +259,6 @@ export function makeParts({
     }),
     replays: new BulkReplays(shared),
     discards: new BulkDiscards(shared),
+    queuedDiscards: new QueuedDiscards(shared),
   };
 }

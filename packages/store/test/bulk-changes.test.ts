@@ -8,17 +8,10 @@ import { eventually } from "@adrelay/testkit";
 import { expect, test } from "vitest";
 import type { StopRule } from "../src/dead-letters/bulk-record.ts";
 import type { DeadFilter } from "../src/index.ts";
-import { newId, openTestRedis, openTestStore, settlementOf } from "./store-fixture.ts";
+import { EVERYTHING, newId, openTestRedis, openTestStore, settlementOf } from "./store-fixture.ts";
 
 const acme = publisherIdSchema.parse("acme");
 const globe = publisherIdSchema.parse("globe");
-const EVERYTHING: DeadFilter = {
-  publisher: undefined,
-  reason: undefined,
-  code: undefined,
-  sinceMs: undefined,
-  untilMs: undefined,
-};
 const BULK_GRACE_MS = 0;
 
 interface Kind {
@@ -42,8 +35,7 @@ function setup() {
   const { parts, completer } = fixture;
   const die = (id: AdResponseId, attemptsBefore: number, { reason, code }: Pick<Kind, "reason" | "code">) =>
     completer.settle(settlementOf(id, "die", { attemptsBefore, reason, providerError: code }));
-  const dead = async (kind: Kind) => {
-    const id = newId();
+  const dead = async (kind: Kind, id = newId()) => {
     await fixture.begin(id, "hash", { publisher: kind.publisher });
     await die(id, 0, kind);
     return id;
@@ -118,6 +110,60 @@ test("the codes of letters that died under an older version are found after the 
   await fixture.maintenance.sweep(3_600_000);
   expect(await listed(fixture, { code: "campaign_ended", publisher: acme })).toEqual(ended.toSorted());
   expect(await listed(fixture, { code: "unknown_ad" })).toHaveLength(OF_EACH);
+});
+
+/** One dead letter of each kind whose injection was recorded. The thirty have unknown ids. */
+function fiveKnown({ injections, dead }: Fixture): Promise<AdResponseId[]> {
+  return Promise.all(
+    KINDS.map(async (kind) => {
+      const id = newId();
+      await injections.record({ id, publisher: kind.publisher, outcome: "ok", deadlineMs: 60_000 });
+      return dead(kind, id);
+    }),
+  );
+}
+
+test("a filter of unknown ids covers no letter whose injection was recorded", async () => {
+  const fixture = setup();
+  const [, ended = [], endedOfGlobe = []] = await thirty(fixture);
+  const known = await fiveKnown(fixture);
+  const matched = async (filter: Partial<DeadFilter>) =>
+    (await fixture.discards.count({ ...EVERYTHING, onlyUnknown: true, ...filter })).matched;
+  expect([await matched({}), await matched({ onlyUnknown: false })]).toEqual([30, 35]);
+  expect(await matched({ publisher: globe, reason: "http_404" })).toBe(6);
+  const unknownOnes = { code: "campaign_ended", onlyUnknown: true };
+  expect(await listed(fixture, unknownOnes)).toEqual([...ended, ...endedOfGlobe].toSorted());
+  const replay = await startReplay(fixture, { publisher: globe, onlyUnknown: true });
+  expect(await replayToEnd(fixture, replay)).toHaveLength(12);
+  const discard = await startDiscard(fixture, { onlyUnknown: true });
+  expect((await fixture.discards.runBatch(discard, 100, BULK_GRACE_MS)).moved).toHaveLength(18);
+  expect(await fixture.discards.find(discard)).toMatchObject({ of: "dead", filter: { onlyUnknown: true } });
+  expect(await listed(fixture, {})).toEqual(known.toSorted());
+  expect(await matched({})).toBe(0);
+  expect(await redis.keys(fixture.key("dead-unknown*"))).toEqual([]);
+});
+
+test("unknown ids of letters that died under an older version are found after the first sweep", async () => {
+  const fixture = setup();
+  await thirty(fixture);
+  await fiveKnown(fixture);
+  await redis.del(await redis.keys(fixture.key("dead-unknown*")));
+  expect(await listed(fixture, { onlyUnknown: true })).toEqual([]);
+  await fixture.maintenance.sweep(3_600_000);
+  expect(await listed(fixture, { onlyUnknown: true })).toHaveLength(30);
+});
+
+test("a list by publisher finds what lies behind a hundred others", async () => {
+  const fixture = setup();
+  const { discards } = fixture;
+  const own = await startDiscard(fixture, { publisher: globe });
+  for (let one = 0; one < 230; one += 1) {
+    await startDiscard(fixture, { publisher: acme });
+  }
+  const latest = await discards.latest(100, ({ filter }) => filter.publisher === globe);
+  expect(latest.map(({ id }) => id)).toEqual([own]);
+  expect(await discards.latest(100)).toHaveLength(100);
+  expect(await discards.latest(500)).toHaveLength(231);
 });
 
 test("a bulk replay counts what became of each of its thirty letters", async () => {
@@ -304,16 +350,18 @@ test("a bulk replay that an older gateway started is carried out", async () => {
   await thirty(fixture);
   const replay = await startReplay(fixture, { reason: "http_404" });
   await redis.hdel(key(`replay:${replay}`), "code", "stop_share", "stop_least");
-  await redis.smove(key("replays-running:2"), key("replays-running"), replay);
+  await redis.smove(key("replays-running:3"), key("replays-running"), replay);
   await eventually(async () => expect(await maintenance.runBulkChanges()).toBe(false));
   expect(await replays.find(replay)).toMatchObject({ state: "completed", replayed: 6, stop: undefined });
 });
 
-test("a bulk replay with a code is out of the reach of workers that know no codes", async () => {
+test("a filter that older workers don't know is out of their reach", async () => {
   const fixture = setup();
   await thirty(fixture);
-  await startReplay(fixture, { code: "campaign_ended" });
-  expect(await redis.exists(fixture.key("replays-running"))).toBe(0);
+  await startReplay(fixture, { code: "campaign_ended", onlyUnknown: true });
+  await startDiscard(fixture, { onlyUnknown: true });
+  const older = ["replays-running", "replays-running:2", "discards-running"].map(fixture.key);
+  expect(await redis.exists(...older)).toBe(0);
 });
 
 test("bulk replays and bulk discards that run together change each letter once", async () => {

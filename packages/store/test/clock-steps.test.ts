@@ -4,21 +4,13 @@ import { eventually } from "@adrelay/testkit";
 import { Registry } from "prom-client";
 import { afterEach, expect, test } from "vitest";
 import { decideAttempt } from "../src/delivery/attempt-start.ts";
-import type { DeadFilter } from "../src/index.ts";
 import { COMPLETED, NO_JOBS, newJob, openTestQueue } from "./queue-fixture.ts";
 import { setRedisClockBack } from "./redis-clock.ts";
-import { newId, openTestRedis, publisher } from "./store-fixture.ts";
+import { EVERYTHING, newId, openTestRedis, publisher } from "./store-fixture.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const BACK = [HOUR_MS / 2, DAY_MS, 400 * DAY_MS] as const;
-const EVERYTHING: DeadFilter = {
-  publisher: undefined,
-  reason: undefined,
-  code: undefined,
-  sinceMs: undefined,
-  untilMs: undefined,
-};
 
 const { redis } = await openTestRedis({ maxRetriesPerRequest: null });
 const stops: (() => Promise<void>)[] = [];

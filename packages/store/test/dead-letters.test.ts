@@ -8,19 +8,12 @@ import { expect, test } from "vitest";
 import type { BulkBatch } from "../src/dead-letters/bulk-changes.ts";
 import { BulkReplays } from "../src/dead-letters/bulk-kinds.ts";
 import type { ListQuestion } from "../src/dead-letters/listing.ts";
-import type { DeadFilter, LedgerEntry, ListPlace } from "../src/index.ts";
-import { newId, openTestRedis, openTestStore, settlementOf } from "./store-fixture.ts";
+import type { LedgerEntry, ListPlace } from "../src/index.ts";
+import { EVERYTHING, newId, openTestRedis, openTestStore, settlementOf } from "./store-fixture.ts";
 
 const acme = publisherIdSchema.parse("acme");
 const globe = publisherIdSchema.parse("globe");
 const LONG_MS = 60_000;
-const EVERYTHING: DeadFilter = {
-  publisher: undefined,
-  reason: undefined,
-  code: undefined,
-  sinceMs: undefined,
-  untilMs: undefined,
-};
 const { redis } = await openTestRedis();
 
 function setup() {

@@ -11,6 +11,7 @@ import type { AttemptResult, DueAttempt } from "../src/delivery/job-completer.ts
 import { Recount } from "../src/maintenance/recount.ts";
 import {
   countEntryBytes,
+  EVERYTHING,
   jobOf,
   LONG_MS,
   newId,
@@ -29,14 +30,6 @@ const IDS = 240;
 const OPERATIONS = 200;
 /** Above this a worker leaves the body in Redis until its attempt. */
 const LONG_BODY = 10_000;
-
-const EVERYTHING = {
-  publisher: undefined,
-  reason: undefined,
-  code: undefined,
-  sinceMs: undefined,
-  untilMs: undefined,
-};
 
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {

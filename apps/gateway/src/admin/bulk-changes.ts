@@ -16,9 +16,8 @@ interface BulkChange {
 export interface BulkResource<Change extends BulkChange> {
   readonly changes: {
     find(id: string): Promise<Change | undefined>;
-    latest(limit: number): Promise<Change[]>;
+    latest(limit: number, isListed: (change: Change) => boolean): Promise<Change[]>;
     cancel: Store["replays"]["cancel"];
-    count: Store["replays"]["count"];
   };
   /** Name of the list in an answer, and of the id in a path. */
   readonly listName: string;
@@ -31,17 +30,17 @@ export interface BulkResource<Change extends BulkChange> {
 
 const LISTED_MAX = 100;
 
-/** GET of all: the latest, newest first. An operator of some publishers sees those that cover one of them alone. */
+/** GET of all: the latest that the operator may see, newest first. One of some publishers sees those that cover one of them alone. */
 export function makeListBulkHandler<Change extends BulkChange>(
   resource: BulkResource<Change>,
 ): RequestHandler {
   return async (_request, response) => {
-    const latest = await askStore(resource.changes.latest(LISTED_MAX));
+    const isSeen = ({ filter }: Change) => maySee(response, filter.publisher);
+    const latest = await askStore(resource.changes.latest(LISTED_MAX, isSeen));
     if (latest === OVERDUE) {
       sendUnavailable(response);
     } else {
-      const seen = latest.filter(({ filter }) => maySee(response, filter.publisher));
-      response.json({ [resource.listName]: seen.map((change) => resource.view(change)) });
+      response.json({ [resource.listName]: latest.map((change) => resource.view(change)) });
     }
   };
 }
@@ -93,9 +92,9 @@ async function cancel<Change extends BulkChange>(
   return isSeen ? await changes.cancel(id, actorOf(response)) : "unknown";
 }
 
-/** Answers how many dead letters a filter covers. */
-export async function sendCount<Change extends BulkChange>(
-  { changes }: BulkResource<Change>,
+/** Answers how many a filter covers. */
+export async function sendCount(
+  changes: Pick<Store["replays"], "count">,
   filter: DeadFilter,
   response: Response,
 ): Promise<void> {
@@ -105,7 +104,8 @@ export async function sendCount<Change extends BulkChange>(
     return;
   }
   const untilMs = Math.min(counted.beforeMs, filter.untilMs ?? Number.POSITIVE_INFINITY);
-  response.json({ dry_run: true, matched: counted.matched, until: isoTime(untilMs) });
+  const { matched, isComplete: complete } = counted;
+  response.json({ dry_run: true, matched, complete, until: isoTime(untilMs) });
 }
 
 /** Answers with one that was started. Undefined if it isn't known that it was. */

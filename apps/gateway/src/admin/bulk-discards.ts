@@ -1,5 +1,5 @@
-/** Bulk discards: the workers end many dead letters for good. */
-import type { DiscardView } from "@adrelay/contract";
+/** Bulk discards: the workers end many dead letters or queued acknowledgments for good. */
+import { DISCARDED_STATES, type DiscardView } from "@adrelay/contract";
 import type { BulkDiscard, DiscardOrder, Store } from "@adrelay/store";
 import type { RequestHandler, Response } from "express";
 import type { Logger } from "pino";
@@ -15,11 +15,14 @@ import {
   filterOf,
   filterView,
   isSpan,
+  ONLY_UNKNOWN,
+  oneOf,
   readForm,
 } from "./forms.ts";
 
 export interface BulkDiscardDeps {
   readonly discards: Store["discards"];
+  readonly queuedDiscards: Store["queuedDiscards"];
   readonly log: Logger;
 }
 
@@ -27,17 +30,30 @@ export interface BulkDiscardDeps {
 export const discardOrderSchema = z
   .strictObject({
     ...FILTER_FIELDS,
+    ...ONLY_UNKNOWN,
+    of: oneOf("state to discard", DISCARDED_STATES).default("dead"),
     why: discardReasonSchema.optional(),
     dry_run: z.boolean().default(false),
   })
   .refine(isSpan, EMPTY_SPAN)
+  .refine(({ of, reason }) => reason === undefined || of === "dead", {
+    path: ["reason"],
+    error: "only dead letters have a reason",
+  })
+  .refine(({ of, code }) => code === undefined || of === "dead", {
+    path: ["code"],
+    error: "only dead letters are found by the provider's code",
+  })
   .refine(({ why, dry_run: isDryRun }) => isDryRun || why !== undefined, {
     path: ["why"],
     error: "is missing: say why, for the audit",
   });
 
 /** Bulk discards for the calls that they share with bulk replays. */
-export function describeDiscards({ discards, log }: BulkDiscardDeps): BulkResource<BulkDiscard> {
+export function describeDiscards({
+  discards,
+  log,
+}: Pick<BulkDiscardDeps, "discards" | "log">): BulkResource<BulkDiscard> {
   return {
     changes: discards,
     listName: "discards",
@@ -49,12 +65,12 @@ export function describeDiscards({ discards, log }: BulkDiscardDeps): BulkResour
   };
 }
 
-/** POST /admin/v1/discards: starts one, or counts the dead letters that one would cover. */
+/** POST /admin/v1/discards: starts one, or counts what one would cover. */
 export function makeStartDiscardHandler(
   deps: BulkDiscardDeps,
   { choosePublisher, readBody }: StartParts,
 ): RequestHandler {
-  const resource = describeDiscards(deps);
+  const changesOf = { dead: deps.discards, queued: deps.queuedDiscards } as const;
   return async (request, response) => {
     const form = await readForm(discardOrderSchema, readBody, { request, response });
     const chosen = form && (await choosePublisher(form.publisher, response));
@@ -62,23 +78,30 @@ export function makeStartDiscardHandler(
       return;
     }
     const filter = filterOf({ ...form, publisher: chosen.publisher });
+    const changes = changesOf[form.of];
     if (form.dry_run || form.why === undefined) {
-      await sendCount(resource, filter, response);
+      await sendCount(changes, filter, response);
     } else {
-      await start(deps, { filter, why: form.why, by: actorOf(response) }, response);
+      const order = { filter, why: form.why, by: actorOf(response) };
+      await tellStarted(deps, { order, started: changes.start(order) }, response);
     }
   };
 }
 
-async function start(deps: BulkDiscardDeps, order: DiscardOrder, response: Response): Promise<void> {
-  const discard = await sendStarted(describeDiscards(deps), deps.discards.start(order), response);
+async function tellStarted(
+  deps: BulkDiscardDeps,
+  { order, started }: { readonly order: DiscardOrder; readonly started: Promise<string> },
+  response: Response,
+): Promise<void> {
+  const discard = await sendStarted(describeDiscards(deps), started, response);
   if (discard !== undefined) {
     const { publisher, reason } = order.filter;
-    const { id: discard_id, matched } = discard;
+    const { id: discard_id, of, matched } = discard;
     deps.log.info({
       event: "discard_started",
       discard_id,
       by: operatorOf(response),
+      of,
       matched,
       publisher,
       reason,
@@ -90,6 +113,7 @@ async function start(deps: BulkDiscardDeps, order: DiscardOrder, response: Respo
 function discardView({ id, filter, ...discard }: BulkDiscard): DiscardView {
   return {
     discard_id: id,
+    of: discard.of,
     // Only bulk replays stop by themselves.
     state: discard.state === "stopped" ? "cancelled" : discard.state,
     filter: filterView(filter),

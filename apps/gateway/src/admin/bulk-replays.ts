@@ -15,7 +15,7 @@ import { z } from "zod";
 import { isoTime } from "../store-answers.ts";
 import { actorOf, operatorOf } from "./access.ts";
 import { type BulkResource, sendCount, sendStarted } from "./bulk-changes.ts";
-import { EMPTY_SPAN, FILTER_FIELDS, filterOf, filterView, isSpan, readForm } from "./forms.ts";
+import { EMPTY_SPAN, FILTER_FIELDS, filterOf, filterView, isSpan, ONLY_UNKNOWN, readForm } from "./forms.ts";
 import type { ChoosePublisher } from "./known-publishers.ts";
 
 export interface BulkReplayDeps {
@@ -29,6 +29,7 @@ const wholeUpTo = (max: number) => z.int().min(1, "must be at least 1").max(max,
 export const replayOrderSchema = z
   .strictObject({
     ...FILTER_FIELDS,
+    ...ONLY_UNKNOWN,
     rate_per_second: wholeUpTo(REPLAY_RATE_MAX).default(REPLAY_RATE_DEFAULT),
     stop_at_share: z
       .number()
@@ -64,7 +65,6 @@ export function makeStartReplayHandler(
   deps: BulkReplayDeps,
   { choosePublisher, readBody }: StartParts,
 ): RequestHandler {
-  const resource = describeReplays(deps);
   return async (request, response) => {
     const form = await readForm(replayOrderSchema, readBody, { request, response });
     const chosen = form && (await choosePublisher(form.publisher, response));
@@ -75,7 +75,7 @@ export function makeStartReplayHandler(
     const { stop_at_share: share, stop_after: least } = form;
     const stop = share === null ? undefined : { share, least };
     if (form.dry_run) {
-      await sendCount(resource, filter, response);
+      await sendCount(deps.replays, filter, response);
     } else {
       const by = actorOf(response);
       await start(deps, { filter, ratePerSecond: form.rate_per_second, stop, by }, response);

@@ -43,6 +43,7 @@ type PageQuestion = Parameters<Store["acknowledgments"]["page"]>[0];
 export const acknowledgmentQuerySchema = z
   .strictObject({
     ...FILTER_FIELDS,
+    unknown: z.literal("true", { error: "must be true; without it, known ids match as well" }).optional(),
     state: oneOf("list", LISTED_STATES).default("dead"),
     limit: limitSchema,
     cursor: entryCursorSchema.optional(),
@@ -55,6 +56,10 @@ export const acknowledgmentQuerySchema = z
   .refine(({ state, code }) => code === undefined || state === "dead", {
     path: ["code"],
     error: "only dead letters have the provider's code",
+  })
+  .refine(({ state, unknown }) => unknown === undefined || state !== "awaiting", {
+    path: ["unknown"],
+    error: "ad responses that await their acknowledgment were injected through the relay",
   });
 
 /** GET /admin/v1/acknowledgments: one page of a state, newest first. */
@@ -110,8 +115,7 @@ export function makeShowHandler(deps: EntriesDeps<"find">): RequestHandler {
 /** One ad response, without users' texts. Missing values are null. */
 function entryView(entry: LedgerEntry, wait: Wait): AcknowledgmentView {
   const acknowledged = acknowledgedOf(entry);
-  const death = "death" in entry ? entry.death : undefined;
-  const reason = death?.reason ?? null;
+  const reason = deathOf(entry)?.reason ?? null;
   return {
     ad_response_id: entry.id,
     ad_ack_id: acknowledged === undefined ? null : ackIdOf(entry.id),
@@ -121,7 +125,7 @@ function entryView(entry: LedgerEntry, wait: Wait): AcknowledgmentView {
     reason,
     reason_text: reasonText(reason),
     last_code: lastCodeOf(entry) ?? null,
-    provider_error: death?.providerError ?? null,
+    provider_error: providerErrorOf(entry) ?? null,
     size_bytes: acknowledged?.sizeBytes ?? null,
     recorded_at: isoTime(entry.injection?.recordedAtMs),
     deadline_at: isoTime(entry.injection?.deadlineAtMs),
@@ -137,6 +141,15 @@ function entryView(entry: LedgerEntry, wait: Wait): AcknowledgmentView {
     turn: openTurnOf(entry) ?? null,
     finding: findingViewOf(acknowledged?.finding),
   };
+}
+
+function deathOf(entry: LedgerEntry) {
+  return "death" in entry ? entry.death : undefined;
+}
+
+/** The provider's own code for why it isn't delivered. */
+function providerErrorOf(entry: LedgerEntry): string | undefined {
+  return entry.state === "queued" ? entry.providerError : deathOf(entry)?.providerError;
 }
 
 /** With its latest attempts, oldest first. */

@@ -35,6 +35,11 @@ export const FILTER_FIELDS = {
   until: timeSchema.optional(),
 } as const;
 
+/** In a body: only ids that nobody injected through the relay. */
+export const ONLY_UNKNOWN = {
+  unknown: z.literal(true, { error: "must be true; without it, known ids match as well" }).optional(),
+} as const;
+
 /** An operator's reason for a discard. Only the audit keeps it. */
 export const discardReasonSchema = z
   .string()
@@ -60,20 +65,24 @@ interface FilterForm {
   readonly publisher?: DeadFilter["publisher"] | undefined;
   readonly reason?: DeadFilter["reason"];
   readonly code?: DeadFilter["code"];
+  /** A query has texts only. */
+  readonly unknown?: true | "true" | undefined;
   readonly since?: number | undefined;
   readonly until?: number | undefined;
 }
 
-export function filterOf({ publisher, reason, code, since, until }: FilterForm): DeadFilter {
-  return { publisher, reason, code, sinceMs: since, untilMs: until };
+export function filterOf({ publisher, reason, code, unknown, since, until }: FilterForm): DeadFilter {
+  return { publisher, reason, code, onlyUnknown: unknown !== undefined, sinceMs: since, untilMs: until };
 }
 
 /** A filter as answers show it. */
-export function filterView({ publisher, reason, code, sinceMs, untilMs }: DeadFilter): FilterView {
+export function filterView(filter: DeadFilter): FilterView {
+  const { publisher, reason, code, onlyUnknown, sinceMs, untilMs } = filter;
   return {
     publisher: publisher ?? null,
     reason: reason ?? null,
     code: code ?? null,
+    unknown: onlyUnknown === true ? true : null,
     since: isoTime(sinceMs),
     until: isoTime(untilMs),
   };

@@ -18,10 +18,12 @@ const filterViewSchema = z.object({
   reason: textOrNull,
   /** The provider's own code. An older gateway doesn't send it. */
   code: textOrNull.default(null),
+  /** True: only ids that nobody injected through the relay. An older gateway doesn't send it. */
+  unknown: z.boolean().nullable().default(null),
   since: timeOrNull,
   until: timeOrNull,
 });
-/** Which dead letters a bulk replay or a bulk discard covers. Null means all. */
+/** Which of its ad responses a bulk replay or a bulk discard covers. Null means all. */
 export type FilterView = z.infer<typeof filterViewSchema>;
 
 const outcomesViewSchema = z.object({
@@ -58,21 +60,27 @@ export const replayViewSchema = z.object({
 /** A checked bulk replay. */
 export type ReplayView = z.infer<typeof replayViewSchema>;
 
-/**
- * Answer to the dry run of a bulk replay or a bulk discard: how many dead letters its filter matches. A filter with this
- * `until` covers no letter that dies later. An older gateway doesn't send it.
- */
+/** Answer to the dry run of a bulk replay or a bulk discard. */
 export const dryRunSchema = z.object({
   dry_run: z.literal(true),
+  /** How many its filter matches. */
   matched: count,
+  /** False if more match than could be counted in time. An older gateway doesn't send it. */
+  complete: z.boolean().default(true),
+  /** A filter with this `until` covers none that dies, or is queued, later. An older gateway doesn't send it. */
   until: time.optional(),
 });
 /** The latest bulk replays, newest first. */
 export const replayListSchema = z.object({ replays: z.array(replayViewSchema) });
 
+/** The entry states that a bulk discard can end. */
+export const DISCARDED_STATES = ["dead", "queued"] as const;
+
 /** One bulk discard: its filter and its progress. */
 export const discardViewSchema = z.object({
   discard_id: z.string(),
+  /** Whether it ends dead letters or queued acknowledgments. An older gateway doesn't send it. */
+  of: z.enum(DISCARDED_STATES).default("dead"),
   state: z.enum(["running", "completed", "cancelled"]),
   filter: filterViewSchema,
   matched: count,

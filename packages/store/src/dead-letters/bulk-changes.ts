@@ -1,5 +1,5 @@
 /**
- * What bulk replays and bulk discards have in common: which dead letters one covers, how far it has come, and its steps.
+ * What bulk replays and bulk discards have in common: what one covers, how far it has come, and its steps.
  *
  * Each is a record in Redis and nothing else. Every worker advances it, and none owns it, so a worker that dies
  * takes nothing with it (docs/adr/0012). Outbox tasks that a dead worker left are done by the sweep of any other.
@@ -22,15 +22,22 @@ export interface BulkOrder {
 /** What a filter covers now. */
 export interface CoveredCount {
   readonly matched: number;
-  /** All of them died before this time, in milliseconds since 1970. Letters that die later die at this time or after. */
+  /** False if there are more, which nobody has counted. */
+  readonly isComplete: boolean;
+  /**
+   * All of them died, or were queued, before this time, in milliseconds since 1970. What dies or is queued later, does so at this
+   * time or after.
+   */
   readonly beforeMs: number;
 }
 
 /** What one step did. `unknown`: the record has expired. */
 export interface BulkBatch {
   readonly state: BulkState | "unknown";
-  /** The outbox task of each letter that was changed. */
+  /** The outbox task of each one that was changed. */
   readonly moved: readonly OutboxTask[];
+  /** Whether another step can go on at once. */
+  readonly hasMore: boolean;
   /** Redis' time of the step, in µs since 1970. */
   readonly atUs: number;
 }
@@ -47,6 +54,8 @@ export interface BulkParts {
 
 /** Letters a step: keeps its script at a few milliseconds. */
 const BATCH = 100;
+/** Records that one call of a list reads. */
+const PAGE = 100;
 /** Steps of one change in a row before the next one has its turn. */
 const STEPS_PER_TURN = 20;
 /** For this long only the worker that made a step does its outbox tasks. */
@@ -66,7 +75,7 @@ export abstract class BulkChanges<Change> {
   protected abstract parse(id: string, reply: unknown): Change | undefined;
   protected abstract logEnd(id: string, state: BulkState): void;
 
-  /** How many dead letters one would cover. */
+  /** How many one would cover. */
   count(filter: DeadFilter): Promise<CoveredCount> {
     return this.startOrCount("", { filter, by: "", details: {}, fields: {} }, "dry");
   }
@@ -82,12 +91,26 @@ export abstract class BulkChanges<Change> {
     return this.parse(id, await redis.call("HGETALL", keys.bulkPrefix[this.#kind] + id));
   }
 
-  /** The latest ones, newest first. */
-  async latest(limit: number): Promise<Change[]> {
+  /** The latest ones among those that are listed, newest first. It reads as many as it needs, some in each call. */
+  async latest(limit: number, isListed: (change: Change) => boolean = () => true): Promise<Change[]> {
     const { run, keys } = this.#parts;
-    const call = { keys: keys.forBulk(this.#kind, ""), args: [limit, keys.bulkPrefix[this.#kind]] };
-    const found = fieldsOf(await run("dead-letters/latest-bulk", call));
-    return Object.entries(found).flatMap(([id, fields]) => this.parse(id, fields) ?? []);
+    // If one is started meanwhile, all ranks grow by one, and the first of a page was the last of the page before.
+    const listed = new Map<string, Change>();
+    for (let rank = 0; listed.size < limit; rank += PAGE) {
+      const args = [rank, PAGE, keys.bulkPrefix[this.#kind]];
+      const reply = await run("dead-letters/latest-bulk", { keys: keys.forBulk(this.#kind, ""), args });
+      const [read, found] = pageSchema.parse(reply);
+      for (const [id, fields] of Object.entries(fieldsOf(found))) {
+        const change = this.parse(id, fields);
+        if (change !== undefined && isListed(change)) {
+          listed.set(id, change);
+        }
+      }
+      if (read < PAGE) {
+        break;
+      }
+    }
+    return [...listed.values()].slice(0, limit);
   }
 
   /** Ids of those that run. */
@@ -95,8 +118,14 @@ export abstract class BulkChanges<Change> {
     return this.#parts.redis.smembers(this.#parts.keys.runningBulk[this.#kind]);
   }
 
-  /** Advances all that run. True if there were any. */
+  /** Advances all that run, also those that gateways of older versions started. True if there were any. */
   async runRound(): Promise<boolean> {
+    const { redis, keys } = this.#parts;
+    for (const older of keys.olderBulk[this.#kind]) {
+      for (const id of await redis.smembers(older)) {
+        await redis.smove(older, keys.runningBulk[this.#kind], id);
+      }
+    }
     const running = await this.running();
     for (const id of running) {
       await this.#takeTurn(id);
@@ -115,7 +144,7 @@ export abstract class BulkChanges<Change> {
       args: [id, limit, keys.entryPrefix, graceMs, recordRetentionMs, SAMPLE_MAX_MS],
     });
     const [state, moved, atUs] = batchSchema.parse(reply);
-    return { state: state === "" ? "unknown" : state, moved, atUs };
+    return { state: state === "" ? "unknown" : state, moved, hasMore: moved.length === limit, atUs };
   }
 
   async #takeTurn(id: string): Promise<void> {
@@ -123,53 +152,58 @@ export abstract class BulkChanges<Change> {
     // The queue part of one step runs while the ledger makes the next step.
     let inQueue: Promise<unknown> = Promise.resolve();
     for (let step = 0; step < STEPS_PER_TURN && !isStopping(); step += 1) {
-      const [{ state, moved }] = await Promise.all([this.runBatch(id, BATCH, GRACE_MS), inQueue]);
+      const [{ state, moved, hasMore }] = await Promise.all([this.runBatch(id, BATCH, GRACE_MS), inQueue]);
       inQueue = outbox.run(moved);
       if (state !== "running" && state !== "unknown") {
         this.logEnd(id, state);
       }
-      if (state !== "running" || moved.length < BATCH) {
+      if (state !== "running" || !hasMore) {
         break;
       }
     }
     await inQueue;
   }
 
-  /** `details` are for the audit, `fields` for the record. */
+  /** `details` are for the audit, `fields` for the record. `queued`: how many it covers, unless it is of dead letters. */
   protected async startOrCount(
     id: string,
-    { filter, by, details, fields }: BulkOrder & StartFields,
+    { filter, by, details, fields, queued }: BulkOrder & StartFields,
     mode: "" | "dry",
   ): Promise<CoveredCount> {
     const { run, keys } = this.#parts;
     const audited = JSON.stringify({ ...filterDetails(filter), ...details });
-    const shared = [by, audited, keys.bulkPrefix[this.#kind], mode, this.#kind];
+    const noun = this.#kind === "replay" ? "replay" : "discard";
+    const shared = [by, audited, keys.bulkPrefix[this.#kind], mode, noun, queued ?? ""];
     const reply = await run("dead-letters/start-bulk", {
       keys: keys.forBulk(this.#kind, id),
       args: [id, ...filterArgs(filter), ...shared, ...Object.entries(fields).flat()],
     });
     const [matched, lastMs] = countSchema.parse(reply);
-    return { matched, beforeMs: lastMs + 1 };
+    return { matched, isComplete: true, beforeMs: lastMs + 1 };
   }
 }
 
 interface StartFields {
   readonly details: Readonly<Record<string, unknown>>;
   readonly fields: Readonly<Record<string, string | number>>;
+  readonly queued?: number;
 }
 
-const batchSchema = z.tuple([
+export const batchSchema = z.tuple([
   z.enum(["running", "completed", "cancelled", "stopped", ""]),
   z.array(outboxTaskSchema),
   z.number(),
 ]);
+const pageSchema = z.tuple([z.number(), z.array(z.unknown())]);
 const countSchema = z.tuple([z.number(), z.coerce.number()]);
 
-function filterDetails({ publisher, reason, code, sinceMs, untilMs }: DeadFilter): Record<string, unknown> {
+function filterDetails(filter: DeadFilter): Record<string, unknown> {
+  const { publisher, reason, code, onlyUnknown, sinceMs, untilMs } = filter;
   return {
     publisher: publisher ?? null,
     reason: reason ?? null,
     code: code ?? null,
+    unknown: onlyUnknown === true ? true : null,
     since: isoOrNull(sinceMs),
     until: isoOrNull(untilMs),
   };

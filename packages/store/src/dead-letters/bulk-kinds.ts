@@ -44,15 +44,6 @@ export class BulkReplays extends BulkChanges<BulkReplay> {
     return id;
   }
 
-  /** Also advances those that gateways of older versions started. */
-  override async runRound(): Promise<boolean> {
-    const { redis, keys } = this.#parts;
-    for (const id of await redis.smembers(keys.olderReplays)) {
-      await redis.smove(keys.olderReplays, keys.runningBulk.replay, id);
-    }
-    return super.runRound();
-  }
-
   protected override parse(id: string, reply: unknown): BulkReplay | undefined {
     return parseReplay(id, reply);
   }

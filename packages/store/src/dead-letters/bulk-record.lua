@@ -13,7 +13,7 @@ end
 
 -- The record with these fields; nil if the change doesn't run.
 local function readRunning(id, more)
-  local names = {'state', 'publisher', 'reason', 'code', 'since', 'until', 'created', 'last', 'turn', unpack(more)}
+  local names = {'state', 'publisher', 'reason', 'code', 'unknown', 'since', 'until', 'created', 'last', 'turn', unpack(more)}
   local stored = redis.call('HMGET', bulkKey, unpack(names))
   local bulk = {}
   for at, name in ipairs(names) do
@@ -24,6 +24,6 @@ local function readRunning(id, more)
     return nil, bulk.state or ''
   end
   -- Records of older versions don't have these.
-  bulk.last, bulk.code = bulk.last or bulk.created, bulk.code or ''
+  bulk.last, bulk.code, bulk.unknown = bulk.last or bulk.created, bulk.code or '', bulk.unknown or ''
   return bulk
 end

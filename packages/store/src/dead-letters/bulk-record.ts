@@ -30,7 +30,7 @@ interface BulkBase {
   readonly id: string;
   readonly state: BulkState;
   readonly filter: DeadFilter;
-  /** How many dead letters it covered at its start. */
+  /** How many it covered at its start. */
   readonly matched: number;
   readonly createdAtMs: number;
   readonly createdBy: string;
@@ -50,6 +50,8 @@ export interface BulkReplay extends BulkBase {
 
 /** A bulk discard with its progress. */
 export interface BulkDiscard extends BulkBase {
+  /** What it discards. Queued acknowledgments have neither a reason nor a code in their filter. */
+  readonly of: "dead" | "queued";
   /** How many it has discarded. */
   readonly discarded: number;
 }
@@ -70,6 +72,7 @@ const storedSchema = z.object({
   publisher: noneOr(publisherIdSchema),
   reason: noneOr(z.enum(DEAD_REASONS)),
   code: noneOr(z.string()),
+  unknown: noneOr(z.string()),
   since: numberOrNone,
   until: numberOrNone,
   matched: number,
@@ -89,7 +92,11 @@ const replaySchema = storedSchema.extend({
   discarded: counter,
   waiting: counter,
 });
-const discardSchema = storedSchema.extend({ discarded: counter });
+const discardSchema = storedSchema.extend({
+  discarded: counter,
+  // Records of older versions don't have it.
+  of: z.enum(["dead", "queued"]).default("dead"),
+});
 
 /** Reads a bulk replay from Redis' flat reply; undefined if there is none. */
 export function parseReplay(id: string, reply: unknown): BulkReplay | undefined {
@@ -116,16 +123,23 @@ export function parseDiscard(id: string, reply: unknown): BulkDiscard | undefine
     return undefined;
   }
   const stored = discardSchema.parse(fields);
-  return { ...baseOf(id, stored), discarded: stored.discarded };
+  const base = baseOf(id, stored);
+  // Of very many queued ones, only some were counted at the start.
+  return {
+    ...base,
+    of: stored.of,
+    matched: Math.max(base.matched, stored.discarded),
+    discarded: stored.discarded,
+  };
 }
 
 function baseOf(id: string, stored: z.infer<typeof storedSchema>): BulkBase {
-  const { publisher, reason, code, since, until } = stored;
+  const { publisher, reason, code, unknown, since, until } = stored;
   return {
     id,
     // Older versions know no state `stopped`, so it is a field of its own.
     state: stored.stopped === undefined ? stored.state : "stopped",
-    filter: { publisher, reason, code, sinceMs: since, untilMs: until },
+    filter: { publisher, reason, code, onlyUnknown: unknown === "1", sinceMs: since, untilMs: until },
     matched: stored.matched,
     createdAtMs: stored.created,
     createdBy: nameOfActor(stored.by),

@@ -1,5 +1,5 @@
 -- A bulk replay or bulk discard covers dead letters of some kinds that died in [since, until) and not after `last`.
--- `filter` is {publisher, reason, code, since, until, last}; '' means none.
+-- `filter` is {publisher, reason, code, unknown, since, until, last}; '' means none.
 
 -- The times of death that a filter covers, as bounds of a zset.
 local function deathBounds(filter)
@@ -14,8 +14,8 @@ end
 local function countDead(filter)
   local first, last = deathBounds(filter)
   local matched = 0
-  for _, kind in ipairs(deadKinds(filter.publisher, filter.reason, filter.code)) do
-    matched = matched + redis.call('ZCOUNT', deadKindKey(kind, filter.code), first, last)
+  for _, kind in ipairs(deadKinds(filter.publisher, filter.reason, filter.code, filter.unknown)) do
+    matched = matched + redis.call('ZCOUNT', deadKindKey(kind, filter.code, filter.unknown), first, last)
   end
   return matched
 end
@@ -23,7 +23,7 @@ end
 -- The covered kinds of each publisher, and the publishers in order, from the one whose turn it is.
 local function publishersOf(bulk)
   local before, from, kindsOf = {}, {}, {}
-  for _, kind in ipairs(deadKinds(bulk.publisher, bulk.reason, bulk.code)) do
+  for _, kind in ipairs(deadKinds(bulk.publisher, bulk.reason, bulk.code, bulk.unknown)) do
     local publisher = string.match(kind, '^[^|]*')
     if not kindsOf[publisher] then
       kindsOf[publisher] = {}

@@ -1,42 +1,53 @@
--- Three indexes of the dead letters that change together: all letters, the letters of one kind, which is a publisher
--- with a reason, and the letters of one kind with one code of the provider's. Counting and paging a filter reads no letter
--- that the filter doesn't cover. A publisher, a reason and a code never contain a `|`. '' is no code.
-local deadKindsKey = deadKey .. '-kinds' -- set: publisher|reason that has dead letters now
+-- The indexes of the dead letters, which change together. A kind is a publisher with a reason. There are indexes of all
+-- letters, of the letters of one kind, and of the letters of one kind with one code of the provider's. The last two exist
+-- once more for the letters with unknown ids: the ledger has no injection of those. Counting and paging a filter reads no letter
+-- that the filter doesn't cover. A publisher, a reason and a code never contain a `|`. '' is no code. `unknown` is '1' for the
+-- indexes of unknown ids, else ''.
 local coveredKey = deadKey .. '-covered' -- string: the latest time of death that a bulk replay or bulk discard covers
 
-local function kindsOfCodeKey(code) -- set: publisher|reason that has dead letters with this code now
-  return deadKey .. '-code:' .. code
+local function familyOf(unknown)
+  return deadKey .. (unknown == '1' and '-unknown' or '')
 end
 
-local function deadKindKey(kind, code) -- zset: id by the time it died
-  return deadKey .. ':' .. kind .. (code == '' and '' or '|' .. code)
+local function kindsKeyOf(code, unknown) -- set: publisher|reason that has such letters now
+  return familyOf(unknown) .. (code == '' and '-kinds' or '-code:' .. code)
 end
 
-local function addToCode(id, kind, code, time)
-  if code ~= '' then
-    redis.call('ZADD', deadKindKey(kind, code), time, id)
-    redis.call('SADD', kindsOfCodeKey(code), kind)
-  end
+local function deadKindKey(kind, code, unknown) -- zset: id by the time it died
+  return familyOf(unknown) .. ':' .. kind .. (code == '' and '' or '|' .. code)
 end
 
-local function indexDead(id, publisher, reason, code, diedAt)
+local function isUnknown(key)
+  return redis.call('HEXISTS', key, 'r') == 0
+end
+
+local function addToKind(id, kind, code, unknown, time)
+  redis.call('ZADD', deadKindKey(kind, code, unknown), time, id)
+  redis.call('SADD', kindsKeyOf(code, unknown), kind)
+end
+
+-- `key` is that of the entry.
+local function indexDead(key, id, publisher, reason, code, diedAt)
   local kind = publisher .. '|' .. reason
   redis.call('ZADD', deadKey, diedAt, id)
-  redis.call('ZADD', deadKindKey(kind, ''), diedAt, id)
-  redis.call('SADD', deadKindsKey, kind)
-  addToCode(id, kind, code, diedAt)
+  for _, unknown in ipairs(isUnknown(key) and {'', '1'} or {''}) do
+    addToKind(id, kind, '', unknown, diedAt)
+    if code ~= '' then
+      addToKind(id, kind, code, unknown, diedAt)
+    end
+  end
 end
 
 -- A letter dies later than those that a bulk replay covers, also if Redis' clock has been set back since. Otherwise it could
 -- be put back and die over and over again.
-local function addDead(id, publisher, reason, code, now)
-  indexDead(id, publisher, reason, code, math.max(now, (tonumber(redis.call('GET', coveredKey)) or 0) + 1))
+local function addDead(key, id, publisher, reason, code, now)
+  indexDead(key, id, publisher, reason, code, math.max(now, (tonumber(redis.call('GET', coveredKey)) or 0) + 1))
 end
 
-local function removeFrom(id, kind, code, kindsKey)
-  redis.call('ZREM', deadKindKey(kind, code), id)
-  if redis.call('EXISTS', deadKindKey(kind, code)) == 0 then
-    redis.call('SREM', kindsKey, kind)
+local function removeFrom(id, kind, code, unknown)
+  local key = deadKindKey(kind, code, unknown)
+  if redis.call('ZREM', key, id) == 1 and redis.call('EXISTS', key) == 0 then
+    redis.call('SREM', kindsKeyOf(code, unknown), kind)
   end
 end
 
@@ -44,16 +55,18 @@ end
 local function removeDead(id, publisher, reason, code)
   local kind = publisher .. '|' .. (reason or '')
   redis.call('ZREM', deadKey, id)
-  removeFrom(id, kind, '', deadKindsKey)
-  if code and code ~= '' then
-    removeFrom(id, kind, code, kindsOfCodeKey(code))
+  for _, unknown in ipairs({'', '1'}) do
+    removeFrom(id, kind, '', unknown)
+    if code and code ~= '' then
+      removeFrom(id, kind, code, unknown)
+    end
   end
 end
 
 -- The kinds that a filter covers, sorted; '' means any publisher, reason or code.
-local function deadKinds(publisher, reason, code)
+local function deadKinds(publisher, reason, code, unknown)
   local kinds = {}
-  for _, kind in ipairs(redis.call('SMEMBERS', code == '' and deadKindsKey or kindsOfCodeKey(code))) do
+  for _, kind in ipairs(redis.call('SMEMBERS', kindsKeyOf(code, unknown))) do
     local ofPublisher, ofReason = string.match(kind, '^([^|]*)|(.*)$')
     if (publisher == '' or publisher == ofPublisher) and (reason == '' or reason == ofReason) then
       table.insert(kinds, kind)

@@ -20,7 +20,7 @@ export interface DeadLettersParts {
   readonly redis: Redis;
   readonly run: RunScript;
   readonly keys: StoreKeys;
-  readonly queue: Pick<DeliveryQueue, "payloadKey" | "lockKey">;
+  readonly queue: Pick<DeliveryQueue, "payloadKey">;
   readonly recordRetentionMs: number;
   readonly outbox: Outbox;
 }
@@ -50,8 +50,8 @@ export class DeadLetters {
     const { run, keys, queue, recordRetentionMs } = this.#parts;
     const member = memberOf(id);
     const reply = await run("dead-letters/discard", {
-      keys: [...keys.forEntry(member), keys.audit, queue.payloadKey(id), queue.lockKey(id)],
-      args: [member, id, recordRetentionMs, by, JSON.stringify({ reason }), keys.parkedPrefix],
+      keys: [...keys.forEntry(member), keys.audit, queue.payloadKey(id)],
+      args: [member, recordRetentionMs, by, JSON.stringify({ reason }), keys.parkedPrefix],
     });
     return this.#follow(reply);
   }

@@ -1,6 +1,5 @@
 -- One step of a bulk discard: ends dead letters for good. Any worker may run it at any time (docs/adr/0012). All progress is
--- in Redis, so a killed worker leaves nothing behind. It covers letters that were dead at its creation. Its end is
--- audited, because the audit outlives the record.
+-- in Redis, so a killed worker leaves nothing behind. It covers letters that were dead at its creation.
 -- ARGV: 1 discard's id, 2 most letters, 3 prefix of entry keys, 4 wait in ms until other workers may lease the outbox
 --       tasks, 5 retention in ms
 -- Clock: Redis'. TTL: the record lives for the retention once the discard has ended, and so does a discarded entry.
@@ -14,6 +13,7 @@
 -- @include dead-letters/covered
 -- @include dead-letters/take-turns
 -- @include dead-letters/audit
+-- @include dead-letters/end-discard
 local nowUs = clockUs()
 local now = math.floor(nowUs / 1000)
 local discard, state = readRunning(ARGV[1], {'by'})
@@ -26,14 +26,9 @@ takeTurns(discard, tonumber(ARGV[2]), ARGV[3], function(entry, id, publisher, re
   removeDead(id, publisher, reason, code)
   table.insert(tasks, discardEntry(entry, id, publisher, 'dead', now, now + ARGV[4], ARGV[5]))
 end)
-local discarded = redis.call('HINCRBY', bulkKey, 'discarded', #tasks)
-if #tasks > 0 then
-  redis.call('HSET', bulkKey, 'updated', now)
-end
+local discarded = countDiscarded(tasks, now)
 if countDead(discard) > 0 then
   return {'running', tasks, nowUs}
 end
-endBulk(ARGV[1], 'completed', now, ARGV[5])
-audit(auditKey, now, {by = discard.by, action = 'discards_end', publisher = discard.publisher, discard = ARGV[1],
-  details = '{"discarded":' .. discarded .. '}'})
+completeDiscard(ARGV[1], discard, discarded, now, ARGV[5])
 return {'completed', tasks, nowUs}

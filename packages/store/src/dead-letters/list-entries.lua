@@ -1,15 +1,15 @@
 -- A page of dead, queued or awaiting ids, newest first. It returns ids only, so that Redis isn't held up while a page is
--- built. It reads ARGV[11] members at most and then returns a place to go on from, even if the page isn't full.
+-- built. It reads ARGV[12] members at most and then returns a place to go on from, even if the page isn't full.
 -- A place is a time and an id. Ids of the same millisecond are ordered by id, so none is shown twice or left out while
 -- others come and go. Dead letters of several kinds are merged by this order.
--- ARGV: 1 state, 2 publisher, 3 reason, 4 code, 5 since and 6 until in ms, '' for none, 7 most rows,
---       8 time and 9 id of the place to go on from, or '' and '', 10 prefix of entry keys, 11 most members to read
+-- ARGV: 1 state, 2 publisher, 3 reason, 4 code, 5 `1` for unknown ids only, 6 since and 7 until in ms, '' for none,
+--       8 most rows, 9 time and 10 id of the place to go on from, or '' and '', 11 prefix of entry keys, 12 most members to read
 -- Clock: none. Writes nothing.
 -- Returns {ids, time and id of the next place}; both are '' at the end.
 -- @include redis/ledger
 -- @include dead-letters/dead-index
-local state, publisher, reason, code, since = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]) or 0
-local limit, mostSeen = tonumber(ARGV[7]), tonumber(ARGV[11])
+local state, publisher, reason, code, unknown = unpack(ARGV, 1, 5)
+local since, limit, mostSeen = tonumber(ARGV[6]) or 0, tonumber(ARGV[8]), tonumber(ARGV[12])
 
 -- Rank, newest first, of the first member after a place. Ids of the same time are in descending order.
 local function rankAfter(key, time, id)
@@ -28,11 +28,11 @@ end
 
 local function firstRank(key)
   local rank = 0
-  if ARGV[8] ~= '' then
-    rank = rankAfter(key, ARGV[8], ARGV[9])
+  if ARGV[9] ~= '' then
+    rank = rankAfter(key, ARGV[9], ARGV[10])
   end
-  if ARGV[6] ~= '' then
-    rank = math.max(rank, redis.call('ZCOUNT', key, ARGV[6], '+inf'))
+  if ARGV[7] ~= '' then
+    rank = math.max(rank, redis.call('ZCOUNT', key, ARGV[7], '+inf'))
   end
   return rank
 end
@@ -40,11 +40,11 @@ end
 local indexes = {}
 if state ~= 'dead' then
   indexes = {state == 'queued' and queuedKey or awaitingKey}
-elseif publisher == '' and reason == '' and code == '' then
+elseif publisher == '' and reason == '' and code == '' and unknown == '' then
   indexes = {deadKey}
 else
-  for _, kind in ipairs(deadKinds(publisher, reason, code)) do
-    table.insert(indexes, deadKindKey(kind, code))
+  for _, kind in ipairs(deadKinds(publisher, reason, code, unknown)) do
+    table.insert(indexes, deadKindKey(kind, code, unknown))
   end
 end
 
@@ -74,11 +74,17 @@ local function newestSource()
   return newest, newestTime, newestId
 end
 
+-- The indexes of dead letters hold only what the filter covers. The others are searched.
+local isSearched = state ~= 'dead' and (publisher ~= '' or unknown ~= '')
+local function isCovered(id)
+  local owner, recorded = unpack(redis.call('HMGET', ARGV[11] .. id, 'p', 'r'))
+  return (publisher == '' or owner == publisher) and (unknown == '' or not recorded)
+end
+
 local ids, seen, lastTime, lastId = {}, 0, '', ''
 local source, time, id = newestSource()
 while source and #ids < limit and seen < mostSeen do
-  -- An index of one kind holds one publisher's letters only. The other indexes are searched for the publisher.
-  if state == 'dead' or publisher == '' or redis.call('HGET', ARGV[10] .. id, 'p') == publisher then
+  if not isSearched or isCovered(id) then
     table.insert(ids, id)
   end
   seen, lastTime, lastId = seen + 1, string.format('%.0f', time), id

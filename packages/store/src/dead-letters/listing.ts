@@ -18,12 +18,13 @@ export interface ListPlace {
 
 /**
  * Which dead letters, of any publisher, reason or code if none is given. `code` is the provider's own. They died at `sinceMs`
- * or later, before `untilMs`.
+ * or later, before `untilMs`. `onlyUnknown`: the ledger has no injection of their ids.
  */
 export interface DeadFilter {
   readonly publisher: PublisherId | undefined;
   readonly reason: DeadReason | undefined;
   readonly code: string | undefined;
+  readonly onlyUnknown?: boolean | undefined;
   readonly sinceMs: number | undefined;
   readonly untilMs: number | undefined;
 }
@@ -41,7 +42,7 @@ export interface ListPage {
 }
 
 /**
- * How many members one call may read. It needs more than a page only to search queued or awaiting ones for a publisher.
+ * How many members one call may read. It needs more than a page only to search queued or awaiting ones for a publisher, or for unknown ids.
  */
 const SEEN_MAX = 2000;
 
@@ -100,8 +101,9 @@ export async function loadEntry(
 
 const pageSchema = z.tuple([z.array(z.string()), z.coerce.number(), z.string()]);
 
-/** A filter as scripts take it: publisher, reason, code, since, until; '' for none. */
+/** A filter as scripts take it: publisher, reason, code, unknown, since, until; '' for none. */
 export function filterArgs(filter: DeadFilter): (string | number)[] {
-  const { publisher, reason, code, sinceMs, untilMs } = filter;
-  return [publisher ?? "", reason ?? "", code ?? "", sinceMs ?? "", untilMs ?? ""];
+  const { publisher, reason, code, onlyUnknown, sinceMs, untilMs } = filter;
+  const unknown = onlyUnknown === true ? "1" : "";
+  return [publisher ?? "", reason ?? "", code ?? "", unknown, sinceMs ?? "", untilMs ?? ""];
 }

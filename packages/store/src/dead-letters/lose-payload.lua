@@ -24,7 +24,7 @@ move(entryKey, publisher, 'queued', 'dead')
 redis.call('ZREM', queuedKey, id)
 redis.call('HDEL', entryKey, 'w', 'y')
 redis.call('HSET', entryKey, 'e', now, 'x', 'payload_lost')
-addDead(id, publisher, 'payload_lost', '', now)
+addDead(entryKey, id, publisher, 'payload_lost', '', now)
 count('dead', publisher, 'payload_lost')
 countOutcome(entryKey, replay, 'dead', 'payload_lost')
 return 1

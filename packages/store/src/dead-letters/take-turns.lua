@@ -1,14 +1,14 @@
 -- How bulk replays and bulk discards go through the letters that they cover. Needs redis/ledger.lua, bulk-record.lua,
 -- dead-index.lua and covered.lua.
 
--- Calls `change` for one indexed letter, and takes it out of the index if it isn't dead with this code any more.
+-- Calls `change` for one indexed letter, and takes it out of the index if it doesn't belong there.
 local function changeOne(bulk, entry, id, publisher, reason, change)
   local state, code = unpack(redis.call('HMGET', entry, 's', 'y'))
   code = code or ''
   if state ~= 'dead' then
     removeDead(id, publisher, reason, bulk.code)
-  elseif bulk.code ~= '' and bulk.code ~= code then
-    removeFrom(id, publisher .. '|' .. reason, bulk.code, kindsOfCodeKey(bulk.code))
+  elseif (bulk.code ~= '' and bulk.code ~= code) or (bulk.unknown == '1' and not isUnknown(entry)) then
+    removeFrom(id, publisher .. '|' .. reason, bulk.code, bulk.unknown)
   else
     change(entry, id, publisher, reason, code)
   end
@@ -24,7 +24,7 @@ local function takeTurns(bulk, left, entryPrefix, change)
   local function changeSome(publisher, share)
     local done = 0
     for _, kind in ipairs(kindsOf[publisher]) do
-      local key = deadKindKey(kind, bulk.code)
+      local key = deadKindKey(kind, bulk.code, bulk.unknown)
       local ids = redis.call('ZRANGEBYSCORE', key, first, last, 'LIMIT', 0, share - done)
       for _, id in ipairs(ids) do
         changeOne(bulk, entryPrefix .. id, id, publisher, string.sub(kind, #publisher + 2), change)

@@ -44,7 +44,7 @@ local function settle(key, id, event, label, code, ackId, durationMs, channel, m
   elseif event == 'die' then
     redis.call('HSET', key, 'l', log, 'n', attempts + 1, 's', to, 'x', label, 'z', size, 'y', providerError)
     moveBytes(key, stored, publisher, 'queued', publisher, 'dead')
-    addDead(id, publisher, label, providerError, now)
+    addDead(key, id, publisher, label, providerError, now)
   else
     if state ~= 'discarded' then
       releaseBytes(stored, publisher, state)

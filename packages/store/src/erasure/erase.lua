@@ -12,7 +12,7 @@
 -- KEYS: 8 the audit
 -- ARGV: 1 operator, 2 details of the audit as a JSON object, 3 retention in ms, 4 prefix of entry keys, 5 prefix of job
 --       keys, 6 prefix of the keys of parked acknowledgments;
---       then for each: its id, the id as callers know it, the job's id
+--       then for each: its id, the job's id
 -- Clock: Redis'. TTL: an entry that ends here lives for the retention.
 -- Returns for each the text `code,state afterwards,1 if an attempt is under way,outbox task or ''`. The code is one of
 -- ERASE_CODES in redis/scripts.ts.
@@ -23,27 +23,21 @@
 -- @include dead-letters/dead-index
 -- @include intake/acceptance
 -- @include dead-letters/discard-entry
+-- @include dead-letters/leave-queue
 -- @include dead-letters/replay-outcome
 -- @include dead-letters/audit
 -- @include erasure/blank-job
-local MEMBERS = 3
+local MEMBERS = 2
 local by, details, retentionMs, entryPrefix, jobPrefix, parkedPrefix = unpack(ARGV, 1, 6)
 local now = clockMs()
 local WITHOUT_TEXT = {awaiting = true, missed = true, unacknowledgeable = true, abandoned = true}
-
-local function leaveQueue(key, id, publisher)
-  redis.call('ZREM', queuedKey, id)
-  redis.call('ZREM', dueKey, id)
-  redis.call('ZREM', parkedPrefix .. publisher, id)
-  redis.call('HDEL', key, 'w')
-end
 
 local function endWithoutText(key, id, entry)
   local state, publisher, reason, code, replay = unpack(entry)
   if state == 'dead' then
     removeDead(id, publisher, reason, code)
   else
-    leaveQueue(key, id, publisher)
+    leaveQueue(key, id, publisher, parkedPrefix)
   end
   countOutcome(key, replay, 'discarded')
   count('erased', publisher)
@@ -59,17 +53,12 @@ local function endTurn(key, id, publisher, state)
   return 'queued'
 end
 
-local function tellCaller(channel, publicId, publisher)
-  redis.pcall('PUBLISH', channel, cjson.encode({adResponseId = publicId, publisher = publisher, event = 'discard',
-    code = 'discarded', delayMs = 0}))
-end
-
 local function writeAudit(id, from)
   audit(KEYS[8], now, {by = by, action = 'erase', id = id,
     details = string.gsub(details, '}$', ',"from":"' .. from .. '"}')})
 end
 
-local function erase(id, publicId, jobId)
+local function erase(id, jobId)
   local key, jobKey = entryPrefix .. id, jobPrefix .. jobId
   local entry = redis.call('HMGET', key, 's', 'p', 'x', 'y', 'R', 'E')
   local from, publisher, erased = entry[1], entry[2], entry[6]
@@ -82,7 +71,7 @@ local function erase(id, publicId, jobId)
     writeAudit(id, state)
     return '3,' .. state .. ',0,'
   end
-  local isHeld = redis.call('EXISTS', jobKey .. ':lock') == 1
+  local isJobHeld = isHeld(jobKey)
   local channel = blankJob(jobKey)
   local task = ''
   local isOpen = state == 'queued' or state == 'dead'
@@ -94,12 +83,12 @@ local function erase(id, publicId, jobId)
     redis.call('HSET', key, 'E', now)
     writeAudit(id, from)
   end
-  if isOpen and channel and not isHeld then
-    tellCaller(channel, publicId, publisher)
+  if isOpen and channel and not isJobHeld then
+    tellCaller(channel, id, publisher)
   end
-  return (erased and 2 or 1) .. ',' .. (isOpen and 'discarded' or state) .. ',' .. (isHeld and 1 or 0) .. ',' .. task
+  return (erased and 2 or 1) .. ',' .. (isOpen and 'discarded' or state) .. ',' .. (isJobHeld and 1 or 0) .. ',' .. task
 end
 
 return eachOf((#ARGV - 6) / MEMBERS, function(at)
-  return erase(unpack(ARGV, 4 + MEMBERS * at, 6 + MEMBERS * at))
+  return erase(unpack(ARGV, 5 + MEMBERS * at, 6 + MEMBERS * at))
 end)

@@ -143,7 +143,7 @@ export class Erasures {
         audited,
         recordRetentionMs,
         ...prefixes,
-        ...ids.flatMap((id) => [memberOf(id), id, jobIdOf(id)]),
+        ...ids.flatMap((id) => [memberOf(id), jobIdOf(id)]),
       ],
     });
     const replies = readEach(reply, readErased);

@@ -1,6 +1,6 @@
 /**
  * One round of the sweep: times that a step of Redis' clock left too far ahead, deadlines that passed, turns that are due, dead
- * letters past their retention, and outbox tasks that are due. The first rounds also index the provider's codes of older dead letters.
+ * letters past their retention, and outbox tasks that are due. The first rounds also index dead letters of older versions by the provider's codes and by unknown ids.
  */
 import { z } from "zod";
 import type { DeliveryQueue } from "../bullmq/queue.ts";
@@ -26,7 +26,7 @@ const OUTBOX_LEASE_MS = 1000;
 
 export class Sweep {
   readonly #parts: SweepParts;
-  /** The last letter whose code was indexed, and its time of death; undefined at the end. */
+  /** The last letter that was indexed, and its time of death; undefined at the end. */
   #indexed: readonly [string, string] | undefined = ["", ""];
 
   constructor(parts: SweepParts) {
@@ -46,7 +46,7 @@ export class Sweep {
       this.#parts.log.warn({ event: "swept", missed: overdue - withTurn, expired });
     }
     await this.#runOutbox();
-    await this.#indexCodes();
+    await this.#indexDeaths();
   }
 
   /**
@@ -88,12 +88,14 @@ export class Sweep {
     }
   }
 
-  /** Once for each worker's start, because an older version may have run until then. See maintenance/index-codes.lua. */
-  async #indexCodes(): Promise<void> {
+  /** Once for each worker's start, because an older version may have run until then. See maintenance/index-deaths.lua. */
+  async #indexDeaths(): Promise<void> {
     const { run, keys, isStopping } = this.#parts;
     for (let step = 0; step < BATCHES_PER_ROUND && this.#indexed !== undefined && !isStopping(); step += 1) {
       const args = [...this.#indexed, BATCH, keys.entryPrefix];
-      const last = placeSchema.parse(await run("maintenance/index-codes", { keys: keys.forEntry(""), args }));
+      const last = placeSchema.parse(
+        await run("maintenance/index-deaths", { keys: keys.forEntry(""), args }),
+      );
       this.#indexed = last[0] === "" ? undefined : last;
     }
   }

@@ -58,7 +58,7 @@ local function countsOf(publisher)
     totals[item] = counter[1] .. '|' .. publisher .. '|' .. counter[2]
   end
   for item, reason in ipairs(reasons) do
-    dead[item] = redis.call('ZCARD', deadKindKey(publisher .. '|' .. reason, ''))
+    dead[item] = redis.call('ZCARD', deadKindKey(publisher .. '|' .. reason, '', ''))
   end
   local values = {}
   append(values, redis.call('HMGET', gaugesKey, unpack(gauges)))

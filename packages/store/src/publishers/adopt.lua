@@ -43,10 +43,10 @@ local function moveTime(fromKey, toKey, id)
   end
 end
 
-local function moveDeath(id, reason, code)
+local function moveDeath(key, id, reason, code)
   local died = redis.call('ZSCORE', deadKey, id)
   removeDead(id, from, reason, code)
-  indexDead(id, to, reason, code, died)
+  indexDead(key, id, to, reason, code, died)
 end
 
 local function adopt(id, jobKey)
@@ -65,7 +65,7 @@ local function adopt(id, jobKey)
   if state == 'queued' then
     moveTime(parkedPrefix .. from, parkedPrefix .. to, id)
   elseif state == 'dead' then
-    moveDeath(id, reason or '', code or '')
+    moveDeath(key, id, reason or '', code or '')
   end
   add(gaugesKey, from .. '|' .. state, -1)
   add(gaugesKey, to .. '|' .. state, 1)

@@ -5,8 +5,8 @@
 import { hash } from "node:crypto";
 import { type AdResponseId, adResponseIdSchema, uuidOfHex } from "@adrelay/contract";
 
-/** What an operator does with many dead letters. */
-export type BulkKind = "replay" | "discard";
+/** What an operator does with many dead letters, or with many queued acknowledgments. */
+export type BulkKind = "replay" | "discard" | "discard_queued";
 
 export interface StoreKeys {
   /** The seven keys of every script on entries, in the order that redis/ledger.lua reads. */
@@ -35,12 +35,14 @@ export interface StoreKeys {
   readonly bulkPrefix: Readonly<Record<BulkKind, string>>;
   /** Set: ids of those that run. */
   readonly runningBulk: Readonly<Record<BulkKind, string>>;
-  /** Set: ids of the bulk replays that gateways of older versions started. */
-  readonly olderReplays: string;
+  /** Sets: ids of those that gateways of older versions started. */
+  readonly olderBulk: Readonly<Record<BulkKind, readonly string[]>>;
   /** Set: accounts whose circuit breaker isn't closed, or that have parked acknowledgments. */
   readonly busyCircuits: string;
   /** Hash: a publisher to the last turn that one of its jobs got; see bullmq/turns.lua. */
   readonly turns: string;
+  /** Sorted set: ids by the time when they were queued. */
+  readonly queued: string;
   /** Sorted set: ids by the time of their next attempt; see redis/ledger.lua. */
   readonly due: string;
   /** Before a pointer of a turn: string, the turn's member. */
@@ -70,9 +72,29 @@ export function storeKeys(partition: string): StoreKeys {
   const shared = ["awaiting", "queued", "dead", "gauges", "totals"].map(named);
   const forEntry = (member: string) => [entryPrefix + member, ...shared, outbox];
   const audit = named("audit");
-  const bulkPrefix = { replay: named("replay:"), discard: named("discard:") };
-  // Workers of older versions know no codes. They must not advance a replay with one, so it is in another set than theirs.
-  const runningBulk = { replay: named("replays-running:2"), discard: named("discards-running") };
+  // Both kinds of discards are listed and shown together.
+  const bulkPrefix = {
+    replay: named("replay:"),
+    discard: named("discard:"),
+    discard_queued: named("discard:"),
+  };
+  const bulkList = {
+    replay: named("replays"),
+    discard: named("discards"),
+    discard_queued: named("discards"),
+  };
+  // Workers of older versions don't know each part of a filter. They must not advance a change with one that they don't know,
+  // so it is in another set than theirs.
+  const runningBulk = {
+    replay: named("replays-running:3"),
+    discard: named("discards-running:2"),
+    discard_queued: named("queued-discards-running"),
+  };
+  const olderBulk = {
+    replay: [named("replays-running"), named("replays-running:2")],
+    discard: [named("discards-running")],
+    discard_queued: [],
+  };
   const busyCircuits = named("gates");
   return {
     forEntry,
@@ -80,13 +102,7 @@ export function storeKeys(partition: string): StoreKeys {
       ...forEntry(first),
       ...others.map((member) => entryPrefix + member),
     ],
-    forBulk: (kind, id) => [
-      ...forEntry(""),
-      audit,
-      bulkPrefix[kind] + id,
-      named(`${kind}s`),
-      runningBulk[kind],
-    ],
+    forBulk: (kind, id) => [...forEntry(""), audit, bulkPrefix[kind] + id, bulkList[kind], runningBulk[kind]],
     forCircuit: (account) => [named(`gate:${account}`), named(`gate:${account}:released`), busyCircuits],
     forHeartbeat: ["heartbeat", "processes", "data-loss", "queued", "dead", "awaiting"].map(named),
     heartbeat: named("heartbeat"),
@@ -97,9 +113,10 @@ export function storeKeys(partition: string): StoreKeys {
     audit,
     bulkPrefix,
     runningBulk,
-    olderReplays: named("replays-running"),
+    olderBulk,
     busyCircuits,
     turns: named("turns"),
+    queued: named("queued"),
     due: named("queued:due"),
     turnPointerPrefix: named("awaiting:by:"),
     turn: (member) => named(`awaiting:turn:${member}`),
