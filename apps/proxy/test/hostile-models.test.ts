@@ -170,6 +170,11 @@ describe("an answer that HTTP allows", () => {
       "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(20_000),
       "",
     ],
+    [
+      "behind an early hint whose link Node refuses",
+      'HTTP/1.1 103 Early Hints\r\nLink: </a>; rel="preload prefetch"\r\n\r\n',
+      "",
+    ],
     ["with two equal lengths", "", `Content-Length: ${EVENTS.length}\r\n`],
     ["with a head of 100 KB", "", `X-Edge: ${"a".repeat(100_000)}\r\n`],
   ])("%s passes as it is", async (_, before, headers) => {

@@ -258,7 +258,7 @@ export class RelayedCall implements Dispatcher.DispatchHandler, WatchedCall {
     if (status === 102) {
       response.writeProcessing();
     } else if (status === 103 && link !== undefined) {
-      response.writeEarlyHints({ link });
+      passEarlyHints(response, link);
     }
   }
 
@@ -334,4 +334,11 @@ export class RelayedCall implements Dispatcher.DispatchHandler, WatchedCall {
       kind: this.#options.response.writableFinished && this.#status !== undefined ? "complete" : "cut",
     };
   }
+}
+
+/** Node refuses links that it can't read, such as one with two relations. The answer needs no hint. */
+function passEarlyHints(response: ServerResponse, link: string | string[]): void {
+  try {
+    response.writeEarlyHints({ link });
+  } catch {}
 }
