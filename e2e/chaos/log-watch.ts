@@ -10,6 +10,7 @@ const BUG_EVENTS =
   /"event":"(uncaught_exception|unhandled_rejection|request_failed|background_work_failed|payload_gone|job_unreadable|turn_not_prepared|turn_work_failed)"/;
 const UNTRACKED = /"event":"request".*"untracked":true,"ad_response_id":"([0-9a-f-]{36})"/;
 const RELOADED = /"event":"publishers_reloaded","digest":"([0-9a-f]{12})"/;
+const REDIS_AWAY = /"time":"([^"]+)".*"event":"redis_away"/;
 const EXAMPLES_MAX = 20;
 
 export class LogWatch {
@@ -21,6 +22,9 @@ export class LogWatch {
 
   /** The digest of the publishers' file that each app took last. */
   readonly reloaded = new Map<string, string>();
+
+  /** When an app said that it had lost Redis. */
+  readonly redisAway: { readonly app: string; readonly atMs: number }[] = [];
 
   readonly #files = new Map<string, WriteStream>();
   readonly #dir: string | undefined;
@@ -42,6 +46,10 @@ export class LogWatch {
     const [, digest] = RELOADED.exec(line) ?? [];
     if (digest !== undefined) {
       this.reloaded.set(app, digest);
+    }
+    const [, awayAt] = REDIS_AWAY.exec(line) ?? [];
+    if (awayAt !== undefined) {
+      this.redisAway.push({ app, atMs: Date.parse(awayAt) });
     }
     const [, id] = UNTRACKED.exec(line) ?? [];
     if (id !== undefined) {

@@ -74,7 +74,8 @@ export function makeEvidence({
     ...turn,
   };
   const sold = new Map([[ID, { session: plan.session, atMs: BEGUN_AT_MS, enhancedPrompt: PROMPT }]]);
-  return { turns: [whole], streams: [{ plan, calls, acknowledgments: [] }], sold, spans };
+  const streams = [{ plan, calls, acknowledgments: [] }];
+  return { turns: [whole], streams, sold, spans, redisAway: [] };
 }
 
 /** An entry that was accepted 30 s after the call had begun. */

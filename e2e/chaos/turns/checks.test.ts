@@ -10,6 +10,7 @@ import {
   TEXT,
 } from "./checks-fixture.ts";
 import type { TurnsEvidence } from "./evidence.ts";
+import type { CallerPlan } from "./steps.ts";
 
 const brokenOf = (evidence: TurnsEvidence) =>
   checkTurns(evidence).flatMap(({ name, broken }) => (broken.length > 0 ? [name] : []));
@@ -103,4 +104,17 @@ test("a refusal that reaches the caller, and a 409 for a backend, are found", ()
   const acknowledgments = [{ adResponseId: "id", text: "", statuses: [503, 409] }];
   const streams = evidence.streams.map((stream) => ({ ...stream, acknowledgments }));
   expect(brokenOf({ ...evidence, streams })).toContain("no backend's acknowledgment is refused");
+});
+
+test("a slow caller whose answer was cut needn't have all that it received, others must", () => {
+  const withCaller = (caller: CallerPlan) => {
+    const plan = planOf(false);
+    return { ...plan, steps: plan.steps.map((step) => ({ ...step, caller })) };
+  };
+  const slow = withCaller({ kind: "slow", everyBytes: 1, pauseMs: 1 });
+  expect(brokenBy({ ...posted(20), plan: slow })).toEqual([]);
+  expect(brokenBy({ ...posted(20), plan: slow, calls: [makeCall({ end: "whole" })] })).toEqual([
+    ALL_RECEIVED,
+  ]);
+  expect(brokenBy({ ...posted(20), plan: withCaller({ kind: "reads" }) })).toEqual([ALL_RECEIVED]);
 });

@@ -1,6 +1,7 @@
 /** What callers, ad service and ledger know of each turn in the end. */
 import { adResponseIdSchema } from "@adrelay/contract";
 import { type LedgerEntry, openStore } from "@adrelay/store";
+import type { LogWatch } from "../log-watch.ts";
 import type { AcknowledgmentRecord } from "./acknowledging.ts";
 import type { TurnFaultSpan } from "./faults.ts";
 import type { SoldAd, TurnsStack } from "./stack.ts";
@@ -28,10 +29,12 @@ export interface TurnsEvidence {
   readonly streams: readonly StreamRecord[];
   readonly sold: ReadonlyMap<string, SoldAd>;
   readonly spans: readonly TurnFaultSpan[];
+  /** When an app said that it had lost Redis. On a busy machine, Redis may not answer for longer than its time limit. */
+  readonly redisAway: LogWatch["redisAway"];
 }
 
 export async function gatherTurns(
-  { admin, provider, sold }: Pick<TurnsStack, "admin" | "provider" | "sold">,
+  { admin, provider, sold, logs }: Pick<TurnsStack, "admin" | "provider" | "sold" | "logs">,
   streams: readonly StreamRecord[],
   spans: readonly TurnFaultSpan[],
 ): Promise<TurnsEvidence> {
@@ -53,7 +56,7 @@ export async function gatherTurns(
       entry: await store.acknowledgments.find(adResponseIdSchema.parse(id)),
     });
   }
-  return { turns, streams, sold, spans };
+  return { turns, streams, sold, spans, redisAway: logs.redisAway };
 }
 
 /** Streams of one session come one after the other. */

@@ -111,6 +111,18 @@ test("a next step without its turn's ad is found, unless something excuses it", 
   expect(brokenBy(withoutAd(late), onlyFirst)).toEqual([]);
 });
 
+test("a proxy that has lost Redis by its own word excuses what it says of the store, and nothing else", () => {
+  const brokenOf = (ad: string, app: string, atMs: number) => {
+    const evidence = makeEvidence({ plan, calls: [first, withoutAd({ ad })], ...onlyFirst });
+    const redisAway = [{ app, atMs: BEGUN_AT_MS + atMs }];
+    return checkTurns({ ...evidence, redisAway }).some(({ broken }) => broken.length > 0);
+  };
+  expect(brokenOf("fallback; reason=store_unavailable", "proxy-2", 5150)).toBe(false);
+  expect(brokenOf("fallback; reason=store_unavailable", "proxy-1", 5150)).toBe(true);
+  expect(brokenOf("fallback; reason=store_unavailable", "proxy-2", -100)).toBe(true);
+  expect(brokenOf("skipped; reason=unknown_step", "proxy-2", 5150)).toBe(true);
+});
+
 test("a turn that another of its steps has ended excuses a step without ad", () => {
   const final = makeNext({ headersAtMs: BEGUN_AT_MS + 5110, endedAtMs: BEGUN_AT_MS + 5150 });
   const turn = { postedTexts: [`${first.text}\n\n${final.text}`] };

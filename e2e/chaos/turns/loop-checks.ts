@@ -82,12 +82,18 @@ function isOfStreamBefore({ plan, call, answers, headersAtMs }: NextStep, eviden
 /** The wait begins a moment before the caller sees the end of the step. */
 const WAIT_SLACK_MS = 300;
 
-function isExcused(step: NextStep, { streams, spans }: TurnsEvidence): boolean {
+const STORE_AWAY_AD = "fallback; reason=store_unavailable";
+
+function isExcused(step: NextStep, { streams, spans, redisAway }: TurnsEvidence): boolean {
   const { plan, call, answers, headersAtMs } = step;
   const time = { fromMs: answers.startedAtMs, untilMs: headersAtMs };
   return (
     headersAtMs - answers.endedAtMs > TURN_WAIT_MS - WAIT_SLACK_MS ||
     [call.proxy, answers.proxy].some((proxy) => wasStoreAway(proxy, time, spans)) ||
+    (call.ad === STORE_AWAY_AD &&
+      redisAway.some(
+        ({ app, atMs }) => app === call.proxy && atMs >= time.fromMs && atMs <= call.endedAtMs,
+      )) ||
     // Its calls are read after they have been decoded.
     modelFaultsOf(plan, answers).includes("gzip") ||
     callsOf(streams).some((other) => other.plan === plan && mayHaveEnded(other.call, step))
