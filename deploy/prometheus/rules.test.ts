@@ -58,7 +58,7 @@ test.for([
   ["check", "config", "prometheus.yml"],
   ["check", "rules", "rules.yml"],
   ...TEST_FILES.map((file) => ["test", "rules", file]),
-])("promtool %s %s passes for %s", async (words, { skip }) => {
+])("promtool %s %s passes for %s", { timeout: 300_000 }, async (words, { skip }) => {
   const prometheus = await findTestPrometheus();
   if (prometheus.kind === "skip") {
     return skip(prometheus.why);
