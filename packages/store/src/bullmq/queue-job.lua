@@ -1,5 +1,5 @@
 -- Adds jobs to the queue as BullMQ adds them: test/bullmq-insertion.test.ts compares what both leave in Redis. BullMQ's own
--- script adds a job of any kind, one in a call, and for each takes Redis as long as all the rest of intake (docs/adr/0068).
+-- script adds a job of any kind, one in a call, and for each takes Redis as long as all the rest of intake (docs/adr/0069).
 -- Nothing reads what is left out: the events, and the count from which BullMQ makes the ids of jobs without one.
 -- KEYS: 8 the list of jobs that wait, 10 the queue's settings, 11 running jobs, 12 the marker, on which idle workers wait.
 local waitKey, settingsKey, activeKey, markerKey = KEYS[8], KEYS[10], KEYS[11], KEYS[12]
