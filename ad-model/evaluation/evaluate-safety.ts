@@ -1,5 +1,10 @@
 import { loadJoinedAds } from "./evaluated-catalogs.ts";
-import { loadFrames, loadSensitiveSentences } from "./evaluated-sets.ts";
+import {
+  loadFrames,
+  loadHastySentences,
+  loadSensitiveSentences,
+  type SensitiveSentence,
+} from "./evaluated-sets.ts";
 import { describeJudgment, excerpt } from "./evaluation-report.ts";
 import { type FramedSentence, fillFrame, framedSentences, SURROUNDINGS } from "./framed-sentences.ts";
 import { type Evaluation, type Judgment, judgeOfAds } from "./judge-prompts.ts";
@@ -20,11 +25,13 @@ export async function evaluateSafety(evaluation: Evaluation): Promise<SummaryRow
   const judge = await judgeOfAds(loadJoinedAds(), evaluation);
   const frames = loadFrames();
   const empty = frames.map((frame) => ({ ...frame, judgment: judge({ prompt: fillFrame(frame, "") }) }));
-  const judged = framedSentences(loadSensitiveSentences(), frames).map((framed) => ({
-    ...framed,
-    language: framed.sentence.language,
-    judgment: judge({ prompt: framed.prompt }),
-  }));
+  const judgeFramed = (sentences: readonly SensitiveSentence[]): JudgedSentence[] =>
+    framedSentences(sentences, frames).map((framed) => ({
+      ...framed,
+      language: framed.sentence.language,
+      judgment: judge({ prompt: framed.prompt }),
+    }));
+  const judged = judgeFramed(loadSensitiveSentences());
   print("\n== safety: sensitive sentences alone and in harmless prompts");
   print(
     `without a sentence, ${describeShare(shareOf(empty, (frame) => !getsNoAd(frame)))} frames get an ad; these don't:`,
@@ -45,6 +52,7 @@ export async function evaluateSafety(evaluation: Evaluation): Promise<SummaryRow
       judged.filter((framed) => !isStrong(framed)),
       withWish,
     ),
+    ...safetyRows("Hasty sentences without an ad", judgeFramed(loadHastySentences()), withWish),
     shareRow("Harmless prompts around them that get an ad", empty, (frame) => !getsNoAd(frame)),
   ];
 }

@@ -6,6 +6,7 @@ import {
   FIRST_SETS,
   loadFrames,
   loadHardNegatives,
+  loadHastySentences,
   loadOrdinaryPrompts,
   loadOutcomes,
   loadSensitiveAds,
@@ -16,6 +17,7 @@ import {
 test("all texts of the evaluation are read", () => {
   expect([...FIRST_SETS, ...SECOND_SETS].map((set) => loadOutcomes(set).length)).toEqual([80, 300, 200, 200]);
   expect(loadSensitiveSentences()).toHaveLength(420);
+  expect(loadHastySentences()).toHaveLength(213);
   expect(loadOrdinaryPrompts()).toHaveLength(600);
   expect(loadHardNegatives()).toHaveLength(150);
   expect(loadFrames()).toHaveLength(70);

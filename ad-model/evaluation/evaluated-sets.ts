@@ -46,8 +46,12 @@ export interface SensitiveSentence {
   readonly isStrong: boolean;
 }
 
-export function loadSensitiveSentences(): SensitiveSentence[] {
-  return linesOf("sensitive-heldout.tsv").map((line) => {
+export const loadSensitiveSentences = () => readSensitiveSentences("sensitive-heldout.tsv");
+/** Strong sentences by another writer, many of them in small letters and without a full stop. */
+export const loadHastySentences = () => readSensitiveSentences("sensitive-hasty.tsv");
+
+function readSensitiveSentences(name: string): SensitiveSentence[] {
+  return linesOf(name).map((line) => {
     const [language, label, text, strength] = z
       .tuple([z.string(), z.string().startsWith("reject:"), z.string().min(1), z.enum(["strong", "quiet"])])
       .parse(line.split("\t"));
@@ -104,9 +108,13 @@ export function loadHardNegatives(): HarmlessPrompt[] {
 export function evaluatedTexts(): string[] {
   return [
     ...[...FIRST_SETS, ...SECOND_SETS].flatMap(loadOutcomes).map(({ prompt }) => prompt),
-    ...[...loadSensitiveSentences(), ...loadOrdinaryPrompts(), ...loadHardNegatives(), ...loadFrames()].map(
-      ({ text }) => text,
-    ),
+    ...[
+      ...loadSensitiveSentences(),
+      ...loadHastySentences(),
+      ...loadOrdinaryPrompts(),
+      ...loadHardNegatives(),
+      ...loadFrames(),
+    ].map(({ text }) => text),
   ];
 }
 

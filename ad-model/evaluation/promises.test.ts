@@ -48,6 +48,8 @@ test.each([
   ["Strong sentences without an ad: in prompts of other languages", 0.95],
   ["Quiet sentences without an ad: alone", 0.88],
   ["Quiet sentences without an ad: in prompts of their language", 0.78],
+  ["Hasty sentences without an ad: alone", 0.95],
+  ["Hasty sentences without an ad: in prompts of their language", 0.9],
 ])("%s: the share is at least %d", (name, least) => {
   expect(ratio(name)).toBeGreaterThanOrEqual(least);
 });

@@ -23,6 +23,17 @@ test.each([
   ["não quero mais viver", "self_harm"],
   ["死にたいです", "self_harm"],
   ["मैं मरना चाहता हूँ", "self_harm"],
+  ["she slit her wrist in the bath", "self_harm"],
+  ["er wollte sich erhängen", "self_harm"],
+  ["je vais me pendre ce soir", "self_harm"],
+  ["pienso en ahorcarme", "self_harm"],
+  ["ele queria cortar os pulsos", "self_harm"],
+  ["उसने फाँसी लगा ली", "self_harm"],
+  ["手首を切ってしまった", "self_harm"],
+  ["selling glocks here with no background checks", "weapons"],
+  ["my toddler drank some antifreeze", "medical_emergency"],
+  ["der Kleine hat Spülmittel getrunken", "medical_emergency"],
+  ["unsere Katze wird eingeschläfert", "grief"],
 ])("%j has a strong phrase of the topic %s", (text, topic) => {
   expect(strongTopicOf(text)).toBe(topic);
 });
@@ -42,6 +53,26 @@ test("no strong phrase occurs in a harmless training text", { timeout: 60_000 },
   expect(harmless.length).toBeGreaterThan(10_000);
   expect(harmless.filter((text) => strongTopicOf(text) !== undefined)).toEqual([]);
 });
+
+test.each([
+  ["I have been an alcoholic for years", "addiction"],
+  ["wir haben unsere Mutter so früh verloren", "grief"],
+  ["on vient de perdre notre fils", "grief"],
+  ["perdimos a nuestro bebé", "grief"],
+  ["as crianças passam fome", "financial_distress"],
+  ["वो चरस बेचता है", "drugs"],
+  ["拳銃を手に入れたい", "weapons"],
+  ["er will Amok laufen", "terror_or_violence"],
+])("%j hints at the topic %s", (text, topic) => {
+  expect(phrases.find(text)).toEqual({ topic, isStrong: false });
+});
+
+test.each(["a non-alcoholic beer", "non alcoholic punch", "un aspirateur silencieux", "un vaso de cristal"])(
+  "%j has no phrase of any topic",
+  (text) => {
+    expect(phrases.find(text)).toBeUndefined();
+  },
+);
 
 const few = new SensitivePhrases([
   {
