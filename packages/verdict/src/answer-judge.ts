@@ -10,7 +10,7 @@ import { type Finding, type TurnAd, UNKNOWN_FINDING } from "@adrelay/core";
 import { Tinypool } from "tinypool";
 import type { JudgeTask } from "./judge-thread.ts";
 
-/** Texts that wait. Each may have a megabyte. */
+/** Texts that wait or are searched. Each may have a megabyte. */
 const QUEUE_MAX = 64;
 const TIMEOUT_MS = 1000;
 /** A text of 64 KiB never needs as much. */
@@ -25,11 +25,17 @@ export interface AnswerJudgeOptions {
   readonly queueMax?: number;
 }
 
+/** As many texts wait as may wait. */
+class NoRoomError extends Error {
+  override readonly name = "NoRoomError";
+}
+
 export class AnswerJudge {
   readonly #options: AnswerJudgeOptions;
   #phase: "new" | "started" | "stopped" = "new";
   #pool: Tinypool | undefined;
   #stopping: Promise<void> | undefined;
+  #unanswered = 0;
 
   constructor(options: AnswerJudgeOptions) {
     this.#options = options;
@@ -60,7 +66,18 @@ export class AnswerJudge {
     if (ad === undefined || !this.isRunning) {
       return UNKNOWN_FINDING;
     }
-    const task: JudgeTask = { text, ad };
+    // Counted here: tinypool rejects a promise that nobody has when the time of a task is over for which its queue had no room.
+    if (this.#unanswered >= (this.#options.queueMax ?? QUEUE_MAX)) {
+      this.#options.onFailed(new NoRoomError("too many texts wait"));
+      return UNKNOWN_FINDING;
+    }
+    this.#unanswered += 1;
+    return await this.#search({ text, ad }, signal).finally(() => {
+      this.#unanswered -= 1;
+    });
+  }
+
+  async #search(task: JudgeTask, signal: AbortSignal | undefined): Promise<Finding> {
     try {
       const timeout = AbortSignal.timeout(this.#options.timeoutMs ?? TIMEOUT_MS);
       const limit = signal === undefined ? timeout : AbortSignal.any([timeout, signal]);
@@ -80,7 +97,6 @@ export class AnswerJudge {
         name: "runTask",
         minThreads: 1,
         maxThreads: 1,
-        maxQueue: this.#options.queueMax ?? QUEUE_MAX,
         resourceLimits: { maxOldGenerationSizeMb: HEAP_MAX_MB, maxYoungGenerationSizeMb: YOUNG_MAX_MB },
       });
       // Of a thread that ends while it searches nothing.

@@ -81,6 +81,19 @@ test("texts for which there is no room are unknown at once", async () => {
   expect(found[0]).toEqual(NAMED);
 });
 
+test("texts for which there is no room do no harm once their time is over", async () => {
+  const unhandled: unknown[] = [];
+  const onUnhandled = (reason: unknown) => unhandled.push(reason);
+  process.on("unhandledRejection", onUnhandled);
+  onTestFinished(() => void process.off("unhandledRejection", onUnhandled));
+  const { judge } = openJudge({ queueMax: 2, timeoutMs: 1 });
+  const found = await Promise.all(Array.from({ length: 10 }, () => judge.find("Velmora Drift (ad)", AD)));
+  expect(found).toEqual(Array.from({ length: 10 }, () => UNKNOWN));
+  // Rejections are told as unhandled in a later turn of the event loop. The search by another thread takes many.
+  await openJudge().judge.find("Velmora Drift (ad)", AD);
+  expect(unhandled).toEqual([]);
+});
+
 test("the process goes on while a text is searched", async () => {
   const { judge } = openJudge();
   await judge.find("Velmora Drift", AD);
