@@ -7,6 +7,7 @@
  *    and prompt leave the journal in the same step.
  */
 import { publisherIdSchema } from "@adrelay/contract";
+import type { Redis } from "ioredis";
 import { z } from "zod";
 import { Batcher } from "../redis/batcher.ts";
 import { idOf, memberOf, type StoreKeys } from "../redis/keys.ts";
@@ -38,6 +39,7 @@ import type {
 } from "./types.ts";
 
 export interface TurnJournalParts {
+  readonly redis: Redis;
   readonly run: RunScript;
   readonly keys: StoreKeys;
   readonly settler: Pick<TurnSettler, "settle">;
@@ -99,9 +101,14 @@ export class TurnJournal implements Turns {
   }
 
   async join({ pointer, token, onlyIfWaiting = false }: JoinQuestion): Promise<JoinedTurn> {
-    const { run, keys } = this.#parts;
+    const { redis, run, keys } = this.#parts;
+    const pointerKey = keys.turnPointerPrefix + pointer;
+    // Nearly every new message is no retry. This tells it for a part of what the script costs.
+    if (onlyIfWaiting && (await redis.exists(pointerKey)) === 0) {
+      return { kind: "unknown" };
+    }
     const reply = await run("journal/join", {
-      keys: [...keys.forEntry(""), keys.turnPointerPrefix + pointer],
+      keys: [...keys.forEntry(""), pointerKey],
       args: [token, STEPS_MAX, onlyIfWaiting ? 1 : 0],
     });
     const [code, ...more] = z.array(z.string()).parse(reply);
