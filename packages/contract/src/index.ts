@@ -105,6 +105,7 @@ export {
   ATTRIBUTE_NAMES,
   type AttributeName,
   type EnhancementResponse,
+  type FilledResponse,
   filledInjectionSchema,
   filledResponseSchema,
   INJECTION_OUTCOMES,
