@@ -1,6 +1,7 @@
 import { eventually } from "@adrelay/testkit";
 import { expect, onTestFinished, test } from "vitest";
 import { AnswerJudge, type AnswerJudgeOptions } from "../src/answer-judge.ts";
+import { runTask } from "../src/judge-thread.ts";
 
 const AD = { productName: "Velmora Drift", landingUrl: "https://velmora.example/drift" };
 const NONE = { mention: "none", isLabelled: false };
@@ -52,6 +53,31 @@ test("of a very long text only the beginning is searched", async () => {
   const long = "word ".repeat(20_000);
   expect(await judge.find(`Velmora Drift (ad). ${long}`, AD)).toEqual(NAMED);
   expect(await judge.find(`${long} Velmora Drift (ad).`, AD)).toEqual(UNKNOWN);
+});
+
+test("a text waits for others until its time is over, or one comes that doesn't fit beside it", async () => {
+  const { judge } = openJudge({ collectMs: 600_000 });
+  const first = judge.find("Velmora Drift (ad)", AD);
+  const long = judge.find("word ".repeat(20_000), AD);
+  expect(await first).toEqual(NAMED);
+  // By then the long one would have been searched, too.
+  await openJudge().judge.find("Velmora Drift (ad)", AD);
+  expect(await Promise.race([long, "waits"])).toBe("waits");
+  await judge.stop();
+  expect(await long).toEqual(UNKNOWN);
+});
+
+test("texts that come together go to the thread in one message", async () => {
+  const { judge, failures } = openJudge({ timeoutMs: 1 });
+  const found = await Promise.all([1, 2, 3].map(() => judge.find("Velmora Drift (ad)", AD)));
+  expect(found).toEqual([UNKNOWN, UNKNOWN, UNKNOWN]);
+  expect(failures).toEqual(["AbortError"]);
+});
+
+test("a text on which the rules fail takes nothing from the others of its message", () => {
+  const broken = { text: "Velmora Drift (ad)", ad: JSON.parse("{}") };
+  const found = runTask([broken, { text: "Velmora Drift (ad)", ad: AD }]);
+  expect(found).toEqual([expect.any(Error), NAMED]);
 });
 
 test("a text that takes too long is given up, and the next one is searched", async () => {
