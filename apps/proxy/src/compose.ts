@@ -26,12 +26,14 @@ import { ProxyMetrics } from "./proxy-metrics.ts";
 
 /** During a stop: for the rest of a request, and for the last bytes of an answer to be read. */
 const PEER_TIMEOUT_MS = 5000;
+/** The texts of turns that end within this time are searched together, and so their turns are settled together. */
+const FINDINGS_COLLECT_MS = 100;
 
 export async function compose(config: ProxyConfig, env: Environment): Promise<RunnableService> {
   const { settings } = config;
   const base = await openRelayBase("proxy", config, env);
   const { log, lifecycle, registry } = base;
-  const findAd = await startAnswerJudge(base);
+  const findAd = await startAnswerJudge(base, { collectMs: FINDINGS_COLLECT_MS });
   const adapters = await openIntakeStore(base, { findAd });
   const parts = { ...adapters, ...(await startIntake(base, adapters)) };
   const opsServer = await startOpsListener(base, parts, {

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { request as httpRequest, type IncomingMessage, type RequestListener } from "node:http";
 import { gzipSync } from "node:zlib";
+import type { Caller } from "@adrelay/relay-kit";
 import { eventually } from "@adrelay/testkit";
 import { Dispatcher } from "undici";
 import { afterEach, describe, expect, test } from "vitest";
@@ -292,7 +293,7 @@ describe("callers that hang up", () => {
     let calls = 0;
     const preparing = Promise.withResolvers<void>();
     const steps: KeptStep[] = [];
-    const gone: AbortSignal[] = [];
+    const callers: Caller[] = [];
     const { proxy } = await setup(
       (_, response) => {
         calls += 1;
@@ -300,7 +301,7 @@ describe("callers that hang up", () => {
       },
       {
         prepareCall: async (call) => {
-          gone.push(call.callerGone);
+          callers.push(call.caller);
           await preparing.promise;
           return withSteps(steps)(call);
         },
@@ -308,10 +309,10 @@ describe("callers that hang up", () => {
     );
     const abort = new AbortController();
     const call = post(proxy, undefined, abort.signal);
-    await eventually(() => expect(gone).toHaveLength(1));
+    await eventually(() => expect(callers).toHaveLength(1));
     abort.abort();
     await expect(call).rejects.toThrow();
-    await eventually(() => expect(gone[0]?.aborted).toBe(true));
+    await eventually(() => expect(callers[0]?.isGone).toBe(true));
     preparing.resolve();
     await eventually(() =>
       expect(steps[0]?.ends).toEqual([{ kind: "ended", end: "cut", status: undefined }]),

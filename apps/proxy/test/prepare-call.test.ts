@@ -1,5 +1,6 @@
 /** Which ad a call gets, on a real Redis and against a scripted ad service. */
 import { randomUUID } from "node:crypto";
+import type { Caller } from "@adrelay/relay-kit";
 import { eventually, startSocketProxy, unfilled } from "@adrelay/testkit";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { StepSink } from "../src/http/call.ts";
@@ -307,13 +308,14 @@ describe("the original prompt goes to the model", () => {
   test("if the caller hangs up during the ad call, and the ad is abandoned", async () => {
     const turns = await openTurns(servers);
     const id = randomUUID();
-    const gone = new AbortController();
+    const caller: { isGone: boolean; onGone: Caller["onGone"] } = { isGone: false, onGone: undefined };
     servers.provider.onStart(() => {
-      gone.abort();
+      caller.isGone = true;
+      caller.onGone?.();
       const answer = { kind: "answer", status: 200, body: filledBody(id) } as const;
       return { kind: "late", delayMs: 50, answer };
     });
-    const { ad } = await turns.prepareCall(surfaceCall(turns, chat(), { callerGone: gone.signal }));
+    const { ad } = await turns.prepareCall(surfaceCall(turns, chat(), { caller }));
     expect(ad).toEqual({ state: "fallback", reason: "caller_gone" });
     await eventually(async () => expect(await turns.stateOf(id)).toBe("abandoned"));
   });

@@ -7,6 +7,7 @@ import { startTestRedis } from "@adrelay/dev-servers";
 import { openDirectory, ProviderClient, proxiesOf } from "@adrelay/provider";
 import {
   Admission,
+  type Caller,
   createInjectionMetrics,
   makeStartInjection,
   PendingWork,
@@ -219,14 +220,14 @@ export const CONTEXT = {
 export interface CallOptions {
   readonly dialect?: DialectName;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly callerGone?: AbortSignal;
+  readonly caller?: Caller;
 }
 
 /** A call of a surface, whose body has just come. */
 export function surfaceCall(
   { publisher }: Pick<TurnsFixture, "publisher">,
   body: unknown,
-  { dialect = "chat_completions", headers = CONTEXT, callerGone }: CallOptions = {},
+  { dialect = "chat_completions", headers = CONTEXT, caller }: CallOptions = {},
 ): SurfaceCall {
   const values = new Map(Object.entries(headers));
   return {
@@ -237,7 +238,7 @@ export function surfaceCall(
     requestId: randomUUID(),
     trace: undefined,
     bodyAtMs: performance.now(),
-    callerGone: callerGone ?? new AbortController().signal,
+    caller: caller ?? { isGone: false, onGone: undefined },
   };
 }
 

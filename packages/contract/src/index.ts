@@ -120,6 +120,7 @@ export {
   ATTRIBUTE_NAMES,
   type AttributeName,
   type EnhancementResponse,
+  type FilledResponse,
   filledInjectionSchema,
   filledResponseSchema,
   INJECTION_OUTCOMES,

@@ -155,6 +155,8 @@ export const filledResponseSchema = z.looseObject(
   },
   { error: "must be a JSON object" },
 );
+/** A checked 200 of a provider. */
+export type FilledResponse = z.infer<typeof filledResponseSchema>;
 
 /**
  * What the relay needs of a provider's 201 or 202: there is no ad, and the user's prompt goes to the model unchanged. Its id

@@ -1,6 +1,7 @@
 /** What a reply to an injection means for the caller. */
 import {
   type AdResponseId,
+  type FilledResponse,
   faultsOf,
   faultText,
   filledResponseSchema,
@@ -29,6 +30,7 @@ export type InjectionClass =
       readonly kind: "enhancement";
       readonly outcome: "ok";
       readonly adResponseId: AdResponseId;
+      readonly answer: FilledResponse;
     }
   | {
       readonly kind: "enhancement";
@@ -67,7 +69,7 @@ export function classifyInjection(reply: ProviderReply): InjectionClass {
   if (status === 200) {
     const parsed = filledResponseSchema.safeParse(body);
     return parsed.success
-      ? { kind: "enhancement", outcome: "ok", adResponseId: parsed.data.ad_response_id }
+      ? { kind: "enhancement", outcome: "ok", adResponseId: parsed.data.ad_response_id, answer: parsed.data }
       : fallback("malformed_answer", faultText(faultsOf(parsed.error)));
   }
   if (status === 201 || status === 202) {

@@ -1,17 +1,19 @@
 /**
  * Finds ads in texts in a thread of its own, so that no text holds up what else the process does.
  *
- * 1. One text is searched at a time. The thread begins with the first one: most workers never need it, and it takes 50 MB.
- * 2. A text has a time, its wait in the queue included. Once that is over, the thread ends with its search, and the next text gets
- *    a new one. So no text can hold up the others for long.
- * 3. Nothing rejects. What isn't found out in time, or for lack of room, is `unknown`.
+ * 1. One message at a time is searched. The thread begins with the first one: most workers never need it, and it takes 50 MB.
+ * 2. Texts that come within `collectMs` go to the thread in one message, because a message costs more than the search of a short
+ *    text. Long texts don't share a message, so a message takes no longer than the longest text.
+ * 3. A message has a time, its wait in the queue included. Once that is over, the thread ends with its search, and the next message
+ *    gets a new one. So no text can hold up the others for long.
+ * 4. Nothing rejects. What isn't found out in time, or for lack of room, is `unknown`.
  */
 import { type Finding, type TurnAd, UNKNOWN_FINDING } from "@adrelay/core";
 import { Tinypool } from "tinypool";
 import type { JudgeTask } from "./judge-thread.ts";
 import { SEARCHED_CHARS_MAX } from "./searched-chars.ts";
 
-/** Texts that wait. Of each, only what is searched does. */
+/** Texts that wait or are searched. Of each, only what is searched is kept. */
 const QUEUE_MAX = 64;
 const TIMEOUT_MS = 1000;
 /** A text of 64 KiB never needs as much. */
@@ -20,24 +22,35 @@ const HEAP_MAX_MB = 128;
 const YOUNG_MAX_MB = 12;
 
 export interface AnswerJudgeOptions {
-  /** To be told why a finding is unknown. */
+  /** To be told why findings are unknown. */
   onFailed(err: unknown): void;
+  /** For how long texts are collected before they go to the thread; default: 0, until the event loop's next turn. */
+  readonly collectMs?: number;
   readonly timeoutMs?: number;
   readonly queueMax?: number;
 }
 
-/** Too many texts wait. */
-class JudgeFullError extends Error {
-  override readonly name = "JudgeFullError";
+/** As many texts wait as may wait. */
+class NoRoomError extends Error {
+  override readonly name = "NoRoomError";
+}
+
+/** A text that is to be searched. */
+interface Asked extends JudgeTask {
+  readonly signal: AbortSignal | undefined;
+  resolve(finding: Finding): void;
 }
 
 export class AnswerJudge {
   readonly #options: AnswerJudgeOptions;
   #phase: "new" | "started" | "stopped" = "new";
   #pool: Tinypool | undefined;
-  /** Texts that wait or are searched. */
-  #texts = 0;
   #stopping: Promise<void> | undefined;
+  /** For the next message. */
+  #collected: Asked[] = [];
+  #collectedChars = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #unanswered = 0;
 
   constructor(options: AnswerJudgeOptions) {
     this.#options = options;
@@ -56,11 +69,12 @@ export class AnswerJudge {
   /** What is asked from now on is unknown, and so is what waits. */
   stop(): Promise<void> {
     this.#phase = "stopped";
+    this.#send();
     this.#stopping ??= this.#pool?.destroy();
     return this.#stopping ?? Promise.resolve();
   }
 
-  /** Undefined as an ad: nothing is known of it. The signal ends the search before its time. */
+  /** Undefined as an ad: nothing is known of it. The signal ends the search of its message before its time. */
   async find(text: string, ad: TurnAd | undefined, signal?: AbortSignal): Promise<Finding> {
     if (text.trim() === "") {
       return { mention: "none", isLabelled: false };
@@ -68,31 +82,60 @@ export class AnswerJudge {
     if (ad === undefined || !this.isRunning) {
       return UNKNOWN_FINDING;
     }
-    // One more than is searched, so that the thread knows of the rest.
-    const task: JudgeTask = { text: text.slice(0, SEARCHED_CHARS_MAX + 1), ad };
-    this.#texts += 1;
-    try {
-      this.#checkRoom();
-      const timeout = AbortSignal.timeout(this.#options.timeoutMs ?? TIMEOUT_MS);
-      const limit = signal === undefined ? timeout : AbortSignal.any([timeout, signal]);
-      return await this.#openPool().run(task, { signal: limit });
-    } catch (err) {
-      if (this.isRunning && signal?.aborted !== true) {
-        this.#options.onFailed(err);
-      }
+    // Counted here: tinypool rejects a promise that nobody has when the time of a task is over for which its queue had no room.
+    if (this.#unanswered >= (this.#options.queueMax ?? QUEUE_MAX)) {
+      this.#options.onFailed(new NoRoomError("too many texts wait"));
       return UNKNOWN_FINDING;
-    } finally {
-      this.#texts -= 1;
+    }
+    // One more than is searched, so that the thread knows of the rest.
+    const searched = text.slice(0, SEARCHED_CHARS_MAX + 1);
+    return await new Promise((resolve) => this.#collect({ text: searched, ad, signal, resolve }));
+  }
+
+  #collect(asked: Asked): void {
+    this.#unanswered += 1;
+    if (this.#collectedChars + asked.text.length > SEARCHED_CHARS_MAX) {
+      this.#send();
+    }
+    this.#collected.push(asked);
+    this.#collectedChars += asked.text.length;
+    this.#timer ??= setTimeout(() => this.#send(), this.#options.collectMs ?? 0);
+  }
+
+  #send(): void {
+    const asked = this.#collected;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#collected = [];
+    this.#collectedChars = 0;
+    if (asked.length > 0) {
+      void this.#answer(asked);
     }
   }
 
-  /**
-   * Not by the pool's own bound: a task that it refuses stays tied to its signal, and when the time is over, that is an exception which
-   * nobody can catch.
-   */
-  #checkRoom(): void {
-    if (this.#texts > (this.#options.queueMax ?? QUEUE_MAX) + 1) {
-      throw new JudgeFullError();
+  async #answer(asked: readonly Asked[]): Promise<void> {
+    const findings = this.isRunning ? await this.#search(asked) : [];
+    for (const [at, { resolve }] of asked.entries()) {
+      const finding = findings[at];
+      if (finding instanceof Error) {
+        this.#options.onFailed(finding);
+      }
+      this.#unanswered -= 1;
+      resolve(finding === undefined || finding instanceof Error ? UNKNOWN_FINDING : finding);
+    }
+  }
+
+  async #search(asked: readonly Asked[]): Promise<readonly (Finding | Error)[]> {
+    const signals = new Set(asked.flatMap(({ signal }) => signal ?? []));
+    try {
+      const timeout = AbortSignal.timeout(this.#options.timeoutMs ?? TIMEOUT_MS);
+      const tasks: JudgeTask[] = asked.map(({ text, ad }) => ({ text, ad }));
+      return await this.#openPool().run(tasks, { signal: AbortSignal.any([timeout, ...signals]) });
+    } catch (err) {
+      if (this.isRunning && ![...signals].some(({ aborted }) => aborted)) {
+        this.#options.onFailed(err);
+      }
+      return [];
     }
   }
 

@@ -2,12 +2,28 @@
 import { type Finding, type TurnAd, UNKNOWN_FINDING } from "@adrelay/core";
 import { bareHost } from "./domains.ts";
 import { type Judgment, judgeAnswer } from "./judge-answer.ts";
+import { type AdvertisedProduct, type NamePatterns, namePatterns } from "./name-patterns.ts";
 import { SEARCHED_CHARS_MAX } from "./searched-chars.ts";
 
-/** Judges as the ad server does. In a longer text, an ad that doesn't stand in its beginning is unknown. */
-export function findAd(text: string, { productName, landingUrl = "" }: TurnAd): Finding {
+/** An ad, ready to be looked for in any number of texts. */
+export interface SoughtAd {
+  readonly product: AdvertisedProduct;
+  readonly patterns: NamePatterns;
+}
+
+export function soughtAdOf({ productName, landingUrl = "" }: TurnAd): SoughtAd {
   const product = { productName, advertiser: makerOf(landingUrl), landingUrl };
-  const judgment = judgeAnswer(text.slice(0, SEARCHED_CHARS_MAX), product);
+  return { product, patterns: namePatterns(product) };
+}
+
+/** Judges as the ad server does. In a longer text, an ad that doesn't stand in its beginning is unknown. */
+export function findAd(text: string, ad: TurnAd): Finding {
+  return findSoughtAd(text, soughtAdOf(ad));
+}
+
+/** The same for an ad that is looked for in many texts. */
+export function findSoughtAd(text: string, { product, patterns }: SoughtAd): Finding {
+  const judgment = judgeAnswer(text.slice(0, SEARCHED_CHARS_MAX), product, patterns);
   return judgment.verdict === "no_ad_used" && text.length > SEARCHED_CHARS_MAX
     ? UNKNOWN_FINDING
     : findingOf(judgment);

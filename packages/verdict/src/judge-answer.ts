@@ -42,13 +42,18 @@ const MENTIONS_MAX = 50;
  * 2. Common words of a name ("a family plan") are no mention without the maker beside them.
  * 3. If a mention links to another domain than the landing page's, the answer is never disclosed: its label would
  *    speak for somebody else's page.
- * 4. The work is linear in the length of the answer, or its input has a bound: RENDERED_CHARS_MAX for the libraries, and
+ * 4. The patterns of a product may be made once for many answers: that takes as long as judging a short one.
+ * 5. The work is linear in the length of the answer, or its input has a bound: RENDERED_CHARS_MAX for the libraries, and
  *    one for every look-ahead and look-behind.
  */
-export function judgeAnswer(answer: string, product: AdvertisedProduct): Judgment {
+export function judgeAnswer(
+  answer: string,
+  product: AdvertisedProduct,
+  patterns: NamePatterns = namePatterns(product),
+): Judgment {
   const seen = seenText(answer, landingPageOf(product.landingUrl));
   const links = seen.spans.page.slice(0, MENTIONS_MAX);
-  const mentions = [...findNames(seen.text, namePatterns(product)), ...links];
+  const mentions = [...findNames(seen.text, patterns), ...links];
   if (mentions.length === 0) {
     return { verdict: "no_ad_used" };
   }

@@ -2,6 +2,7 @@
 import type { TraceContext } from "@adrelay/contract";
 import type { StepEnd } from "@adrelay/core";
 import type { Publisher } from "@adrelay/provider";
+import type { Caller } from "@adrelay/relay-kit";
 import type { Dialect, EventReading } from "../dialects/dialect.ts";
 
 /** A call of a surface, with its whole body. */
@@ -16,8 +17,8 @@ export interface SurfaceCall {
   readonly trace: TraceContext | undefined;
   /** When the body's last byte came, by `performance.now()`. */
   readonly bodyAtMs: number;
-  /** Fires when the caller hangs up before its answer is finished. */
-  readonly callerGone: AbortSignal;
+  /** Gone once it hangs up before its answer is finished. */
+  readonly caller: Caller;
 }
 
 /** What `X-Adrelay-Ad` says. */

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Publisher } from "@adrelay/provider";
+import type { Caller } from "@adrelay/relay-kit";
 import { headerOf } from "@adrelay/service-kit";
 import type { Logger } from "pino";
 import type { ProxyMetrics } from "../proxy-metrics.ts";
@@ -204,8 +205,11 @@ async function enhance(
 /** Asks for an ad. A bug there costs the ad, not the answer. */
 async function prepare(parts: Parts, call: KnownCall, body: Buffer): Promise<PreparedCall> {
   const { request, response, report, publisher, target } = call;
-  const callerGone = new AbortController();
-  const onClose = () => callerGone.abort();
+  const caller: { isGone: boolean; onGone: Caller["onGone"] } = { isGone: false, onGone: undefined };
+  const onClose = () => {
+    caller.isGone = true;
+    caller.onGone?.();
+  };
   response.once("close", onClose);
   try {
     return await parts.prepareCall({
@@ -216,7 +220,7 @@ async function prepare(parts: Parts, call: KnownCall, body: Buffer): Promise<Pre
       requestId: report.requestId,
       trace: report.span.context,
       bodyAtMs: report.bodyAtMs ?? performance.now(),
-      callerGone: callerGone.signal,
+      caller,
     });
   } catch (err) {
     parts.log.error({ event: "prepare_call_failed", request_id: report.requestId, err });

@@ -1,8 +1,8 @@
 /** Asks the ad service for an ad, and opens its turn in the step that books it. */
 import { randomUUID } from "node:crypto";
-import { type AdResponseId, filledResponseSchema } from "@adrelay/contract";
+import type { AdResponseId, FilledResponse } from "@adrelay/contract";
 import type { TurnAd } from "@adrelay/core";
-import type { Admission, Caller, InjectionAnswer, StartInjection } from "@adrelay/relay-kit";
+import type { Admission, InjectionAnswer, StartInjection } from "@adrelay/relay-kit";
 import type { OpenedTurn, StepRef, Turns } from "@adrelay/store";
 import type { AdState, SurfaceCall } from "../http/call.ts";
 import { injectionBody, type UserContext } from "./injection-body.ts";
@@ -68,7 +68,6 @@ export async function injectAd(deps: InjectAdDeps, question: AdQuestion): Promis
     return noAd("skipped", "overloaded");
   }
   const opening = new TurnOpening(deps, question);
-  const caller = callerOf(call.callerGone);
   const input = {
     publisher: call.publisher,
     session,
@@ -78,9 +77,9 @@ export async function injectAd(deps: InjectAdDeps, question: AdQuestion): Promis
     // The budget is all that bounds it.
     recordMaxMs: timeoutMs,
     recordReserveMs: Math.min(BOOKING_RESERVE_MS, timeoutMs * BOOKING_SHARE_MAX),
-    caller,
+    caller: call.caller,
     holding,
-    recordOk: (id: AdResponseId, answer: unknown) => opening.open(id, answer),
+    recordOk: (id: AdResponseId, answer: FilledResponse) => opening.open(id, answer),
     untrackedOk: "abandon",
   } as const;
   try {
@@ -90,12 +89,11 @@ export async function injectAd(deps: InjectAdDeps, question: AdQuestion): Promis
     }
     return answer;
   } finally {
-    caller.forget();
     holding.end();
   }
 }
 
-function readAnswer(answer: InjectionAnswer, { opened, ad }: TurnOpening): AdAnswer {
+function readAnswer(answer: InjectionAnswer, { opened, prompt, ad }: TurnOpening): AdAnswer {
   switch (answer.kind) {
     case "caller_gone":
       return noAd("fallback", "caller_gone");
@@ -115,12 +113,11 @@ function readAnswer(answer: InjectionAnswer, { opened, ad }: TurnOpening): AdAns
     default:
       return noAd("fallback", "request_refused", refusedHeaders(bodyOf(answer.raw)));
   }
-  const filled = filledResponseSchema.safeParse(bodyOf(answer.raw));
-  if (answer.untrackedId !== undefined || opened?.kind !== "opened" || !filled.success) {
+  if (answer.untrackedId !== undefined || opened?.kind !== "opened" || prompt === undefined) {
     return noAd("fallback", "not_booked");
   }
-  const { ad_response_id: id, enhanced_prompt: prompt } = filled.data;
-  return { kind: "ad", prompt, id, step: opened.step, ad };
+  const { step } = opened;
+  return { kind: "ad", prompt, id: step.id, step, ad };
 }
 
 function bodyOf({ reply }: Extract<InjectionAnswer, { kind: "pass_through" }>["raw"]): unknown {
@@ -139,6 +136,8 @@ class TurnOpening {
   readonly #deps: InjectAdDeps;
   readonly #question: AdQuestion;
   opened: OpenedTurn | undefined;
+  /** With the ad; undefined as long as there is no ad. */
+  prompt: string | undefined;
   ad: TurnAd | undefined;
   /** Redis has been asked, and its answer may be lost. */
   #asked: StepRef | undefined;
@@ -149,12 +148,14 @@ class TurnOpening {
     this.#question = question;
   }
 
-  async open(id: AdResponseId, answer: unknown): Promise<{ readonly deadlineAtMs: undefined }> {
+  async open(
+    id: AdResponseId,
+    { enhanced_prompt: prompt, product_name: productName }: FilledResponse,
+  ): Promise<{ readonly deadlineAtMs: undefined }> {
     const { call, session, isManual, userText } = this.#question;
     const { turns, ackDeadlineMs } = this.#deps;
-    const filled = filledResponseSchema.safeParse(answer).data;
-    this.ad =
-      filled && turnAdOf({ prompt: filled.enhanced_prompt, productName: filled.product_name, userText });
+    this.prompt = prompt;
+    this.ad = turnAdOf({ prompt, productName, userText });
     const turn = {
       id,
       publisher: call.publisher.id,
@@ -187,18 +188,4 @@ class TurnOpening {
       acknowledgeEmpty(this.#asked);
     }
   }
-}
-
-/** The caller in the form that the wait for the ad service needs. */
-function callerOf(gone: AbortSignal) {
-  const onAbort = () => caller.onGone?.();
-  const caller: Caller & { forget(): void } = {
-    get isGone() {
-      return gone.aborted;
-    },
-    onGone: undefined,
-    forget: () => gone.removeEventListener("abort", onAbort),
-  };
-  gone.addEventListener("abort", onAbort, { once: true });
-  return caller;
 }

@@ -20,8 +20,7 @@ export interface Pointers {
 
 /** The pointers of one session of a publisher. */
 export function pointersOf({ id, account }: Publisher, sessionId: string): Pointers {
-  // As text, because an HMAC with a key in a buffer takes several times as long.
-  const key = createHmac("sha256", account.apiKey).update(PURPOSE).digest("hex");
+  const key = keyOf(account);
   const pointer = (parts: readonly string[]) =>
     createHmac("sha256", key)
       .update(JSON.stringify([id, sessionId, ...parts]))
@@ -34,4 +33,13 @@ export function pointersOf({ id, account }: Publisher, sessionId: string): Point
     },
     ofBody: (body) => pointer(["body", hash("sha256", body)]),
   };
+}
+
+const keys = new WeakMap<Publisher["account"], string>();
+
+/** As text, because an HMAC with a key in a buffer takes several times as long. An account's key never changes. */
+function keyOf(account: Publisher["account"]): string {
+  const key = keys.get(account) ?? createHmac("sha256", account.apiKey).update(PURPOSE).digest("hex");
+  keys.set(account, key);
+  return key;
 }

@@ -2,7 +2,7 @@
  * Records what became of an injection, within a limit of time. Redis may be away: then the injection goes on without its
  * record, and is counted as untracked.
  */
-import type { AdResponseId } from "@adrelay/contract";
+import type { AdResponseId, FilledResponse } from "@adrelay/contract";
 import type { FallbackReason } from "@adrelay/core";
 import type { Publisher } from "@adrelay/provider";
 import { OVERDUE, withDeadline } from "@adrelay/service-kit";
@@ -14,8 +14,8 @@ import type { AnsweredInjection, InjectionMetrics } from "./injection-metrics.ts
 /** When an acknowledgment is due, in milliseconds since 1970; undefined if there is nothing to acknowledge. */
 type RecordedAnswer = Pick<RecordedInjection, "deadlineAtMs">;
 
-/** Records an ad in its own way. `body`: the provider's answer. Rejects if Redis doesn't confirm it. */
-type RecordOk = (id: AdResponseId, body: unknown) => Promise<RecordedAnswer>;
+/** Records an ad in its own way. `answer`: the provider's. Rejects if Redis doesn't confirm it. */
+type RecordOk = (id: AdResponseId, answer: FilledResponse) => Promise<RecordedAnswer>;
 
 /** Whose answer is recorded, and how. */
 export interface RecordInput {
@@ -32,9 +32,10 @@ export interface RecordInput {
   readonly untrackedOk?: "use" | "abandon";
 }
 
-type AnswerRecord = Pick<InjectionRecord, "id"> & { readonly timeoutMs: number; readonly body?: unknown } & (
+type AnswerRecord = Pick<InjectionRecord, "id"> & { readonly timeoutMs: number } & (
+    | { readonly outcome: "ok"; readonly answer: FilledResponse }
     | { readonly outcome: "fallback"; readonly reason: FallbackReason }
-    | { readonly outcome: Exclude<InjectionRecord["outcome"], "fallback"> }
+    | { readonly outcome: Exclude<InjectionRecord["outcome"], "ok" | "fallback"> }
   );
 
 /** Undefined if the store doesn't confirm the record in time. */
@@ -97,13 +98,17 @@ export function makeRecordAnswer(deps: RecordDeps): RecordAnswer {
 function write(
   { injections, ackDeadlineMs }: RecordDeps,
   { publisher, session, recordOk }: RecordInput,
-  { id, outcome, body }: AnswerRecord,
+  record: AnswerRecord,
 ): Promise<RecordedAnswer> {
+  const { id, outcome } = record;
   const base = { id, publisher: publisher.id };
   if (outcome !== "ok") {
     return injections.record({ ...base, outcome });
   }
-  return recordOk?.(id, body) ?? injections.record({ ...base, outcome, deadlineMs: ackDeadlineMs, session });
+  return (
+    recordOk?.(id, record.answer) ??
+    injections.record({ ...base, outcome, deadlineMs: ackDeadlineMs, session })
+  );
 }
 
 function labelsOf(answer: AnswerRecord): AnsweredInjection {

@@ -176,7 +176,7 @@ async function passThrough(
   answer: { raw: RawReply; classified: Exclude<InjectionClass, { kind: "fallback" }>; startedAtMs: number },
 ): Promise<InjectionAnswer> {
   const { raw, classified } = answer;
-  const { status, body } = raw.reply.kind === "answered" ? raw.reply : { status: 0, body: undefined };
+  const status = raw.reply.kind === "answered" ? raw.reply.status : 0;
   if (classified.kind === "callers_fault") {
     deps.metrics.countInjection(input.publisher.id, { outcome: "callers_fault" });
     const nothing = { acknowledgeByMs: undefined, untrackedId: undefined };
@@ -190,9 +190,10 @@ async function passThrough(
   // A record needs an id. Nobody can ask for one that the provider didn't give, but the injection is counted.
   const id = adResponseId ?? newAdResponseId();
   const recorded = await deps.record(input, {
+    ...(classified.outcome === "ok"
+      ? { outcome: classified.outcome, answer: classified.answer }
+      : { outcome: classified.outcome }),
     id,
-    outcome,
-    body,
     timeoutMs: recordTimeoutMs(input, answer.startedAtMs),
   });
   // A record that Redis didn't confirm may be written nevertheless. Its deadline is then about the same.

@@ -39,7 +39,7 @@ import type {
 } from "./types.ts";
 
 export interface TurnJournalParts {
-  readonly redis: Pick<Redis, "ping">;
+  readonly redis: Pick<Redis, "exists" | "ping">;
   readonly run: RunScript;
   readonly keys: StoreKeys;
   readonly settler: Pick<TurnSettler, "settle">;
@@ -106,9 +106,14 @@ export class TurnJournal implements Turns {
   }
 
   async join({ pointer, token, onlyIfWaiting = false }: JoinQuestion): Promise<JoinedTurn> {
-    const { run, keys } = this.#parts;
+    const { redis, run, keys } = this.#parts;
+    const pointerKey = keys.turnPointerPrefix + pointer;
+    // Nearly every new message is no retry. This tells it for a part of what the script costs.
+    if (onlyIfWaiting && (await redis.exists(pointerKey)) === 0) {
+      return { kind: "unknown" };
+    }
     const reply = await run("journal/join", {
-      keys: [...keys.forEntry(""), keys.turnPointerPrefix + pointer],
+      keys: [...keys.forEntry(""), pointerKey],
       args: [token, STEPS_MAX, onlyIfWaiting ? 1 : 0],
     });
     const [code, ...more] = z.array(z.string()).parse(reply);
