@@ -12,7 +12,7 @@ import type { SummaryRow } from "./summary.ts";
 
 /** The labels of the prompts hold for the years 2026 and 2027. */
 const NOW_MS = Date.UTC(2026, 5, 1);
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 300_000;
 
 const figures = new Map<string, SummaryRow>();
 
