@@ -170,7 +170,9 @@ test("one command discards exactly what was invented, and makes room for more", 
     used_bytes: 0,
   });
   expect(publishers["hostile"]).toMatchObject({ queued: 1, discarded: 3 });
-  expect((await hostile.acknowledgeUntilAccepted(unknownId(), MEGABYTE, ASYNC)).status).toBe(201);
+  for (const id of [unknownId(), unknownId(), unknownId()]) {
+    expect((await hostile.acknowledgeUntilAccepted(id, MEGABYTE, ASYNC)).status).toBe(201);
+  }
 });
 
 test("a publisher has the quotas and the rule of the publishers' file", async () => {
