@@ -47,7 +47,7 @@ export interface SensitiveSentence {
 }
 
 export const loadSensitiveSentences = () => readSensitiveSentences("sensitive-heldout.tsv");
-/** Strong sentences by another writer, many of them in small letters and without a full stop. */
+/** Strong sentences of a later set, many of them in small letters and without a full stop. */
 export const loadHastySentences = () => readSensitiveSentences("sensitive-hasty.tsv");
 
 function readSensitiveSentences(name: string): SensitiveSentence[] {
