@@ -42,7 +42,7 @@ export async function gatherTurns(
   const allCalls = streams.flatMap(({ calls }) => calls);
   const turns: TurnEvidence[] = [];
   for (const [id, ad] of sold) {
-    const { plan, calls, acknowledgments } = streamOf(streams, ad);
+    const { plan, calls, acknowledgments } = streamOf(streams, { id, ...ad });
     const posts = provider.acknowledgmentsOf(id);
     turns.push({
       id,
@@ -59,11 +59,16 @@ export async function gatherTurns(
   return { turns, streams, sold, spans, redisAway: logs.redisAway };
 }
 
-/** Streams of one session come one after the other. */
-function streamOf(streams: readonly StreamRecord[], { session, atMs }: SoldAd): StreamRecord {
-  const stream = streams.findLast(
-    ({ plan, calls }) => plan.session === session && calls.some(({ startedAtMs }) => startedAtMs <= atMs),
-  );
+/** Streams of one session come one after the other. A proxy that was frozen may buy the ad of the first one after the second has begun. */
+function streamOf(
+  streams: readonly StreamRecord[],
+  { id, session, atMs }: SoldAd & { readonly id: string },
+): StreamRecord {
+  const stream =
+    streams.find(({ calls }) => calls.some(({ adResponseId }) => adResponseId === id)) ??
+    streams.findLast(
+      ({ plan, calls }) => plan.session === session && calls.some(({ startedAtMs }) => startedAtMs <= atMs),
+    );
   if (stream === undefined) {
     throw new TypeError("an ad was asked for in the session of no stream");
   }
