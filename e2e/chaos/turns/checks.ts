@@ -59,7 +59,8 @@ export function checkTurns(evidence: TurnsEvidence): readonly Check[] {
 
 /** A caller was told of it, so it was put into a prompt. */
 const isKnown = ({ calls }: TurnEvidence) => calls.length > 0;
-const isOfProxy = ({ plan, posts }: TurnEvidence) => plan.acknowledges === "proxy" && posts > 0;
+const isOfProxy = ({ plan, sent, posts }: TurnEvidence) =>
+  plan.acknowledges === "proxy" && sent.length === 0 && posts > 0;
 
 function isLong(turn: TurnEvidence): boolean {
   const beganAtMs = Math.min(...turn.calls.map(({ startedAtMs }) => startedAtMs));

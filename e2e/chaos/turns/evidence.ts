@@ -16,7 +16,7 @@ export interface TurnEvidence {
   readonly calls: readonly CallRecord[];
   /** Calls of the same stream whose callers got no headers, so that nobody was told what their ads were. */
   readonly untold: readonly CallRecord[];
-  /** What the backend has sent by itself. */
+  /** What backends have sent by themselves. */
   readonly sent: readonly AcknowledgmentRecord[];
   /** The texts that were posted to the ad service, each once. */
   readonly postedTexts: readonly string[];
@@ -40,9 +40,10 @@ export async function gatherTurns(
 ): Promise<TurnsEvidence> {
   const store = openStore({ redis: admin, recordRetentionMs: 1 });
   const allCalls = streams.flatMap(({ calls }) => calls);
+  const allAcknowledgments = streams.flatMap(({ acknowledgments }) => acknowledgments);
   const turns: TurnEvidence[] = [];
   for (const [id, ad] of sold) {
-    const { plan, calls, acknowledgments } = streamOf(streams, { id, ...ad });
+    const { plan, calls } = streamOf(streams, { id, ...ad });
     const posts = provider.acknowledgmentsOf(id);
     turns.push({
       id,
@@ -50,7 +51,8 @@ export async function gatherTurns(
       // Of all streams: another one's call would break a check.
       calls: allCalls.filter(({ adResponseId }) => adResponseId === id),
       untold: calls.filter(({ headersAtMs }) => headersAtMs === undefined),
-      sent: acknowledgments.filter(({ adResponseId }) => adResponseId === id),
+      // A backend whose next step got the ad of an earlier turn acknowledges that one.
+      sent: allAcknowledgments.filter(({ adResponseId }) => adResponseId === id),
       postedTexts: [...new Set(posts.map(({ fields }) => String(fields["llm_response"])))],
       posts: posts.length,
       entry: await store.acknowledgments.find(adResponseIdSchema.parse(id)),
