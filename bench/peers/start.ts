@@ -61,6 +61,8 @@ export async function startPeer(bench: Bench, name: PeerName, place: PeerPlace):
 const LITELLM_START_TIMEOUT_MS = 240_000;
 /** Without a key of its own, which it would look up for each call. */
 const LITELLM_SETTINGS = {
+  // All events of the measured streams are alike. By itself LiteLLM ends a stream after a hundred of those.
+  REPEATED_STREAMING_CHUNK_LIMIT: "1000000",
   LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY: "true",
   LITELLM_LOCAL_MODEL_COST_MAP: "True",
   LITELLM_TELEMETRY: "False",
