@@ -25,7 +25,7 @@ export function checkEach(
   const broken = calls.flatMap((made) => {
     const wrong = rule(made);
     const { plan, call } = made;
-    return wrong === undefined ? [] : [`stream ${plan.number}: ${wrong}; ${describeCall(plan, call)}`];
+    return wrong === undefined ? [] : [`stream ${plan.number}: ${wrong}; ${describeCall(call)}`];
   });
   return { name, checked: calls.length, broken };
 }

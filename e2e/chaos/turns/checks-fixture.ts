@@ -27,6 +27,7 @@ export function planOf(hasLoop: boolean): StreamPlan {
 /** A call through proxy-1 that received 50 characters in 5 s. */
 export function makeCall(change: Partial<CallRecord> = {}): CallRecord {
   return {
+    plan: planOf(false),
     step: 0,
     attempt: 0,
     proxy: "proxy-1",
@@ -57,7 +58,7 @@ export interface EvidenceChange {
 /** All that was received is acknowledged. */
 export function makeEvidence({
   plan = planOf(false),
-  calls = [makeCall()],
+  calls = [makeCall({ plan })],
   turn = {},
   spans = [],
 }: EvidenceChange): TurnsEvidence {

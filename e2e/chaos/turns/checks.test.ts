@@ -113,8 +113,13 @@ test("a slow caller whose answer was cut needn't have all that it received, othe
   };
   const slow = withCaller({ kind: "slow", everyBytes: 1, pauseMs: 1 });
   expect(brokenBy({ ...posted(20), plan: slow })).toEqual([]);
-  expect(brokenBy({ ...posted(20), plan: slow, calls: [makeCall({ end: "whole" })] })).toEqual([
+  expect(brokenBy({ ...posted(20), plan: slow, calls: [makeCall({ plan: slow, end: "whole" })] })).toEqual([
     ALL_RECEIVED,
   ]);
   expect(brokenBy({ ...posted(20), plan: withCaller({ kind: "reads" }) })).toEqual([ALL_RECEIVED]);
+});
+
+test("a call that got the ad of another stream's turn is judged by its own stream's plan", () => {
+  const further = makeCall({ plan: planOf(true), step: 1, text: "" });
+  expect(brokenBy({ ...posted(50), calls: [makeCall(), further] })).not.toContain(ALL_RECEIVED);
 });

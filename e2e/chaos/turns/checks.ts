@@ -100,8 +100,8 @@ const backendFault: Rule = (turn) =>
  * Many small pieces for a slow reader are one write of a socket. It isn't confirmed before its last byte is taken, and what isn't
  * confirmed when the answer is cut doesn't count.
  */
-function wasCutOffSlowly({ plan }: TurnEvidence, call: CallRecord): boolean {
-  return call.attempt === 0 && stepOf(plan, call).caller.kind === "slow" && call.end === "broken";
+function wasCutOffSlowly(call: CallRecord): boolean {
+  return call.attempt === 0 && stepOf(call.plan, call).caller.kind === "slow" && call.end === "broken";
 }
 
 function tooShort(turn: TurnEvidence, leastOf: (call: CallRecord) => number): string | undefined {
@@ -111,10 +111,7 @@ function tooShort(turn: TurnEvidence, leastOf: (call: CallRecord) => number): st
     return undefined;
   }
   const short = turn.calls.filter(hasAd).flatMap((call) => {
-    const [kept, least] = [
-      pieces.texts.get(call)?.length ?? 0,
-      wasCutOffSlowly(turn, call) ? 0 : leastOf(call),
-    ];
+    const [kept, least] = [pieces.texts.get(call)?.length ?? 0, wasCutOffSlowly(call) ? 0 : leastOf(call)];
     return kept < least ? [`of step ${call.step} ${kept} characters are acknowledged, not ${least}`] : [];
   });
   return short.length === 0 ? undefined : short.join(", ");

@@ -7,7 +7,7 @@ import { modelFaultsOf, type StreamPlan, stepOf } from "./streams.ts";
 export function describeTurn({ plan, calls, untold, entry, postedTexts, posts }: TurnEvidence): string {
   return [
     describeStream(plan),
-    ...[...calls, ...untold].map((call) => describeCall(plan, call)),
+    ...[...calls, ...untold].map(describeCall),
     `ledger ${entry?.state ?? "nothing"}, accepted ${timeOf(entry && acknowledgedOf(entry)?.acceptedAtMs)}`,
     `${posts} posts with ${postedTexts.map((text) => text.length).join("/") || "no"} characters`,
   ].join(", ");
@@ -29,8 +29,8 @@ function describeStream({
   return `stream ${number} (${dialect}, ${answers}, ${acknowledges}, ${asked}${first})`;
 }
 
-export function describeCall(plan: StreamPlan, call: CallRecord): string {
-  const { step, attempt, proxy, startedAtMs, status, ad, text, end, endedAtMs, callIds } = call;
+export function describeCall(call: CallRecord): string {
+  const { plan, step, attempt, proxy, startedAtMs, status, ad, text, end, endedAtMs, callIds } = call;
   const { caller } = stepOf(plan, call);
   const faults = modelFaultsOf(plan, call).replace(/;mark=[^,]*/, "");
   return [

@@ -14,12 +14,13 @@ import {
 import type { CallRecord } from "./stream-call.ts";
 
 const plan = planOf(true);
-const first = makeCall({ callIds: ["search:0"], end: "whole" });
+const first = makeCall({ plan, callIds: ["search:0"], end: "whole" });
 
 /** The step that answers the first one's tool call, through the other proxy. */
 function makeNext(change: Partial<CallRecord> = {}): CallRecord {
   const text = "the second step's text";
   return makeCall({
+    plan,
     step: 1,
     proxy: "proxy-2",
     answers: first,

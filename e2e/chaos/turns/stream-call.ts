@@ -10,6 +10,8 @@ import { type CallPlace, modelFaultsOf, modelTextOf, type StreamPlan } from "./s
 
 /** What the caller knows of one call. Times are by the wall clock. */
 export interface CallRecord extends CallPlace {
+  /** Of its stream. A call may have got the ad of another stream's turn. */
+  readonly plan: StreamPlan;
   readonly proxy: ProxyId;
   /** The call whose tool calls this one answers; undefined for the first step. */
   readonly answers: CallRecord | undefined;
@@ -61,6 +63,7 @@ export async function callModel(options: CallOptions): Promise<CallRecord> {
   const { proxy, plan, place, answered } = options;
   const record: CallRecord = {
     ...place,
+    plan,
     proxy,
     answers: answered.at(-1)?.call,
     modelText: modelTextOf(plan, place),
