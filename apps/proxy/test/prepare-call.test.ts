@@ -375,6 +375,21 @@ describe("a later call of a turn", () => {
     expect([otherSession.ad.reason, otherText.ad.reason]).toEqual(["unknown_step", "unknown_step"]);
   });
 
+  test("of a backend that acknowledges by itself doesn't get the ad of an earlier turn with the same ids", async () => {
+    const turns = await openTurns(servers);
+    const first = await turns.prepareCall(surfaceCall(turns, chat()));
+    first.step?.written(calls("search:0"));
+    first.step?.ended({ kind: "continues" }, 200);
+    const toolCall = toolAnswer("search:0");
+    const headers = { ...CONTEXT, "x-adrelay-acknowledge": "manual" };
+    await eventually(async () => {
+      const joined = await turns.prepareCall(surfaceCall(turns, toolCall));
+      expect(joined.adResponseId).toBe(first.adResponseId);
+    });
+    const manual = await turns.prepareCall(surfaceCall(turns, toolCall, { headers }));
+    expect(manual).toMatchObject({ ad: { state: "skipped", reason: "unknown_step" }, step: undefined });
+  });
+
   test("that repeats a failed one joins its turn, alone and without a new ad", async () => {
     const turns = await openTurns(servers);
     const first = await turns.prepareCall(surfaceCall(turns, chat()));

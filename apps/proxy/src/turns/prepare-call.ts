@@ -95,9 +95,15 @@ async function prepare(deps: PrepareCallDeps, call: SurfaceCall): Promise<Prepar
   return request.answeredCallIds.length > 0 ? nextStep(deps, adCall) : newMessage(deps, adCall);
 }
 
-/** A call that answers tool calls belongs to the turn of those calls, or gets no ad. */
+/**
+ * A call that answers tool calls belongs to the turn of those calls, or gets no ad. The turn of a backend that acknowledges by itself
+ * isn't found: what the same ids lead to is an earlier turn of the session.
+ */
 async function nextStep(deps: PrepareCallDeps, adCall: AdCall): Promise<PreparedCall> {
-  const { call, request, pointers, deadlineMs } = adCall;
+  const { call, request, pointers, isManual, deadlineMs } = adCall;
+  if (isManual) {
+    return withoutAd(call, "skipped", "unknown_step");
+  }
   const found = await joinTurn(deps, {
     pointers: request.answeredCallIds.map(pointers.below(request.userText)),
     token: randomUUID(),
