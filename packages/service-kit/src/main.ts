@@ -3,6 +3,7 @@
  * compile cache works only for modules that are loaded after it was enabled.
  */
 import { enableCompileCache } from "node:module";
+import { setFlagsFromString } from "node:v8";
 import type { RunnableService } from "./service.ts";
 import type { ConfigResult, Environment } from "./settings.ts";
 
@@ -17,6 +18,13 @@ export interface ServiceModules<Config> {
 }
 
 /**
+ * V8 may decide that what a line of code allocates lives long, and allocates it in the old space from then on, until the process ends. If
+ * a busy moment makes it decide so of what belongs to a request, everything that the request holds waits for a full collection.
+ * In four starts of ten that cost a gateway 15 % of its CPU time and half as much memory again (docs/adr/0070).
+ */
+const ALLOCATES_YOUNG = "--no-allocation-site-pretenuring";
+
+/**
  * Enables the compile cache, loads the service's modules, and runs the service until a signal stops it. The
  * exit codes are those of `startService`.
  */
@@ -25,6 +33,7 @@ export async function runMain<Config>(
   env: Environment,
   load: () => Promise<ServiceModules<Config>>,
 ): Promise<void> {
+  setFlagsFromString(ALLOCATES_YOUNG);
   enableCompileCache();
   const [{ startService }, { faultsOfNodesEnvFiles }, { misspeltNames }] = await Promise.all([
     import("./service.ts"),
