@@ -6,11 +6,13 @@
  *    text. Long texts don't share a message, so a message takes no longer than the longest text.
  * 3. A message has a time, its wait in the queue included. Once that is over, the thread ends with its search, and the next message
  *    gets a new one. So no text can hold up the others for long.
- * 4. Nothing rejects. What isn't found out in time, or for lack of room, is `unknown`.
+ * 4. A text that can't mention its ad, which a quick look tells, isn't searched.
+ * 5. Nothing rejects. What isn't found out in time, or for lack of room, is `unknown`.
  */
 import { type Finding, type TurnAd, UNKNOWN_FINDING } from "@adrelay/core";
 import { Tinypool } from "tinypool";
 import type { JudgeTask } from "./judge-thread.ts";
+import { mayMention } from "./may-mention.ts";
 import { SEARCHED_CHARS_MAX } from "./searched-chars.ts";
 
 /** Texts that wait or are searched. Of each, only what is searched is kept. */
@@ -29,6 +31,8 @@ export interface AnswerJudgeOptions {
   readonly timeoutMs?: number;
   readonly queueMax?: number;
 }
+
+const NO_MENTION: Finding = { mention: "none", isLabelled: false };
 
 /** As many texts wait as may wait. */
 class NoRoomError extends Error {
@@ -77,7 +81,7 @@ export class AnswerJudge {
   /** Undefined as an ad: nothing is known of it. The signal ends the search of its message before its time. */
   async find(text: string, ad: TurnAd | undefined, signal?: AbortSignal): Promise<Finding> {
     if (text.trim() === "") {
-      return { mention: "none", isLabelled: false };
+      return NO_MENTION;
     }
     if (ad === undefined || !this.isRunning) {
       return UNKNOWN_FINDING;
@@ -114,15 +118,26 @@ export class AnswerJudge {
   }
 
   async #answer(asked: readonly Asked[]): Promise<void> {
-    const findings = this.isRunning ? await this.#search(asked) : [];
-    for (const [at, { resolve }] of asked.entries()) {
-      const finding = findings[at];
-      if (finding instanceof Error) {
-        this.#options.onFailed(finding);
+    const searched: Asked[] = [];
+    for (const one of asked) {
+      if (this.isRunning && !needsSearch(one)) {
+        this.#tell(one, NO_MENTION);
+      } else {
+        searched.push(one);
       }
-      this.#unanswered -= 1;
-      resolve(finding === undefined || finding instanceof Error ? UNKNOWN_FINDING : finding);
     }
+    const findings = this.isRunning && searched.length > 0 ? await this.#search(searched) : [];
+    for (const [at, one] of searched.entries()) {
+      this.#tell(one, findings[at]);
+    }
+  }
+
+  #tell({ resolve }: Asked, finding: Finding | Error | undefined): void {
+    if (finding instanceof Error) {
+      this.#options.onFailed(finding);
+    }
+    this.#unanswered -= 1;
+    resolve(finding === undefined || finding instanceof Error ? UNKNOWN_FINDING : finding);
   }
 
   async #search(asked: readonly Asked[]): Promise<readonly (Finding | Error)[]> {
@@ -153,4 +168,9 @@ export class AnswerJudge {
     }
     return this.#pool;
   }
+}
+
+/** Of a text that is too long nobody knows what isn't searched. */
+function needsSearch({ text, ad }: JudgeTask): boolean {
+  return text.length > SEARCHED_CHARS_MAX || mayMention(text, ad);
 }

@@ -95,6 +95,22 @@ export function namePatterns({ productName, advertiser }: AdvertisedProduct): Na
   return { name, tied: isTied ? tiedPattern(shortened, maker) : undefined, short: undefined };
 }
 
+const WORD_CHARS_MIN = 4;
+
+/**
+ * The longest word that each mention of a product has, in small Latin letters, without the `s` of its end; undefined if there is no such
+ * word that is long enough. Paraphrases may lack the last word of a name, and some words and numbers have several spellings.
+ */
+export function wordOfEachMention(productName: string): string | undefined {
+  const tokens = tokensOf(productName);
+  const inEach = tokens.length > 1 ? tokens.slice(0, -1) : tokens;
+  const words = inEach
+    .filter((token) => SPELLINGS[token] === undefined)
+    .map((token) => token.replace(/s$/, ""))
+    .filter((word) => /^[a-z]+$/.test(word) && word.length >= WORD_CHARS_MIN);
+  return words.toSorted((one, other) => other.length - one.length)[0];
+}
+
 function tokensOf(name: string): string[] {
   return readable(name)
     .toLowerCase()
