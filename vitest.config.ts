@@ -13,20 +13,21 @@ const e2eWorkers = Math.min(3, maxWorkers);
 const integration = { testTimeout: 60_000, hookTimeout: 60_000, maxWorkers };
 const e2e = { testTimeout: 120_000, hookTimeout: 120_000, globalSetup };
 
+const endToEnd = (...names: readonly string[]) => names.map((name) => `e2e/${name}.test.ts`);
+
 /** End-to-end tests that must run alone: they check tight times, or they disturb everything around them. */
-const ALONE = [
+const ALONE = endToEnd(
   "breaker",
   "chaos",
-  "chaos-turns",
   "fair-turns",
-  "gone-worker",
   "kill",
-  "long-outage",
   "outage",
-  "regressions",
   "shutdown",
   "worker-memory",
-].map((name) => `e2e/${name}.test.ts`);
+);
+
+/** End-to-end tests that check times too, but mostly wait: two of them find enough of two cores. */
+const IN_PAIRS = endToEnd("chaos-turns", "gone-worker", "long-outage", "regressions");
 
 /** The store on the oldest and on the newest supported Redis. `embedded` is the newest one. */
 const storeOn = (way: "oldest" | "embedded") => ({
@@ -73,11 +74,21 @@ export default defineConfig({
           ...e2e,
           name: "e2e",
           include: ["e2e/**/*.test.ts", "examples/**/*.test.ts"],
-          exclude: ALONE,
+          exclude: [...ALONE, ...IN_PAIRS],
           maxWorkers: e2eWorkers,
           // Some files run their own tests at the same time, each with a stack of processes.
           maxConcurrency: 3,
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...e2e,
+          name: "e2e-in-pairs",
+          include: IN_PAIRS,
+          maxWorkers: 2,
+          maxConcurrency: 5,
+          sequence: { groupOrder: 2 },
         },
       },
       {
