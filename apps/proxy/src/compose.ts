@@ -88,6 +88,8 @@ async function startListener(base: Base, parts: ListenerParts): Promise<Listener
   const baseUrls = { openai: settings.OPENAI_BASE_URL, anthropic: settings.ANTHROPIC_BASE_URL };
   const upstreams = new Upstreams({ baseUrls, proxies: proxiesOf(settings), tls: config.modelTls });
   lifecycle.onStop("models", () => upstreams.stop());
+  // Node says that a listener is closed before it says so of the last response, and the end of an encoded answer is read after that.
+  lifecycle.onStop("calls", () => openCalls.allFinished());
   const limits = { callsMax: settings.PROXY_CALLS_IN_FLIGHT, bytesMax: settings.PROXY_BYTES_IN_FLIGHT };
   const room = new ProxyRoom(limits, parts.onOverload);
   const handler = makeProxyHandler({

@@ -525,3 +525,43 @@ test("connections of callers and models are used again after a stream", async ()
   socket.destroy();
   await once(socket, "close");
 });
+
+/** As the process stops. */
+async function stopCalls({ server, openCalls }: Fixture, signal?: AbortSignal): Promise<void> {
+  await server.stop(signal);
+  await openCalls.allFinished();
+}
+
+describe("a stop waits until the step has ended", () => {
+  test.each([
+    ["a model's connection that is lost", {}, (text: string) => Buffer.from(text)],
+    ["one whose answer is encoded", { "Content-Encoding": "gzip" }, (text: string) => gzipSync(text)],
+  ])("of %s", async (_, encoded, encode) => {
+    const written = Promise.withResolvers<IncomingMessage>();
+    const { proxy, steps } = await setup(async (request, response) => {
+      response.writeHead(200, { ...STREAM, ...encoded });
+      await write(response, encode(chatStream(["Take"])[0] ?? ""));
+      written.resolve(request);
+    });
+    const received = receivedOf(proxy);
+    const request = await written.promise;
+    await eventually(() => expect(proxy.openCalls.streams).toBe(1));
+    const stopped = stopCalls(proxy);
+    request.destroy();
+    await stopped;
+    expect(steps.map(({ text, ends }) => [text, ends.length])).toEqual([["Take", 1]]);
+    await received;
+  });
+
+  test("of an answer that is cut", async () => {
+    const { proxy, steps } = await setup(async (_request, response) => {
+      response.writeHead(200, STREAM);
+      await write(response, chatStream(["Take"])[0] ?? "");
+    });
+    const received = receivedOf(proxy);
+    await eventually(() => expect(steps[0]?.text).toBe("Take"));
+    await stopCalls(proxy, AbortSignal.timeout(50));
+    expect(steps[0]?.ends).toHaveLength(1);
+    await received;
+  });
+});

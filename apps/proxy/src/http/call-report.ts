@@ -12,6 +12,7 @@ import { headerOf, type Span, type Tracing } from "@adrelay/service-kit";
 import type { Logger } from "pino";
 import type { ProxyMetrics } from "../proxy-metrics.ts";
 import type { AdOutcome } from "./call.ts";
+import type { OpenCalls } from "./open-calls.ts";
 import type { PathClass, UpstreamName } from "./targets.ts";
 
 /** How a call ended for its caller. */
@@ -31,6 +32,7 @@ export interface ReportDeps {
   readonly log: Logger;
   readonly tracing: Tracing;
   readonly metrics: Pick<ProxyMetrics, "countAd" | "observeFirstByte">;
+  readonly openCalls: Pick<OpenCalls, "begin" | "finish">;
 }
 
 const PLAIN_ID = /^[\w.:-]{1,128}$/;
@@ -64,6 +66,7 @@ export class CallReport {
 
   constructor(deps: ReportDeps, request: IncomingMessage) {
     this.#deps = deps;
+    deps.openCalls.begin();
     const given = headerOf(request, REQUEST_ID_HEADER.toLowerCase());
     this.requestId = given !== undefined && PLAIN_ID.test(given) ? given : randomUUID();
     this.#method = request.method ?? "";
@@ -111,6 +114,7 @@ export class CallReport {
       model_request_id: this.#modelRequestId === this.requestId ? undefined : this.#modelRequestId,
       trace_id: this.span.context?.traceId,
     });
+    this.#deps.openCalls.finish();
   }
 
   #countAd(): void {

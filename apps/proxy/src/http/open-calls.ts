@@ -1,4 +1,4 @@
-/** The calls upstream that are open: which of them are idle for too long, and how many answers stream. */
+/** The calls that are open: which of them are idle upstream for too long, how many answers stream, and when all have finished. */
 
 /** A call that is watched. The watch sets both members. */
 export interface WatchedCall {
@@ -16,6 +16,9 @@ export class OpenCalls {
   readonly #calls = new Set<WatchedCall>();
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
+  /** Calls that have begun and haven't finished. */
+  #unfinished = 0;
+  #onAllFinished: (() => void) | undefined;
   /** Answers that stream now. */
   streams = 0;
 
@@ -38,6 +41,28 @@ export class OpenCalls {
 
   get isRunning(): boolean {
     return this.#timer !== undefined && !this.#isStopped;
+  }
+
+  /** A call has come. */
+  begin(): void {
+    this.#unfinished += 1;
+  }
+
+  /** The response of a call has closed, and its step has ended. */
+  finish(): void {
+    this.#unfinished -= 1;
+    if (this.#unfinished === 0) {
+      this.#onAllFinished?.();
+    }
+  }
+
+  /** Resolves once no call is left that hasn't finished. To be called once, when no more calls come. */
+  async allFinished(): Promise<void> {
+    if (this.#unfinished > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onAllFinished = resolve;
+      });
+    }
   }
 
   /** Ends all calls that are open. */
