@@ -20,14 +20,16 @@ const ALONE = endToEnd(
   "breaker",
   "chaos",
   "fair-turns",
+  "gone-worker",
   "kill",
   "outage",
+  "regressions",
   "shutdown",
   "worker-memory",
 );
 
-/** End-to-end tests that check times too, but mostly wait: two of them find enough of two cores. */
-const IN_PAIRS = endToEnd("chaos-turns", "gone-worker", "long-outage", "regressions");
+/** End-to-end tests that check times too, but mostly wait: both find enough of two cores. */
+const IN_PAIRS = endToEnd("chaos-turns", "long-outage");
 
 /** The store on the oldest and on the newest supported Redis. `embedded` is the newest one. */
 const storeOn = (way: "oldest" | "embedded") => ({
