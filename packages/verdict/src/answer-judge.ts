@@ -39,8 +39,10 @@ class NoRoomError extends Error {
   override readonly name = "NoRoomError";
 }
 
-/** A text that is to be searched. */
-interface Asked extends JudgeTask {
+/** A text whose finding is asked for. */
+interface Asked {
+  /** Undefined if the text can't mention the ad. Its finding comes with those of others, so that their turns are settled together. */
+  readonly task: JudgeTask | undefined;
   readonly signal: AbortSignal | undefined;
   resolve(finding: Finding): void;
 }
@@ -86,23 +88,27 @@ export class AnswerJudge {
     if (ad === undefined || !this.isRunning) {
       return UNKNOWN_FINDING;
     }
+    // One more than is searched, so that the thread knows of the rest.
+    const task = { text: text.slice(0, SEARCHED_CHARS_MAX + 1), ad };
+    if (!needsSearch(task)) {
+      return await new Promise((resolve) => this.#collect({ task: undefined, signal, resolve }));
+    }
     // Counted here: tinypool rejects a promise that nobody has when the time of a task is over for which its queue had no room.
     if (this.#unanswered >= (this.#options.queueMax ?? QUEUE_MAX)) {
       this.#options.onFailed(new NoRoomError("too many texts wait"));
       return UNKNOWN_FINDING;
     }
-    // One more than is searched, so that the thread knows of the rest.
-    const searched = text.slice(0, SEARCHED_CHARS_MAX + 1);
-    return await new Promise((resolve) => this.#collect({ text: searched, ad, signal, resolve }));
+    this.#unanswered += 1;
+    return await new Promise((resolve) => this.#collect({ task, signal, resolve }));
   }
 
   #collect(asked: Asked): void {
-    this.#unanswered += 1;
-    if (this.#collectedChars + asked.text.length > SEARCHED_CHARS_MAX) {
+    const chars = asked.task?.text.length ?? 0;
+    if (this.#collectedChars + chars > SEARCHED_CHARS_MAX) {
       this.#send();
     }
     this.#collected.push(asked);
-    this.#collectedChars += asked.text.length;
+    this.#collectedChars += chars;
     this.#timer ??= setTimeout(() => this.#send(), this.#options.collectMs ?? 0);
   }
 
@@ -118,33 +124,28 @@ export class AnswerJudge {
   }
 
   async #answer(asked: readonly Asked[]): Promise<void> {
-    const searched: Asked[] = [];
-    for (const one of asked) {
-      if (this.isRunning && !needsSearch(one)) {
-        this.#tell(one, NO_MENTION);
-      } else {
-        searched.push(one);
+    for (const { task, resolve } of asked) {
+      if (task === undefined) {
+        resolve(this.isRunning ? NO_MENTION : UNKNOWN_FINDING);
       }
     }
+    const searched = asked.filter(({ task }) => task !== undefined);
     const findings = this.isRunning && searched.length > 0 ? await this.#search(searched) : [];
-    for (const [at, one] of searched.entries()) {
-      this.#tell(one, findings[at]);
+    for (const [at, { resolve }] of searched.entries()) {
+      const finding = findings[at];
+      if (finding instanceof Error) {
+        this.#options.onFailed(finding);
+      }
+      this.#unanswered -= 1;
+      resolve(finding === undefined || finding instanceof Error ? UNKNOWN_FINDING : finding);
     }
-  }
-
-  #tell({ resolve }: Asked, finding: Finding | Error | undefined): void {
-    if (finding instanceof Error) {
-      this.#options.onFailed(finding);
-    }
-    this.#unanswered -= 1;
-    resolve(finding === undefined || finding instanceof Error ? UNKNOWN_FINDING : finding);
   }
 
   async #search(asked: readonly Asked[]): Promise<readonly (Finding | Error)[]> {
     const signals = new Set(asked.flatMap(({ signal }) => signal ?? []));
     try {
       const timeout = AbortSignal.timeout(this.#options.timeoutMs ?? TIMEOUT_MS);
-      const tasks: JudgeTask[] = asked.map(({ text, ad }) => ({ text, ad }));
+      const tasks = asked.flatMap(({ task }) => task ?? []);
       return await this.#openPool().run(tasks, { signal: AbortSignal.any([timeout, ...signals]) });
     } catch (err) {
       if (this.isRunning && ![...signals].some(({ aborted }) => aborted)) {

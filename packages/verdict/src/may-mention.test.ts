@@ -1,3 +1,4 @@
+import type { TurnAd } from "@adrelay/core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { findAd } from "./find-ad.ts";
@@ -26,6 +27,10 @@ test.each([
 /** What models write around and between letters. */
 const BETWEEN = [
   ..."*_~`\\ \n-\u00ad\u200b™®<>&[](){}#|.:/@²!'",
+  "+",
+  "\\.",
+  "(ad)",
+  "#ad ",
   "**",
   "</b>",
   "<b>",
@@ -94,33 +99,53 @@ describe("a text that the search says mentions the ad may mention it", () => {
     expect(mayMention(text, DRIFT)).toBe(true);
   });
 
+  /** Ads, and texts that mention them. */
+  const MENTIONED: readonly (readonly [ad: TurnAd, texts: readonly string[]])[] = [
+    [DRIFT, ["Velmora Drift 2", "velmora-shoes.example", "the Drift from Velmora"]],
+    [{ productName: "Vitaplus", landingUrl: undefined }, ["Vitaplus", "Vita+ is good"]],
+    [
+      { productName: "Drift Two Shoe", landingUrl: "https://shop.velmora.example/x" },
+      ["Drift Two Shoe", "www.velmora.example", "https://velmora.example/"],
+    ],
+    [{ productName: "Mint (Ad) App", landingUrl: undefined }, ["Mint (Ad) App", "mint #ad app"]],
+    [
+      { productName: "Silk & Fox Boots", landingUrl: "https://silkfox.example" },
+      ["Silk and Fox Boots", "silkfox.example"],
+    ],
+  ];
+
   test("of any text made of parts of it", () => {
     let mentions = 0;
-    const part = fc.oneof(
-      { weight: 3, arbitrary: fc.constantFrom(...PIECES) },
-      { weight: 2, arbitrary: fc.constantFrom(...BETWEEN) },
-      { weight: 3, arbitrary: fc.constantFrom("Velmora", "Drift", "2", " ") },
-    );
-    /** The name, or the address, with something put in somewhere. */
-    const disturbed = fc
-      .tuple(
-        fc.constantFrom("Velmora Drift 2", "velmora-shoes.example", "the Drift from Velmora"),
-        fc.nat(24),
-        fc.constantFrom(...BETWEEN),
-      )
-      .map(([name, at, between]) => `${name.slice(0, at)}${between}${name.slice(at)}`);
-    const texts = fc.oneof(
-      fc.array(part, { maxLength: 20 }).map((parts) => parts.join("")),
-      disturbed,
-    );
+    const between = fc.constantFrom(...BETWEEN);
+    /** The text of a mention, with something put in at two places. */
+    const disturbed = (texts: readonly string[]) =>
+      fc
+        .tuple(fc.constantFrom(...texts), fc.nat(24), between, fc.nat(24), fc.constantFrom("", ...BETWEEN))
+        .map(([text, at, one, later, other]) => {
+          const first = `${text.slice(0, at)}${one}${text.slice(at)}`;
+          return `${first.slice(0, later)}${other}${first.slice(later)}`;
+        });
+    const assembled = (texts: readonly string[]) => {
+      const parts = fc.oneof(
+        fc.constantFrom(...texts.flatMap((text) => [...text, ...text.split(" ")])),
+        fc.constantFrom(...PIECES, ...texts),
+        between,
+      );
+      return fc.array(parts, { maxLength: 20 }).map((all) => all.join(""));
+    };
+    const cases = fc
+      .constantFrom(...MENTIONED)
+      .chain(([ad, texts]) =>
+        fc.record({ ad: fc.constant(ad), text: fc.oneof(assembled(texts), disturbed(texts)) }),
+      );
     fc.assert(
-      fc.property(texts, (text) => {
-        const isMention = findAd(text, DRIFT).mention !== "none";
+      fc.property(cases, ({ ad, text }) => {
+        const isMention = findAd(text, ad).mention !== "none";
         mentions += Number(isMention);
-        return !isMention || mayMention(text, DRIFT);
+        return !isMention || mayMention(text, ad);
       }),
-      { numRuns: 2000 },
+      { numRuns: 3000 },
     );
-    expect(mentions).toBeGreaterThan(200);
+    expect(mentions).toBeGreaterThan(300);
   });
 });

@@ -2,9 +2,10 @@ import type { TurnAd } from "@adrelay/core";
 import { bareHost } from "./domains.ts";
 import { wordOfEachMention } from "./name-patterns.ts";
 
-/** What can put other letters into a word or take some out of it: tags, character references, links, JSON, mail addresses. */
-const MARKUP = /[<&[{@]/;
-const ADDRESS = /:\/\/|www\./i;
+/** What can put other letters into a word or take some out of it: tags, character references, links, JSON, mail addresses, "Vita+". */
+const MARKUP = /[<&[{@+]/;
+/** Where an address may begin that isn't the page's own, but of its domain. */
+const ADDRESS = /http|www/;
 /**
  * All but ASCII, common Latin letters, blanks, dashes, quotes and emoji. Such a character may be read as Latin letters, or not be
  * seen.
@@ -21,16 +22,13 @@ export function mayMention(text: string, { productName, landingUrl = "" }: TurnA
   const word = wordOfEachMention(productName);
   const host = bareHost(URL.parse(landingUrl)?.hostname ?? "");
   const isPlainHost = /^[\w.-]*$/.test(host) && !host.includes("xn--");
-  if (word === undefined || !isPlainHost || isOdd(text)) {
+  if (word === undefined || !isPlainHost || MARKUP.test(text) || OTHER_CHARACTER.test(text)) {
     return true;
   }
   // A name or an address may have marks of Markdown, blanks and breaks in it.
   const letters = lettersOf(text);
-  return letters.includes(word) || (host !== "" && letters.includes(lettersOf(host)));
-}
-
-function isOdd(text: string): boolean {
-  return MARKUP.test(text) || ADDRESS.test(text) || OTHER_CHARACTER.test(text);
+  const hasDomain = host !== "" && (letters.includes(lettersOf(host)) || ADDRESS.test(letters));
+  return letters.includes(word) || hasDomain;
 }
 
 /** Letters with accents count as those without. */

@@ -96,6 +96,8 @@ export function namePatterns({ productName, advertiser }: AdvertisedProduct): Na
 }
 
 const WORD_CHARS_MIN = 4;
+/** Labels such as "(ad)" are read as this word, also in a name. */
+const LABEL_WORD = "sponsored";
 
 /**
  * The longest word that each mention of a product has, in small Latin letters, without the `s` of its end; undefined if there is no such
@@ -105,7 +107,7 @@ export function wordOfEachMention(productName: string): string | undefined {
   const tokens = tokensOf(productName);
   const inEach = tokens.length > 1 ? tokens.slice(0, -1) : tokens;
   const words = inEach
-    .filter((token) => SPELLINGS[token] === undefined)
+    .filter((token) => SPELLINGS[token] === undefined && token !== LABEL_WORD)
     .map((token) => token.replace(/s$/, ""))
     .filter((word) => /^[a-z]+$/.test(word) && word.length >= WORD_CHARS_MIN);
   return words.toSorted((one, other) => other.length - one.length)[0];

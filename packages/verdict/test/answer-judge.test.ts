@@ -107,6 +107,13 @@ test("texts for which there is no room are unknown at once", async () => {
   expect(found[0]).toEqual(NAMED);
 });
 
+test("texts that can't mention the ad need no room, and no thread", async () => {
+  const { judge, failures } = openJudge({ queueMax: 0, timeoutMs: 1 });
+  const found = await Promise.all(Array.from({ length: 1000 }, () => judge.find("A good shoe is soft.", AD)));
+  expect(found).toEqual(Array.from({ length: 1000 }, () => NONE));
+  expect(failures).toEqual([]);
+});
+
 test("texts for which there is no room do no harm once their time is over", async () => {
   const unhandled: unknown[] = [];
   const onUnhandled = (reason: unknown) => unhandled.push(reason);
