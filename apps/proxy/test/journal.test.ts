@@ -237,6 +237,32 @@ describe("while Redis is away", () => {
     expect(next.adResponseId).toBe(id);
   });
 
+  test("if the hold with the prompt fails, the next one brings it", async () => {
+    let failing: readonly string[] | undefined;
+    const wrapTurns = (turns: Turns): Turns => ({
+      ...countWrites().wrapTurns(turns),
+      hold: (turn) => {
+        failing ??= turn.pointers;
+        return turn.pointers === failing ? Promise.reject(new TypeError("lost")) : turns.hold(turn);
+      },
+    });
+    const { turns, step, id } = await startTurn({ wrapTurns });
+    step.sawCalls(["call_1"]);
+    await eventually(() => expect(turns.lines.join("")).toContain("turn_write_failed"));
+    step.sawCalls(["call_2"]);
+    await eventually(async () => {
+      const next = await turns.prepareCall(surfaceCall(turns, toolAnswer("call_2")));
+      expect(next).toMatchObject({ ad: { state: "injected" }, adResponseId: id });
+    });
+    failing = [];
+    step.written({ text: "I look.", callIds: ["call_1", "call_2"] });
+    step.ended({ kind: "continues" }, 200);
+    await eventually(async () => {
+      const next = await turns.prepareCall(surfaceCall(turns, toolAnswer("call_1")));
+      expect(next.adResponseId).toBe(id);
+    });
+  });
+
   test("connections that break again and again lose and double no text", async () => {
     const proxy = await startSocketProxy(servers.server.port);
     onTestFinished(() => proxy.close());

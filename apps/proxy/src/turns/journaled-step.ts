@@ -3,7 +3,8 @@
  *
  * 1. The end waits for all holds, and a write of unknown fate is sent again before it. No hold is asked for after the end.
  * 2. A hold is on its way to Redis before the call for it returns, also while earlier ones aren't confirmed: the caller may answer
- *    a tool call as soon as it has it, by way of another proxy. Only one of them has the prompt, which may be long.
+ *    a tool call as soon as it has it, by way of another proxy. Only one of them has the prompt, which may be long; if it
+ *    fails, the next that is sent has it.
  * 3. Once Redis says that the turn is over, only the end is sent. If Redis has lost the turn, that end is taken as an
  *    acknowledgment of an unknown id.
  * 4. The ad is looked for once in the text of a turn's only step, however often its end is sent.
@@ -74,8 +75,8 @@ export class JournaledStep {
   readonly #text: StepText;
   /** Until Redis has it, or the step is over. A buffer has as many bytes as are counted; a string may have twice. */
   #prompt: Buffer | undefined;
-  /** A hold has it, confirmed or not. */
-  #isPromptSent = false;
+  /** How many holds with the prompt are on their way. */
+  #promptsSent = 0;
   readonly #startedAtMs = performance.now();
   #leaseAtMs = this.#startedAtMs;
   /** Nothing is appended any more. */
@@ -149,15 +150,25 @@ export class JournaledStep {
   }
 
   async #hold(pointers: readonly string[], waitMs: number): Promise<void> {
-    const { ref: step } = this.#step;
-    const hasPrompt = !this.#isPromptSent;
-    this.#isPromptSent = true;
-    const prompt = (hasPrompt ? this.#prompt?.toString() : undefined) ?? "";
-    const held = await this.#host.persist(() => this.#host.turns.hold({ step, prompt, pointers, waitMs }));
+    const held = await this.#host.persist(() => this.#sendHold(pointers, waitMs));
     if (held?.value === "ended") {
       this.#endTurn();
-    } else if (held?.value === "held" && hasPrompt) {
-      this.#forgetPrompt();
+    }
+  }
+
+  async #sendHold(pointers: readonly string[], waitMs: number): Promise<"held" | "ended"> {
+    const { ref: step } = this.#step;
+    const hasPrompt = this.#prompt !== undefined && this.#promptsSent === 0;
+    const prompt = hasPrompt ? String(this.#prompt) : "";
+    this.#promptsSent += Number(hasPrompt);
+    try {
+      const answer = await this.#host.turns.hold({ step, prompt, pointers, waitMs });
+      if (answer === "held" && hasPrompt) {
+        this.#forgetPrompt();
+      }
+      return answer;
+    } finally {
+      this.#promptsSent -= Number(hasPrompt);
     }
   }
 
