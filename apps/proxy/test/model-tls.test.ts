@@ -1,6 +1,6 @@
 /** Models' servers over TLS: with an authority and a client certificate of the settings, and through a proxy. */
 import { readFileSync } from "node:fs";
-import { createServer as createHttpServer } from "node:http";
+import { createServer as createHttpServer, request as httpRequest, type IncomingMessage } from "node:http";
 import { createServer } from "node:https";
 import { connect, type Server } from "node:net";
 import { fileURLToPath } from "node:url";
@@ -35,6 +35,7 @@ function startTlsModel(): Promise<number> {
   const demands = { requestCert: true, rejectUnauthorized: true, ca: readFileSync(fileOf("ca")) };
   const server = createServer({ ...pair, ...demands }, async (request, response) => {
     const body = await bodyOf(request);
+    response.setHeader("x-beta", request.headersDistinct["anthropic-beta"]?.join(", ") ?? "");
     response.setHeader("x-alpn", String(Object(request.socket).alpnProtocol)).end(body);
   });
   server.on("tlsClientError", () => {});
@@ -45,18 +46,23 @@ function startTlsModel(): Promise<number> {
 async function call(modelUrl: string, options: FixtureOptions) {
   const proxy = await startProxy(modelUrl, options);
   onTestFinished(() => proxy.stop());
-  const answer = await fetch(`${proxy.url}/v1/chat/completions`, {
+  // With fetch, two lines of a header would go as one.
+  const request = httpRequest(`${proxy.url}/v1/chat/completions`, {
     method: "POST",
-    headers: KEY_HEADERS,
-    body: CHAT,
+    headers: { ...KEY_HEADERS, "anthropic-beta": ["one", "two"] },
   });
-  return { status: answer.status, text: await answer.text(), alpn: answer.headers.get("x-alpn") };
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    request.once("response", resolve).once("error", reject).end(CHAT);
+  });
+  const text = String(await bodyOf(answer));
+  const { "x-alpn": alpn, "x-beta": beta } = answer.headers;
+  return { status: answer.statusCode, text, alpn, beta };
 }
 
 test("a model's server of our own authority is called with our certificate, in HTTP/1.1", async () => {
   const port = await startTlsModel();
   const answer = await call(`https://127.0.0.1:${port}`, { tls: tlsOf("relay") });
-  expect(answer).toEqual({ status: 200, text: CHAT, alpn: "http/1.1" });
+  expect(answer).toEqual({ status: 200, text: CHAT, alpn: "http/1.1", beta: "one, two" });
 });
 
 test.each([
@@ -92,6 +98,7 @@ test("a proxy of HTTPS_PROXY opens a tunnel with its own password, and sees no c
   };
   const answer = await call(`https://provider.test:${port}`, { tls: tlsOf("relay"), proxies });
   expect(answer).toMatchObject({ status: 200, text: CHAT });
+  expect(answer.beta).toBe("one, two");
   expect(seen).toEqual([`provider.test:${port} Basic ${btoa("relay:secret")}`]);
 });
 

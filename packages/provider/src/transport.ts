@@ -65,7 +65,30 @@ export function createDispatcher(route: Route): Dispatcher {
         headersTimeout: PROXY_TIMEOUT_MS,
         connect: blameProxy(connectorOf(options)),
       }).compose(nameRefusals),
-  });
+  }).compose(groupRepeated);
+}
+
+/** ProxyAgent keeps only the last of a header's lines, unless they are one list. */
+const groupRepeated: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
+  const { headers } = options;
+  return dispatch(isFlatList(headers) ? { ...options, headers: groupedHeaders(headers) } : options, handler);
+};
+
+function isFlatList(headers: unknown): headers is readonly string[] {
+  return Array.isArray(headers) && headers.every((part) => typeof part === "string");
+}
+
+function groupedHeaders(namesAndValues: readonly string[]): Record<string, string | string[]> {
+  const grouped = new Map<string, { readonly name: string; readonly values: string[] }>();
+  for (let at = 0; at < namesAndValues.length; at += 2) {
+    const [name = "", value = ""] = namesAndValues.slice(at, at + 2);
+    const known = grouped.get(name.toLowerCase()) ?? { name, values: [] };
+    known.values.push(value);
+    grouped.set(name.toLowerCase(), known);
+  }
+  return Object.fromEntries(
+    [...grouped.values()].map(({ name, values }) => [name, values.length === 1 ? (values[0] ?? "") : values]),
+  );
 }
 
 /** ProxyAgent passes its own connector on, in options that have no type. */
