@@ -26,6 +26,8 @@ import { ProxyMetrics } from "./proxy-metrics.ts";
 
 /** During a stop: for the rest of a request, and for the last bytes of an answer to be read. */
 const PEER_TIMEOUT_MS = 5000;
+/** For the whole of a request. */
+const UPLOAD_TIMEOUT_MS = 24 * 3_600_000;
 /** The texts of turns that end within this time are searched together, and so their turns are settled together. */
 const FINDINGS_COLLECT_MS = 100;
 
@@ -70,7 +72,11 @@ interface Listener {
 
 /** No new calls. The running ones go on until the signal fires; then they are cut. */
 async function drain({ server, openCalls }: Listener, signal: AbortSignal): Promise<void> {
-  signal.addEventListener("abort", () => openCalls.endAll(), { once: true });
+  const endAll = () => openCalls.endAll();
+  if (signal.aborted) {
+    endAll();
+  }
+  signal.addEventListener("abort", endAll, { once: true });
   await server.stop(signal);
 }
 
@@ -116,7 +122,8 @@ async function startListener(base: Base, parts: ListenerParts): Promise<Listener
     limits: {
       keepAliveTimeoutMs: settings.KEEP_ALIVE_TIMEOUT_MS,
       connectionsMax: settings.PROXY_CONNECTIONS,
-      requestTimeoutMs: settings.PROXY_IDLE_TIMEOUT_MS,
+      // Uploads may take long: a body is given up when no byte of it comes for PROXY_IDLE_TIMEOUT_MS.
+      requestTimeoutMs: UPLOAD_TIMEOUT_MS,
       drainTimeoutMs: PEER_TIMEOUT_MS,
     },
     settings: "PROXY",

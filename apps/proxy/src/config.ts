@@ -40,7 +40,7 @@ export const PROXY_SETTINGS = {
   PROXY_IDLE_TIMEOUT_MS: setting(
     durationBetween(100, DAY_MS),
     "10m",
-    "How long a call may be without a byte from the model, or without the caller taking one. Then it gets 504, or is cut.",
+    "How long a call may be without a byte from the model, and without the caller sending or taking one. Then it gets 408 or 504, or is cut.",
   ),
   PROXY_DRAIN_MS: setting(
     durationBetween(0, DAY_MS),

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
-import { eventually } from "@adrelay/testkit";
+import { eventually, pause } from "@adrelay/testkit";
 import { pino } from "pino";
 import { afterEach, describe, expect, test } from "vitest";
 import { dialectNamed, splice } from "../src/dialects/index.ts";
@@ -301,6 +301,23 @@ describe("callers that hold connections", () => {
     for (const { socket } of [...silent, ...slow]) {
       socket.destroy();
     }
+    await expectAlive(all);
+  });
+
+  test("a body that comes slowly is waited for, and one that stops gets 408", async () => {
+    const all = await setup({ idleTimeoutMs: 400 });
+    const [slow, stopped] = [await openRaw(all.proxy.port), await openRaw(all.proxy.port)];
+    for (const { socket } of [slow, stopped]) {
+      socket.write(headOf([LENGTH]));
+    }
+    for (let sent = 0; sent < CHAT.length; sent += 20) {
+      slow.socket.write(CHAT.slice(sent, sent + 20));
+      await pause(200);
+    }
+    await eventually(() => expect(slow.received()).toMatch(/^HTTP\/1\.1 200/));
+    await eventually(() => expect(stopped.socket.closed).toBe(true));
+    expect(stopped.received()).toMatch(/^HTTP\/1\.1 408[\s\S]*"code":"request_timeout"/);
+    slow.socket.destroy();
     await expectAlive(all);
   });
 

@@ -65,7 +65,7 @@ export interface AnswerReader {
 
 /** An error of the proxy itself, in the dialect's form. */
 export interface ErrorBody {
-  readonly status: 401 | 413 | 501 | 502 | 503 | 504;
+  readonly status: 401 | 408 | 413 | 501 | 502 | 503 | 504;
   readonly code: string;
   readonly message: string;
   /** Shown where the dialect has a place for it. */

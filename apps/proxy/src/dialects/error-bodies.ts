@@ -15,6 +15,8 @@ function anthropicType(status: ErrorBody["status"]): string {
   switch (status) {
     case 401:
       return "authentication_error";
+    case 408:
+      return "invalid_request_error";
     case 413:
       return "request_too_large";
     case 503:

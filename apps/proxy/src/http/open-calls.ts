@@ -1,6 +1,6 @@
 /** The calls that are open: which of them are idle upstream for too long, how many answers stream, and when all have finished. */
 
-/** A call that is watched. The watch sets both members. */
+/** A call, or its body on its way here, that is watched. The watch sets both members. */
 export interface WatchedCall {
   /** Whether a byte has moved since the last look. */
   hasMoved: boolean;

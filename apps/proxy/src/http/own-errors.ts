@@ -10,6 +10,11 @@ export const OWN_ERRORS = {
     code: "invalid_api_key",
     message: "Adrelay: send a valid key of the publisher in",
   },
+  slow_body: {
+    status: 408,
+    code: "request_timeout",
+    message: "Adrelay: the rest of the request didn't come in time",
+  },
   upgrade: {
     status: 501,
     code: "upgrade_not_supported",

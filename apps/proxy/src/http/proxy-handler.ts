@@ -12,10 +12,10 @@ import type { PrepareCall, PreparedCall } from "./call.ts";
 import { CallReport, type ReportDeps } from "./call-report.ts";
 import type { HeldBody, ProxyRoom } from "./call-room.ts";
 import { upstreamHeaders } from "./headers.ts";
-import type { OpenCalls } from "./open-calls.ts";
+import type { OpenCalls, WatchedCall } from "./open-calls.ts";
 import { OWN_ERRORS, sendNotFound, sendOwnError } from "./own-errors.ts";
 import { RelayedCall } from "./relayed-call.ts";
-import { hasBody, readSurfaceBody, streamBody } from "./request-body.ts";
+import { hasBody, readSurfaceBody, type SurfaceBody, streamBody } from "./request-body.ts";
 import { type Target, targetOf } from "./targets.ts";
 import type { Upstreams } from "./upstreams.ts";
 
@@ -159,12 +159,9 @@ function passThrough(parts: Parts, call: KnownCall, { head, held }: HeadOfBody =
 
 /** Reads the body of a surface, asks for an ad, and sends the call. */
 async function relaySurface(parts: Parts, call: KnownCall): Promise<void> {
-  const { request, response, report, publisher } = call;
+  const { response, report, publisher } = call;
   const held = parts.room.openBody(publisher);
-  const read = await readSurfaceBody(request, {
-    bytesMax: parts.editLimitBytes,
-    hold: (bytes) => held.hold(bytes),
-  });
+  const read = await readWatched(parts, call, held);
   switch (read.kind) {
     case "cut":
       held.release();
@@ -181,6 +178,45 @@ async function relaySurface(parts: Parts, call: KnownCall): Promise<void> {
     default:
       read satisfies never;
   }
+}
+
+/** A body that no longer comes isn't waited for. */
+async function readWatched(parts: Parts, call: KnownCall, held: HeldBody): Promise<SurfaceBody> {
+  const { request } = call;
+  const watched: WatchedCall = {
+    hasMoved: false,
+    idleSinceMs: 0,
+    end: (outcome) => giveBodyUp(call, outcome),
+  };
+  parts.openCalls.add(watched);
+  try {
+    return await readSurfaceBody(request, {
+      bytesMax: parts.editLimitBytes,
+      hold: (bytes) => {
+        watched.hasMoved = true;
+        return held.hold(bytes);
+      },
+    });
+  } finally {
+    parts.openCalls.remove(watched);
+  }
+}
+
+function giveBodyUp({ request, response, report, target }: KnownCall, outcome: "idle" | "stopped"): void {
+  report.outcome = outcome;
+  if (outcome === "stopped") {
+    response.destroy();
+    return;
+  }
+  const { requestId } = report;
+  // What would come now belongs to this request.
+  response.once("finish", () => request.destroy());
+  sendOwnError(response, {
+    dialect: target.errorsOf,
+    error: OWN_ERRORS.slow_body,
+    requestId,
+    headers: ["Connection", "close"],
+  });
 }
 
 async function enhance(
