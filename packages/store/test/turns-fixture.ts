@@ -42,8 +42,8 @@ export function openTestTurns(redis: Redis, more: Partial<StoreOptions> = {}) {
       traceparent: undefined,
       ...given,
     });
-  const hold = (step: StepRef, pointer: string, waitMs = LONG_WAIT_MS) =>
-    turns.hold({ step, prompt: "an enhanced prompt", pointers: [pointer], waitMs });
+  const hold = (step: StepRef, pointer: string, waitMs = LONG_WAIT_MS, number = 1) =>
+    turns.hold({ step, number, prompt: "an enhanced prompt", pointers: [pointer], waitMs });
   const join = async (pointer: string, token: string = randomUUID()) => {
     const joined = await turns.join({ pointer, token });
     if (joined.kind !== "joined") {

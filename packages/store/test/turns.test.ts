@@ -256,6 +256,16 @@ describe("a repeated call changes nothing", () => {
     expectTurnBalance(await snapshot());
   });
 
+  test("of a hold, also after a later step has joined and ended", async () => {
+    const { open, hold, join, endStep, settle } = setup();
+    const first = await open();
+    await hold(first, "call 1");
+    const second = await join("call 1");
+    expect(await settle(second, "Done.")).toBe("open");
+    expect(await hold(first, "call 1")).toBe("held");
+    expect(await endStep(first, { text: "Let me look." })).toBe("ended");
+  });
+
   test("of a step's end, also after a later step has begun", async () => {
     const { open, hold, join, endStep, settle, queuedText, write, turnKey } = setup();
     const first = await open();
@@ -605,7 +615,7 @@ describe("what Redis has or takes", () => {
     const { open, turns, stateOf } = setup();
     const step = await open();
     const prompt = "x".repeat(1024 * 1024 + 1);
-    expect(await turns.hold({ step, prompt, pointers: ["long"], waitMs: 1000 })).toBe("held");
+    expect(await turns.hold({ step, number: 1, prompt, pointers: ["long"], waitMs: 1000 })).toBe("held");
     expect(await turns.join({ pointer: "long", token: "t" })).toEqual({ kind: "unknown" });
     expect(await stateOf(step.id)).toBe("awaiting");
   });

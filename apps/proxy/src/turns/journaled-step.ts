@@ -15,6 +15,7 @@ import {
   type EndedStep,
   type FinalStep,
   type FindAd,
+  type HeldTurn,
   type StepRef,
   type StepWrite,
   TURN_LEASE_MS,
@@ -75,6 +76,7 @@ export class JournaledStep {
   readonly #text: StepText;
   /** Until Redis has it, or the step is over. A buffer has as many bytes as are counted; a string may have twice. */
   #prompt: Buffer | undefined;
+  #holds = 0;
   /** How many holds with the prompt are on their way. */
   #promptsSent = 0;
   readonly #startedAtMs = performance.now();
@@ -150,19 +152,20 @@ export class JournaledStep {
   }
 
   async #hold(pointers: readonly string[], waitMs: number): Promise<void> {
-    const held = await this.#host.persist(() => this.#sendHold(pointers, waitMs));
+    this.#holds += 1;
+    const hold = { step: this.#step.ref, number: this.#holds, pointers, waitMs };
+    const held = await this.#host.persist(() => this.#sendHold(hold));
     if (held?.value === "ended") {
       this.#endTurn();
     }
   }
 
-  async #sendHold(pointers: readonly string[], waitMs: number): Promise<"held" | "ended"> {
-    const { ref: step } = this.#step;
+  async #sendHold(hold: Omit<HeldTurn, "prompt">): Promise<"held" | "ended"> {
     const hasPrompt = this.#prompt !== undefined && this.#promptsSent === 0;
     const prompt = hasPrompt ? String(this.#prompt) : "";
     this.#promptsSent += Number(hasPrompt);
     try {
-      const answer = await this.#host.turns.hold({ step, prompt, pointers, waitMs });
+      const answer = await this.#host.turns.hold({ ...hold, prompt });
       if (answer === "held" && hasPrompt) {
         this.#forgetPrompt();
       }

@@ -89,13 +89,13 @@ export class TurnJournal implements Turns {
   }
 
   /** A turn with a very long prompt waits, too, but no step can join it. */
-  async hold({ step: { id }, prompt, pointers, waitMs }: HeldTurn): Promise<"held" | "ended"> {
+  async hold({ step: { id, step }, number, prompt, pointers, waitMs }: HeldTurn): Promise<"held" | "ended"> {
     const { run, keys } = this.#parts;
     const isKept = Buffer.byteLength(prompt) <= PROMPT_MAX_BYTES;
     const kept = isKept ? pointers.slice(0, POINTERS_MAX) : [];
     const reply = await run("journal/hold", {
       keys: [...keys.forEntry(""), ...kept.map((pointer) => keys.turnPointerPrefix + pointer)],
-      args: [memberOf(id), isKept ? prompt : "", waitMs, waitMs + POINTER_EXTRA_MS],
+      args: [memberOf(id), isKept ? prompt : "", waitMs, waitMs + POINTER_EXTRA_MS, step, number],
     });
     return decodeReply(JOURNALED_CODES, reply) === "alive" ? "held" : "ended";
   }

@@ -55,6 +55,8 @@ export type WriteAnswer = "alive" | "ended" | Error;
 
 export interface HeldTurn {
   readonly step: StepRef;
+  /** Which of the step's holds it is, from 1 on. The same again begins no wait. */
+  readonly number: number;
   /** The enhanced prompt, for the next step or the retry. */
   readonly prompt: string;
   /** What a later call is found by: see `pointers` in the proxy. */
