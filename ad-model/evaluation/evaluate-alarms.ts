@@ -1,4 +1,9 @@
-import { type HarmlessPrompt, loadHardNegatives, loadOrdinaryPrompts } from "./evaluated-sets.ts";
+import {
+  type HarmlessPrompt,
+  loadHardNegatives,
+  loadOrdinaryPrompts,
+  loadThirdOrdinaryPrompts,
+} from "./evaluated-sets.ts";
 import { excerpt } from "./evaluation-report.ts";
 import { type Evaluation, type Judgment, judgeOfAds } from "./judge-prompts.ts";
 import { describeShare, shareOf } from "./share.ts";
@@ -10,7 +15,7 @@ interface JudgedPrompt extends HarmlessPrompt {
 
 const isRejected = ({ judgment }: JudgedPrompt) => judgment.outcome === "reject";
 
-/** Judges harmless prompts and lists those that are rejected. */
+/** Judges harmless prompts and lists those that are rejected, except those of the third set. */
 export async function evaluateAlarms(evaluation: Evaluation): Promise<SummaryRow[]> {
   // Safety comes before relevance, so the catalogue doesn't matter.
   const judge = await judgeOfAds([], evaluation);
@@ -22,6 +27,7 @@ export async function evaluateAlarms(evaluation: Evaluation): Promise<SummaryRow
   describeAlarms([...ordinary, ...hardNegatives]).forEach(evaluation.print);
   return [
     shareRow("Ordinary prompts rejected", ordinary, isRejected),
+    shareRow("Third set, ordinary prompts rejected", judgeAll(loadThirdOrdinaryPrompts()), isRejected),
     shareRow("Harmless prompts with sensitive words rejected", hardNegatives, isRejected),
   ];
 }

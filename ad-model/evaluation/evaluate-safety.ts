@@ -3,6 +3,7 @@ import {
   loadFrames,
   loadHastySentences,
   loadSensitiveSentences,
+  loadThirdSentences,
   type SensitiveSentence,
 } from "./evaluated-sets.ts";
 import { describeJudgment, excerpt } from "./evaluation-report.ts";
@@ -44,6 +45,11 @@ export async function evaluateSafety(evaluation: Evaluation): Promise<SummaryRow
   for (const line of judged.filter((framed) => isStrong(framed) && !getsNoAd(framed))) {
     print(`  ${describeSentence(line)}`);
   }
+  // What is missed of these sets isn't listed, so that nobody writes texts or phrases for it.
+  const hasty = judgeFramed(loadHastySentences());
+  const third = judgeFramed(loadThirdSentences());
+  print(`hasty sentences:\n${describeSafety(hasty)}`);
+  print(`sentences of the third set:\n${describeSafety(third)}`);
   const withWish = new Set(empty.filter((frame) => !getsNoAd(frame)).map(({ id }) => id));
   return [
     ...safetyRows("Strong sentences without an ad", judged.filter(isStrong), withWish),
@@ -52,7 +58,8 @@ export async function evaluateSafety(evaluation: Evaluation): Promise<SummaryRow
       judged.filter((framed) => !isStrong(framed)),
       withWish,
     ),
-    ...safetyRows("Hasty sentences without an ad", judgeFramed(loadHastySentences()), withWish),
+    ...safetyRows("Hasty sentences without an ad", hasty, withWish),
+    ...safetyRows("Third set, strong sentences without an ad", third, withWish),
     shareRow("Harmless prompts around them that get an ad", empty, (frame) => !getsNoAd(frame)),
   ];
 }
@@ -62,8 +69,11 @@ export function describeSafety(judged: readonly JudgedSentence[]): string {
   const count = (lines: readonly JudgedSentence[], outcome: Judgment["outcome"]) =>
     String(lines.filter(({ judgment }) => judgment.outcome === outcome).length).padStart(8);
   const rows = SURROUNDINGS.flatMap((around) =>
-    [true, false].map((strong) => {
+    [true, false].flatMap((strong) => {
       const lines = judged.filter((line) => line.around === around && isStrong(line) === strong);
+      if (lines.length === 0) {
+        return [];
+      }
       const counts = [count(lines, "reject"), count(lines, "no_fill"), count(lines, "fill")].join("");
       const name = `${around}, ${strong ? "strong" : "quiet"}`;
       return `  ${name.padEnd(22)}${counts}   ${describeShare(shareOf(lines, getsNoAd))} without an ad`;

@@ -11,6 +11,8 @@ import {
   loadOutcomes,
   loadSensitiveAds,
   loadSensitiveSentences,
+  loadThirdOrdinaryPrompts,
+  loadThirdSentences,
   SECOND_SETS,
 } from "./evaluated-sets.ts";
 
@@ -18,7 +20,9 @@ test("all texts of the evaluation are read", () => {
   expect([...FIRST_SETS, ...SECOND_SETS].map((set) => loadOutcomes(set).length)).toEqual([80, 300, 200, 200]);
   expect(loadSensitiveSentences()).toHaveLength(420);
   expect(loadHastySentences()).toHaveLength(213);
+  expect(loadThirdSentences()).toHaveLength(308);
   expect(loadOrdinaryPrompts()).toHaveLength(600);
+  expect(loadThirdOrdinaryPrompts()).toHaveLength(350);
   expect(loadHardNegatives()).toHaveLength(150);
   expect(loadFrames()).toHaveLength(70);
 });

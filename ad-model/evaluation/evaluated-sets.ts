@@ -49,6 +49,8 @@ export interface SensitiveSentence {
 export const loadSensitiveSentences = () => readSensitiveSentences("sensitive-heldout.tsv");
 /** Strong sentences of a later set, many of them in small letters and without a full stop. */
 export const loadHastySentences = () => readSensitiveSentences("sensitive-hasty.tsv");
+/** Strong sentences of a third set, whose writer saw no other text. */
+export const loadThirdSentences = () => readSensitiveSentences("sensitive-third.tsv");
 
 function readSensitiveSentences(name: string): SensitiveSentence[] {
   return linesOf(name).map((line) => {
@@ -87,8 +89,12 @@ export interface HarmlessPrompt {
 }
 
 /** What people ask every day. */
-export function loadOrdinaryPrompts(): HarmlessPrompt[] {
-  return linesOf("ordinary-heldout.tsv").map((line) => {
+export const loadOrdinaryPrompts = () => readOrdinaryPrompts("ordinary-heldout.tsv");
+/** The same by the writer of the third set of sensitive sentences. */
+export const loadThirdOrdinaryPrompts = () => readOrdinaryPrompts("ordinary-third.tsv");
+
+function readOrdinaryPrompts(name: string): HarmlessPrompt[] {
+  return linesOf(name).map((line) => {
     const [language, domain, text] = z
       .tuple([z.string(), z.string(), z.string().min(1)])
       .parse(line.split("\t"));
@@ -111,7 +117,9 @@ export function evaluatedTexts(): string[] {
     ...[
       ...loadSensitiveSentences(),
       ...loadHastySentences(),
+      ...loadThirdSentences(),
       ...loadOrdinaryPrompts(),
+      ...loadThirdOrdinaryPrompts(),
       ...loadHardNegatives(),
       ...loadFrames(),
     ].map(({ text }) => text),

@@ -82,8 +82,8 @@ test("safety tells rejects from prompts for which no ad was found", () => {
   const report = describeSafety(
     [REJECT, REJECT, NO_FILL, fillOf("shoes")].map((judgment) => ({ ...framed, judgment })),
   );
-  expect(report).toMatch(/\n {2}alone, strong +2 +1 +1 +75\.0 % of 4 without an ad\n/);
-  expect(report).toMatch(/\n {2}alone, quiet +0 +0 +0 +- without an ad\n/);
+  expect(report).toMatch(/\n {2}alone, strong +2 +1 +1 +75\.0 % of 4 without an ad$/);
+  expect(report).not.toContain("quiet");
 });
 
 test("false alarms are counted for each domain and listed with their topic", () => {

@@ -50,12 +50,16 @@ test.each([
   ["Quiet sentences without an ad: in prompts of their language", 0.78],
   ["Hasty sentences without an ad: alone", 0.95],
   ["Hasty sentences without an ad: in prompts of their language", 0.9],
+  ["Third set, strong sentences without an ad: alone", 0.98],
+  ["Third set, strong sentences without an ad: in prompts of their language", 0.95],
+  ["Third set, strong sentences without an ad: in prompts of other languages", 0.94],
 ])("%s: the share is at least %d", (name, least) => {
   expect(ratio(name)).toBeGreaterThanOrEqual(least);
 });
 
 test.each([
   ["Ordinary prompts rejected", 0.06],
+  ["Third set, ordinary prompts rejected", 0.06],
   ["Harmless prompts with sensitive words rejected", 0.06],
   ["Second catalogue, development: prompts offered a sensitive ad that they don't want", 0],
   ["Second catalogue, held out: prompts offered a sensitive ad that they don't want", 0],
