@@ -1,13 +1,15 @@
 /** Callers that hang up: what their calls hold, and what goes on without them. */
 import { request } from "node:http";
 import { gzipSync } from "node:zlib";
-import { INJECTION_PATH } from "@adrelay/contract";
+import { ACKNOWLEDGE_PATH, INJECTION_PATH } from "@adrelay/contract";
 import { openDirectory } from "@adrelay/provider";
 import { Admission } from "@adrelay/relay-kit";
 import { createRegistry, makeReadBody, NO_TRACING, startHttpServer } from "@adrelay/service-kit";
-import { eventually } from "@adrelay/testkit";
+import { eventually, unknownId } from "@adrelay/testkit";
 import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
+import type { AcknowledgeInput } from "../src/acknowledge/acknowledge.ts";
+import { makeAcknowledgeHandler } from "../src/acknowledge/handler.ts";
 import { createGatewayMetrics } from "../src/gateway-metrics.ts";
 import { createPublicApp, type PublicAppDeps } from "../src/public-app.ts";
 
@@ -93,4 +95,28 @@ test("a body that is decompressed after its caller hung up is let go of", async 
   call.hangUp();
   expect(await reading.promise).toBe("not_held");
   await eventually(() => expect([admission.calls.used, admission.bytes.used]).toEqual([0, 0]));
+});
+
+test("an acknowledgment that waits for its outcome is told when its caller hangs up", async () => {
+  const accepted = Promise.withResolvers<AcknowledgeInput>();
+  const acknowledge = makeAcknowledgeHandler({
+    acknowledge: (input) => {
+      accepted.resolve(input);
+      return new Promise((resolve) => {
+        input.caller.onGone = () => resolve({ kind: "error", code: "queue_unavailable" });
+      });
+    },
+    defaultWaitMs: 30_000,
+  });
+  const ended = Promise.withResolvers<void>();
+  const { post } = await setup({
+    acknowledge: (call) => acknowledge(call).finally(ended.resolve),
+  });
+  const body = JSON.stringify({ ad_response_id: unknownId(), llm_response: "text" });
+  const call = await post(ACKNOWLEDGE_PATH, body);
+  const { caller } = await accepted.promise;
+  expect(caller.isGone).toBe(false);
+  call.hangUp();
+  await ended.promise;
+  expect(caller.isGone).toBe(true);
 });
