@@ -1,9 +1,10 @@
 /** Callers that hang up: what their calls hold, and what goes on without them. */
+import { once } from "node:events";
 import { request } from "node:http";
 import { gzipSync } from "node:zlib";
 import { ACKNOWLEDGE_PATH, INJECTION_PATH } from "@adrelay/contract";
 import { openDirectory } from "@adrelay/provider";
-import { Admission } from "@adrelay/relay-kit";
+import { Admission, SessionHashes, type StartInjection } from "@adrelay/relay-kit";
 import { createRegistry, makeReadBody, NO_TRACING, startHttpServer } from "@adrelay/service-kit";
 import { eventually, unknownId } from "@adrelay/testkit";
 import { pino } from "pino";
@@ -11,6 +12,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { AcknowledgeInput } from "../src/acknowledge/acknowledge.ts";
 import { makeAcknowledgeHandler } from "../src/acknowledge/handler.ts";
 import { createGatewayMetrics } from "../src/gateway-metrics.ts";
+import { makeStartInjectionHandler } from "../src/injection-handler.ts";
 import { createPublicApp, type PublicAppDeps } from "../src/public-app.ts";
 
 const log = pino({ level: "silent" });
@@ -119,4 +121,28 @@ test("an acknowledgment that waits for its outcome is told when its caller hangs
   call.hangUp();
   await ended.promise;
   expect(caller.isGone).toBe(true);
+});
+
+test("an injection whose caller hung up while its body was read knows that", async () => {
+  const started = Promise.withResolvers<Parameters<StartInjection>[0]>();
+  const { post } = await setup({
+    readBody: async (incoming, response, hold) => {
+      const closed = once(response, "close");
+      const result = await readBody(incoming, response, hold);
+      await closed;
+      return result;
+    },
+    startInjection: makeStartInjectionHandler({
+      startInjection: async (input) => {
+        started.resolve(input);
+        return { kind: "caller_gone" };
+      },
+      defaultTimeoutMs: 1000,
+      fallbackAs: "no_fill",
+      sessionHashes: new SessionHashes([]),
+    }),
+  });
+  const call = await post(INJECTION_PATH, JSON.stringify({ prompt: "text" }));
+  call.hangUp();
+  expect((await started.promise).caller.isGone).toBe(true);
 });
