@@ -2,7 +2,6 @@ import { type ErrorCode, sessionIdOf } from "@adrelay/contract";
 import type { FallbackReason, ProviderReply } from "@adrelay/core";
 import type { Publisher } from "@adrelay/provider";
 import {
-  type Caller,
   type InjectionAnswer,
   makeFallback,
   nameOfRefusal,
@@ -19,6 +18,7 @@ import {
   sendProblem,
 } from "@adrelay/service-kit";
 import type { Response } from "express";
+import { callerOf } from "./caller.ts";
 import { CALLER_TIMEOUT_MAX_MS } from "./config.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
 import type { JsonCall } from "./public-app.ts";
@@ -136,18 +136,6 @@ function mediaTypeOf(contentType: string | undefined): string {
   return contentType !== undefined && /^[\w.+-]+\/[\w.+-]+\s*(;.*)?$/.test(contentType)
     ? contentType
     : "application/json";
-}
-
-/** A caller that is gone once its connection closes before the answer was sent. */
-function callerOf(response: Response): Caller {
-  const caller: { isGone: boolean; onGone: Caller["onGone"] } = { isGone: false, onGone: undefined };
-  response.on("close", () => {
-    if (!response.writableFinished) {
-      caller.isGone = true;
-      caller.onGone?.();
-    }
-  });
-  return caller;
 }
 
 /** The time limit that a caller set for an injection; undefined if the header isn't a whole number in range. */

@@ -4,9 +4,10 @@ import { adAckIdSchema, adResponseIdSchema, publisherIdSchema } from "@adrelay/c
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { connectRedis, guardRedis, NO_TRACING } from "@adrelay/service-kit";
 import { acknowledgedOf, openStore, type Store, textHashOf } from "@adrelay/store";
+import { eventually } from "@adrelay/testkit";
 import type { Redis } from "ioredis";
 import { pino } from "pino";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   type AcknowledgeDeps,
   type AcknowledgeInput,
@@ -43,14 +44,18 @@ function newInput(): AcknowledgeInput {
     trace: undefined,
     onLetGo: () => {},
     waitMs: 0,
+    caller: { isGone: false, onGone: undefined },
   };
 }
 
 /** An acceptance without a wait is `open`, and so is a repeat while it is queued. */
 const OPEN = { kind: "open", state: "queued" };
 
-function acknowledgeWith(acknowledgments: AcknowledgeDeps["acknowledgments"], onAccepted = () => {}) {
-  const waiters = new OutcomeWaiters(redis);
+function acknowledgeWith(
+  acknowledgments: AcknowledgeDeps["acknowledgments"],
+  onAccepted = () => {},
+  waiters = new OutcomeWaiters(redis),
+) {
   return makeAcknowledge({
     acknowledgments,
     waiters,
@@ -103,4 +108,61 @@ test("a call to Redis that never ends is abandoned within the promised second", 
   const startedAtMs = performance.now();
   expect(await acknowledge(newInput())).toEqual(UNAVAILABLE);
   expect(performance.now() - startedAtMs).toBeLessThan(1000);
+});
+
+const WAIT_MS = 30_000;
+
+/** Begins the wait of an acknowledgment. One that hears nothing asks the ledger again and again. */
+function beginWait(input: AcknowledgeInput, hears: boolean) {
+  const steps = { accepted: 0, questions: 0 };
+  const find: Store["acknowledgments"]["find"] = (id) => {
+    steps.questions += 1;
+    return store.acknowledgments.find(id);
+  };
+  const onAccepted = () => {
+    steps.accepted += 1;
+  };
+  const waiters = new OutcomeWaiters(redis, () => hears);
+  const acknowledge = acknowledgeWith({ ...store.acknowledgments, find }, onAccepted, waiters);
+  const caller: { isGone: boolean; onGone: (() => void) | undefined } = { isGone: false, onGone: undefined };
+  const hangUp = () => {
+    caller.isGone = true;
+    caller.onGone?.();
+  };
+  return { outcome: acknowledge({ ...input, waitMs: WAIT_MS, caller }), steps, hangUp };
+}
+
+/** The wait ends long before its time is up. */
+async function expectEnd(outcome: ReturnType<typeof beginWait>["outcome"]): Promise<void> {
+  const startedAtMs = performance.now();
+  expect(await outcome).toEqual(OPEN);
+  expect(performance.now() - startedAtMs).toBeLessThan(WAIT_MS / 2);
+}
+
+describe.each([
+  ["an acknowledgment", true, false],
+  ["an acknowledgment that hears nothing", false, false],
+  ["a repeat", true, true],
+])("the wait of %s", (_name, hears, isRepeat) => {
+  async function setup() {
+    const input = newInput();
+    if (isRepeat) {
+      await acknowledgeWith(store.acknowledgments)(input);
+    }
+    return beginWait(input, hears);
+  }
+
+  test("ends when its caller hangs up", async () => {
+    const { outcome, steps, hangUp } = await setup();
+    await eventually(() => expect(isRepeat ? steps.questions : steps.accepted).toBeGreaterThan(0));
+    hangUp();
+    await expectEnd(outcome);
+  });
+
+  test("doesn't begin if its caller has hung up meanwhile", async () => {
+    const { outcome, steps, hangUp } = await setup();
+    hangUp();
+    await expectEnd(outcome);
+    expect(steps.questions).toBe(0);
+  });
 });

@@ -29,6 +29,7 @@ afterAll(async () => {
 });
 
 const newId = () => adResponseIdSchema.parse(randomUUID());
+const newCaller = () => ({ isGone: false, onGone: undefined });
 
 startStopSuite(
   "the waits for outcomes",
@@ -46,13 +47,13 @@ startStopSuite(
 
 test("a stop of the waits ends their subscription and all waits, also later ones", async () => {
   const waiters = new OutcomeWaiters(subscriber);
-  const { channel, next } = waiters.wait(newId());
+  const { channel, next } = waiters.wait(newId(), newCaller());
   await waiters.start();
   expect(await redis.pubsub("CHANNELS", channel)).toEqual([channel]);
   const waiting = next(60_000);
   waiters.stop();
   expect(await waiting).toBeUndefined();
-  expect(await waiters.wait(newId()).next(60_000)).toBeUndefined();
+  expect(await waiters.wait(newId(), newCaller()).next(60_000)).toBeUndefined();
   await eventually(async () => expect(await redis.pubsub("CHANNELS", channel)).toEqual([]));
 });
 

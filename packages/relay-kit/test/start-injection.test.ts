@@ -20,6 +20,8 @@ import { RECORD_TIMEOUT_MS } from "../src/injection/record-answer.ts";
 
 const log = pino({ level: "silent" });
 const LONG_MS = 10_000;
+
+type ProviderCall = Parameters<ProviderClient["startInjection"]>[0];
 const ACK_DEADLINE_MS = 60_000;
 
 let server: TestRedis;
@@ -64,9 +66,14 @@ function setup() {
   const series = new PublisherSeries({ publishers, publishersMax: 1 });
   const metrics = createInjectionMetrics(registry, { series, publishers, providersMax: 1 });
   const pending = new PendingWork((error) => expect.fail(String(error)));
+  const calls: ProviderCall[] = [];
+  const startInjection = (call: ProviderCall) => {
+    calls.push(call);
+    return client.startInjection(call);
+  };
   const start = makeStartInjection({
     injections: store.injections,
-    provider: client,
+    provider: { startInjection },
     metrics,
     log,
     tracing: NO_TRACING,
@@ -89,7 +96,7 @@ function setup() {
       .flat()
       .flatMap(({ labels, value }) => (value === 0 ? [] : [`${labels["outcome"] ?? "untracked"} ${value}`]));
   };
-  return { publisher, id, inject, pending, loadCounts };
+  return { publisher, id, inject, pending, calls, loadCounts };
 }
 
 function inputOf(publisher: Publisher) {
@@ -182,4 +189,11 @@ test("the provider has only the time that is not kept for the record", async () 
   expect(answer).toMatchObject({ kind: "fallback", reason: "timeout", untrackedId: undefined });
   expect(performance.now() - startedAtMs).toBeLessThan(LONG_MS / 2);
   expect(await loadCounts()).toEqual(["fallback 1"]);
+});
+
+test("the provider isn't called for a caller that is gone", async () => {
+  const { inject, calls, loadCounts } = setup();
+  expect(await inject({ caller: { isGone: true, onGone: undefined } })).toEqual({ kind: "caller_gone" });
+  expect(calls).toEqual([]);
+  expect(await loadCounts()).toEqual([]);
 });

@@ -53,7 +53,7 @@ const EXIT_FAULTY_SETTINGS = 2;
 
 /**
  * Starts a service and runs it until a signal stops it. The process exits with 2 if the settings are faulty,
- * with 1 if a part can't start or after an error that nobody caught, and with 0 after a stop.
+ * with 1 if a part can't start or after an error that nobody caught, also during a stop, and with 0 after any other stop.
  */
 export async function startService<Config>({
   name,
@@ -142,11 +142,16 @@ interface StopRequest {
   readonly exitCode?: number;
 }
 
-/** Makes a function that announces a stop, waits for the delay, drains, stops and exits. A second call ends the waits. */
+/**
+ * Makes a function that announces a stop, waits for the delay, drains, stops and exits. A second call ends the waits. The
+ * process exits with the highest code of all calls.
+ */
 function makeStop(service: RunnableService): (request: StopRequest) => void {
   const { log, lifecycle } = service;
   const impatience = new AbortController();
+  const exit = { code: EXIT_OK };
   return ({ reason, delayMs = 0, exitCode = EXIT_OK }) => {
+    exit.code = Math.max(exit.code, exitCode);
     if (lifecycle.isStopping) {
       impatience.abort();
       return;
@@ -156,8 +161,8 @@ function makeStop(service: RunnableService): (request: StopRequest) => void {
     void delay(delayMs, undefined, { signal: impatience.signal })
       .catch(() => {})
       // After an error that nobody caught, what runs is no longer sure to end.
-      .then(() => (exitCode === EXIT_OK ? service.drain?.(impatience.signal) : undefined))
-      .then(() => stopAndExit(service, exitCode));
+      .then(() => (exit.code === EXIT_OK ? service.drain?.(impatience.signal) : undefined))
+      .then(() => stopAndExit(service, exit));
   };
 }
 
@@ -165,12 +170,16 @@ const FLUSH_TIMEOUT_MS = 500;
 /** The process exits this long after its shutdown time limit at the latest, even if a part still hangs. */
 const EXIT_GRACE_MS = 1000;
 
-function stopAndExit({ log, lifecycle, shutdownTimeoutMs }: RunnableService, exitCode: number): void {
-  setTimeout(() => process.exit(exitCode), shutdownTimeoutMs + EXIT_GRACE_MS).unref();
+/** Reads the exit code at the end, because it may rise until then. */
+function stopAndExit(
+  { log, lifecycle, shutdownTimeoutMs }: RunnableService,
+  exit: { readonly code: number },
+): void {
+  setTimeout(() => process.exit(exit.code), shutdownTimeoutMs + EXIT_GRACE_MS).unref();
   void lifecycle.stop(shutdownTimeoutMs).then(() => {
     log.info({ event: "stopped" });
     // If the reader of the log has stopped reading, the flush never ends.
-    setTimeout(() => process.exit(exitCode), FLUSH_TIMEOUT_MS);
-    log.flush(() => process.exit(exitCode));
+    setTimeout(() => process.exit(exit.code), FLUSH_TIMEOUT_MS);
+    log.flush(() => process.exit(exit.code));
   });
 }

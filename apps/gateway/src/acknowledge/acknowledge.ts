@@ -8,6 +8,7 @@
  * 2. The worker sends the outcome on this process' own channel. A message can be lost, so the ledger is asked at the end,
  *    and in between if Redis doesn't permit the channel. For a repeat it is asked in between, too: the outcome goes to the
  *    process that accepted the acknowledgment, if a caller waited there.
+ * 3. A wait ends when its caller hangs up: its call is given back then, so that nothing else bounds how many waits there are.
  */
 import {
   type AdAckId,
@@ -19,7 +20,7 @@ import {
   type TraceContext,
 } from "@adrelay/contract";
 import { redisErrorWord } from "@adrelay/core";
-import { OnceASecond, type QuotaName } from "@adrelay/relay-kit";
+import { type Caller, OnceASecond, type QuotaName } from "@adrelay/relay-kit";
 import { type DurabilityGuard, OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
 import { type AcceptResult, type LedgerEntry, type OverQuota, type Store, textHashOf } from "@adrelay/store";
 import type { Logger } from "pino";
@@ -58,6 +59,7 @@ export interface AcknowledgeInput {
   /** The trace of the request; attempts link to it. */
   readonly trace: TraceContext | undefined;
   readonly waitMs: number;
+  readonly caller: Caller;
   /** Called once nothing of the text is held any more. */
   onLetGo(): void;
 }
@@ -88,10 +90,10 @@ export function makeAcknowledge(given: Omit<AcknowledgeDeps, "refusals">): Ackno
   const deps = { ...given, refusals: reportRefusals(given) };
   // Not async, because the input has the text: see `conclude`.
   return (input) => {
-    const { id, waitMs } = input;
+    const { id, waitMs, caller } = input;
     // Begins before the job is queued, so that no message is missed.
-    const wait = waitMs > 0 ? deps.waiters.wait(id) : undefined;
-    return conclude(deps, { id, waitMs, wait }, traceAccept(deps, input, wait?.channel));
+    const wait = waitMs > 0 ? deps.waiters.wait(id, caller) : undefined;
+    return conclude(deps, { id, waitMs, caller, wait }, traceAccept(deps, input, wait?.channel));
   };
 }
 
@@ -99,6 +101,7 @@ export function makeAcknowledge(given: Omit<AcknowledgeDeps, "refusals">): Ackno
 interface AcceptedInput {
   readonly id: AdResponseId;
   readonly waitMs: number;
+  readonly caller: Caller;
   readonly wait: OutcomeWait | undefined;
 }
 
@@ -252,13 +255,16 @@ function acceptedOf(result: AcceptResult): Accepted {
 
 async function awaitOutcome(
   { acknowledgments, waiters }: AcknowledgeDeps,
-  { id, waitMs, isRecorded }: AcceptedInput & { readonly isRecorded: boolean },
+  { id, waitMs, caller, isRecorded }: AcceptedInput & { readonly isRecorded: boolean },
   wait: OutcomeWait,
 ): Promise<AcknowledgeOutcome> {
   const untilMs = performance.now() + waitMs;
   for (;;) {
     const leftMs = untilMs - performance.now();
     const notice = await wait.next(wait.isDeaf ? Math.min(leftMs, DEAF_QUESTION_MS) : leftMs);
+    if (caller.isGone) {
+      return QUEUED;
+    }
     if (notice !== undefined) {
       const outcome = outcomeOfNotice(notice, { leftMs: untilMs - performance.now(), isRecorded });
       if (outcome !== undefined) {
@@ -279,7 +285,7 @@ async function awaitOutcome(
  */
 async function awaitEnd(
   { acknowledgments, waiters }: AcknowledgeDeps,
-  { id, waitMs }: AcceptedInput,
+  { id, waitMs, caller }: AcceptedInput,
   repeat: { readonly entry: LedgerEntry },
   wait: OutcomeWait,
 ): Promise<LedgerEntry> {
@@ -296,6 +302,9 @@ async function awaitEnd(
     }
     // A notice ends the pause. The ledger has what it says, since both are one step of Redis.
     await wait.next(Math.min(leftMs, pauseMs));
+    if (caller.isGone) {
+      return entry;
+    }
     pauseMs = Math.min(2 * pauseMs, REPEAT_QUESTION_MAX_MS);
     entry = (await findEntry(acknowledgments, id)) ?? entry;
   }

@@ -18,6 +18,7 @@ import {
 } from "@adrelay/service-kit";
 import { ackIdOf } from "@adrelay/store";
 import type { Response } from "express";
+import { callerOf } from "../caller.ts";
 import { CALLER_TIMEOUT_MAX_MS } from "../config.ts";
 import type { JsonCall } from "../public-app.ts";
 import { sendOverQuota, sendStorageFull } from "../quota-answers.ts";
@@ -59,6 +60,7 @@ export function makeAcknowledgeHandler(route: AcknowledgeRoute): (call: JsonCall
       requestId,
       trace: requestSpanOf(response).context,
       waitMs,
+      caller: callerOf(response),
       onLetGo: () => body.release(),
     });
     return outcome.then((known) => sendOutcome(response, ackId, known));

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type AdResponseId, type OutcomeNotice, outcomeNoticeSchema } from "@adrelay/contract";
+import type { Caller } from "@adrelay/relay-kit";
 import type { Redis } from "ioredis";
 
 /** A caller's wait for the outcome of its acknowledgment. */
@@ -8,7 +9,7 @@ export interface OutcomeWait {
   readonly channel: string;
   /** True if no notice can come, because Redis doesn't permit the channel. Then the ledger must be asked. */
   readonly isDeaf: boolean;
-  /** The next notice, or undefined once `timeoutMs` has passed without one. */
+  /** The next notice, or undefined once `timeoutMs` has passed without one, or once the caller has hung up. */
   next(timeoutMs: number): Promise<OutcomeNotice | undefined>;
   /** Ends the wait. Must always be called in the end. */
   end(): void;
@@ -61,7 +62,7 @@ export class OutcomeWaiters {
   }
 
   /** Begins to listen for one ad response. To be called before its job is queued, so that no notice is missed. */
-  wait(id: AdResponseId): OutcomeWait {
+  wait(id: AdResponseId, caller: Caller): OutcomeWait {
     const heard: OutcomeNotice[] = [];
     let wake = () => {};
     const listener: Listener = (notice) => {
@@ -71,13 +72,14 @@ export class OutcomeWaiters {
     const listeners = this.#listeners.get(id) ?? new Set();
     this.#listeners.set(id, listeners.add(listener));
     const stopped = this.#stopped.signal;
-    const onStopped = () => wake();
-    stopped.addEventListener("abort", onStopped, { once: true });
+    const wakeNow = () => wake();
+    stopped.addEventListener("abort", wakeNow, { once: true });
+    caller.onGone = wakeNow;
     return {
       channel: this.#channel,
       isDeaf: this.#isRefused || !this.#canPublish(),
       next: async (timeoutMs) => {
-        if (heard.length === 0 && timeoutMs > 0 && !stopped.aborted) {
+        if (heard.length === 0 && timeoutMs > 0 && !stopped.aborted && !caller.isGone) {
           await new Promise<void>((resolve) => {
             const timer = setTimeout(resolve, timeoutMs);
             wake = () => {
@@ -89,7 +91,8 @@ export class OutcomeWaiters {
         return heard.shift();
       },
       end: () => {
-        stopped.removeEventListener("abort", onStopped);
+        stopped.removeEventListener("abort", wakeNow);
+        caller.onGone = undefined;
         this.#forget(id, listener);
       },
     };

@@ -44,6 +44,20 @@ test("what was taken over is held after the end of the request", () => {
   expect(share.used).toBe(0);
 });
 
+test("what was released holds no more, and counts no refusal", () => {
+  const { share, refused, open } = setup();
+  const holding = open();
+  holding.holdBody(20);
+  holding.holdAnswer(5);
+  const answer = holding.takeAnswer();
+  holding.end();
+  expect([holding.holdBody(1), holding.holdBody(-20), holding.holdAnswer(1)]).toEqual([false, true, true]);
+  expect(share.used).toBe(6);
+  answer.release();
+  expect([holding.holdAnswer(1), holding.holdAnswer(-6), holding.holdBody(0)]).toEqual([false, true, true]);
+  expect([share.used, holding.refusal, refused]).toEqual([0, undefined, []]);
+});
+
 test("more than the quota is refused, and says how much is used", () => {
   const { refused, open } = setup({ quotaBytes: 50 });
   open().holdBody(40);

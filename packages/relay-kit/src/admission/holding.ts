@@ -47,6 +47,7 @@ export class HeldBytes {
   readonly #of: BytesAccount;
   readonly #onRefused: (refusal: Refusal) => void;
   #bytes = 0;
+  #isReleased = false;
 
   constructor(of: BytesAccount, onRefused: (refusal: Refusal) => void) {
     this.#of = of;
@@ -55,7 +56,7 @@ export class HeldBytes {
 
   /**
    * Counts more bytes, or refuses them. The publisher's only body in flight is never over its quota. A negative number of
-   * bytes is given back.
+   * bytes is given back. After the release nobody would give back more, so more isn't held.
    */
   hold(bytes: number): boolean {
     const { share, account, quotaBytes } = this.#of;
@@ -65,6 +66,9 @@ export class HeldBytes {
       this.#bytes -= givenBack;
       share.giveBack(account, givenBack);
       return true;
+    }
+    if (this.#isReleased) {
+      return bytes === 0;
     }
     const used = account.used;
     if (used > this.#bytes && used + bytes > quotaBytes) {
@@ -82,6 +86,7 @@ export class HeldBytes {
   /** The bytes are no longer in memory. May be called more than once. */
   release(): void {
     const { share, account } = this.#of;
+    this.#isReleased = true;
     share.giveBack(account, this.#bytes);
     this.#bytes = 0;
   }

@@ -109,7 +109,10 @@ export function makeStartInjection(given: StartInjectionDeps): StartInjection {
     return passThrough(deps, input, { raw: first, classified, startedAtMs });
   };
   // Not async, because it would hold the body until the provider has answered.
-  return (input, body) => follow(input, callProvider(deps, input, body));
+  return (input, body) =>
+    input.caller.isGone
+      ? Promise.resolve({ kind: "caller_gone" })
+      : follow(input, callProvider(deps, input, body));
 }
 
 /**

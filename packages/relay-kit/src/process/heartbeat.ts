@@ -25,12 +25,12 @@ const SAVE_KEY_USES_INTERVAL_MS = 1000;
 /**
  * Saves when callers' keys were used. Nobody waits for it, and what Redis doesn't take is saved later. While Redis refuses
  * the heartbeat, only that is tried: each refused write may replace the connection, and with it the answer to the heartbeat
- * would be lost.
+ * would be lost. What was noted since the last save is saved at the stop.
  */
 export async function saveKeyUses(
-  { lifecycle, log }: RelayBase,
+  { lifecycle, log }: Pick<RelayBase, "lifecycle" | "log">,
   keyUses: Pick<Store["keyUses"], "save">,
-  heartbeat: Heartbeat,
+  heartbeat: Pick<Heartbeat, "writes">,
 ): Promise<void> {
   const onError = (err: unknown) => log.debug({ event: "key_uses_not_saved", err });
   const save = async () => {
@@ -38,5 +38,12 @@ export async function saveKeyUses(
       await keyUses.save();
     }
   };
-  await lifecycle.start("uses of keys", new Periodic(save, SAVE_KEY_USES_INTERVAL_MS, onError));
+  const saves = new Periodic(save, SAVE_KEY_USES_INTERVAL_MS, onError);
+  await lifecycle.start("uses of keys", {
+    start: () => saves.start(),
+    stop: async () => {
+      await saves.stop();
+      await save().catch(onError);
+    },
+  });
 }
