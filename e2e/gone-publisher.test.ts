@@ -152,6 +152,8 @@ test("another publisher adopts all of it, and the counters balance", async () =>
     await eventually(async () =>
       expect(await show(id)).toMatchObject({ state: "delivered", publisher: "acme" }),
     );
+    // The same acknowledgment as before, with the key of the new publisher.
+    expect((await byAcme().acknowledge(id, "text")).status).toBe(200);
   }
   expect((await byAcme().acknowledge(awaiting, "text")).status).toBe(200);
   expect((await adrelay("dead", "replay", dead)).exit).toBe(0);

@@ -41,8 +41,11 @@ afterEach(async () => {
   await redis.dispose();
 });
 
-async function startStack(deliveryTimeoutMs = DELIVERY_TIMEOUT_MS): Promise<AppProcess> {
-  const env = { DELIVERY_TIMEOUT_MS: deliveryTimeoutMs };
+async function startStack(
+  deliveryTimeoutMs = DELIVERY_TIMEOUT_MS,
+  more: Readonly<Record<string, string>> = {},
+): Promise<AppProcess> {
+  const env = { DELIVERY_TIMEOUT_MS: deliveryTimeoutMs, ...more };
   stack = await startRelayStack({ redis, providerUrl: provider.url, env });
   caller = relayCaller(stack.gatewayUrl);
   const worker = stack.apps.get("worker") ?? (await stack.start("worker"));
@@ -118,6 +121,18 @@ test("a worker that is restarted at once posts what it held again within five se
   await startAnother();
   expect((await secondPosts(ids)) - killedAtMs).toBeLessThan(POSTED_AGAIN_WITHIN_MS);
   await expectDelivered(ids);
+});
+
+test("what a worker still holds at the end of its stop is posted again within five seconds by another one", async () => {
+  const victim = await startStack(DELIVERY_TIMEOUT_MS, { SHUTDOWN_TIMEOUT_MS: "500" });
+  const ids = await hold();
+  const peer = await startAnother();
+  expect(await victim.stop()).toBe(0);
+  const endedAtMs = performance.now();
+  expect((await secondPosts(ids)) - endedAtMs).toBeLessThan(POSTED_AGAIN_WITHIN_MS);
+  await expectDelivered(ids);
+  expectSameKeys(ids);
+  expect(peer.logs.filter(({ event }) => event === "process_gone")).toMatchObject([{ pid: victim.pid }]);
 });
 
 test("what two workers held that are killed together is posted by a third", async () => {

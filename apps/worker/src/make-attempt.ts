@@ -118,6 +118,12 @@ function loadOf({ kind }: ProviderHealth): "succeeded" | "overloaded" | undefine
  */
 const FAILED_BEHIND_MS = 3_600_000;
 
+/**
+ * A body without room goes behind all that is due within this time. It would come first again, because it is older, and small
+ * bodies behind it, which need no room, would wait for it.
+ */
+const LARGE_BEHIND_MS = 60_000;
+
 interface Waiting {
   readonly account: string | undefined;
   readonly why: Extract<Admission, { kind: "wait" }>["why"] | "publisher_gone";
@@ -134,14 +140,21 @@ function park(
   // which may be free soon.
   const code = why === "publisher_gone" ? why : "circuit_open";
   const notice = { event: "retry", code, delayMs: PARKED_MAX_MS } as const;
-  const dueAtMs = entry.nextAttemptAtMs ?? entry.queuedAtMs ?? nowMs;
-  const behindMs = why === "circuit" && entry.attempts > 0 ? FAILED_BEHIND_MS : 0;
   return {
     kind: "parked",
     account,
-    place: { kind: "by_time", dueAtMs: dueAtMs + behindMs },
+    place: { kind: "by_time", dueAtMs: placeOf(why, entry, nowMs) },
     notify: why === "slots" || why === "bytes" ? undefined : notificationFor(job, notice),
   };
+}
+
+/** Parked acknowledgments are released by this time, the least first. */
+function placeOf(why: Waiting["why"], entry: DueAttempt["entry"], nowMs: number): number {
+  if (why === "bytes") {
+    return nowMs + LARGE_BEHIND_MS;
+  }
+  const dueAtMs = entry.nextAttemptAtMs ?? entry.queuedAtMs ?? nowMs;
+  return why === "circuit" && entry.attempts > 0 ? dueAtMs + FAILED_BEHIND_MS : dueAtMs;
 }
 
 /** Loads the body and posts it; undefined if the body is gone. */

@@ -81,16 +81,31 @@ test("small bodies need no room, and find some when the budget is spent", () => 
   expect(budget.heldBytes).toBe(16);
 });
 
-test("after a refusal there is room for as many bodies as will be let in", () => {
+test("after a refusal there is room for as many bodies as will be let in, and for two at least", () => {
   const { budget, takeAll } = budgetOf(16);
   const roomOf = (publisher = ALPHA) => publisher && budget.roomOf(publisher);
   expect(roomOf()).toBe(Number.POSITIVE_INFINITY);
   const releases = takeAll(ALPHA, 2);
   expect(releases).toHaveLength(4);
-  expect(roomOf()).toBe(0);
+  expect(roomOf()).toBe(2);
   for (const [at, release] of releases.entries()) {
     release();
-    expect(roomOf()).toBe(at + 1);
+    expect(roomOf()).toBe(Math.max(at + 1, 2));
   }
   expect(takeAll(ALPHA, 2)).toHaveLength(4);
+});
+
+test("after a refusal each small body makes room for one more, until the next refusal", () => {
+  const { budget } = budgetOf(16);
+  const take = (bytes: number) => ALPHA && budget.take(ALPHA, bytes);
+  const roomOf = () => ALPHA && budget.roomOf(ALPHA);
+  take(16);
+  expect(take(16)).toBeUndefined();
+  expect(roomOf()).toBe(2);
+  for (let count = 0; count < 5; count += 1) {
+    take(0);
+  }
+  expect(roomOf()).toBe(7);
+  expect(take(16)).toBeUndefined();
+  expect(roomOf()).toBe(2);
 });

@@ -7,6 +7,9 @@
  *    many bytes some publishers hold, there are free ones for another.
  * 3. A publisher that holds none may take all that is free. While nobody holds any, a body of any size is let in: no
  *    acknowledgment is too large to be ever delivered.
+ * 4. Small bodies don't wait for large ones of their publisher. Nobody knows how large a parked one is before it is fetched.
+ *    So after a refusal a few are released in any case, and one more for each small one that came since. In this way at most
+ *    as many large ones as small ones are released in vain, and those few.
  */
 import type { PublisherId } from "@adrelay/contract";
 
@@ -18,7 +21,12 @@ interface BytesUser {
   heldBytes: number;
   /** The body that found no room last; 0 if one has found room since. */
   refusedBytes: number;
+  /** How many small ones came since the last refusal. */
+  smallSince: number;
 }
+
+/** So many bodies are released in any case: they may be small. */
+const RELEASED_MIN = 2;
 
 export interface PayloadBudgetOptions {
   readonly bytesMax: number;
@@ -44,13 +52,15 @@ export class PayloadBudget {
 
   /** Takes room for a body; undefined if there is none. */
   take(publisher: PublisherId, bytes: number): ReleaseBytes | undefined {
+    const user = this.#users.get(publisher) ?? { heldBytes: 0, refusedBytes: 0, smallSince: 0 };
     if (bytes === 0) {
+      user.smallSince += 1;
       return NOTHING;
     }
-    const user = this.#users.get(publisher) ?? { heldBytes: 0, refusedBytes: 0 };
     this.#users.set(publisher, user);
     if (!this.#hasRoomFor(user, bytes)) {
       user.refusedBytes = bytes;
+      user.smallSince = 0;
       return undefined;
     }
     user.refusedBytes = 0;
@@ -65,8 +75,8 @@ export class PayloadBudget {
   }
 
   /**
-   * How many more bodies of a publisher could be let in now, if they are as large as the one that found no room last.
-   * Unbounded if none was refused: the next ones may be small.
+   * How many more bodies of a publisher may be released now. As many as could be let in if they are as large as the one that
+   * found no room last, and some that may be small. Unbounded if none was refused.
    */
   roomOf(publisher: PublisherId): number {
     const user = this.#users.get(publisher);
@@ -78,7 +88,7 @@ export class PayloadBudget {
     const fitting = this.#options.isForOne()
       ? this.#freeBytes / bytes
       : ((this.#freeBytes - user.heldBytes) / bytes + 1) / 2;
-    return Math.max(Math.floor(fitting), this.#hasRoomFor(user, bytes) ? 1 : 0);
+    return Math.max(Math.floor(fitting), RELEASED_MIN + user.smallSince);
   }
 
   get #freeBytes(): number {

@@ -146,6 +146,7 @@ export function assembleStore(parts: StoreParts): Store {
   const sweep = new Sweep(parts);
   const reconciliation = new Reconciliation({ run, keys, queue, outbox });
   const recount = new Recount(parts);
+  const deliveries = new Deliveries(parts);
   const goneProcesses = new GoneProcesses({ ...parts, returnJobs: queue.returnJobsScript() });
   return {
     acknowledgments: {
@@ -156,7 +157,7 @@ export function assembleStore(parts: StoreParts): Store {
     injections: new InjectionRecorder(parts),
     turns: new TurnJournal(parts),
     room: parts.room,
-    deliveries: new Deliveries(parts),
+    deliveries,
     deadLetters: new DeadLetters(parts),
     erasures: new Erasures(parts),
     adoptions: new Adoptions(parts),
@@ -183,7 +184,8 @@ export function assembleStore(parts: StoreParts): Store {
       },
     },
     rewrites: new Rewrites(parts),
-    heartbeat: (heartbeatOptions) => new Heartbeat({ ...parts, ...heartbeatOptions }),
+    heartbeat: (heartbeatOptions) =>
+      new Heartbeat({ ...parts, ...heartbeatOptions, holdsJobs: () => deliveries.holdsJobs }),
     snapshot: () => loadSnapshot(parts),
     queueDepths: () => queue.depths(),
     metrics: (metricsOptions) => new LedgerCollector(parts, metricsOptions),

@@ -78,7 +78,7 @@ test("entry, job, indexes and counters change together, and times stay", async (
   for (const id of [queued, awaiting, dead]) {
     expect(await find(id)).toMatchObject({ publisher: other });
   }
-  expect(await find(dead)).toEqual({ ...before, publisher: other });
+  expect(await find(dead)).toEqual({ ...before, publisher: other, textHash: undefined });
   expect(await publisherOfJob(queued)).toBe(other);
   expect(await parked(publisher)).toEqual([]);
   expect(await parked(other)).toEqual([memberOf(queued), "42"]);
@@ -142,6 +142,28 @@ test("what an attempt holds is left as it is, and adopted after the attempt", as
   expect(await adoptAll()).toMatchObject({ queued: 1, held: 0 });
   expect(await publisherOfJob(id)).toBe(other);
   expect(await balance()).toBe(0);
+});
+
+test("an adopted acknowledgment that its new publisher repeats is a repeat, and is delivered", async () => {
+  const { accepted, acknowledgments, adoptAll, work, find, starter, queue } = setup();
+  const id = await accepted();
+  const first = await accepted();
+  await adoptAll();
+  // A fingerprint contains the publisher, so that of the same text differs.
+  const repeated = { ...newJob(), adResponseId: id, publisher: other };
+  expect(await acknowledgments.accept({ job: repeated, textHash: "hash of the other" })).toMatchObject({
+    kind: "repeat",
+    entry: { state: "queued", publisher: other },
+  });
+  const begun: unknown[] = [];
+  work(async (job, { textHash, payloadKey, prefetched }) => {
+    begun.push(prefetched, await starter.begin({ job, textHash, payloadKey, prefetched }));
+    return { kind: "completed", finalAttempt: undefined };
+  }, 1);
+  await eventually(async () => expect(await queue.depths()).toEqual(NO_JOBS));
+  const asked = { kind: "queued", entry: { attempts: 0 } };
+  expect(begun).toMatchObject([undefined, asked, undefined, asked]);
+  expect(await find(first)).toMatchObject({ state: "queued", publisher: other });
 });
 
 test("an adopted dead letter is replayed and discarded as its new publisher's", async () => {

@@ -152,6 +152,28 @@ test("the jobs of a process are returned once, and it isn't listed any more", as
   expect(await victim.record()).toBeNull();
 });
 
+test("jobs that a worker still holds after its stop are attempted again as soon as it is gone", async () => {
+  const { victim, peer, ids } = await startPair();
+  const stopped = victim.deliveries.stop();
+  await victim.heartbeat.leave();
+  await kill(victim);
+  await peer.maintenance.returnJobs();
+  expect(peer.logged).toMatchObject([{ event: "process_gone", pid: 7, jobs: ids.length }]);
+  expect(await depths(peer)).toMatchObject({ waiting: ids.length, active: 0 });
+  victim.answer();
+  await stopped;
+});
+
+test("a worker whose attempts end before its stop does leaves", async () => {
+  const { victim, peer } = await startPair();
+  const stopped = victim.deliveries.stop();
+  victim.answer();
+  await stopped;
+  await victim.heartbeat.leave();
+  expect(await victim.record()).toBeNull();
+  expect(await depths(peer)).toMatchObject({ waiting: 0, active: 0 });
+});
+
 test("the jobs of two workers that are killed together are returned together", async () => {
   const { victim, peer, ids } = await startPair();
   const second = await startProcess({ partition: victim.partition, pid: 9 });

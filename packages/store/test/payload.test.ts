@@ -86,6 +86,20 @@ test.each([
   expect(seen).toEqual([[Buffer.from(body).toString(), false]]);
 });
 
+test("a body that an erasure took out of its job while an attempt is under way can't be loaded", async () => {
+  const { store, work } = setup();
+  const job = newJob(LARGE);
+  await store.acknowledgments.accept({ job, textHash: "hash" });
+  const loaded: unknown[] = [];
+  work(async ({ body }, fetched) => {
+    loaded.push(body);
+    await store.erasures.erase(job.adResponseId, { by: "alice", reason: "the user asked" });
+    loaded.push(await read(fetched)?.payload.load());
+    return { kind: "completed", finalAttempt: undefined };
+  });
+  await eventually(() => expect(loaded).toEqual([LARGE, undefined]));
+});
+
 test("a body whose job is gone can't be loaded", async () => {
   const { enqueue, work } = setup();
   await enqueue(newJob(LARGE), "hash");

@@ -6,6 +6,7 @@ import { Rewrites } from "../src/maintenance/rewrites.ts";
 import { openTestRedis, openTestStore } from "./store-fixture.ts";
 
 const { server, redis } = await openTestRedis();
+redis.on("error", () => {});
 
 const NEVER = 0;
 const DAY_MS = 86_400_000;
@@ -16,7 +17,9 @@ function setup(connection = redis) {
   const log = (line: { readonly event: string }) => events.push(line.event);
   const rewrites = new Rewrites({ ...fixture.parts, log: { debug: log, info: log, warn: log, error: log } });
   const key = fixture.parts.keys.rewrites;
-  return { ...fixture, rewrites, events, record: key };
+  /** As a worker asks that takes no further step. */
+  const plan = () => fixture.parts.run("maintenance/plan-rewrite", { keys: [key], args: [NEVER, 5000] });
+  return { ...fixture, rewrites, events, record: key, plan };
 }
 
 async function rewriteCount(): Promise<number> {
@@ -50,6 +53,46 @@ test("a rewrite is due once the interval has passed since workers began to look"
     await rewrites.runRound(DAY_MS);
     expect(events).toEqual(["rewrite_started", "rewrite_finished"]);
   });
+});
+
+test("a rewrite whose worker died before Redis began it is started again, and not booked before", async () => {
+  const { rewrites, events, record, plan } = setup();
+  const before = await rewriteCount();
+  await rewrites.request();
+  // The worker that was told to start it dies here.
+  expect(await plan()).toEqual([1, 1, expect.any(Number)]);
+  await rewrites.runRound(NEVER);
+  expect(events).toEqual([]);
+  expect(await rewrites.load()).toMatchObject({ finishedMs: undefined });
+  await redis.hset(record, "started", Number(await redis.hget(record, "started")) - 10_000);
+  await eventually(async () => {
+    await rewrites.runRound(NEVER);
+    expect((await rewrites.load()).finishedMs).toBeDefined();
+  });
+  expect(events).toEqual(["rewrite_failed", "rewrite_started", "rewrite_finished"]);
+  expect(await rewriteCount()).toBe(before + 1);
+});
+
+test("a rewrite during which Redis is killed isn't booked as finished, and is started again", async () => {
+  const { rewrites, events, record, parts } = setup();
+  await parts.redis.set(`${record}:of-this-test`, "value");
+  // In µs for each key, so that the rewrite lasts until Redis is killed.
+  await redis.config("SET", "rdb-key-save-delay", "1000000");
+  await rewrites.request();
+  await rewrites.runRound(NEVER);
+  expect(await redis.info("persistence")).toContain("aof_rewrite_in_progress:1");
+  await server.crash();
+  await server.restart();
+  await eventually(async () => expect(await redis.ping()).toBe("PONG"));
+  await rewrites.runRound(NEVER);
+  expect(events).toEqual(["rewrite_started", "rewrite_failed"]);
+  expect(await rewrites.load()).toMatchObject({ finishedMs: undefined });
+  await redis.hset(record, "started", Number(await redis.hget(record, "started")) - 10_000);
+  await eventually(async () => {
+    await rewrites.runRound(NEVER);
+    expect((await rewrites.load()).finishedMs).toBeDefined();
+  });
+  expect(events.slice(2)).toEqual(["rewrite_started", "rewrite_finished"]);
 });
 
 test("a rewrite that Redis forbids is told once, and other work goes on", async () => {

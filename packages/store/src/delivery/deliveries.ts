@@ -66,6 +66,7 @@ export class Deliveries {
   readonly #fairTurns: FairTurns;
   #worker: QueueWorker | undefined;
   #isStopped = false;
+  #hasEnded = false;
 
   constructor(parts: DeliveryParts) {
     this.#parts = parts;
@@ -119,18 +120,28 @@ export class Deliveries {
     return this.#worker?.isConsuming ?? false;
   }
 
+  /** True from the start until all running attempts have ended after a stop. */
+  get holdsJobs(): boolean {
+    return this.#worker !== undefined && !this.#hasEnded;
+  }
+
   /**
    * Takes no more jobs and waits for the running attempts. It has no time limit: the caller needs one. While Redis is
    * away it doesn't wait: no outcome can be booked, and the running jobs will be delivered again.
    */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    const stopped = Promise.all([this.#worker?.stop(), this.#fairTurns.stop()]);
+    const stopped = Promise.all([this.#stopWorker(), this.#fairTurns.stop()]);
     if (this.#parts.waiting?.redis.status === "ready") {
       await stopped;
     } else {
       stopped.catch((err: unknown) => this.#reportQueueError(err));
     }
+  }
+
+  async #stopWorker(): Promise<void> {
+    await this.#worker?.stop();
+    this.#hasEnded = true;
   }
 
   async #run(fetched: FetchedJob, { loader, starter, completer, attempt }: RunParts): Promise<JobEnd> {

@@ -59,7 +59,7 @@ export interface DueAttempt extends BegunAttempt {
 /** The result of making an attempt, or of not making one. */
 export type AttemptResult =
   | MadeAttempt
-  /** No attempt was made: Redis has no such job any more, and the ledger says why. */
+  /** No attempt was made: Redis has no such job any more, or only without its body, and the ledger says why. */
   | { readonly kind: "payload_gone" }
   /** No attempt was made: the acknowledgment waits for its provider account. */
   | {

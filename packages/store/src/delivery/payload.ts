@@ -13,7 +13,7 @@ export type JobHead = Omit<DeliveryJob, "body">;
 export interface Payload {
   /** How many bytes the process must have room for before it loads the body; 0 for a body that came with its job. */
   readonly bytesToLoad: number;
-  /** Undefined if Redis has no such job any more: the ledger must be asked again. */
+  /** Undefined if Redis has no such job any more, or only without its body: the ledger must be asked again. */
   load(): Promise<string | Buffer | undefined>;
 }
 
@@ -37,7 +37,7 @@ export class PayloadLoader {
     this.#redis = redis;
   }
 
-  /** Undefined if Redis has no such job. */
+  /** Undefined if Redis has no such job, or only without its body. */
   load(payloadKey: string): Promise<Buffer | undefined> {
     const loaded = Promise.resolve(this.#lanes.shift()).then(() => loadBody(this.#redis, payloadKey));
     this.#lanes.push(loaded.catch(() => {}));
@@ -60,7 +60,7 @@ export function readFetched(
     job,
     payload:
       left === undefined
-        ? { bytesToLoad: 0, load: () => Promise.resolve(job.body) }
+        ? { bytesToLoad: 0, load: () => Promise.resolve(job.body || undefined) }
         : { bytesToLoad: left.bodyBytes, load: () => loader.load(payloadKey) },
   };
 }
@@ -76,7 +76,8 @@ function readLeft(data: unknown): { readonly bodyBytes: number; readonly job: un
 async function loadBody(redis: Pick<Redis, "hgetBuffer">, payloadKey: string): Promise<Buffer | undefined> {
   const data = await redis.hgetBuffer(payloadKey, DATA_FIELD);
   const job = data === null ? undefined : parseDeliveryJob(JSON.parse(data.toString()));
-  return job === undefined ? undefined : Buffer.from(job.body);
+  // Callers send no empty bodies. An erasure leaves one.
+  return job === undefined || job.body === "" ? undefined : Buffer.from(job.body);
 }
 
 /** The field of BullMQ's hash that has a job's data. */

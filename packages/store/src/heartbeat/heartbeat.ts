@@ -54,6 +54,8 @@ export interface HeartbeatParts extends HeartbeatOptions {
   readonly keys: StoreKeys;
   readonly processId: string;
   readonly log: StoreLog;
+  /** Whether this process runs jobs. */
+  holdsJobs(): boolean;
 }
 
 /** The record of a process without a heartbeat for this long is removed. */
@@ -148,10 +150,15 @@ export class Heartbeat {
     return refusal;
   }
 
-  /** Removes this process' record, at a graceful stop. If Redis is away, the record expires after a minute. */
+  /**
+   * Removes this process' record, at a graceful stop. If Redis is away, the record expires after a minute. If attempts hang
+   * longer than the stop may take, the record stays: by it other workers find that this process is gone, and return its jobs.
+   */
   async leave(): Promise<void> {
-    const { redis, keys, processId } = this.#parts;
-    await redis.hdel(keys.processes, processId).catch(() => {});
+    const { redis, keys, processId, holdsJobs } = this.#parts;
+    if (!holdsJobs()) {
+      await redis.hdel(keys.processes, processId).catch(() => {});
+    }
   }
 
   /** What readiness says of refused writes and of a loss in the last hour. Doesn't ask Redis. */

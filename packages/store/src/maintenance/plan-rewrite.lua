@@ -1,12 +1,14 @@
 -- Says whether a worker is to have Redis rewrite its files now: because it is time, or because an operator asked. Only one
 -- worker is told so.
--- KEYS: 1 the record of rewrites: a hash. `since`: when workers began to look. `started`: the latest start. `finished`: the
+-- KEYS: 1 the record of rewrites: a hash. `since`: when workers began to look. `started`: the latest start. `begun`: the
+--       start that Redis has carried out, and `run`: the run of Redis that did. `finished`: the
 --       start of the latest one that succeeded. `saved`: the start of the one after which
 --       a snapshot was begun. `wanted`: an operator asked. `interval`: as the workers are set. `denied`: Redis
 --       doesn't permit it.
 -- ARGV: 1 time between two rewrites in ms, `0` for none, 2 the least time between two starts in ms
 -- Clock: Redis'. TTL: none.
--- Returns {1 if a rewrite is to be started now, 1 if one was started that isn't known to have finished}.
+-- Returns {1 if a rewrite is to be started now, 1 if one was started that isn't known to have finished, now in ms}. Now is also
+-- the start of one that is to be started.
 -- @include redis/when-full
 local key, intervalMs = KEYS[1], tonumber(ARGV[1])
 local time = redis.call('TIME')
@@ -30,6 +32,6 @@ local isDue = intervalMs > 0 and now - math.max(since, started) >= intervalMs
 if (fields[4] or isDue) and now - started >= tonumber(ARGV[2]) then
   redis.call('HSET', key, 'started', now)
   redis.call('HDEL', key, 'wanted', 'denied')
-  return {1, 1}
+  return {1, 1, now}
 end
-return {0, (fields[2] and fields[2] ~= fields[3]) and 1 or 0}
+return {0, (fields[2] and fields[2] ~= fields[3]) and 1 or 0, now}

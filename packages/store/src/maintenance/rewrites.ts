@@ -33,12 +33,17 @@ export interface RewriteRecord {
 
 /** A failed rewrite is started again after this. */
 const START_AGAIN_MS = 5000;
+/** A worker that was told to start a rewrite has had Redis begin it within this, or it has died. */
+const BEGIN_WITHIN_MS = 10_000;
 
 /** Fields of INFO. */
 const RUNNING = ["aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress"];
 const LATEST = ["aof_last_bgrewrite_status", "rdb_last_bgsave_status"];
 
-const planSchema = z.tuple([z.number(), z.number()]);
+const planSchema = z.tuple([z.number(), z.number(), z.number()]);
+
+/** A field of Redis' INFO. */
+type InfoField = (name: string) => string | undefined;
 
 export class Rewrites {
   readonly #parts: RewritesParts;
@@ -55,11 +60,11 @@ export class Rewrites {
       keys: [keys.rewrites],
       args: [intervalMs, START_AGAIN_MS],
     });
-    const [isDue, isOpen] = planSchema.parse(plan);
+    const [isDue, isOpen, nowMs] = planSchema.parse(plan);
     if (isDue === 1) {
-      await this.#start();
+      await this.#start(nowMs);
     } else if (isOpen === 1) {
-      await this.#bookEnd();
+      await this.#bookEnd(nowMs);
     }
   }
 
@@ -79,10 +84,13 @@ export class Rewrites {
     };
   }
 
-  async #start(): Promise<void> {
+  async #start(startedMs: number): Promise<void> {
     const { redis, keys, log } = this.#parts;
     try {
+      // Asked before: if Redis restarts in between, the run is another one, and the rewrite is started again.
+      const run = runOf(await this.#loadInfo());
       await redis.call("BGREWRITEAOF");
+      await redis.hset(keys.rewrites, { begun: startedMs, run });
       log.info({ event: "rewrite_started" });
       this.#wasDenied = false;
     } catch (err) {
@@ -95,15 +103,18 @@ export class Rewrites {
     }
   }
 
-  async #bookEnd(): Promise<void> {
+  async #bookEnd(nowMs: number): Promise<void> {
     const { redis, keys, log } = this.#parts;
-    const [started, saved, denied] = await redis.hmget(keys.rewrites, "started", "saved", "denied");
-    const info = String(await redis.call("INFO", "persistence"));
-    const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(info)?.[1];
-    if (!started || denied || RUNNING.some((name) => field(name) !== "0")) {
+    const fields = ["started", "saved", "denied", "begun", "run"];
+    const [started, saved, denied, begun, run] = await redis.hmget(keys.rewrites, ...fields);
+    const info = await this.#loadInfo();
+    if (!started || denied || RUNNING.some((name) => info(name) !== "0")) {
       return;
     }
-    const failed = LATEST.find((name) => field(name) !== "ok");
+    if (begun !== started && Math.abs(nowMs - Number(started)) < BEGIN_WITHIN_MS) {
+      return;
+    }
+    const failed = begun === started ? whyFailed(info, run) : "not_begun";
     if (failed !== undefined) {
       await redis.hset(keys.rewrites, "wanted", 1);
       log.warn({ event: "rewrite_failed", why: failed });
@@ -113,6 +124,12 @@ export class Rewrites {
       await redis.hset(keys.rewrites, "finished", started);
       log.info({ event: "rewrite_finished" });
     }
+  }
+
+  /** All from one moment. */
+  async #loadInfo(): Promise<InfoField> {
+    const info = String(await this.#parts.redis.call("INFO"));
+    return (name) => new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(info)?.[1];
   }
 
   /** Redis can't save a snapshot while it rewrites its append-only file, so this comes after it. */
@@ -148,4 +165,17 @@ export class Rewrites {
     const reply: unknown = await this.#parts.redis.config("GET", "save").catch(() => []);
     return /"save"[,:]"\d/.test(JSON.stringify(reply) ?? "");
   }
+}
+
+/** Names the run of Redis: each start of its process has another id. */
+function runOf(info: InfoField): string {
+  return info("run_id") ?? "";
+}
+
+/**
+ * Why a rewrite that the run `begunBy` of Redis has begun, and that doesn't run any more, can't have succeeded: a field of INFO.
+ * A Redis that has restarted reports no failure of what its predecessor left undone.
+ */
+function whyFailed(info: InfoField, begunBy: string | null | undefined): string | undefined {
+  return begunBy === runOf(info) ? LATEST.find((name) => info(name) !== "ok") : "run_id";
 }

@@ -3,7 +3,9 @@
 --    Times stay as they are.
 -- 2. One whose job an attempt holds is left as it is. So is one that has left its publisher or these states: a repeat
 --    changes nothing.
--- 3. The rest is left for another call once the jobs' data are many bytes, so that Redis isn't held up.
+-- 3. The fingerprint of a text contains its publisher, so it goes. Any text then counts as a repeat (intake/acceptance.lua):
+--    without the text, there is no fingerprint for the new publisher.
+-- 4. The rest is left for another call once the jobs' data are many bytes, so that Redis isn't held up.
 -- KEYS: 8 the audit
 -- ARGV: 1 publisher that is gone, 2 the other one, 3 operator, 4 prefix of entry keys, 5 prefix of the keys of parked
 --       acknowledgments, 6 most bytes of jobs' data; then for each its id and the key of its job's payload
@@ -59,6 +61,7 @@ local function adopt(id, jobKey)
     return
   end
   redis.call('HSET', key, 'p', to)
+  redis.call('HDEL', key, 't')
   if state ~= 'awaiting' then
     moveBytes(key, stored, from, state, to, state)
   end
