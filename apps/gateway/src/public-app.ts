@@ -147,8 +147,11 @@ function makeJsonEndpoint(
 ): RequestHandler {
   const { name, copies } = operation;
   return makeEndpoint(deps, operation, ({ publisher, request, response, holding }) =>
-    readJson(chargedBody(deps, holding), request, response, (bytes) => holding.holdBody(bytes)).then(
-      (body) => {
+    holding
+      .whileReading(
+        readJson(chargedBody(deps, holding), request, response, (bytes) => holding.holdBody(bytes)),
+      )
+      .then((body) => {
         const hasRoom = body !== undefined && holding.holdBody((copies - 1) * body.bytes.length);
         if (hasRoom) {
           return handle({ publisher, request, response, holding, ...body });
@@ -157,8 +160,7 @@ function makeJsonEndpoint(
           refuse(deps, name, { publisher, response, refusal: holding.refusal });
         }
         return undefined;
-      },
-    ),
+      }),
   );
 }
 

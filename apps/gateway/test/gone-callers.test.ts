@@ -83,7 +83,7 @@ async function setup(given: Partial<Pick<PublicAppDeps, "readBody" | "startInjec
   return { admission, post };
 }
 
-test("a body that is decompressed after its caller hung up is let go of", async () => {
+test("a body that is decompressed while its caller hangs up is let go of", async () => {
   const reading = Promise.withResolvers<unknown>();
   const { admission, post } = await setup({
     readBody: (...given) => {
@@ -92,10 +92,39 @@ test("a body that is decompressed after its caller hung up is let go of", async 
       return result;
     },
   });
-  const body = gzipSync(JSON.stringify({ prompt: "x".repeat(40 * MEBIBYTE) }));
-  const call = await post(INJECTION_PATH, body, { "Content-Encoding": "gzip" });
+  const call = await post(INJECTION_PATH, gzipSync(`{${"x".repeat(40 * MEBIBYTE)}`), {
+    "Content-Encoding": "gzip",
+  });
   call.hangUp();
-  expect(await reading.promise).toBe("not_held");
+  await Promise.allSettled([reading.promise]);
+  await eventually(() => expect([admission.calls.used, admission.bytes.used]).toEqual([0, 0]));
+});
+
+test("a compressed acknowledgment that has come whole is accepted, also if its caller hangs up", async () => {
+  const accepted = Promise.withResolvers<AcknowledgeInput>();
+  const closed = Promise.withResolvers<void>();
+  const acknowledge = makeAcknowledgeHandler({
+    acknowledge: (input) => {
+      input.onLetGo();
+      accepted.resolve(input);
+      return Promise.resolve({ kind: "error", code: "queue_unavailable" });
+    },
+    defaultWaitMs: 0,
+  });
+  const { admission, post } = await setup({
+    acknowledge,
+    readBody: async (incoming, response, hold) => {
+      response.once("close", closed.resolve);
+      const result = await readBody(incoming, response, hold);
+      // As if the decompressor were slower.
+      await closed.promise;
+      return result;
+    },
+  });
+  const body = gzipSync(JSON.stringify({ ad_response_id: unknownId(), llm_response: "text" }));
+  const call = await post(ACKNOWLEDGE_PATH, body, { "Content-Encoding": "gzip" });
+  call.hangUp();
+  expect((await accepted.promise).caller.isGone).toBe(true);
   await eventually(() => expect([admission.calls.used, admission.bytes.used]).toEqual([0, 0]));
 });
 

@@ -156,7 +156,8 @@ function collect(given: Collected): Promise<Buffer | "too_large" | "not_held"> {
       reject(new BodyUnreadableError());
     };
     const onClose = () => {
-      if (source === request || !request.complete) {
+      // What the decompressor hasn't got by now never comes.
+      if (source === request || !request.readableEnded) {
         onFault();
       }
     };

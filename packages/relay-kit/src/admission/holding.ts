@@ -108,6 +108,8 @@ export class Holding {
   readonly #answer: HeldBytes;
   readonly #taken = { body: false, answer: false };
   #refusal: Refusal | undefined;
+  #isReading = false;
+  #endsAfterReading = false;
   #hasEnded = false;
 
   constructor(of: HoldingParts) {
@@ -139,6 +141,20 @@ export class Holding {
     return this.#answer.hold(bytes);
   }
 
+  /** Holds on while the body is read: one that has come whole is also read if its caller hangs up. The reading must end. */
+  async whileReading<T>(reading: Promise<T>): Promise<T> {
+    this.#isReading = true;
+    try {
+      return await reading;
+    } finally {
+      this.#isReading = false;
+      if (this.#endsAfterReading) {
+        // What goes on without the caller takes over first.
+        setImmediate(() => this.end());
+      }
+    }
+  }
+
   /** From now on the caller of this releases the body's bytes. */
   takeBody(): HeldBytes {
     this.#taken.body = true;
@@ -153,6 +169,10 @@ export class Holding {
 
   /** The request has its answer, or its caller is gone. May be called more than once. */
   end(): void {
+    if (this.#isReading) {
+      this.#endsAfterReading = true;
+      return;
+    }
     if (this.#hasEnded) {
       return;
     }
@@ -165,6 +185,7 @@ export class Holding {
       this.#answer.release();
     }
   }
+
   #refuse(refusal: Refusal): void {
     this.#refusal = refusal;
     this.#of.onRefused(refusal);
