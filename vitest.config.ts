@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { SlowFirst } from "./scripts/test/slow-first.ts";
 
 /** Vitest's default leaves one core free: on two cores only one worker. But the tests wait more than they compute. */
 const maxWorkers = Math.max(2, availableParallelism() - 1);
@@ -43,6 +44,7 @@ const storeOn = (way: "oldest" | "embedded") => ({
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: SlowFirst },
     projects: [
       {
         test: {

@@ -76,6 +76,8 @@ describe.concurrent("tests that mostly wait", () => {
     provider.onStart(() => ({ kind: "hang" }));
     const limit = { headers: { "X-Adrelay-Timeout-Ms": "500" } };
     await Promise.all(Array.from({ length: 300 }, () => caller.inject(limit)));
+    // What was sent before the callers were answered has come by then.
+    await pause(500);
     const before = provider.posts.length;
     provider.onStart(() => filled());
     // Well within the 30 s for which the gateway would read the provider's late answers.
