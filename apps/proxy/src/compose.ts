@@ -14,7 +14,13 @@ import {
   startOpsListener,
   startPublicListener,
 } from "@adrelay/relay-kit";
-import { type Environment, type HttpServer, LoginGuard, type RunnableService } from "@adrelay/service-kit";
+import {
+  type Environment,
+  type HttpServer,
+  LoginGuard,
+  onAbort,
+  type RunnableService,
+} from "@adrelay/service-kit";
 import { startTurns } from "./compose-turns.ts";
 import type { ProxyConfig } from "./config.ts";
 import type { PrepareCall } from "./http/call.ts";
@@ -72,11 +78,7 @@ interface Listener {
 
 /** No new calls. The running ones go on until the signal fires; then they are cut. */
 async function drain({ server, openCalls }: Listener, signal: AbortSignal): Promise<void> {
-  const endAll = () => openCalls.endAll();
-  if (signal.aborted) {
-    endAll();
-  }
-  signal.addEventListener("abort", endAll, { once: true });
+  onAbort(signal, () => openCalls.endAll());
   await server.stop(signal);
 }
 

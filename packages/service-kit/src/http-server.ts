@@ -15,6 +15,7 @@ import { atMostEvery } from "./at-most-every.ts";
 import { type ConnectionLimits, Connections } from "./connections.ts";
 import { messageClassesOf } from "./express/message-classes.ts";
 import { CannotStartError } from "./lifecycle.ts";
+import { onAbort } from "./on-abort.ts";
 
 /** A listener could not be opened. The message names it and its address. */
 class ListenError extends CannotStartError {
@@ -125,11 +126,7 @@ export class HttpServer {
    * that are left are closed.
    */
   stop(signal?: AbortSignal): Promise<void> {
-    const closeAll = () => this.#connections.closeAll();
-    if (signal?.aborted === true) {
-      closeAll();
-    }
-    signal?.addEventListener("abort", closeAll, { once: true });
+    onAbort(signal, () => this.#connections.closeAll());
     this.#stopping ??= this.#close();
     return this.#stopping;
   }

@@ -40,6 +40,7 @@ export { describeFault, faultFields, listedOf, listFields } from "./log-lists.ts
 export { createLogger } from "./logger.ts";
 export { LoginGuard, RECENT_LOGIN_MINUTES } from "./login-guard.ts";
 export { createHistogramWithExemplars, createRegistry } from "./metrics.ts";
+export { onAbort } from "./on-abort.ts";
 export { openTracing } from "./open-tracing.ts";
 export { addressOf, logIn } from "./ops-access.ts";
 export { createOpsApp } from "./ops-app.ts";

@@ -9,6 +9,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { AdResponseId } from "@adrelay/contract";
 import { planRetry } from "@adrelay/core";
 import { OnceASecond } from "@adrelay/relay-kit";
+import { onAbort } from "@adrelay/service-kit";
 import type { FindAd, StepWrite, Turns, WriteAnswer } from "@adrelay/store";
 import type { Logger } from "pino";
 import { JournalRoom } from "./journal-room.ts";
@@ -79,10 +80,7 @@ export class Journal {
   /** Resolves once all ends are confirmed, or the signal fires. Steps that still run end by their leases. */
   async stop(signal?: AbortSignal): Promise<void> {
     clearInterval(this.#timer);
-    if (signal?.aborted === true) {
-      this.#stopped.abort();
-    }
-    signal?.addEventListener("abort", () => this.#stopped.abort(), { once: true });
+    onAbort(signal, () => this.#stopped.abort());
     while (this.#pending.size > 0) {
       await Promise.all(this.#pending);
     }
