@@ -52,11 +52,14 @@ export class PayloadBudget {
 
   /** Takes room for a body; undefined if there is none. */
   take(publisher: PublisherId, bytes: number): ReleaseBytes | undefined {
-    const user = this.#users.get(publisher) ?? { heldBytes: 0, refusedBytes: 0, smallSince: 0 };
+    const known = this.#users.get(publisher);
     if (bytes === 0) {
-      user.smallSince += 1;
+      if (known !== undefined) {
+        known.smallSince += 1;
+      }
       return NOTHING;
     }
+    const user = known ?? { heldBytes: 0, refusedBytes: 0, smallSince: 0 };
     this.#users.set(publisher, user);
     if (!this.#hasRoomFor(user, bytes)) {
       user.refusedBytes = bytes;

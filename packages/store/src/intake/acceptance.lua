@@ -14,8 +14,8 @@ local function judge(state, owner, knownHash, publisher, textHash, mark)
   elseif state == 'unacknowledgeable' or state == 'abandoned' then
     return 6
   end
-  -- Without a fingerprint, because it was erased or has another publisher now, any text counts as the same. So it does if a turn has, or had, the entry:
-  -- the proxy and the backend may both acknowledge it, and their texts may differ.
+  -- Without a fingerprint, because it was erased or has another publisher now, any text counts as the same. So it does if a
+  -- turn has, or had, the entry: the proxy and the backend may both acknowledge it, and their texts may differ.
   return (not knownHash or knownHash == textHash or mark == JOURNALED) and 4 or 5
 end
 
