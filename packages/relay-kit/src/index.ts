@@ -5,6 +5,7 @@ export { type CountOverload, createOverloadCounter, reportInFlight } from "./adm
 export { createQuotaMetrics, type QuotaMetrics, type QuotaRefusals } from "./admission/quota-metrics.ts";
 export { nameOfRefusal, type QuotaName } from "./admission/quota-names.ts";
 export { defaultQuotas } from "./admission/quota-settings.ts";
+export { hmacOf } from "./hmac.ts";
 export { makeFallback } from "./injection/fallback.ts";
 export { createInjectionMetrics, type InjectionMetrics } from "./injection/injection-metrics.ts";
 export {

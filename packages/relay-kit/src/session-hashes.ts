@@ -2,7 +2,7 @@
  * What an entry keeps of its session: a hash that only this installation can make. It finds all ad responses of a session for
  * an erasure, and tells nothing to whoever reads Redis without the key.
  */
-import { createHmac } from "node:crypto";
+import { hmacOf } from "./hmac.ts";
 
 /** 96 bits: two sessions never meet, and an entry stays small. */
 const HASH_CHARS = 16;
@@ -34,5 +34,5 @@ export class SessionHashes {
 }
 
 function hashUnder(key: string, sessionId: string): string {
-  return createHmac("sha256", key).update(sessionId).digest("base64url").slice(0, HASH_CHARS);
+  return hmacOf(key, sessionId).slice(0, HASH_CHARS);
 }

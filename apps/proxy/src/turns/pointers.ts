@@ -6,6 +6,7 @@
  */
 import { createHmac, hash } from "node:crypto";
 import type { Publisher } from "@adrelay/provider";
+import { hmacOf } from "@adrelay/relay-kit";
 
 /** 132 bits: two pointers never meet. */
 const POINTER_CHARS = 22;
@@ -22,10 +23,7 @@ export interface Pointers {
 export function pointersOf({ id, account }: Publisher, sessionId: string): Pointers {
   const key = keyOf(account);
   const pointer = (parts: readonly string[]) =>
-    createHmac("sha256", key)
-      .update(JSON.stringify([id, sessionId, ...parts]))
-      .digest("base64url")
-      .slice(0, POINTER_CHARS);
+    hmacOf(key, JSON.stringify([id, sessionId, ...parts])).slice(0, POINTER_CHARS);
   return {
     below: (userText) => {
       const textHash = hash("sha256", userText);
@@ -37,7 +35,7 @@ export function pointersOf({ id, account }: Publisher, sessionId: string): Point
 
 const keys = new WeakMap<Publisher["account"], string>();
 
-/** As text, because an HMAC with a key in a buffer takes several times as long. An account's key never changes. */
+/** An account's key never changes. */
 function keyOf(account: Publisher["account"]): string {
   const key = keys.get(account) ?? createHmac("sha256", account.apiKey).update(PURPOSE).digest("hex");
   keys.set(account, key);
