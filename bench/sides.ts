@@ -109,6 +109,17 @@ export function startBareModelProxy(
   return startServer(bench, "bare-model-proxy", "bench/naive/bare-model-proxy.ts", { MODEL_URL: modelUrl });
 }
 
+export function startNaiveAdProxy(
+  bench: Bench,
+  place: Surroundings & { readonly modelUrl: string },
+): Promise<Served> {
+  return startServer(bench, "naive-ad-proxy", "bench/naive/naive-ad-proxy.ts", {
+    MODEL_URL: place.modelUrl,
+    PROVIDER_URL: place.providerUrl,
+    REDIS_URL: place.redisUrl,
+  });
+}
+
 export function startNaiveServer(bench: Bench, { redisUrl }: Surroundings): Promise<Served> {
   return startServer(bench, "naive-server", "bench/naive/naive-server.ts", {
     REDIS_URL: redisUrl,

@@ -81,18 +81,19 @@ export async function measureInjection(bench: Bench): Promise<Figure[]> {
   return [...figures, ...(await measureVariants(bench, sides, place))];
 }
 
-/** Compares the throughput of the gateway with that of itself under other settings, in the same rounds. */
-async function measureVariants(bench: Bench, sides: Sides, place: Surroundings): Promise<Figure[]> {
+/** Compares the throughput of the gateway with that of itself under other settings, in the same rounds. All are new processes. */
+async function measureVariants(bench: Bench, { generator }: Sides, place: Surroundings): Promise<Figure[]> {
+  await using standard = await startGateway(bench, place);
   await using unlimited = await startGateway(bench, { ...place, env: NO_QUOTAS });
   await using hashing = await startGateway(bench, { ...place, env: SESSION_HASHES });
   const run = (name: string, server: Served) => async () => {
     const plan = injectionPlan(server, THROUGHPUT_CONNECTIONS, bench.roundMs);
-    const round = await runLoad(sides.generator, plan, { gateway: server.pid });
+    const round = await runLoad(generator, plan, { gateway: server.pid });
     bench.say(`injection, ${name}: ${round.ratePerSecond.toFixed(0)}/s`);
     return round;
   };
   const rounds = await inTurns(bench.rounds, {
-    default: run("gateway", sides.gateway),
+    default: run("gateway", standard),
     unlimited: run("gateway without quotas", unlimited),
     hashing: run("gateway with session hashes", hashing),
   });

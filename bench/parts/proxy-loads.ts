@@ -8,6 +8,9 @@ import { modelNameOf, type StreamForm, type StreamPlan, type StreamRound } from 
 /** The sides of the comparison: ours twice, without and with an ad. */
 export type Side = "bare" | "plain" | "ad";
 export type SideRounds = Readonly<Record<Side, readonly StreamRound[]>>;
+/** Where time and CPU are measured, also the naive proxy that puts ads in. */
+export type TimedSide = Side | "naive";
+export type TimedRounds = Readonly<Record<TimedSide, readonly StreamRound[]>>;
 
 export const EVENTS = 200;
 /** The loads in which time and CPU are measured. */
@@ -25,7 +28,7 @@ export const LARGE_REQUESTS = 50;
 
 /** The time of the ad service alone is measured in each round, too. */
 export interface StreamRounds {
-  readonly loads: Readonly<Record<LoadName, SideRounds>>;
+  readonly loads: Readonly<Record<LoadName, TimedRounds>>;
   readonly adServiceP50Ms: readonly number[];
 }
 
@@ -46,15 +49,16 @@ const CONTEXT = {
 
 export function streamPlan(
   { origin }: Served,
-  { form, side, bench }: { readonly form: StreamForm; readonly side: Side; readonly bench: Bench },
+  { form, side, bench }: { readonly form: StreamForm; readonly side: TimedSide; readonly bench: Bench },
 ): Omit<StreamPlan, "kind" | "pace"> {
+  const isOurs = side === "plain" || side === "ad";
   const ours = side === "bare" ? {} : { [API_KEY_HEADER]: TEST_API_KEY, ...CONTEXT };
   const off = side === "plain" ? { "x-adrelay-ad": "off" } : {};
   return {
     origin,
     headers: { "content-type": "application/json", authorization: "Bearer key", ...ours, ...off },
     body: { kind: "fixed", text: bodyFor(form) },
-    ...(side === "bare" ? {} : { ad: side === "ad" ? "injected" : "skipped" }),
+    ...(isOurs ? { ad: side === "ad" ? "injected" : "skipped" } : {}),
     warmupMs: WARMUP_MS,
     durationMs: bench.roundMs,
   };

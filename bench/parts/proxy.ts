@@ -12,6 +12,7 @@ import {
   startBareModelProxy,
   startBenchRedis,
   startModel,
+  startNaiveAdProxy,
   startProvider,
   startProxy,
 } from "../sides.ts";
@@ -27,6 +28,7 @@ import {
   type Side,
   type StreamRounds,
   streamPlan,
+  type TimedSide,
 } from "./proxy-loads.ts";
 import { measurePeers } from "./proxy-peers.ts";
 
@@ -37,7 +39,7 @@ const LARGE_BYTES = 20_000_000;
 
 interface Running {
   readonly generator: BenchChild;
-  readonly servers: Readonly<Record<"bare" | "proxy", Served>>;
+  readonly servers: Readonly<Record<"bare" | "naive" | "proxy", Served>>;
   readonly pids: Pids;
 }
 
@@ -59,9 +61,10 @@ async function measureStreams(
   { provider, pids }: { readonly provider: Served; readonly pids: Pids },
 ): Promise<StreamRounds> {
   await using bare = await startBareModelProxy(bench, place);
+  await using naive = await startNaiveAdProxy(bench, place);
   await using proxy = await startProxy(bench, place);
   await using generator = await startStreamGenerator(bench.folder);
-  const running = { generator, servers: { bare, proxy }, pids };
+  const running = { generator, servers: { bare, naive, proxy }, pids };
   const measure = (load: LoadName) => inTurns(bench.rounds, sidesAt(bench, running, load));
   // The rarest calls come last: by then their code is compiled.
   const loads = { short: await measure("short"), many: await measure("many"), one: await measure("one") };
@@ -69,16 +72,16 @@ async function measureStreams(
 }
 
 function sidesAt(bench: Bench, { generator, servers, pids }: Running, load: LoadName) {
-  const run = (side: Side) => async () => {
+  const run = (side: TimedSide) => async () => {
     const { form, perSecond } = LOADS[load];
-    const server = side === "bare" ? servers.bare : servers.proxy;
+    const server = side === "bare" || side === "naive" ? servers[side] : servers.proxy;
     const plan = streamPlan(server, { form, side, bench });
     const pace = { kind: "rate", perSecond } as const;
     const round = await runStreams(generator, { ...plan, pace }, { ...pids, server: server.pid });
     bench.say(`proxy, ${load}, ${side}: ${describe(round)}`);
     return round;
   };
-  return { bare: run("bare"), plain: run("plain"), ad: run("ad") };
+  return { bare: run("bare"), naive: run("naive"), plain: run("plain"), ad: run("ad") };
 }
 
 /** The ad service without a proxy, asked as rarely as by the proxy in the load of one stream. */
