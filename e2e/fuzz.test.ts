@@ -6,7 +6,7 @@ test("generated requests get only answers that the documents describe", {
   timeout: 600_000,
 }, async (context) => {
   const outcome = await runFuzz({
-    secondsPerDocument: 12,
+    secondsPerDocument: 7,
     casesMax: 5,
     seed: 1,
     signal: context.signal,

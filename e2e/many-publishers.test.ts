@@ -31,7 +31,7 @@ const PUBLISHERS = 10_000;
 const OWN_SERIES_MAX = 500;
 const DELAY_MAX_MS = 50;
 /** The first scrapes compile code, and any can meet a full garbage collection. So the median counts. */
-const TRIES = 5;
+const TRIES = 3;
 const COMMANDS_MAX = 1000;
 const APPS = ["gateway", "worker"] as const;
 

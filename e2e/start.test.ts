@@ -135,6 +135,12 @@ async function startModelServer() {
 
 const OWN_KEY = "own-key-of-a-test";
 
+/** Only Redis and the relay's own processes, for tests that need no other part. */
+const RELAY_ALONE = {
+  args: ["--no-demo", "--model-url", "http://127.0.0.1:9/v1", "--anthropic-url", "http://127.0.0.1:9"],
+  env: { PROVIDER_URL: "http://127.0.0.1:9", PROVIDER_API_KEY: "our-key" },
+} as const;
+
 describe.concurrent("npm start", () => {
   test("it shows a demo, serves callers, and leaves nothing behind after SIGTERM", async (context) => {
     const { home, start, readRun } = await setup(context);
@@ -223,7 +229,7 @@ describe.concurrent("npm start", () => {
 
   test("a second start in the same folder reports the first one", async (context) => {
     const { start } = await setup(context);
-    const one = start(["--no-demo"]);
+    const one = start(RELAY_ALONE.args, RELAY_ALONE.env);
     await running(one);
     const second = start();
     expect(await second.exited).toBe(1);
@@ -335,8 +341,7 @@ describe.concurrent("npm start", () => {
 
   test("with both models' servers given no demo model is started", async (context) => {
     const { start, readRun } = await setup(context);
-    const given = ["--model-url", "http://127.0.0.1:9/v1", "--anthropic-url", "http://127.0.0.1:9"];
-    await running(start(["--no-demo", ...given]));
+    await running(start(RELAY_ALONE.args, RELAY_ALONE.env));
     const run = readRun();
     expect([run.demoModel, run.pids["demo-model"]]).toEqual([undefined, undefined]);
   });
@@ -350,13 +355,13 @@ describe.concurrent("npm start", () => {
 
   test("when the supervisor is killed, its parts end too", async (context) => {
     const { start, readRun } = await setup(context);
-    const one = start(["--no-demo"]);
+    const one = start(RELAY_ALONE.args, RELAY_ALONE.env);
     await running(one);
     const { pids } = readRun();
     one.child.kill("SIGKILL");
     await one.exited;
     await eventually(() => expect(Object.values(pids).filter(isAlive)).toEqual([]), 60_000);
-    await running(start(["--no-demo"]));
+    await running(start(RELAY_ALONE.args, RELAY_ALONE.env));
   });
 
   test("values of .env keep # and $ in quotes, and unknown names are told", async (context) => {
