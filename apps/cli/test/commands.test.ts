@@ -202,6 +202,23 @@ test("a discard of queued ones with unknown ids counts, asks, and covers only th
   expect(counted.stdout).toBe("at least 4 queued acknowledgments match\n");
 });
 
+test("a discard of queued ones asks and starts if the count was cut short before it found one", async () => {
+  const counted = JSON.stringify({ dry_run: true, matched: 0, complete: false, until: COUNTED_UNTIL });
+  api.disturb = ({ body }) => (Object(body).dry_run === true ? { raw: counted } : undefined);
+  const words = ["queued", "discard", "--unknown", "--why", "invented"];
+  const dry = await adrelay(...words, "--dry-run");
+  expect(dry.stdout).toBe("an unknown number of queued acknowledgments match\n");
+  expect((await atTerminal("n\n", ...words)).stderr).toContain(
+    "Discard an unknown number of queued acknowledgments (unknown=true)? They will never be delivered. [y/N]",
+  );
+  api.calls.length = 0;
+  expect(await adrelay(...words, "--yes")).toMatchObject({ exit: 0, stderr: "0 discarded\n" });
+  expect(api.calls.filter(({ method }) => method === "POST")).toMatchObject([
+    { path: "/discards", body: { dry_run: true } },
+    { path: "/discards", body: { of: "queued", unknown: true, why: "invented", until: COUNTED_UNTIL } },
+  ]);
+});
+
 test("a list of unknown ids asks for these alone", async () => {
   addLetters(1);
   await adrelay("queued", "list", "--unknown");
