@@ -1,5 +1,6 @@
 /** Commands at a terminal, and with answers that a real gateway hardly ever gives. The e2e tests cover the rest. */
 import { stripVTControlCharacters } from "node:util";
+import { unknownId } from "@adrelay/testkit";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type AdminApi, COUNTED_UNTIL, letter, replay, startAdminApi } from "./admin-api.ts";
 import { runHere } from "./adrelay-process.ts";
@@ -405,6 +406,18 @@ test("a discard without a reason asks for it at a terminal", async () => {
   expect((await atTerminal("\n", "dead", "discard", id)).exit).toBe(2);
   expect((await atTerminal("\u0003", "dead", "discard", id)).exit).toBe(130);
   expect(api.calls).toEqual([]);
+});
+
+test("an erasure of ids asks for a rewrite also if the last id is unknown", async () => {
+  const erased = { erased: 1, without_text: 0, under_way: 0, state: "discarded", next_cursor: null };
+  api.disturb = () => (api.calls.length > 1 ? "unknown_id" : { raw: JSON.stringify(erased) });
+  const [id, unknown] = [unknownId(), unknownId()];
+  const ended = await adrelay("erase", id, unknown, "--rewrite", "--why", "the user asked", "--yes");
+  expect(ended).toMatchObject({ exit: 1, stdout: `${id}  erased, discarded\n` });
+  expect(api.calls).toMatchObject([
+    { path: "/erasures", body: { ad_response_id: id, rewrite: true } },
+    { path: "/erasures", body: { ad_response_id: unknown, rewrite: true } },
+  ]);
 });
 
 test("dead letters of all pages are counted by publisher, reason and code", async () => {
