@@ -159,7 +159,8 @@ the token itself, because the list of processes would show it.
 \`dead list --all\` prints one line per page, and \`dead replay ID ID\` one line per id. Messages for people go to standard
 error. The exit code says how the command ended. Without a terminal there is no progress bar, no colour and no question.
 \`NO_COLOR\` turns colour off everywhere. If the terminal is too narrow for a table, each row is printed as a paragraph.
-Every call ends after \`--timeout\` at the latest.
+Every call ends after \`--timeout\` at the latest. If a reader such as \`head\` closes the output early, a command that only
+reads ends with 0, and one that changes things goes on to its end.
 
 **Bulk replays.** \`dead replay\` with a filter or \`--all\` counts the dead letters that match and asks for confirmation;
 \`--yes\` skips the question. Then it shows the progress. "Replayed" means put back on the queue. What became of them
