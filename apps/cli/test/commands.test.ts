@@ -381,6 +381,24 @@ test("a replay of ids tells what became of each", async () => {
   expect(unwatched).toEqual({ exit: 0, stdout: `${ids[0]}  queued\n`, stderr: "" });
 });
 
+test("a replay of ids survives a short absence of the gateway, and names all ids that it can't tell of", async () => {
+  const ids = addLetters(3);
+  const isLookUp = ({ method }: { readonly method: string }) => method === "GET";
+  for (const id of ids) {
+    api.letters.set(id, letter({ ad_response_id: id, state: "delivered" }));
+  }
+  api.disturb = (call) =>
+    isLookUp(call) && api.calls.filter(isLookUp).length === 1 ? "unavailable" : undefined;
+  const lines = ids.map((id) => `${id}  delivered\n`);
+  expect(await adrelay("dead", "replay", ...ids)).toEqual({ exit: 0, stdout: lines.join(""), stderr: "" });
+  api.disturb = (call) => (isLookUp(call) && call.path.endsWith(String(ids[1])) ? "html" : undefined);
+  const { exit, stdout, stderr } = await adrelay("dead", "replay", ...ids);
+  expect({ exit, stdout }).toEqual({ exit: 3, stdout: lines[0] });
+  for (const id of ids.slice(1)) {
+    expect(stderr).toContain(`${id} is back on the queue. What became of it: adrelay lookup ${id}\n`);
+  }
+});
+
 test("a replay of an id that is still queued after a few seconds says why it waits", async () => {
   const one = letter({ state: "queued", last_code: "http_503", failed_attempts: 1 });
   api.letters.set(one.ad_response_id, one);
