@@ -159,7 +159,8 @@ the token itself, because the list of processes would show it.
 \`dead list --all\` prints one line per page, and \`dead replay ID ID\` one line per id. Messages for people go to standard
 error. The exit code says how the command ended. Without a terminal there is no progress bar, no colour and no question.
 \`NO_COLOR\` turns colour off everywhere. If the terminal is too narrow for a table, each row is printed as a paragraph.
-Every call ends after \`--timeout\` at the latest.
+Every call ends after \`--timeout\` at the latest. If a reader such as \`head\` closes the output early, a command that only
+reads ends with 0, and one that changes things goes on to its end.
 
 **Bulk replays.** \`dead replay\` with a filter or \`--all\` counts the dead letters that match and asks for confirmation;
 \`--yes\` skips the question. Then it shows the progress. "Replayed" means put back on the queue. What became of them
@@ -177,7 +178,8 @@ With \`--no-wait\` it prints \`queued\`. With \`--json\` it doesn't wait either.
 
 **Bulk discards.** \`dead discard\` with a filter or \`--all\` counts and asks in the same way. It covers only what was
 counted, not what died while it asked. \`adrelay discards\` shows and cancels it; what it has discarded stays discarded.
-Without \`--why\`, \`dead discard\` asks for it at a terminal.
+Without \`--why\`, \`dead discard\` asks for it at a terminal. If very many are queued, \`queued discard\` counts only
+some of them: "at least 7", or "an unknown number" if it came to none. It discards all that were queued by then.
 
 **Shell completion.** If \`adrelay\` is on your PATH, run \`adrelay completion >> ~/.bashrc\` (or \`~/.zshrc\`).
 `;

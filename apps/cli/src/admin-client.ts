@@ -33,6 +33,8 @@ export interface AdminClientOptions {
   readonly calledAs: string;
   /** Aborts the running call when the operator interrupts the command. */
   readonly signal: AbortSignal;
+  /** Called before each call that asks for a change. */
+  readonly onChange: (() => void) | undefined;
 }
 
 /** One call. It is a POST if it has a body, else a GET. */
@@ -58,8 +60,11 @@ export class AdminClient {
   }
 
   async call<T>(call: AdminCall<T>): Promise<Answer<T>> {
-    const { url, token, timeoutMs, signal, calledAs } = this.#options;
+    const { url, token, timeoutMs, signal, calledAs, onChange } = this.#options;
     const { change } = call;
+    if (change !== undefined) {
+      onChange?.();
+    }
     try {
       const response = await fetch(addressOf(url, call), {
         method: call.body === undefined ? "GET" : "POST",

@@ -55,10 +55,11 @@ export async function changeInBulk<V>(session: Session, bulk: BulkStart<V>): Pro
     schema: dryRunSchema,
   });
   const { matched, complete, until } = counted.kind === "ok" ? counted.value : NOTHING_COUNTED;
-  const number = complete ? String(matched) : `at least ${matched}`;
-  if (bulk.dryRun || matched === 0) {
+  const number = describeCount(matched, complete);
+  const isNone = matched === 0 && complete;
+  if (bulk.dryRun || isNone) {
     const exit = showAnswer(session, counted, () => session.terminal.print(`${number} ${things.many} match`));
-    if (counted.kind === "ok" && matched === 0) {
+    if (counted.kind === "ok" && isNone) {
       await noteCodes(session, filter);
     }
     return exit;
@@ -73,6 +74,14 @@ export async function changeInBulk<V>(session: Session, bulk: BulkStart<V>): Pro
 }
 
 const NOTHING_COUNTED = { matched: 0, complete: true, until: undefined } as const;
+
+/** The gateway may have run out of time before it found the first one. */
+function describeCount(matched: number, isComplete: boolean): string {
+  if (isComplete) {
+    return String(matched);
+  }
+  return matched === 0 ? "an unknown number of" : `at least ${matched}`;
+}
 
 async function start<V>(
   session: Session,

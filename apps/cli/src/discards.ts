@@ -13,8 +13,8 @@ export const DISCARDS: BulkResource<DiscardView> = {
     done: discarded,
     isRunning: state === "running",
     isSettled: true,
-    text: `${discarded} of ${matched} discarded`,
-    shortText: `${discarded} of ${matched}`,
+    text: `${describeDone(discarded, matched)} discarded`,
+    shortText: describeDone(discarded, matched),
     leftSeconds: undefined,
   }),
   endedEarly: ({ state }) => state === "cancelled",
@@ -40,12 +40,17 @@ function showDiscards(terminal: Terminal, discards: readonly DiscardView[], nowM
   const rows = discards.map((discard) => [
     discard.discard_id,
     discard.state,
-    `${discard.discarded} of ${discard.matched}`,
+    describeDone(discard.discarded, discard.matched),
     describeCovered(discard),
     discard.created_by,
     describeMoment(discard.created_at, nowMs),
   ]);
   terminal.table(["DISCARD", "STATE", "DISCARDED", "FILTER", "BY", "STARTED"], rows);
+}
+
+/** Such as `3 of 4`. A count of queued ones may have been cut short, and then it says nothing of the whole. */
+function describeDone(discarded: number, matched: number): string {
+  return matched === 0 || discarded > matched ? String(discarded) : `${discarded} of ${matched}`;
 }
 
 /** Such as `queued unknown=true`. Most discards are of dead letters, so these are not named. */
@@ -58,7 +63,7 @@ function showDiscard(terminal: Terminal, discard: DiscardView, nowMs: number): v
   terminal.facts({
     discard: discard.discard_id,
     state: discard.state,
-    discarded: `${discard.discarded} of ${discard.matched}`,
+    discarded: describeDone(discard.discarded, discard.matched),
     "left out": describeLeftOut(discard.state, discard.matched - discard.discarded, discard.of),
     filter: describeCovered(discard),
     by: discard.created_by,

@@ -76,14 +76,17 @@ function checkErase(args: {
   return true;
 }
 
-/** One call for each. An unknown id doesn't end the command. */
+/**
+ * One call for each. An unknown id doesn't end the command. Each asks for the rewrite, because a later one may fail. The workers
+ * rewrite the files once or twice for all of them.
+ */
 async function eraseEach(session: Session, ids: readonly string[], erasure: Erasure): Promise<ExitCode> {
   const { client, terminal } = session;
   let worst: ExitCode = EXIT.done;
-  for (const [at, id] of ids.entries()) {
+  for (const id of ids) {
     const answer = await client.call({
       path: "/erasures",
-      body: { ...erasure, ad_response_id: id, rewrite: erasure.rewrite && at === ids.length - 1 },
+      body: { ...erasure, ad_response_id: id },
       change: { look: `lookup ${id}` },
       schema: erasureSchema,
     });

@@ -18,7 +18,8 @@ export const EXIT_MEANINGS = {
   [EXIT.refused]: "refused, or a check failed: not a dead letter, an unknown id, a fault found by doctor",
   [EXIT.usage]:
     "the command line is wrong, also if the relay refuses a value, or --yes is missing; nothing was changed",
-  [EXIT.unavailable]: "the relay can't be reached, is unavailable, or sent an unexpected answer",
+  [EXIT.unavailable]:
+    "the relay can't be reached, is unavailable, or sent an unexpected answer; or standard output can't be written",
   [EXIT.denied]:
     "not allowed: the token is missing, wrong or has another role, or too many refused ones came from this address",
   [EXIT.interrupted]: "interrupted (Ctrl-C)",
@@ -162,7 +163,7 @@ export function explainSilence(error: unknown, { url, timeoutMs, ...call }: Unan
 }
 
 /** The system's error code, which `fetch` puts in the cause. */
-function codeOf(error: unknown): string {
+export function codeOf(error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   return cause instanceof Error ? String(("code" in cause && cause.code) || cause.message) : "unknown fault";
 }

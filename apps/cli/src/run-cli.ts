@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { AdminClient } from "./admin-client.ts";
 import type { GlobalArgs, Start } from "./command.ts";
 import { runCommandLine } from "./command-line.ts";
-import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { codeOf, EXIT, type ExitCode } from "./exit-codes.ts";
 import { type Environment, findConnection, type LocalSession, type Session } from "./session.ts";
 import { type Streams, Terminal } from "./terminal.ts";
 
@@ -45,17 +45,35 @@ export async function runProcess(host: HostProcess, place: Place = INSTALLED): P
   // The signal may come twice: from the terminal, and from the process that started us.
   host.on("SIGINT", interrupt);
   host.on("SIGTERM", interrupt);
-  // A reader that closes the pipe early, such as `head`, is not a failure.
-  stdout.on("error", () => host.exit(EXIT.done));
+  let isChanging = false;
+  stdout.once("error", (error) => {
+    const code = codeOf(error);
+    // A reader that closes the pipe early, such as `head`, is not a failure.
+    const isFailure = code !== "EPIPE";
+    if (isFailure) {
+      stderr.write(`adrelay: standard output can't be written (${code}).\n`);
+      host.exitCode = EXIT.unavailable;
+    }
+    // A command that changes things goes on, so that it doesn't end halfway.
+    if (!isChanging) {
+      host.exit(isFailure ? EXIT.unavailable : EXIT.done);
+    }
+  });
+  // Each later write fails again.
+  stdout.on("error", () => {});
   stderr.on("error", () => {});
-  host.exitCode = await runCli({
+  const exit = await runCli({
     words: host.argv.slice(2),
     env,
     cwd: host.cwd(),
     streams: { stdin, stdout, stderr },
     place,
     signal: interruption.signal,
+    onChange: () => {
+      isChanging = true;
+    },
   });
+  host.exitCode ??= exit;
 }
 
 export interface CliRun {
@@ -66,6 +84,8 @@ export interface CliRun {
   readonly place: Place;
   /** Fires at Ctrl-C. */
   readonly signal: AbortSignal;
+  /** Called before each call that asks for a change. */
+  readonly onChange?: (() => void) | undefined;
 }
 
 /** Runs one command line and returns its exit code. */
@@ -118,5 +138,9 @@ function openSession(cli: CliRun, { url, tokenFile }: GlobalArgs, local: LocalSe
     return connection.exit;
   }
   const { relay, token } = connection;
-  return { ...local, relay, client: new AdminClient({ ...local, url: relay.url, token }) };
+  return {
+    ...local,
+    relay,
+    client: new AdminClient({ ...local, url: relay.url, token, onChange: cli.onChange }),
+  };
 }

@@ -6,7 +6,7 @@ import {
   acknowledgmentDetailSchema,
   acknowledgmentStateSchema,
 } from "@adrelay/contract";
-import { acknowledgmentPath } from "./admin-client.ts";
+import { type Answer, acknowledgmentPath } from "./admin-client.ts";
 import { askWhy } from "./discard-reason.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { describeOpenCircuits, hasWorker, loadStats } from "./relay-state.ts";
@@ -37,17 +37,23 @@ export async function replayEach(
   return exit === EXIT.done ? outcome : exit;
 }
 
-/** Prints a line for each in order, all within one limit. */
+/** Prints a line for each in order, all within one limit. If it must end before, it says how to look for each of the others. */
 async function tellOutcomes(session: Session, ids: readonly string[]): Promise<ExitCode> {
   const { terminal } = session;
   const untilMs = performance.now() + OUTCOME_WAIT_MAX_MS;
   let worst: ExitCode = EXIT.done;
   const waiting: AcknowledgmentDetail[] = [];
-  for (const id of ids) {
-    const found = await awaitOutcome(session, id, untilMs);
-    if (typeof found === "number") {
-      return found;
+  for (const [at, id] of ids.entries()) {
+    const answer = await awaitOutcome(session, id, untilMs);
+    if (answer.kind === "failed") {
+      for (const untold of ids.slice(at)) {
+        terminal.note(
+          `${untold} is back on the queue. What became of it: ${session.calledAs} lookup ${untold}`,
+        );
+      }
+      return showFailure(session, answer.failure);
     }
+    const found = answer.value;
     terminal.print(`${id}  ${printable(describeOutcome(found, session.now()))}`);
     worst = found.state === "dead" || found.state === "refused" ? EXIT.refused : worst;
     waiting.push(...(found.state === "queued" ? [found] : []));
@@ -58,25 +64,24 @@ async function tellOutcomes(session: Session, ids: readonly string[]): Promise<E
   return worst;
 }
 
-/** The acknowledgment once it isn't queued any more, or as it is when the time is over. */
+/**
+ * The acknowledgment once it isn't queued any more, or as it is when the time is over. Until then, a gateway that is unavailable
+ * is asked again.
+ */
 async function awaitOutcome(
   session: Session,
   id: string,
   untilMs: number,
-): Promise<AcknowledgmentDetail | ExitCode> {
+): Promise<Answer<AcknowledgmentDetail>> {
   for (;;) {
     const answer = await session.client.call({
       path: acknowledgmentPath(id),
       schema: acknowledgmentDetailSchema,
     });
-    if (answer.kind === "failed") {
-      session.terminal.note(
-        `${id} is back on the queue. What became of it: ${session.calledAs} lookup ${id}`,
-      );
-      return showFailure(session, answer.failure);
-    }
-    if (answer.value.state !== "queued" || performance.now() >= untilMs) {
-      return answer.value;
+    const isOpen =
+      answer.kind === "ok" ? answer.value.state === "queued" : answer.failure.kind === "unavailable";
+    if (!isOpen || performance.now() >= untilMs) {
+      return answer;
     }
     // An interruption ends the wait early. The next call then fails as interrupted.
     await wait(POLL_MS, undefined, { signal: session.signal }).catch(() => {});

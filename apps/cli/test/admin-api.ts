@@ -26,7 +26,15 @@ interface SeenCall {
 
 /** What the double does instead of answering from its state. */
 export type Disturbance = Oddity | { readonly raw: string };
-type Oddity = "hang" | "cut" | "html" | "old_form" | "unavailable" | "redirect" | "no_admin_api";
+type Oddity =
+  | "hang"
+  | "cut"
+  | "html"
+  | "old_form"
+  | "unavailable"
+  | "redirect"
+  | "no_admin_api"
+  | "unknown_id";
 
 export interface AdminApi {
   readonly url: string;
@@ -257,6 +265,9 @@ function carryOut(disturbance: Disturbance, request: IncomingMessage, response: 
       return;
     case "no_admin_api":
       sendProblem(response, "not_found");
+      return;
+    case "unknown_id":
+      sendProblem(response, "unknown_ad_response");
       return;
     default:
       disturbance satisfies never;

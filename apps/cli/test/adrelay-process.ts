@@ -1,14 +1,11 @@
 /** Runs the command for tests: as a separate process, or in this process. */
 import { tmpdir } from "node:os";
 import { PassThrough } from "node:stream";
-import { type EndedCommand, type RunningCommand, startAdrelay } from "@adrelay/testkit";
+import { type CommandOptions, type EndedCommand, type RunningCommand, startAdrelay } from "@adrelay/testkit";
 import { INSTALLED, runCli } from "../src/run-cli.ts";
 import { TOKEN } from "./admin-api.ts";
 
-export interface ProcessOptions {
-  readonly env?: Readonly<Record<string, string>>;
-  readonly cwd?: string;
-}
+export type ProcessOptions = Partial<CommandOptions>;
 
 /** Starts the command. Unless `env` is given, it uses the test double's token. */
 export function startCommand(

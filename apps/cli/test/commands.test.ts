@@ -1,5 +1,6 @@
 /** Commands at a terminal, and with answers that a real gateway hardly ever gives. The e2e tests cover the rest. */
 import { stripVTControlCharacters } from "node:util";
+import { unknownId } from "@adrelay/testkit";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type AdminApi, COUNTED_UNTIL, letter, replay, startAdminApi } from "./admin-api.ts";
 import { runHere } from "./adrelay-process.ts";
@@ -202,6 +203,23 @@ test("a discard of queued ones with unknown ids counts, asks, and covers only th
   expect(counted.stdout).toBe("at least 4 queued acknowledgments match\n");
 });
 
+test("a discard of queued ones asks and starts if the count was cut short before it found one", async () => {
+  const counted = JSON.stringify({ dry_run: true, matched: 0, complete: false, until: COUNTED_UNTIL });
+  api.disturb = ({ body }) => (Object(body).dry_run === true ? { raw: counted } : undefined);
+  const words = ["queued", "discard", "--unknown", "--why", "invented"];
+  const dry = await adrelay(...words, "--dry-run");
+  expect(dry.stdout).toBe("an unknown number of queued acknowledgments match\n");
+  expect((await atTerminal("n\n", ...words)).stderr).toContain(
+    "Discard an unknown number of queued acknowledgments (unknown=true)? They will never be delivered. [y/N]",
+  );
+  api.calls.length = 0;
+  expect(await adrelay(...words, "--yes")).toMatchObject({ exit: 0, stderr: "0 discarded\n" });
+  expect(api.calls.filter(({ method }) => method === "POST")).toMatchObject([
+    { path: "/discards", body: { dry_run: true } },
+    { path: "/discards", body: { of: "queued", unknown: true, why: "invented", until: COUNTED_UNTIL } },
+  ]);
+});
+
 test("a list of unknown ids asks for these alone", async () => {
   addLetters(1);
   await adrelay("queued", "list", "--unknown");
@@ -363,6 +381,24 @@ test("a replay of ids tells what became of each", async () => {
   expect(unwatched).toEqual({ exit: 0, stdout: `${ids[0]}  queued\n`, stderr: "" });
 });
 
+test("a replay of ids survives a short absence of the gateway, and names all ids that it can't tell of", async () => {
+  const ids = addLetters(3);
+  const isLookUp = ({ method }: { readonly method: string }) => method === "GET";
+  for (const id of ids) {
+    api.letters.set(id, letter({ ad_response_id: id, state: "delivered" }));
+  }
+  api.disturb = (call) =>
+    isLookUp(call) && api.calls.filter(isLookUp).length === 1 ? "unavailable" : undefined;
+  const lines = ids.map((id) => `${id}  delivered\n`);
+  expect(await adrelay("dead", "replay", ...ids)).toEqual({ exit: 0, stdout: lines.join(""), stderr: "" });
+  api.disturb = (call) => (isLookUp(call) && call.path.endsWith(String(ids[1])) ? "html" : undefined);
+  const { exit, stdout, stderr } = await adrelay("dead", "replay", ...ids);
+  expect({ exit, stdout }).toEqual({ exit: 3, stdout: lines[0] });
+  for (const id of ids.slice(1)) {
+    expect(stderr).toContain(`${id} is back on the queue. What became of it: adrelay lookup ${id}\n`);
+  }
+});
+
 test("a replay of an id that is still queued after a few seconds says why it waits", async () => {
   const one = letter({ state: "queued", last_code: "http_503", failed_attempts: 1 });
   api.letters.set(one.ad_response_id, one);
@@ -388,6 +424,18 @@ test("a discard without a reason asks for it at a terminal", async () => {
   expect((await atTerminal("\n", "dead", "discard", id)).exit).toBe(2);
   expect((await atTerminal("\u0003", "dead", "discard", id)).exit).toBe(130);
   expect(api.calls).toEqual([]);
+});
+
+test("an erasure of ids asks for a rewrite also if the last id is unknown", async () => {
+  const erased = { erased: 1, without_text: 0, under_way: 0, state: "discarded", next_cursor: null };
+  api.disturb = () => (api.calls.length > 1 ? "unknown_id" : { raw: JSON.stringify(erased) });
+  const [id, unknown] = [unknownId(), unknownId()];
+  const ended = await adrelay("erase", id, unknown, "--rewrite", "--why", "the user asked", "--yes");
+  expect(ended).toMatchObject({ exit: 1, stdout: `${id}  erased, discarded\n` });
+  expect(api.calls).toMatchObject([
+    { path: "/erasures", body: { ad_response_id: id, rewrite: true } },
+    { path: "/erasures", body: { ad_response_id: unknown, rewrite: true } },
+  ]);
 });
 
 test("dead letters of all pages are counted by publisher, reason and code", async () => {

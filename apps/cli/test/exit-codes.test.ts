@@ -1,5 +1,5 @@
 /** What a script can rely on: exit codes, which address and token are used, and that every call ends. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freeLanePort } from "@adrelay/dev-servers";
@@ -24,6 +24,14 @@ beforeEach(() => {
   api.disturb = () => undefined;
 });
 afterEach(() => rmSync(dir, { recursive: true }));
+
+function addLetters(count: number): string[] {
+  const letters = Array.from({ length: count }, () => letter());
+  return letters.map((one) => {
+    api.letters.set(one.ad_response_id, one);
+    return one.ad_response_id;
+  });
+}
 
 test.each([
   [["stats"], "status"],
@@ -215,6 +223,29 @@ test("a reader that closes the pipe early is not a failure", async () => {
   const { child, ended } = startCommand(["--help"]);
   child.stdout?.destroy();
   expect((await ended).exit).toBe(0);
+});
+
+test("a reader that closes the pipe early doesn't end a command amid its changes", async () => {
+  const ids = addLetters(5);
+  api.disturb = () => (api.calls.length === 2 ? "unknown_id" : undefined);
+  const { child, ended } = startCommand(["dead", "replay", ...ids, "--no-wait", "--url", api.url]);
+  child.stdout?.destroy();
+  expect((await ended).exit).toBe(1);
+  expect(api.calls.map(({ path }) => path)).toEqual(ids.map((id) => `/acknowledgments/${id}/replay`));
+});
+
+// Each write to this device fails as on a full disk.
+test.skipIf(!existsSync("/dev/full"))("a full disk under the output is told, and ends with 3", async () => {
+  const ids = addLetters(2);
+  const full = openSync("/dev/full", "w");
+  for (const words of [["--help"], ["dead", "replay", ...ids, "--no-wait", "--url", api.url]]) {
+    expect(await runCommand(words, { stdout: full })).toMatchObject({
+      exit: 3,
+      stderr: "adrelay: standard output can't be written (ENOSPC).\n",
+    });
+  }
+  closeSync(full);
+  expect(api.calls.filter(({ method }) => method === "POST")).toHaveLength(2);
 });
 
 test("completion offers the commands", async () => {

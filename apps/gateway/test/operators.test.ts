@@ -192,12 +192,13 @@ test("bulk changes of one publisher are neither seen nor cancelled by operators 
   expect(own.json).toMatchObject({ filter: { publisher: "acme" }, created_by: "acme-operator" });
 });
 
+const audit = async (token: string) => auditPageSchema.parse((await ask(token, "GET /audit")).json).entries;
+
 test("each change is in the audit with the operator's name and address", async () => {
   const letter = await deadLetter("acme");
   expect((await ask(TOKENS.acme, `POST /acknowledgments/${letter}/discard`, { reason: "old" })).status).toBe(
     200,
   );
-  const audit = async (token: string) => auditPageSchema.parse((await ask(token, "GET /audit")).json).entries;
   await eventually(async () =>
     expect((await audit(TEST_ADMIN_TOKEN)).map(({ action }) => action)).toContain("discards_end"),
   );
@@ -212,6 +213,21 @@ test("each change is in the audit with the operator's name and address", async (
   expect(new Set(own.map(({ publisher }) => publisher))).toEqual(new Set(["acme"]));
   expect(own.length).toBe(all.filter(({ publisher }) => publisher === "acme").length);
   expect(new Set(all.map(({ publisher }) => publisher))).toEqual(new Set(["acme", "beta"]));
+});
+
+test("an erasure is in the audit of the publisher's operators, also if there is no text yet", async () => {
+  const letter = await deadLetter("acme");
+  const { body } = await relayCaller(stack.gatewayUrl, callerKeyOf("acme")).inject();
+  const awaiting = String(body["ad_response_id"]);
+  for (const id of [letter, awaiting]) {
+    const erasure = { ad_response_id: id, reason: "the user asked" };
+    expect((await ask(TOKENS.acme, "POST /erasures", erasure)).status).toBe(200);
+  }
+  const erasures = (await audit(TOKENS.acme)).filter(({ action }) => action === "erase");
+  expect(erasures).toMatchObject([
+    { action: "erase", publisher: "acme", ad_response_id: awaiting, by: "acme-operator" },
+    { action: "erase", publisher: "acme", ad_response_id: letter, by: "acme-operator" },
+  ]);
 });
 
 test("a call that a token doesn't allow is logged with name and address", async () => {

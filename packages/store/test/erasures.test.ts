@@ -111,7 +111,7 @@ test.each(["accepted", "delayed", "dead"] as const)(
     expect(totals.get("erased")).toEqual([{ publisher, label: "", value: 1 }]);
     const { entries } = await fixture.audit.page(10, undefined);
     expect(entries).toMatchObject([
-      { by: "alice", action: "erase", adResponseId: id, details: { reason: "the user asked" } },
+      { by: "alice", action: "erase", publisher, adResponseId: id, details: { reason: "the user asked" } },
     ]);
   },
 );

@@ -160,23 +160,25 @@ export interface RunningCommand {
 export interface CommandOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** An open file for standard output. With `pipe`, the default, the output is kept. */
+  readonly stdout?: number | "pipe";
 }
 
 /** Starts the command adrelay with this environment and PATH, nothing else, and without standard input. */
 export function startAdrelay(
   words: readonly string[],
-  { env, cwd = tmpdir() }: CommandOptions,
+  { env, cwd = tmpdir(), stdout = "pipe" }: CommandOptions,
 ): RunningCommand {
   const child = spawn(process.execPath, [programOf("cli"), ...words], {
     cwd,
     env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", stdout, "pipe"],
   });
   const output = { stdout: "", stderr: "" };
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
     output.stdout += text;
   });
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
     output.stderr += text;
   });
   const ended = new Promise<EndedCommand>((resolve) => {

@@ -53,8 +53,8 @@ local function endTurn(key, id, publisher, state)
   return 'queued'
 end
 
-local function writeAudit(id, from)
-  audit(KEYS[8], now, {by = by, action = 'erase', id = id,
+local function writeAudit(id, publisher, from)
+  audit(KEYS[8], now, {by = by, action = 'erase', publisher = publisher, id = id,
     details = string.gsub(details, '}$', ',"from":"' .. from .. '"}')})
 end
 
@@ -68,7 +68,7 @@ local function erase(id, jobId)
   local state = endTurn(key, id, publisher, from)
   entry[1] = state
   if WITHOUT_TEXT[state] then
-    writeAudit(id, state)
+    writeAudit(id, publisher, state)
     return '3,' .. state .. ',0,'
   end
   local isJobHeld = isHeld(jobKey)
@@ -81,7 +81,7 @@ local function erase(id, jobId)
   redis.call('HDEL', key, 't', 'y', 'S')
   if not erased then
     redis.call('HSET', key, 'E', now)
-    writeAudit(id, from)
+    writeAudit(id, publisher, from)
   end
   if isOpen and channel and not isJobHeld then
     tellCaller(channel, id, publisher)
