@@ -10,7 +10,7 @@ export type Side = "bare" | "plain" | "ad";
 export type SideRounds = Readonly<Record<Side, readonly StreamRound[]>>;
 /** Where time and CPU are measured, also the naive proxy that puts ads in. */
 export type TimedSide = Side | "naive";
-export type TimedRounds = Readonly<Record<TimedSide, readonly StreamRound[]>>;
+type TimedRounds = Readonly<Record<TimedSide, readonly StreamRound[]>>;
 
 export const EVENTS = 200;
 /** The loads in which time and CPU are measured. */
