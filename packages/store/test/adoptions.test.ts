@@ -8,7 +8,7 @@ import { afterEach, expect, test } from "vitest";
 import type { JobEnd } from "../src/delivery/job-completer.ts";
 import { type AdoptionPlace, gonePublishers } from "../src/publishers/adoption.ts";
 import { NO_JOBS, newJob, openTestQueue } from "./queue-fixture.ts";
-import { newId, newIdIn, openTestRedis, publisher } from "./store-fixture.ts";
+import { EVERYTHING, newId, newIdIn, openTestRedis, publisher } from "./store-fixture.ts";
 
 const other = publisherIdSchema.parse("2-other");
 const { redis } = await openTestRedis({ maxRetriesPerRequest: null });
@@ -182,6 +182,45 @@ test("an adopted dead letter is replayed and discarded as its new publisher's", 
   expect((await deadLetters.discard(discarded, "alice", "stale")).kind).toBe("booked");
   expect(await find(replayed)).toMatchObject({ state: "queued", publisher: other });
   expect(await find(discarded)).toMatchObject({ state: "discarded", publisher: other });
+});
+
+test.each(["started", "only counted"] as const)(
+  "what is adopted after a bulk discard was %s is not discarded, and keeps its time of death",
+  async (how) => {
+    const fixture = setup();
+    const { adoptAll, find, parts } = fixture;
+    const { discards } = parts;
+    const own = await newIdIn(fixture, "dead");
+    await adoptAll();
+    const adopted = await newIdIn(fixture, "dead");
+    const before = await find(adopted);
+    const filter = { ...EVERYTHING, publisher: other };
+    const start = (untilMs: number | undefined) =>
+      discards.start({ filter: { ...filter, untilMs }, by: "alice", why: "old" });
+    const counted = await discards.count(filter);
+    const started = how === "started" ? await start(undefined) : undefined;
+    await adoptAll();
+    const id = started ?? (await start(counted.beforeMs));
+    expect(await discards.runBatch(id, 100, 0)).toMatchObject({ state: "completed" });
+    expect(await discards.find(id)).toMatchObject({ matched: 1, discarded: 1 });
+    expect(await find(own)).toMatchObject({ state: "discarded" });
+    expect(await find(adopted)).toEqual({ ...before, publisher: other, textHash: undefined });
+    expect(await discards.count(filter)).toMatchObject({ matched: 1 });
+  },
+);
+
+test("a bulk discard of queued acknowledgments spares what is adopted after its count", async () => {
+  const { accepted, adoptAll, parts, find, maintenance } = setup();
+  const { queuedDiscards } = parts;
+  const id = await accepted();
+  const before = await find(id);
+  const filter = { ...EVERYTHING, publisher: other };
+  const { beforeMs: untilMs } = await queuedDiscards.count(filter);
+  await adoptAll();
+  await queuedDiscards.start({ filter: { ...filter, untilMs }, by: "alice", why: "old" });
+  await eventually(async () => expect(await maintenance.runBulkChanges()).toBe(false));
+  expect(await find(id)).toEqual({ ...before, publisher: other, textHash: undefined });
+  expect(await queuedDiscards.count(filter)).toMatchObject({ matched: 1 });
 });
 
 test("ended ad responses and those of other publishers stay as they are", async () => {

@@ -333,11 +333,10 @@ test("a cancelled bulk discard leaves the rest dead", async () => {
   ]);
 });
 
-test("a bulk discard that is bounded by its count spares the letters that died since", async () => {
+test("a bulk discard that is bounded by its count spares a letter that died right after it", async () => {
   const fixture = setup();
   await thirty(fixture);
   const { matched, beforeMs } = await fixture.discards.count(EVERYTHING);
-  await eventually(async () => expect((await fixture.snapshot()).nowMs).toBeGreaterThanOrEqual(beforeMs));
   const spared = await fixture.dead({ publisher: acme, reason: "http_422", code: "campaign_ended" });
   const id = await startDiscard(fixture, { untilMs: beforeMs });
   expect((await fixture.discards.runBatch(id, 100, BULK_GRACE_MS)).moved).toHaveLength(matched);
