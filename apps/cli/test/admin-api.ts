@@ -26,7 +26,15 @@ interface SeenCall {
 
 /** What the double does instead of answering from its state. */
 export type Disturbance = Oddity | { readonly raw: string };
-type Oddity = "hang" | "cut" | "html" | "old_form" | "unavailable" | "redirect" | "no_admin_api";
+type Oddity =
+  | "hang"
+  | "cut"
+  | "html"
+  | "old_form"
+  | "unavailable"
+  | "wrong_value"
+  | "redirect"
+  | "no_admin_api";
 
 export interface AdminApi {
   readonly url: string;
@@ -251,6 +259,9 @@ function carryOut(disturbance: Disturbance, request: IncomingMessage, response: 
       return;
     case "unavailable":
       sendProblem(response, "queue_unavailable");
+      return;
+    case "wrong_value":
+      sendProblem(response, "validation_failed");
       return;
     case "redirect":
       response.writeHead(302, { location: "http://127.0.0.1:1/" }).end();

@@ -28,8 +28,8 @@ function setup() {
     await acknowledgments.accept({ job, textHash: "hash" });
     return job.adResponseId;
   };
-  /** All batches; resolves with how many there were, and with the sums. */
-  const adoptAll = async (limit = 100) => {
+  /** All batches; resolves with how many there were, and with the sums. `between` is called after each batch. */
+  const adoptAll = async (limit = 100, between = async (_batches: number): Promise<unknown> => undefined) => {
     const sum = { batches: 0, awaiting: 0, queued: 0, dead: 0, held: 0 };
     let place: AdoptionPlace | undefined;
     do {
@@ -40,6 +40,7 @@ function setup() {
       sum.dead += batch.adopted.dead;
       sum.held += batch.held;
       place = batch.next;
+      await between(sum.batches);
     } while (place !== undefined);
     return sum;
   };
@@ -124,6 +125,28 @@ test("a batch of large texts is adopted in several scripts", async () => {
   expect(await adoptAll()).toMatchObject({ batches: 3, queued: 5 });
   const { entries } = await audit.page(10, undefined);
   expect(entries.map(({ details }) => details["queued"])).toEqual([2, 3]);
+});
+
+test("what moves on to its next state during an adoption is adopted in that state", async () => {
+  const fixture = setup();
+  const { accepted, adoptAll, find, acknowledgments, injections, settle, snapshot } = fixture;
+  const [early, late] = [newId(), newId()];
+  await injections.record({ id: early, publisher, outcome: "ok", deadlineMs: 60_000 });
+  await injections.record({ id: late, publisher, outcome: "ok", deadlineMs: 120_000 });
+  const [dying, queued] = [await accepted(), await accepted()];
+  const sum = await adoptAll(1, async (batches) => {
+    // The first batch had the latest deadline.
+    if (batches === 1) {
+      await acknowledgments.accept({ job: { ...newJob(), adResponseId: early }, textHash: "hash" });
+      await settle(dying, "die");
+    }
+  });
+  expect(sum).toMatchObject({ awaiting: 1, queued: 2, dead: 1 });
+  for (const id of [early, late, dying, queued]) {
+    expect(await find(id)).toMatchObject({ publisher: other });
+  }
+  const { states } = await snapshot();
+  expect(states.filter((one) => one.publisher === publisher && one.value > 0)).toEqual([]);
 });
 
 test("what an attempt holds is left as it is, and adopted after the attempt", async () => {
