@@ -488,6 +488,27 @@ test("an adoption that is refused halfway says that what was adopted stays so", 
   expect(atOnce).toMatchObject({ exit: 2, stderr: expect.not.stringContaining("stays so") });
 });
 
+test("an erasure of a session repeats a step that got a 503", async () => {
+  const step = (next_cursor: string | null) => ({
+    raw: JSON.stringify({ erased: 2, without_text: 0, under_way: 0, state: null, next_cursor }),
+  });
+  const answers = [step("next"), "unavailable", step(null)] as const;
+  api.disturb = () => answers[api.calls.length - 1];
+  const words = ["erase", "--session", "s1", "--why", "the user asked", "--yes"];
+  const { exit, stdout, stderr } = await adrelay(...words);
+  expect({ exit, stdout, stderr }).toEqual({
+    exit: 0,
+    stdout: "4 erased, 0 without a text, 0 under way\n",
+    stderr: "The gateway is unavailable. Trying again for 30 s.\n",
+  });
+  const sent = { session_id: "s1", reason: "the user asked", rewrite: false };
+  expect(api.calls.map(({ body }) => body)).toEqual([
+    sent,
+    { ...sent, cursor: "next" },
+    { ...sent, cursor: "next" },
+  ]);
+});
+
 test("an adoption begins again if the publisher has some left, and says if it still has", async () => {
   const withLeft = (dead: number) => ({
     raw: JSON.stringify({
