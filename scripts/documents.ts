@@ -177,7 +177,7 @@ or a 503, the gateway may have made the change: check before you repeat it. The 
 With \`--no-wait\` it prints \`queued\`. With \`--json\` it doesn't wait either.
 
 **Bulk discards.** \`dead discard\` with a filter or \`--all\` counts and asks in the same way. It covers only what was
-counted, not what died while it asked. \`adrelay discards\` shows and cancels it; what it has discarded stays discarded.
+counted, not what died or was adopted while it asked. \`adrelay discards\` shows and cancels it; what it has discarded stays discarded.
 Without \`--why\`, \`dead discard\` asks for it at a terminal. If very many are queued, \`queued discard\` counts only
 some of them: "at least 7", or "an unknown number" if it came to none. It discards all that were queued by then.
 

@@ -2,13 +2,12 @@
 import { setTimeout as wait } from "node:timers/promises";
 import cliProgress from "cli-progress";
 import type { AdminCall, Answer } from "./admin-client.ts";
+import { UNAVAILABLE_MAX_MS } from "./patient-call.ts";
 import { loadStats, WorkerWatch } from "./relay-state.ts";
 import type { Session } from "./session.ts";
 import { describeSeconds, type Streams } from "./terminal.ts";
 
 const POLL_MS = 500;
-/** Watching goes on while the gateway is unavailable for at most this long, since it may be restarting. */
-const UNAVAILABLE_MAX_MS = 30_000;
 /** After the end, watching goes on while outcomes come in. It ends if none came for this long: retries may take hours. */
 const QUIET_MAX_MS = 5000;
 /** If nothing has changed for this long, the watch looks whether a worker runs. */

@@ -3,6 +3,7 @@ import { type ErasureView, erasureSchema } from "@adrelay/contract";
 import { adResponsesPositional, defineCommand } from "./command.ts";
 import { askWhy, checkWhy } from "./discard-reason.ts";
 import { EXIT, type ExitCode, UsageError } from "./exit-codes.ts";
+import { callPatiently } from "./patient-call.ts";
 import { yesOption } from "./selection-options.ts";
 import { confirm, type Session, showAnswer } from "./session.ts";
 
@@ -111,7 +112,10 @@ function describeOne({ state, erased, without_text, under_way }: ErasureView): s
     : `${done}, ${state}`;
 }
 
-/** One call for each step of the search. What was erased stays so, whatever happens to the next call. */
+/**
+ * One call for each step of the search. What was erased stays so, whatever happens to the next call. Redis may restart during a long
+ * search, so all steps but the first are repeated for a while.
+ */
 async function eraseSession(
   session: Session,
   which: { readonly session_id: string; readonly publisher: string | undefined },
@@ -121,12 +125,13 @@ async function eraseSession(
   const sum = { erased: 0, withoutText: 0, underWay: 0 };
   let cursor: string | undefined;
   do {
-    const answer = await client.call({
+    const step = {
       path: "/erasures",
       body: { ...which, ...erasure, cursor },
       change: { look: "audit" },
       schema: erasureSchema,
-    });
+    };
+    const answer = cursor === undefined ? await client.call(step) : await callPatiently(session, step);
     const exit = showAnswer(session, answer, () => {});
     if (answer.kind === "failed") {
       if (answer.failure.kind !== "refused" && answer.failure.kind !== "denied") {

@@ -32,6 +32,7 @@ type Oddity =
   | "html"
   | "old_form"
   | "unavailable"
+  | "wrong_value"
   | "redirect"
   | "no_admin_api"
   | "unknown_id";
@@ -259,6 +260,9 @@ function carryOut(disturbance: Disturbance, request: IncomingMessage, response: 
       return;
     case "unavailable":
       sendProblem(response, "queue_unavailable");
+      return;
+    case "wrong_value":
+      sendProblem(response, "validation_failed");
       return;
     case "redirect":
       response.writeHead(302, { location: "http://127.0.0.1:1/" }).end();

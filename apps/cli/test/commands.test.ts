@@ -500,16 +500,17 @@ test.each([
   expect(api.calls.filter(({ body }) => body !== undefined && Object(body).dry_run !== true)).toEqual([]);
 });
 
+const batch = (underWay: number, next: string | null) => ({
+  raw: JSON.stringify({
+    from: "gone",
+    to: "acme",
+    adopted: { dead: 1, queued: 2, awaiting: 3 },
+    under_way: underWay,
+    next_cursor: next,
+  }),
+});
+
 test("an adoption calls for batch after batch, and says if it was cut short or an attempt holds some", async () => {
-  const batch = (underWay: number, next: string | null) => ({
-    raw: JSON.stringify({
-      from: "gone",
-      to: "acme",
-      adopted: { dead: 1, queued: 2, awaiting: 3 },
-      under_way: underWay,
-      next_cursor: next,
-    }),
-  });
   api.disturb = ({ body }) => ("cursor" in Object(body) ? batch(1, null) : batch(0, "next"));
   const held = await adrelay("publishers", "adopt", "gone", "acme", "--yes");
   expect(held).toMatchObject({ exit: 1, stderr: expect.stringContaining("1 are being attempted now") });
@@ -521,5 +522,62 @@ test("an adoption calls for batch after batch, and says if it was cut short or a
   api.disturb = ({ body }) => ("cursor" in Object(body) ? "unavailable" : batch(0, "next"));
   const cut = await adrelay("publishers", "adopt", "gone", "acme", "--yes");
   expect(cut).toMatchObject({ exit: 3, stderr: expect.stringContaining("run the command again") });
-  api.disturb = () => undefined;
+});
+
+test("an adoption that is refused halfway says that what was adopted stays so", async () => {
+  api.disturb = ({ body }) => ("cursor" in Object(body) ? "wrong_value" : batch(0, "next"));
+  const { exit, stderr } = await adrelay("publishers", "adopt", "gone", "acme", "--yes");
+  expect({ exit, note: stderr.split("\n").at(-2) }).toEqual({
+    exit: 1,
+    note: "What was adopted so far stays so.",
+  });
+  api.disturb = () => "wrong_value";
+  const atOnce = await adrelay("publishers", "adopt", "acme", "acme", "--yes");
+  expect(atOnce).toMatchObject({ exit: 2, stderr: expect.not.stringContaining("stays so") });
+});
+
+test("an erasure of a session repeats a step that got a 503", async () => {
+  const step = (next_cursor: string | null) => ({
+    raw: JSON.stringify({ erased: 2, without_text: 0, under_way: 0, state: null, next_cursor }),
+  });
+  const answers = [step("next"), "unavailable", step(null)] as const;
+  api.disturb = () => answers[api.calls.length - 1];
+  const words = ["erase", "--session", "s1", "--why", "the user asked", "--yes"];
+  const { exit, stdout, stderr } = await adrelay(...words);
+  expect({ exit, stdout, stderr }).toEqual({
+    exit: 0,
+    stdout: "4 erased, 0 without a text, 0 under way\n",
+    stderr: "The gateway is unavailable. Trying again for 30 s.\n",
+  });
+  const sent = { session_id: "s1", reason: "the user asked", rewrite: false };
+  expect(api.calls.map(({ body }) => body)).toEqual([
+    sent,
+    { ...sent, cursor: "next" },
+    { ...sent, cursor: "next" },
+  ]);
+});
+
+test("an adoption begins again if the publisher has some left, and says if it still has", async () => {
+  const withLeft = (dead: number) => ({
+    raw: JSON.stringify({
+      ...api.stats,
+      gone_publishers: [{ publisher: "gone", dead, queued: 0, awaiting: 1 }],
+    }),
+  });
+  const adoptions = () => api.calls.filter(({ path }) => path === "/publishers/gone/adopt").length;
+  api.disturb = ({ path }) => {
+    const isOver = path === "/stats" && adoptions() === 2;
+    return path === "/stats" ? (isOver ? undefined : withLeft(2)) : batch(0, null);
+  };
+  const again = await adrelay("publishers", "adopt", "gone", "acme", "--yes");
+  expect(again).toMatchObject({
+    exit: 0,
+    stderr: "",
+    stdout: "acme has adopted 4 queued, 2 dead and 6 awaiting from gone\n",
+  });
+  api.calls.length = 0;
+  api.disturb = ({ path }) => (path === "/stats" ? withLeft(4) : batch(0, null));
+  const left = await adrelay("publishers", "adopt", "gone", "acme", "--yes");
+  expect(left).toMatchObject({ exit: 1, stderr: expect.stringContaining("gone still has 5") });
+  expect(adoptions()).toBe(3);
 });

@@ -8,7 +8,7 @@ import { afterEach, expect, test } from "vitest";
 import type { JobEnd } from "../src/delivery/job-completer.ts";
 import { type AdoptionPlace, gonePublishers } from "../src/publishers/adoption.ts";
 import { NO_JOBS, newJob, openTestQueue } from "./queue-fixture.ts";
-import { newId, newIdIn, openTestRedis, publisher } from "./store-fixture.ts";
+import { EVERYTHING, newId, newIdIn, openTestRedis, publisher } from "./store-fixture.ts";
 
 const other = publisherIdSchema.parse("2-other");
 const { redis } = await openTestRedis({ maxRetriesPerRequest: null });
@@ -28,8 +28,8 @@ function setup() {
     await acknowledgments.accept({ job, textHash: "hash" });
     return job.adResponseId;
   };
-  /** All batches; resolves with how many there were, and with the sums. */
-  const adoptAll = async (limit = 100) => {
+  /** All batches; resolves with how many there were, and with the sums. `between` is called after each batch. */
+  const adoptAll = async (limit = 100, between = async (_batches: number): Promise<unknown> => undefined) => {
     const sum = { batches: 0, awaiting: 0, queued: 0, dead: 0, held: 0 };
     let place: AdoptionPlace | undefined;
     do {
@@ -40,6 +40,7 @@ function setup() {
       sum.dead += batch.adopted.dead;
       sum.held += batch.held;
       place = batch.next;
+      await between(sum.batches);
     } while (place !== undefined);
     return sum;
   };
@@ -126,6 +127,28 @@ test("a batch of large texts is adopted in several scripts", async () => {
   expect(entries.map(({ details }) => details["queued"])).toEqual([2, 3]);
 });
 
+test("what moves on to its next state during an adoption is adopted in that state", async () => {
+  const fixture = setup();
+  const { accepted, adoptAll, find, acknowledgments, injections, settle, snapshot } = fixture;
+  const [early, late] = [newId(), newId()];
+  await injections.record({ id: early, publisher, outcome: "ok", deadlineMs: 60_000 });
+  await injections.record({ id: late, publisher, outcome: "ok", deadlineMs: 120_000 });
+  const [dying, queued] = [await accepted(), await accepted()];
+  const sum = await adoptAll(1, async (batches) => {
+    // The first batch had the latest deadline.
+    if (batches === 1) {
+      await acknowledgments.accept({ job: { ...newJob(), adResponseId: early }, textHash: "hash" });
+      await settle(dying, "die");
+    }
+  });
+  expect(sum).toMatchObject({ awaiting: 1, queued: 2, dead: 1 });
+  for (const id of [early, late, dying, queued]) {
+    expect(await find(id)).toMatchObject({ publisher: other });
+  }
+  const { states } = await snapshot();
+  expect(states.filter((one) => one.publisher === publisher && one.value > 0)).toEqual([]);
+});
+
 test("what an attempt holds is left as it is, and adopted after the attempt", async () => {
   const { accepted, adoptAll, work, find, settle, queue, publisherOfJob, balance } = setup();
   const id = await accepted();
@@ -182,6 +205,45 @@ test("an adopted dead letter is replayed and discarded as its new publisher's", 
   expect((await deadLetters.discard(discarded, "alice", "stale")).kind).toBe("booked");
   expect(await find(replayed)).toMatchObject({ state: "queued", publisher: other });
   expect(await find(discarded)).toMatchObject({ state: "discarded", publisher: other });
+});
+
+test.each(["started", "only counted"] as const)(
+  "what is adopted after a bulk discard was %s is not discarded, and keeps its time of death",
+  async (how) => {
+    const fixture = setup();
+    const { adoptAll, find, parts } = fixture;
+    const { discards } = parts;
+    const own = await newIdIn(fixture, "dead");
+    await adoptAll();
+    const adopted = await newIdIn(fixture, "dead");
+    const before = await find(adopted);
+    const filter = { ...EVERYTHING, publisher: other };
+    const start = (untilMs: number | undefined) =>
+      discards.start({ filter: { ...filter, untilMs }, by: "alice", why: "old" });
+    const counted = await discards.count(filter);
+    const started = how === "started" ? await start(undefined) : undefined;
+    await adoptAll();
+    const id = started ?? (await start(counted.beforeMs));
+    expect(await discards.runBatch(id, 100, 0)).toMatchObject({ state: "completed" });
+    expect(await discards.find(id)).toMatchObject({ matched: 1, discarded: 1 });
+    expect(await find(own)).toMatchObject({ state: "discarded" });
+    expect(await find(adopted)).toEqual({ ...before, publisher: other, textHash: undefined });
+    expect(await discards.count(filter)).toMatchObject({ matched: 1 });
+  },
+);
+
+test("a bulk discard of queued acknowledgments spares what is adopted after its count", async () => {
+  const { accepted, adoptAll, parts, find, maintenance } = setup();
+  const { queuedDiscards } = parts;
+  const id = await accepted();
+  const before = await find(id);
+  const filter = { ...EVERYTHING, publisher: other };
+  const { beforeMs: untilMs } = await queuedDiscards.count(filter);
+  await adoptAll();
+  await queuedDiscards.start({ filter: { ...filter, untilMs }, by: "alice", why: "old" });
+  await eventually(async () => expect(await maintenance.runBulkChanges()).toBe(false));
+  expect(await find(id)).toEqual({ ...before, publisher: other, textHash: undefined });
+  expect(await queuedDiscards.count(filter)).toMatchObject({ matched: 1 });
 });
 
 test("ended ad responses and those of other publishers stay as they are", async () => {

@@ -137,6 +137,18 @@ test("a bulk replay covers letters that died before the clock was set back", asy
   expect((await replayToEnd(fixture, await fixture.replays.start(order))).toSorted()).toEqual(ids.toSorted());
 });
 
+test("a bulk discard that was counted after a step back spares what died since", async () => {
+  const fixture = setup();
+  await fixture.many(2);
+  await fixture.setBack(DAY_MS);
+  const { discards } = fixture.parts;
+  const { matched, beforeMs: untilMs } = await discards.count(EVERYTHING);
+  const later = await fixture.dead();
+  const id = await discards.start({ filter: { ...EVERYTHING, untilMs }, by: "alice", why: "old" });
+  expect((await discards.runBatch(id, 100, 0)).moved).toHaveLength(matched);
+  expect(await fixture.find(later)).toMatchObject({ state: "dead" });
+});
+
 test.each(BACK)("an attempt whose job comes up is due after a step back of %d ms", async (stepMs) => {
   const { queued, settle, begin, setBack } = setup();
   const id = await queued();

@@ -54,7 +54,7 @@ async function shiftTimes(redis: Redis, { key, name }: Named, stepMs: number): P
       text.replace(/^(\d+) (\d+)/, (_all, beat: string, seen: string) => `${beat} ${Number(seen) + stepMs}`),
     ]);
     await redis.hset(key, Object.fromEntries(shifted));
-  } else if (name === "data-loss" || name === "dead-covered") {
+  } else if (name === "data-loss" || name.endsWith("-covered")) {
     const text = (await redis.get(key)) ?? "";
     await redis.set(
       key,

@@ -6,9 +6,11 @@ import { type AdResponseId, publisherIdSchema } from "@adrelay/contract";
 import { ENTRY_EVENTS } from "@adrelay/core";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { type IntakeRules, NO_LIMITS, type StoredQuota } from "../src/index.ts";
 import { planRoom } from "../src/intake/room.ts";
 import { Recount } from "../src/maintenance/recount.ts";
+import { idOf } from "../src/redis/keys.ts";
 import {
   countEntryBytes,
   fire,
@@ -233,6 +235,27 @@ test("a recount drops what an older version didn't take off", async () => {
   await redis.hset(entry, "b", stored);
   await recount();
   expect(await used()).toEqual(one);
+});
+
+test("a recount skips nothing if the entry that it comes to moves up meanwhile", async () => {
+  const { accept, newKnown, settle, deadLetters, parts, used, recount } = setup();
+  const ids = await Promise.all(Array.from({ length: 3 }, () => newKnown()));
+  await Promise.all(ids.map((id) => accept(id)));
+  const before = await used();
+  const { run, keys, queue } = parts;
+  const step = async (...entries: (string | number)[]) => {
+    const args = [1, 0, keys.entryPrefix, MIB, ...entries];
+    return z.array(z.string()).parse(await run("maintenance/recount", { keys: keys.forEntry(""), args }));
+  };
+  const [number = "", index = "", member = "", time = ""] = await step("", "");
+  const id = idOf(member);
+  await settle(id, "die");
+  await deadLetters.replay(id, "alice");
+  const [, nextIndex, nextMember] = await step(number, index, member, time, queue.payloadKey(id));
+  expect(nextIndex).toBe("queued");
+  expect(nextMember).not.toBe(member);
+  await recount();
+  expect(await used()).toEqual(before);
 });
 
 test("acknowledgments during a recount count once", async () => {

@@ -25,8 +25,8 @@ export interface CoveredCount {
   /** False if there are more, which nobody has counted. */
   readonly isComplete: boolean;
   /**
-   * All of them died, or were queued, before this time, in milliseconds since 1970. What dies or is queued later, does so at this
-   * time or after.
+   * All of them died, or were queued, before this time, in milliseconds since 1970. What dies or is adopted later has this time
+   * in the indexes, or a later one. What is queued later may have the same millisecond.
    */
   readonly beforeMs: number;
 }

@@ -3,7 +3,16 @@
 -- once more for the letters with unknown ids: the ledger has no injection of those. Counting and paging a filter reads no letter
 -- that the filter doesn't cover. A publisher, a reason and a code never contain a `|`. '' is no code. `unknown` is '1' for the
 -- indexes of unknown ids, else ''.
-local coveredKey = deadKey .. '-covered' -- string: the latest time of death that a bulk replay or bulk discard covers
+
+local function coveredKeyOf(index) -- string: the latest time in the index that was counted for a bulk replay or bulk discard
+  return index .. '-covered'
+end
+
+-- What dies or is adopted now gets a later time than what was counted, also if Redis' clock has been set back since. So no bulk
+-- change covers what nobody has counted, and none puts a letter back that dies over and over again.
+local function afterCounted(index, time)
+  return math.max(time, (tonumber(redis.call('GET', coveredKeyOf(index))) or 0) + 1)
+end
 
 local function familyOf(unknown)
   return deadKey .. (unknown == '1' and '-unknown' or '')
@@ -38,10 +47,8 @@ local function indexDead(key, id, publisher, reason, code, diedAt)
   end
 end
 
--- A letter dies later than those that a bulk replay covers, also if Redis' clock has been set back since. Otherwise it could
--- be put back and die over and over again.
 local function addDead(key, id, publisher, reason, code, now)
-  indexDead(key, id, publisher, reason, code, math.max(now, (tonumber(redis.call('GET', coveredKey)) or 0) + 1))
+  indexDead(key, id, publisher, reason, code, afterCounted(deadKey, now))
 end
 
 local function removeFrom(id, kind, code, unknown)

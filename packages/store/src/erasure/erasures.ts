@@ -60,8 +60,13 @@ export interface ErasuresParts {
   readonly recordRetentionMs: number;
 }
 
-/** A place in the search is a cursor of SCAN. `0` is the end. */
-export const ERASURE_PLACE = /^[1-9]\d{0,19}$/;
+/**
+ * A place in the search is a cursor of SCAN, after the id of the run of Redis that made it. Gateways of older versions leave
+ * the id out.
+ */
+export const ERASURE_PLACE = /^(?:([0-9a-fA-F]{1,64})\.)?([1-9]\d{0,19})$/;
+/** The cursor at the begin, and at the end. */
+const NO_CURSOR = "0";
 
 /** How many keys a script of the search looks at: about 1.5 ms of Redis. */
 const KEYS_PER_SCRIPT = 300;
@@ -69,7 +74,13 @@ const SCRIPTS_PER_STEP = 10;
 /** Texts in a script. A text may have a megabyte. */
 const TEXTS_PER_SCRIPT = 20;
 
-const foundSchema = z.tuple([z.string(), z.array(z.string())]);
+interface SearchPlace {
+  readonly cursor: string;
+  /** '' if it isn't known. */
+  readonly run: string;
+}
+
+const foundSchema = z.tuple([z.string(), z.string(), z.array(z.string())]);
 
 export class Erasures {
   readonly #parts: ErasuresParts;
@@ -87,23 +98,26 @@ export class Erasures {
   /** Takes one step of the search for a session, and erases what it finds. Safe to repeat. */
   async eraseSession(order: SessionErasureOrder): Promise<ErasedBatch> {
     const results: ErasedResult[] = [];
-    let place = order.place ?? "0";
-    for (let script = 0; script < SCRIPTS_PER_STEP && (script === 0 || place !== "0"); script += 1) {
-      const [next, ids] = await this.#find(order, place);
+    let place = parsePlace(order.place);
+    for (let script = 0; script < SCRIPTS_PER_STEP; script += 1) {
+      const { next, ids } = await this.#find(order, place);
       place = next;
       for (let at = 0; at < ids.length; at += TEXTS_PER_SCRIPT) {
         const some = ids.slice(at, at + TEXTS_PER_SCRIPT);
         results.push(...(await this.#eraseAll(some, order, { session: order.hashes[0] ?? "" })));
       }
+      if (place.cursor === NO_CURSOR) {
+        break;
+      }
     }
-    if (place === "0") {
+    if (place.cursor === NO_CURSOR) {
       await this.#noteSearch(order);
     }
     return {
       erased: results.filter(({ kind }) => kind === "erased").length,
       withoutText: results.filter(({ kind }) => kind === "no_text").length,
       underWay: results.filter((one) => "isUnderWay" in one && one.isUnderWay).length,
-      next: place === "0" ? undefined : place,
+      next: place.cursor === NO_CURSOR ? undefined : textOf(place),
     };
   }
 
@@ -117,15 +131,18 @@ export class Erasures {
   }
 
   /** The next place, and the session's ad responses among the keys that the script looked at. */
-  async #find({ hashes, publisher }: SessionErasureOrder, place: string): Promise<[string, AdResponseId[]]> {
+  async #find(
+    { hashes, publisher }: SessionErasureOrder,
+    { cursor, run: runOfRedis }: SearchPlace,
+  ): Promise<{ readonly next: SearchPlace; readonly ids: readonly AdResponseId[] }> {
     const { run, keys } = this.#parts;
     const prefix = keys.entryPrefix;
     const reply = await run("erasure/find-session", {
       keys: [prefix],
-      args: [place, KEYS_PER_SCRIPT, `${prefix}*`, prefix.length, publisher, ...hashes],
+      args: [cursor, runOfRedis, KEYS_PER_SCRIPT, `${prefix}*`, prefix.length, publisher, ...hashes],
     });
-    const [next, members] = foundSchema.parse(reply);
-    return [next, [...new Set(members)].map(idOf)];
+    const [nextCursor, nextRun, members] = foundSchema.parse(reply);
+    return { next: { cursor: nextCursor, run: nextRun }, ids: [...new Set(members)].map(idOf) };
   }
 
   async #eraseAll(
@@ -155,6 +172,15 @@ export class Erasures {
     }
     return read.map(({ result }) => result);
   }
+}
+
+function parsePlace(text: string | undefined): SearchPlace {
+  const [, run = "", cursor = NO_CURSOR] = ERASURE_PLACE.exec(text ?? "") ?? [];
+  return { cursor, run };
+}
+
+function textOf({ run, cursor }: SearchPlace): string {
+  return run === "" ? cursor : `${run}.${cursor}`;
 }
 
 function readErased(reply: unknown) {

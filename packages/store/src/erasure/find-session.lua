@@ -1,21 +1,26 @@
 -- One step of the search for a session's ad responses, by the hash that their entries keep. There is no index of sessions:
 -- it would make each entry a third larger, for something that is rare (docs/adr/0050).
 -- An entry that is there during the whole search is found. It may be found twice.
+-- Each process of Redis has an order of its own for its keys. So a cursor means something only to the process that made it: after
+-- a restart or a failover the search begins again. Without the right to INFO nobody knows, and the search goes on.
 -- KEYS: 1 any key of the partition
--- ARGV: 1 place to go on from, `0` for the first step, 2 about how many keys to look at, 3 pattern of entry keys,
---       4 length of their prefix, 5 publisher, then the hashes that the session may have
+-- ARGV: 1 cursor to go on from, `0` for the first step, 2 the run of Redis that made it, '' if that isn't known, 3 about how many keys
+--       to look at, 4 pattern of entry keys, 5 length of their prefix, 6 publisher, then the hashes that the session may have
 -- Clock: none. Writes nothing.
--- Returns {the next place, `0` at the end; ids}.
+-- Returns {the next cursor, `0` at the end; the run of Redis; ids}.
 local hashes = {}
-for at = 6, #ARGV do
+for at = 7, #ARGV do
   hashes[ARGV[at]] = true
 end
-local place, keys = unpack(redis.call('SCAN', ARGV[1], 'MATCH', ARGV[3], 'COUNT', ARGV[2]))
+local info = redis.pcall('INFO', 'server')
+local run = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
+local from = run == ARGV[2] and ARGV[1] or '0'
+local cursor, keys = unpack(redis.call('SCAN', from, 'MATCH', ARGV[4], 'COUNT', ARGV[3]))
 local ids = {}
 for _, key in ipairs(keys) do
   local publisher, session = unpack(redis.call('HMGET', key, 'p', 'S'))
-  if publisher == ARGV[5] and session and hashes[session] then
-    ids[#ids + 1] = string.sub(key, ARGV[4] + 1)
+  if publisher == ARGV[6] and session and hashes[session] then
+    ids[#ids + 1] = string.sub(key, ARGV[5] + 1)
   end
 end
-return {place, ids}
+return {cursor, run, ids}

@@ -8,8 +8,8 @@
 -- @include dead-letters/dead-index
 local first = 0
 if ARGV[1] ~= '' then
-  local rank = redis.call('ZRANK', deadKey, ARGV[1])
-  -- If the letter has gone, those of the same time are read once more.
+  local rank = redis.call('ZSCORE', deadKey, ARGV[1]) == ARGV[2] and redis.call('ZRANK', deadKey, ARGV[1])
+  -- If the letter has gone or moved up, those of the same time are read once more.
   first = rank and rank + 1 or redis.call('ZCOUNT', deadKey, '-inf', '(' .. ARGV[2])
 end
 local letters = redis.call('ZRANGE', deadKey, first, first + ARGV[3] - 1, 'WITHSCORES')

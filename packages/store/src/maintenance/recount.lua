@@ -38,8 +38,8 @@ local function nextOf(index)
   local key, first = INDEXES[index], 0
   local id, time = unpack(redis.call('HMGET', recountKey, 'id', 'time'))
   if id then
-    local rank = redis.call('ZRANK', key, id)
-    -- If the entry has gone, those of the same time are read once more.
+    local rank = redis.call('ZSCORE', key, id) == time and redis.call('ZRANK', key, id)
+    -- If the entry has gone or moved up, those of the same time are read once more.
     first = rank and rank + 1 or redis.call('ZCOUNT', key, '-inf', '(' .. time)
   end
   return redis.call('ZRANGE', key, first, first + most - 1, 'WITHSCORES')

@@ -1,6 +1,7 @@
 -- Gives ad responses of a publisher that is gone to another one: those that await, are queued, or are dead letters.
 -- 1. Entry, job, indexes and counters change in one step, so a worker meets the old publisher everywhere or the new one.
---    Times stay as they are.
+--    Times stay as they are in the entry. In the indexes of dead and queued ones, those that were counted for a bulk replay or bulk
+--    discard get a later time, because nobody has counted them as the other publisher's.
 -- 2. One whose job an attempt holds is left as it is. So is one that has left its publisher or these states: a repeat
 --    changes nothing.
 -- 3. The fingerprint of a text contains its publisher, so it goes. Any text then counts as a repeat (intake/acceptance.lua):
@@ -48,7 +49,15 @@ end
 local function moveDeath(key, id, reason, code)
   local died = redis.call('ZSCORE', deadKey, id)
   removeDead(id, from, reason, code)
-  indexDead(key, id, to, reason, code, died)
+  addDead(key, id, to, reason, code, tonumber(died))
+end
+
+local function moveQueued(id)
+  moveTime(parkedPrefix .. from, parkedPrefix .. to, id)
+  local queuedAt = redis.call('ZSCORE', queuedKey, id)
+  if queuedAt then
+    redis.call('ZADD', queuedKey, afterCounted(queuedKey, tonumber(queuedAt)), id)
+  end
 end
 
 local function adopt(id, jobKey)
@@ -66,7 +75,7 @@ local function adopt(id, jobKey)
     moveBytes(key, stored, from, state, to, state)
   end
   if state == 'queued' then
-    moveTime(parkedPrefix .. from, parkedPrefix .. to, id)
+    moveQueued(id)
   elseif state == 'dead' then
     moveDeath(key, id, reason or '', code or '')
   end

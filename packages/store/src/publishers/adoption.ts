@@ -3,16 +3,19 @@
  *
  * An adoption goes through the indexes in batches. Each batch is one audited script (publishers/adopt.lua), and its caller
  * gets the place to go on from. If a caller dies, another one may begin again from the start: what was adopted stays so.
+ * What moves up in its index meanwhile is missed, such as a turn whose lease is renewed. So a caller looks at the end whether
+ * the publisher has any left.
  */
-import { type AdResponseId, LISTED_STATES, type PublisherId } from "@adrelay/contract";
+import type { AdResponseId, PublisherId } from "@adrelay/contract";
 import { z } from "zod";
 import type { DeliveryQueue } from "../bullmq/queue.ts";
 import { type ListingParts, type ListPlace, loadMembers } from "../dead-letters/listing.ts";
 import type { LedgerSnapshot } from "../metrics/snapshot.ts";
 import { idOf, memberOf } from "../redis/keys.ts";
 
-/** States whose ad responses need their publisher. They are adopted in this order. */
-type AdoptedState = (typeof LISTED_STATES)[number];
+/** States whose ad responses need their publisher. They move on in this order, so what moves on is met in its next state. */
+const ADOPTED_STATES = ["awaiting", "queued", "dead"] as const;
+type AdoptedState = (typeof ADOPTED_STATES)[number];
 
 /** How many ad responses of each state need a publisher that is gone. */
 type StrandedCounts = Readonly<Record<AdoptedState, number>>;
@@ -83,7 +86,7 @@ export class Adoptions {
   /** Adopts one batch, in a script or a few. Safe to repeat. */
   async adoptBatch(order: AdoptionOrder): Promise<AdoptedBatch> {
     const { from, limit } = order;
-    const { state, after } = order.place ?? { state: LISTED_STATES[0], after: undefined };
+    const { state, after } = order.place ?? { state: ADOPTED_STATES[0], after: undefined };
     const page = await loadMembers(this.#parts, { ...NO_FILTER, state, publisher: from, limit, after });
     const sum = { dead: 0, queued: 0, awaiting: 0, held: 0 };
     for (let left = page.members.map(idOf); left.length > 0; ) {
@@ -120,7 +123,7 @@ export class Adoptions {
 }
 
 function placeAfter(state: AdoptedState, after: ListPlace | undefined): AdoptionPlace | undefined {
-  const following = LISTED_STATES[LISTED_STATES.indexOf(state) + 1];
+  const following = ADOPTED_STATES[ADOPTED_STATES.indexOf(state) + 1];
   if (after !== undefined) {
     return { state, after };
   }
