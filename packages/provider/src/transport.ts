@@ -1,5 +1,5 @@
 /** Makes undici's dispatchers: connections that are kept, TLS, and the way through a proxy. */
-import type { Socket } from "node:net";
+import type { LookupFunction, Socket } from "node:net";
 import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from "undici";
 import { HEAD_BYTES_MAX, mendHeads } from "./answer-heads.ts";
 import { causeOf, ProxyError } from "./call-failures.ts";
@@ -37,24 +37,27 @@ export interface Route {
    * systems report one behind a whole answer.
    */
   readonly reportsResets?: boolean;
+  /** Finds the addresses of a host. */
+  readonly lookup: LookupFunction;
 }
 
 /** Makes the dispatcher for a route. Its owner destroys it. */
 export function createDispatcher(route: Route): Dispatcher {
-  const { tls, proxy, isTunnelled, allowH2 } = route;
+  const { tls, proxy, isTunnelled, allowH2, lookup } = route;
   const certificates = { allowH2, ...(tls === undefined ? {} : { secureContext: tls.secureContext }) };
   const poolOptions = { ...POOL_OPTIONS, allowH2 };
   if (proxy === undefined) {
-    const connect = prepareSockets(buildConnector({ ...certificates, timeout: CONNECT_TIMEOUT_MS }), route);
-    return new Agent({ ...poolOptions, connect });
+    const connect = buildConnector({ ...certificates, timeout: CONNECT_TIMEOUT_MS, lookup });
+    return new Agent({ ...poolOptions, connect: prepareSockets(connect, route) });
   }
   if (!isTunnelled) {
-    const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, allowH2: false });
+    const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, allowH2: false, lookup });
     return new Agent({ ...POOL_OPTIONS, connect: prepareSockets(blameProxy(connect), route) });
   }
   return new ProxyAgent({
     uri: proxy,
     requestTls: certificates,
+    proxyTls: { lookup },
     connectTimeout: CONNECT_TIMEOUT_MS,
     // Makes the pools whose connections go through tunnels.
     factory: (origin, options) =>
