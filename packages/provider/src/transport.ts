@@ -6,6 +6,11 @@ import { causeOf, ProxyError } from "./call-failures.ts";
 import type { ProviderTls } from "./tls-files.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
+/**
+ * How long each address of a host may take before Node tries the next one. Node's own 250 ms are too short for a distant server, and for a process
+ * that stands still meanwhile.
+ */
+const ADDRESS_TIMEOUT_MS = 2500;
 /** How long a proxy may take to open its way to a provider. */
 const PROXY_TIMEOUT_MS = 5000;
 /** Shorter than servers usually allow, so that no request is sent on a connection that the server is closing. */
@@ -44,20 +49,21 @@ export interface Route {
 /** Makes the dispatcher for a route. Its owner destroys it. */
 export function createDispatcher(route: Route): Dispatcher {
   const { tls, proxy, isTunnelled, allowH2, lookup } = route;
+  const ways = { lookup, autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS };
   const certificates = { allowH2, ...(tls === undefined ? {} : { secureContext: tls.secureContext }) };
   const poolOptions = { ...POOL_OPTIONS, allowH2 };
   if (proxy === undefined) {
-    const connect = buildConnector({ ...certificates, timeout: CONNECT_TIMEOUT_MS, lookup });
+    const connect = buildConnector({ ...certificates, ...ways, timeout: CONNECT_TIMEOUT_MS });
     return new Agent({ ...poolOptions, connect: prepareSockets(connect, route) });
   }
   if (!isTunnelled) {
-    const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, allowH2: false, lookup });
+    const connect = buildConnector({ ...ways, timeout: CONNECT_TIMEOUT_MS, allowH2: false });
     return new Agent({ ...POOL_OPTIONS, connect: prepareSockets(blameProxy(connect), route) });
   }
   return new ProxyAgent({
     uri: proxy,
     requestTls: certificates,
-    proxyTls: { lookup },
+    proxyTls: ways,
     connectTimeout: CONNECT_TIMEOUT_MS,
     // Makes the pools whose connections go through tunnels.
     factory: (origin, options) =>
