@@ -100,7 +100,7 @@ async function refuseHindrances({ settings, ports, env, modelUrls }: Plan): Prom
   });
   const hindrances = [...settingFaults(settings), ...equalPorts(used)];
   if (hindrances.length === 0) {
-    hindrances.push(...(await takenPorts(used)), ...(await absentRedis(env["REDIS_URL"])));
+    hindrances.push(...(await takenPorts(used)), ...(await absentRedis(env)));
   }
   if (hindrances.length > 0) {
     throw new PartError(hindrances.join("\n"));
