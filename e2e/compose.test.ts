@@ -102,6 +102,19 @@ describe.each([...apps, demoModel])("docker-compose.yml and the $name", ({ name,
     expect(named.sort()).toEqual(known.sort());
   });
 
+  // The ad server and the demo model send no traces.
+  test.runIf(name !== "ad-server" && name !== "demo-model")(
+    "it passes on each setting of traces that the guide names, but files",
+    () => {
+      const [, section = ""] = /^## Traces$(.*?)^## /ms.exec(read("docs/operations.md")) ?? [];
+      const inGuide = [...section.matchAll(/`(OTEL_\w+)`/g)].map(([, setting = ""]) => setting);
+      const wanted = inGuide.filter((setting) => !/_(CERTIFICATE|CLIENT_KEY)$/.test(setting));
+      expect(wanted.length).toBeGreaterThan(10);
+      const named = Object.keys(serviceOf(name).environment).filter((setting) => setting.startsWith("OTEL_"));
+      expect(named.sort()).toEqual([...new Set(wanted)].sort());
+    },
+  );
+
   test("the app accepts its default settings", () => {
     expect(load(environmentOf(name))).toMatchObject({ kind: "ok" });
   });

@@ -141,18 +141,23 @@ const HOST = "models.example";
 const NGINX: string = "nginx";
 const hasNginx = spawnSync(NGINX, ["-v"], { stdio: "ignore" }).error === undefined;
 
-/** Starts an nginx with the guide's example. Resolves to its port. */
-async function startNginx(): Promise<{ port: number; certificate: string }> {
+interface Nginx {
+  readonly port: number;
+  readonly certificate: string;
+}
+
+/** Starts an nginx with the guide's example. The second of its two proxies is stopped. */
+async function startNginx(): Promise<Nginx> {
   const folder = mkdtempSync(join(tmpdir(), "adrelay-proxy-nginx-"));
   const subject = ["-subj", `/CN=${HOST}`, "-addext", `subjectAltName=DNS:${HOST}`];
   const files = ["-keyout", `${folder}/${HOST}-key.pem`, "-out", `${folder}/${HOST}.pem`];
   const key = ["-newkey", "rsa:2048", "-nodes", "-days", "1"];
   execFileSync("openssl", ["req", "-x509", ...key, ...subject, ...files], { stdio: "ignore" });
-  const port = await freeLanePort();
+  const [port, stopped] = [await freeLanePort(), await freeLanePort()];
   const { host } = new URL(relay.proxy);
   const example = block("nginx", "proxy_buffering")
     .replace("10.0.0.11:8083", host)
-    .replace("server 10.0.0.12:8083;", "")
+    .replace("10.0.0.12:8083", `127.0.0.1:${stopped}`)
     .replaceAll("/etc/nginx/", `${folder}/`)
     .replace("listen 443 ssl", `listen 127.0.0.1:${port} ssl`);
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
@@ -173,8 +178,8 @@ async function startNginx(): Promise<{ port: number; certificate: string }> {
   return { port, certificate: readFileSync(`${folder}/${HOST}.pem`, "utf8") };
 }
 
-test.skipIf(!hasNginx)("nginx passes an event on while the model stands still", async () => {
-  const { port, certificate } = await startNginx();
+/** Calls a model through nginx. */
+async function callThrough({ port, certificate }: Nginx, fault: Readonly<Record<string, string>> = {}) {
   const sent = request({
     host: "127.0.0.1",
     port,
@@ -188,11 +193,18 @@ test.skipIf(!hasNginx)("nginx passes an event on while the model stands still", 
       "X-Service-API-Key": relay.apiKey,
       Authorization: "Bearer any-key",
       "Content-Type": "application/json",
-      "X-Demo-Fault": "events=9;size=4, stall-after=2",
+      ...fault,
     },
   });
   sent.end(JSON.stringify({ model: "m", stream: true, messages: [{ role: "user", content: "hello" }] }));
   const [response] = await once(sent, "response");
+  return { sent, response };
+}
+
+test.skipIf(!hasNginx)("nginx passes an event on while the model stands still", async () => {
+  const { sent, response } = await callThrough(await startNginx(), {
+    "X-Demo-Fault": "events=9;size=4, stall-after=2",
+  });
   expect(response.headers["x-adrelay-ad"]).toBe("skipped; reason=no_context");
   // The model sends nothing more. What comes now has waited for nothing.
   let text = "";
@@ -201,4 +213,15 @@ test.skipIf(!hasNginx)("nginx passes an event on while the model stands still", 
   });
   await eventually(() => expect(text.match(/^data: /gm)).toHaveLength(2));
   sent.destroy();
+});
+
+test.skipIf(!hasNginx)("behind nginx, a proxy that is stopped costs no call", async () => {
+  const nginx = await startNginx();
+  const statuses: number[] = [];
+  for (let call = 0; call < 20; call += 1) {
+    const { response } = await callThrough(nginx);
+    statuses.push(response.statusCode);
+    response.resume();
+  }
+  expect(statuses).toEqual(Array(20).fill(200));
 });

@@ -127,6 +127,14 @@ describe.concurrent("a Redis that can't be used", () => {
         });
         expect((await fetchMetrics(url)).get("adrelay_redis_durable")).toBe(0);
       }
+      // Injections need no Redis.
+      const injections = await fetch(`${stack.gatewayOpsUrl}/readyz/injections`);
+      expect(injections.status).toBe(200);
+      expect(await injections.json()).toMatchObject({
+        status: "ready",
+        checks: {},
+        warnings: { redis: expect.stringContaining("injections pass") },
+      });
       await eventually(async () => {
         const checks = await examine(stack);
         expect(checks.get("redis_writes")).toMatchObject({

@@ -2,8 +2,12 @@
  * Guards the promise that Redis is reached over TLS, with an authority and a client certificate of the operator's own:
  * on a Redis that speaks TLS, if the one of the tests does, and on one behind a proxy that ends TLS.
  */
-import { readFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { createServer } from "node:tls";
 import { fileURLToPath } from "node:url";
 import { freeLanePort, startTestRedis, type TestRedis } from "@adrelay/dev-servers";
@@ -23,6 +27,17 @@ const pathOf = (name: string) =>
 /** The server's certificate is for provider.test and 127.0.0.1. Both sides' are signed by this authority. */
 const AUTHORITY = { REDIS_TLS_CA_FILE: pathOf("ca") };
 const CLIENT = { REDIS_TLS_CERT_FILE: pathOf("relay"), REDIS_TLS_KEY_FILE: pathOf("relay-key") };
+
+const START = fileURLToPath(new URL("../scripts/start.ts", import.meta.url));
+
+/** What a program of ours writes to standard error until it ends. */
+async function outputOf(args: readonly string[], env: Readonly<Record<string, string>>): Promise<string> {
+  const child = spawn(process.execPath, args, {
+    env: { PATH: process.env["PATH"], ...env },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  return text(child.stderr);
+}
 
 interface TlsRedis {
   readonly port: number;
@@ -150,6 +165,19 @@ describe.concurrent.each(ways.flatMap(({ title, redis }) => (redis === undefined
     ] as const)("%s, each line says what to set", async ([_name, env, setting], context) => {
       const lines = (await whyAway(context, env)).split("\n");
       expect(lines).toEqual(lines.map(() => expect.stringContaining(setting)));
+    });
+
+    test.for([
+      ["finds it with the authority", ALL, /^(?!.*REDIS)/s],
+      ["says what to set without it", CLIENT, /REDIS_URL: .*REDIS_TLS_CA_FILE/],
+    ] as const)("npm start %s", async ([_name, env, words], { onTestFinished }) => {
+      const home = mkdtempSync(join(tmpdir(), "adrelay-redis-tls-"));
+      onTestFinished(() => rmSync(home, { recursive: true }));
+      // The occupied port ends the start, once all that is checked before it has been reported.
+      const own = { ADRELAY_HOME: home, REDIS_URL: url, GATEWAY_PORT: String(redis.port) };
+      const output = await outputOf([START, "--no-demo"], { ...env, ...own });
+      expect(output).toContain(`port ${redis.port} for the gateway is in use`);
+      expect(output).toMatch(words);
     });
 
     test("the doctor says it, too", async ({ onTestFinished }) => {

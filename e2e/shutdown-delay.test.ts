@@ -31,12 +31,13 @@ afterAll(async () => {
 });
 
 const APPS = [
-  { name: "gateway", ready: "ops_port" },
-  { name: "ad-server", ready: "ops_port" },
+  { name: "gateway", readyPath: "/readyz" },
+  { name: "gateway", readyPath: "/readyz/injections" },
+  { name: "ad-server", readyPath: "/readyz" },
 ] as const;
 
 /** Starts an app, and says where it serves injections and tells whether it is ready. */
-async function start({ name, ready }: (typeof APPS)[number], delayMs: number) {
+async function start({ name, readyPath }: (typeof APPS)[number], delayMs: number) {
   const app = await startApp(name, {
     REDIS_URL: redis.url,
     PROVIDER_URL: provider.url,
@@ -49,7 +50,7 @@ async function start({ name, ready }: (typeof APPS)[number], delayMs: number) {
     SHUTDOWN_DELAY_MS: String(delayMs),
   });
   const urlOf = (port: string) => `http://127.0.0.1:${app.listening[port]}`;
-  return { app, url: urlOf("port"), readyUrl: `${urlOf(ready)}/readyz` };
+  return { app, url: urlOf("port"), readyUrl: `${urlOf("ops_port")}${readyPath}` };
 }
 
 const readinessOf = async (url: string) => {
@@ -81,7 +82,7 @@ async function callUntilStopping(app: AppProcess, url: string): Promise<number[]
 }
 
 describe.concurrent("between SIGTERM and the stop", () => {
-  test.each(APPS)("no call to the $name is refused, and readiness fails", async (options) => {
+  test.each(APPS)("no call to the $name is refused, and $readyPath fails", async (options) => {
     const { app, url, readyUrl } = await start(options, SHUTDOWN_DELAY_MS);
     expect(await connectionHeaderOf(url)).toBe("keep-alive");
     const statuses = callUntilStopping(app, url);

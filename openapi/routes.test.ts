@@ -15,6 +15,7 @@ const APPS = {
     createOpsApp({
       collect: NOTHING,
       checks: [],
+      injectionChecks: [],
       isStopping: () => false,
       log: NOTHING,
       access: { settings: {}, listenHost: "localhost", guard: NOTHING },

@@ -1,5 +1,5 @@
 /** What each ops listener answers about its process: health, readiness and metrics. */
-import { READINESS_PATH, readinessSchema } from "@adrelay/contract";
+import { INJECTION_READINESS_PATH, READINESS_PATH, readinessSchema } from "@adrelay/contract";
 import { z } from "zod";
 import type { ZodOpenApiPathsObject } from "zod-openapi";
 import { BEARER_HEADERS, EVERY_HEADER, jsonAnswer, problemAnswers } from "../answers.ts";
@@ -30,6 +30,20 @@ export const PROCESS_PATHS: ZodOpenApiPathsObject = {
         ...problemAnswers(OPS_CODES),
         "200": jsonAnswer({ description: "It can.", schema: readiness }),
         "503": jsonAnswer({ description: "It can't, or it stops.", schema: readiness }),
+      },
+    },
+  },
+  [INJECTION_READINESS_PATH]: {
+    get: {
+      operationId: "getReadinessForInjections",
+      summary: "Whether the gateway can pass injections through",
+      description: "Only gateways have it. It doesn't depend on Redis.",
+      tags: ["Process"],
+      security: [],
+      responses: {
+        ...problemAnswers(OPS_CODES),
+        "200": jsonAnswer({ description: "It can.", schema: readiness }),
+        "503": jsonAnswer({ description: "It stops.", schema: readiness }),
       },
     },
   },

@@ -1,8 +1,13 @@
 /** What `npm start` sets for the apps: their keys, and the addresses of each other. */
 import { API_KEY_HEADER } from "@adrelay/contract";
-import { MODEL_KEY_HEADERS } from "../../apps/proxy/src/config.ts";
+import { loadConfig } from "@adrelay/service-kit";
+import { z } from "zod";
+import { MODEL_KEY_HEADERS, PROXY_SETTINGS } from "../../apps/proxy/src/config.ts";
 import type { LocalKeys } from "./home.ts";
 import { type Ports, urlOf } from "./ports.ts";
+
+/** The apps of the local stack. */
+export type AppName = "ad-server" | "demo-model" | "gateway" | "proxy" | "worker";
 
 /** The models' servers that the user has named; undefined: the demo model. */
 export interface ModelUrls {
@@ -54,6 +59,22 @@ export function proxySettings(settings: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const names = (settings["API_KEY_HEADERS"] ?? "").split(",").map((name) => name.trim());
   const others = names.filter((name) => !MODEL_KEY_HEADERS.includes(name.toLowerCase()));
   return others.length === names.length ? settings : { ...settings, API_KEY_HEADERS: others.join(",") };
+}
+
+const { SHUTDOWN_DELAY_MS, SHUTDOWN_TIMEOUT_MS, PROXY_DRAIN_MS } = PROXY_SETTINGS;
+const stopSettings = z.object({ SHUTDOWN_DELAY_MS, SHUTDOWN_TIMEOUT_MS, PROXY_DRAIN_MS });
+/** Beyond what the settings say. */
+const STOP_MARGIN_MS = 3000;
+
+/** How long an app may take to stop before it is killed. These settings have no faults. */
+export function stopLimitMs(app: AppName, settings: NodeJS.ProcessEnv): number {
+  const result = loadConfig(stopSettings, settings);
+  if (result.kind === "faulty") {
+    throw new Error("the settings of a stop are faulty");
+  }
+  const { config } = result;
+  const drainMs = app === "proxy" ? config.PROXY_DRAIN_MS : 0;
+  return config.SHUTDOWN_DELAY_MS + drainMs + config.SHUTDOWN_TIMEOUT_MS + STOP_MARGIN_MS;
 }
 
 /** The headers in which the demos and the printed commands send the publisher's key: the first ones that are taken. */

@@ -12,6 +12,7 @@ import {
   type RedisServer,
   startRedis,
 } from "@adrelay/dev-servers";
+import { type AppName, stopLimitMs } from "./app-settings.ts";
 import { KeptProcess, type RunningProcess } from "./kept-process.ts";
 
 export interface PartOptions {
@@ -26,15 +27,10 @@ export class PartError extends Error {
   override readonly name = "PartError";
 }
 
-/** The apps of the local stack. */
-export type AppName = "ad-server" | "demo-model" | "gateway" | "proxy" | "worker";
-
 export interface AppPartOptions extends PartOptions {
   readonly app: AppName;
   readonly logFile: string;
 }
-
-const STOP_TIMEOUT_MS = 30_000;
 
 /** Starts an app and waits until it reports that it listens. Rejects with a PartError if it ends before. */
 export async function startApp(options: AppPartOptions): Promise<KeptProcess> {
@@ -120,7 +116,9 @@ function launchApp({ app, env, logFile }: AppPartOptions): Promise<RunningProces
     });
   });
   return new Promise((resolve, reject) => {
-    child.once("message", () => resolve({ pid: child.pid ?? 0, ended, stop: () => endProcess(child) }));
+    child.once("message", () =>
+      resolve({ pid: child.pid ?? 0, ended, stop: () => endProcess(child, stopLimitMs(app, env)) }),
+    );
     void ended.then((how) => {
       reject(new PartError(`${app} ended (${how}): ${stderr.trim() || `see ${logFile}`}`));
     });
@@ -132,13 +130,13 @@ function describeEnd(code: number | null, signal: NodeJS.Signals | null): string
   return signal ?? `exit ${code}`;
 }
 
-async function endProcess(child: ChildProcess): Promise<void> {
+async function endProcess(child: ChildProcess, limitMs: number): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) {
     return;
   }
   const ended = new Promise((resolve) => child.once("exit", resolve));
   child.kill("SIGTERM");
-  const force = setTimeout(() => child.kill("SIGKILL"), STOP_TIMEOUT_MS);
+  const force = setTimeout(() => child.kill("SIGKILL"), limitMs);
   await ended;
   clearTimeout(force);
 }

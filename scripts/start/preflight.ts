@@ -1,6 +1,15 @@
 /** What is checked before anything is started: ports, a given Redis. */
 import { createServer } from "node:net";
-import { Redis } from "ioredis";
+import {
+  COMMON_SETTINGS,
+  connectRedis,
+  createLogger,
+  explainAway,
+  loadConfig,
+  redisTargetOf,
+  waitForRedis,
+} from "@adrelay/service-kit";
+import { z } from "zod";
 
 /** A port that a part of the stack will listen on. */
 export interface WantedPort {
@@ -13,22 +22,20 @@ export interface WantedPort {
 
 const REDIS_TIMEOUT_MS = 3000;
 
-/** One line if a Redis was given and doesn't answer. */
-export async function absentRedis(url: string | undefined): Promise<string[]> {
-  if (!url) {
+/** One line if a Redis was given and can't be reached. It is reached as the apps reach it. */
+export async function absentRedis(env: NodeJS.ProcessEnv, timeoutMs = REDIS_TIMEOUT_MS): Promise<string[]> {
+  const result = loadConfig(z.object(COMMON_SETTINGS), env);
+  if (!env["REDIS_URL"] || result.kind === "faulty") {
     return [];
   }
-  const redis = new Redis(url, {
-    lazyConnect: true,
-    connectTimeout: REDIS_TIMEOUT_MS,
-    retryStrategy: () => null,
-  });
-  redis.on("error", () => {});
+  const redis = connectRedis(redisTargetOf(result.config), "request", createLogger("start", "silent"));
   try {
-    await redis.connect();
-    return [];
-  } catch {
-    return ["REDIS_URL: no Redis answers there; without this setting npm start runs its own Redis"];
+    const waited = await waitForRedis(redis, timeoutMs);
+    if (waited.kind === "ready") {
+      return [];
+    }
+    const why = (await explainAway(redis, waited.error)) ?? "no Redis answers there";
+    return [`REDIS_URL: ${why}; without this setting npm start runs its own Redis`];
   } finally {
     redis.disconnect();
   }

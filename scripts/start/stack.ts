@@ -6,6 +6,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { trimmed } from "@adrelay/service-kit";
 import {
+  type AppName,
   appSettings,
   hasDemoModel,
   ignoredModelUrls,
@@ -16,7 +17,7 @@ import {
 } from "./app-settings.ts";
 import { loadLocalKeys, type RunFile, writeRunFile } from "./home.ts";
 import type { KeptProcess } from "./kept-process.ts";
-import { type AppName, PartError, type PartOptions, startApp, startOwnRedis } from "./parts.ts";
+import { PartError, type PartOptions, startApp, startOwnRedis } from "./parts.ts";
 import { type Ports, urlOf, usedPorts, wantedPorts } from "./ports.ts";
 import { absentRedis, equalPorts, takenPorts } from "./preflight.ts";
 import { settingFaults } from "./settings.ts";
@@ -100,7 +101,7 @@ async function refuseHindrances({ settings, ports, env, modelUrls }: Plan): Prom
   });
   const hindrances = [...settingFaults(settings), ...equalPorts(used)];
   if (hindrances.length === 0) {
-    hindrances.push(...(await takenPorts(used)), ...(await absentRedis(env["REDIS_URL"])));
+    hindrances.push(...(await takenPorts(used)), ...(await absentRedis(env)));
   }
   if (hindrances.length > 0) {
     throw new PartError(hindrances.join("\n"));

@@ -168,7 +168,7 @@ describe("no ad is asked for", () => {
     const before = turns.posts();
     const second = await turns.prepareCall(surfaceCall(turns, chat()));
     expect(first.ad.state).toBe("injected");
-    expect(second.ad).toEqual({ state: "skipped", reason: "overloaded" });
+    expect(second.ad).toEqual({ state: "skipped", reason: "overloaded", detail: "requests_per_second" });
     expect(turns.posts()).toBe(before);
   });
 

@@ -139,8 +139,13 @@ async function expectBalance(): Promise<void> {
   }, 60_000);
   expectNoBug();
   expect(proxy.stderr()).toBe("");
-  const ready = () => fetch(`http://127.0.0.1:${proxy.listening["ops_port"]}/readyz`);
-  await eventually(async () => expect((await ready()).status).toBe(200));
+  await eventually(async () => expect(await readiness()).toEqual([200, undefined]));
+}
+
+/** The status of the proxy's readiness, and what it says of Redis. */
+async function readiness(): Promise<[status: number, warning: unknown]> {
+  const response = await fetch(`http://127.0.0.1:${proxy.listening["ops_port"]}/readyz`);
+  return [response.status, Object(await response.json()).warnings?.redis];
 }
 
 const FAULTS = {
@@ -173,6 +178,9 @@ describe.each(["away", "read-only", "full"] as const)("while Redis is %s", (name
     one.response.end(WHOLE);
     expect(await one.text).toBe(WHOLE);
     expect(one.ad).toMatch(/^(fallback|skipped); reason=/);
+    // A balancer must go on sending calls.
+    const says = [200, expect.stringContaining("calls of models go on")];
+    await eventually(async () => expect(await readiness()).toEqual(says));
     await repair();
     await expectBalance();
   });

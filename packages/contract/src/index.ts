@@ -63,6 +63,7 @@ export {
   type DoctorCheck,
   type DoctorReport,
   doctorReportSchema,
+  INJECTION_READINESS_PATH,
   READINESS_PATH,
   type Readiness,
   readinessSchema,

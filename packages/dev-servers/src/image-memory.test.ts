@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
 import { containerMemorySettings, imageMemorySettings } from "./image-memory.ts";
 
-test("the image bounds Node's heap and its allocator", () => {
+test("the image bounds Node's heap and its allocator, and lets several look-ups of hosts run", () => {
   expect(imageMemorySettings()).toEqual({
     NODE_OPTIONS: "--max-semi-space-size=4 --max-old-space-size-percentage=40",
     MALLOC_ARENA_MAX: "2",
     MALLOC_MMAP_THRESHOLD_: "65536",
     MALLOC_TRIM_THRESHOLD_: "131072",
+    UV_THREADPOOL_SIZE: "16",
   });
 });
 

@@ -1,8 +1,8 @@
-/** The settings of Node and of its allocator that keep a process small. Only deploy/Dockerfile has them. */
+/** The settings of Node, its threads and its allocator, mostly to keep a process small. Only deploy/Dockerfile has them. */
 import { readFileSync } from "node:fs";
 
 const DOCKERFILE = new URL("../../../deploy/Dockerfile", import.meta.url);
-const SETTING = /\b(NODE_OPTIONS|MALLOC_[A-Z_]+)=(?:"([^"]*)"|(\S+))/g;
+const SETTING = /\b(NODE_OPTIONS|MALLOC_[A-Z_]+|UV_THREADPOOL_SIZE)=(?:"([^"]*)"|(\S+))/g;
 
 /** As environment variables. What `env` sets wins: of Node's options the last one holds. */
 export function imageMemorySettings(env: NodeJS.ProcessEnv = {}): Record<string, string> {

@@ -22,6 +22,7 @@ test.each([
   ["UND_ERR_HEADERS_OVERFLOW", "answer_too_large"],
   ["ECONNREFUSED", "unreachable"],
   ["ENETUNREACH", "unreachable"],
+  ["ETIMEDOUT", "unreachable"],
   ["UND_ERR_CONNECT_TIMEOUT", "unreachable"],
   ["ECONNRESET", "connection_lost"],
   ["EPIPE", "connection_lost"],

@@ -18,7 +18,7 @@ export class FileReader {
   /** Reads a file as text. Throws what Node throws, or an UnfitFileError. */
   read(path: string): string {
     this.#found.set(path, UNREADABLE);
-    checkFile(path, statSync(path));
+    checkFile(statSync(path));
     const bytes = readFileSync(path);
     this.#found.set(path, digestOf(bytes));
     return bytes.toString("utf8");
@@ -38,7 +38,7 @@ export async function lookAgain(paths: Iterable<string>): Promise<Finding> {
 }
 
 async function digestOfFile(path: string): Promise<string> {
-  checkFile(path, await stat(path));
+  checkFile(await stat(path));
   return digestOf(await readFile(path));
 }
 
@@ -47,11 +47,22 @@ class UnfitFileError extends Error {
   override readonly name = "UnfitFileError";
 }
 
+/**
+ * Why a file can't be read, without its path: where a file with a secret is to be named, somebody may have written the secret itself.
+ */
+export function whyUnreadable(error: unknown): string {
+  if (error instanceof UnfitFileError) {
+    return error.message;
+  }
+  const code = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
+  return `can't be read${code}`;
+}
+
 /** Throws unless it is a plain file of moderate size. To open a pipe that nobody writes to would never end. */
-function checkFile(path: string, stats: Stats): void {
+function checkFile(stats: Stats): void {
   if (stats.isFIFO() || stats.isSocket() || stats.size > FILE_BYTES_MAX) {
     const why = stats.size > FILE_BYTES_MAX ? `is larger than ${FILE_BYTES_MAX} bytes` : "is not a file";
-    throw new UnfitFileError(`${path} ${why}`);
+    throw new UnfitFileError(why);
   }
 }
 

@@ -1,7 +1,7 @@
 /** How ad services are called: the HTTP client, the publishers and their provider accounts. */
 export { listAccounts, type SharedAccount } from "./accounts.ts";
 export { causeOf } from "./call-failures.ts";
-export { FileReader, type Finding, isSameFinding, lookAgain } from "./file-reader.ts";
+export { FileReader, type Finding, isSameFinding, lookAgain, whyUnreadable } from "./file-reader.ts";
 export {
   outcomeLabelOf,
   ProviderClient,

@@ -8,6 +8,7 @@
  * 3. Redirects are answers; they are not followed.
  * 4. What edges do to answers doesn't reach the caller: see answer-heads.ts and decode-answer.ts.
  */
+import type { LookupFunction } from "node:net";
 import {
   ACKNOWLEDGE_PATH,
   type AdAckId,
@@ -69,9 +70,10 @@ export class ProviderClient {
   readonly #ways: Ways;
   readonly #known = new WeakMap<ProviderAccount, Way>();
 
-  constructor(proxies: Proxies = NO_PROXIES) {
+  /** @param lookup finds the addresses of hosts, if not Node itself */
+  constructor(proxies: Proxies = NO_PROXIES, lookup?: LookupFunction) {
     this.#proxies = proxies;
-    this.#ways = new Ways(proxies, { allowH2: true });
+    this.#ways = new Ways(proxies, { allowH2: true }, lookup);
   }
 
   /** Requests an ad. The bytes of the answer are kept, so that they can be passed through. */

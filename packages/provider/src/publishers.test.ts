@@ -110,6 +110,20 @@ test.each([
   expect(JSON.stringify(loaded)).not.toContain("sk-live-secret");
 });
 
+test("a key in place of the path of its file is not shown", () => {
+  const shared = { url: "http://127.0.0.1:1", apiKeyHeader: "H", tlsFiles: NO_FILES };
+  const provider = { ...shared, apiKey: undefined, apiKeyFile: "sk-live-secret" };
+  const loaded = loadPublishers({ file: undefined, apiKeys: [], provider, env: () => undefined });
+  const own = ", provider: { url: 'https://ads.example', api_key_file: /sk-live-secret }";
+  for (const result of [loaded, load(`publishers:\n${entry("acme", "a", own)}`)]) {
+    expect(result).toMatchObject({
+      kind: "faulty",
+      faults: [{ message: expect.stringContaining("ENOENT") }],
+    });
+    expect(JSON.stringify(result)).not.toContain("sk-live-secret");
+  }
+});
+
 test("the example in the documents is a valid file", () => {
   const text = readFileSync(new URL("../../../docs/publishers.example.yaml", import.meta.url), "utf8");
   expect(load(text, "shared", { GLOBE_PROVIDER_KEY: "k" }).kind).toBe("ok");
@@ -151,7 +165,8 @@ test("certificates that belong together are accepted", () => {
 });
 
 test.each([
-  [{ ca: "/no/such.pem" }, /^PROVIDER_CA_FILE .*\/no\/such\.pem.*ENOENT/],
+  [{ ca: "/no/such.pem" }, /^PROVIDER_CA_FILE .*ENOENT/],
+  [{ ...PAIR, clientKey: "key-by-mistake" }, /^(?!.*key-by-mistake)PROVIDER_CLIENT_KEY_FILE .*ENOENT/],
   [{ ca: tlsFile("relay-key.pem") }, /^PROVIDER_CA_FILE .*relay-key\.pem is not in PEM/],
   [{ ca: tlsFile("make-certificates.sh") }, /^PROVIDER_CA_FILE .*make-certificates\.sh/],
   [{ clientCert: PAIR.clientCert }, /^PROVIDER_CLIENT_KEY_FILE is not set/],

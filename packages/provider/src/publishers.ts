@@ -11,7 +11,7 @@ import {
   type UnknownAck,
 } from "@adrelay/core";
 import { isFaulty, makeAccount, type ProviderAccount } from "./accounts.ts";
-import { digestOf, FileReader, type Finding } from "./file-reader.ts";
+import { digestOf, FileReader, type Finding, whyUnreadable } from "./file-reader.ts";
 import type { TlsFiles } from "./tls-files.ts";
 
 /** A customer of the relay, and the provider account that its ads come from. */
@@ -189,7 +189,7 @@ interface FileSources extends PublisherSources {
 function fromFile(file: string, sources: FileSources): Loaded {
   const document = readText(file, sources.reader);
   if (document.kind === "unreadable") {
-    return faulty("PUBLISHERS_FILE", document.why);
+    return faulty("PUBLISHERS_FILE", `the file ${file} ${document.why}`);
   }
   const parsed = parsePublishersFile(document.text);
   const found = parsed.kind === "faulty" ? parsed.faults : [];
@@ -220,7 +220,7 @@ function readText(
   try {
     return { kind: "read", text: reader.read(file) };
   } catch (error) {
-    return { kind: "unreadable", why: error instanceof Error ? error.message : "can't be read" };
+    return { kind: "unreadable", why: whyUnreadable(error) };
   }
 }
 
@@ -289,7 +289,7 @@ function readKeyFile(
 ): KeyResult {
   const content = readText(file, reader);
   if (content.kind === "unreadable") {
-    return faulty(path, content.why);
+    return faulty(path, `the file that it names ${content.why}`);
   }
   const apiKey = content.text.trim();
   return apiKey === "" ? faulty(path, `the file ${file} is empty`) : checkKey(apiKey, path);

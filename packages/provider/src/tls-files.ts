@@ -2,7 +2,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { createSecureContext, type SecureContext } from "node:tls";
 import type { FieldFault } from "@adrelay/contract";
-import { digestOf, type FileReader } from "./file-reader.ts";
+import { digestOf, type FileReader, whyUnreadable } from "./file-reader.ts";
 
 /** Paths of the files; each may be absent. */
 export interface TlsFiles {
@@ -84,8 +84,7 @@ function readPart<T>(reader: FileReader, { path, file, parse }: PartSource<T>): 
   try {
     pem = reader.read(file);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? ` (${error.code})` : "";
-    return { fault: { path, message: `the file ${file} can't be read${code}` } };
+    return { fault: { path, message: `the file that it names ${whyUnreadable(error)}` } };
   }
   const content = parse(pem);
   return content === undefined

@@ -1,11 +1,16 @@
 /** Makes undici's dispatchers: connections that are kept, TLS, and the way through a proxy. */
-import type { Socket } from "node:net";
+import type { LookupFunction, Socket } from "node:net";
 import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from "undici";
 import { HEAD_BYTES_MAX, mendHeads } from "./answer-heads.ts";
 import { causeOf, ProxyError } from "./call-failures.ts";
 import type { ProviderTls } from "./tls-files.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
+/**
+ * How long each address of a host may take before Node tries the next one. Node's own 250 ms are too short for a distant server, and for a process
+ * that stands still meanwhile.
+ */
+const ADDRESS_TIMEOUT_MS = 2500;
 /** How long a proxy may take to open its way to a provider. */
 const PROXY_TIMEOUT_MS = 5000;
 /** Shorter than servers usually allow, so that no request is sent on a connection that the server is closing. */
@@ -37,24 +42,28 @@ export interface Route {
    * systems report one behind a whole answer.
    */
   readonly reportsResets?: boolean;
+  /** Finds the addresses of a host. */
+  readonly lookup: LookupFunction;
 }
 
 /** Makes the dispatcher for a route. Its owner destroys it. */
 export function createDispatcher(route: Route): Dispatcher {
-  const { tls, proxy, isTunnelled, allowH2 } = route;
+  const { tls, proxy, isTunnelled, allowH2, lookup } = route;
+  const ways = { lookup, autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS };
   const certificates = { allowH2, ...(tls === undefined ? {} : { secureContext: tls.secureContext }) };
   const poolOptions = { ...POOL_OPTIONS, allowH2 };
   if (proxy === undefined) {
-    const connect = prepareSockets(buildConnector({ ...certificates, timeout: CONNECT_TIMEOUT_MS }), route);
-    return new Agent({ ...poolOptions, connect });
+    const connect = buildConnector({ ...certificates, ...ways, timeout: CONNECT_TIMEOUT_MS });
+    return new Agent({ ...poolOptions, connect: prepareSockets(connect, route) });
   }
   if (!isTunnelled) {
-    const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, allowH2: false });
+    const connect = buildConnector({ ...ways, timeout: CONNECT_TIMEOUT_MS, allowH2: false });
     return new Agent({ ...POOL_OPTIONS, connect: prepareSockets(blameProxy(connect), route) });
   }
   return new ProxyAgent({
     uri: proxy,
     requestTls: certificates,
+    proxyTls: ways,
     connectTimeout: CONNECT_TIMEOUT_MS,
     // Makes the pools whose connections go through tunnels.
     factory: (origin, options) =>

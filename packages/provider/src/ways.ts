@@ -1,6 +1,9 @@
 /** The ways to servers: directly or through a proxy, with the certificates of their routes. Servers with the same route share connections. */
+import { lookup as lookUp } from "node:dns";
+import type { LookupFunction } from "node:net";
 import type { Dispatcher } from "undici";
 import { type Proxies, proxyFor } from "./proxies.ts";
+import { shareLookups } from "./shared-lookups.ts";
 import type { ProviderTls } from "./tls-files.ts";
 import { createDispatcher, type Route } from "./transport.ts";
 
@@ -22,14 +25,18 @@ interface Target {
 
 export class Ways {
   readonly #proxies: Proxies;
-  readonly #rules: Pick<Route, "allowH2" | "reportsResets">;
+  readonly #rules: Pick<Route, "allowH2" | "reportsResets" | "lookup">;
   readonly #dispatchers: { readonly route: Route; readonly dispatcher: Dispatcher }[] = [];
   #isStopped = false;
 
   /** @param rules the same for all servers */
-  constructor(proxies: Proxies, rules: Pick<Route, "allowH2" | "reportsResets">) {
+  constructor(
+    proxies: Proxies,
+    rules: Pick<Route, "allowH2" | "reportsResets">,
+    lookup: LookupFunction = lookUp,
+  ) {
     this.#proxies = proxies;
-    this.#rules = rules;
+    this.#rules = { ...rules, lookup: shareLookups(lookup) };
   }
 
   /** The way to a server. `tls`: undefined for Node's own CAs, and no client certificate. */

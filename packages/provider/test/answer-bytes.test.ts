@@ -1,4 +1,5 @@
 /** The provider's client against servers and edges whose answers are unusual on the wire. */
+import { lookup } from "node:dns";
 import { createSecureServer } from "node:http2";
 import { createServer, type Socket } from "node:net";
 import { PassThrough } from "node:stream";
@@ -145,6 +146,7 @@ test("an answer that comes while the body is still being sent is left as it is",
     proxy: undefined,
     isTunnelled: false,
     allowH2: false,
+    lookup,
   });
   onTestFinished(() => dispatcher.destroy());
   const lines = Array.from(

@@ -1,8 +1,8 @@
 /** The provider's client against real servers that behave badly. */
-import { createServer } from "node:net";
+import { createServer, type LookupFunction } from "node:net";
 import { adAckIdSchema } from "@adrelay/contract";
 import { type Behaviour, eventually, type ScriptedProvider, startScriptedProvider } from "@adrelay/testkit";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { ProviderClient } from "../src/index.ts";
 import { startRawServer } from "./raw-server.ts";
 
@@ -55,6 +55,32 @@ test("a host that doesn't exist can't have seen the request", async () => {
   const reply = await acknowledge("http://no-such-host.invalid", 5000);
   expect(reply).toMatchObject({ kind: "failed", stage: "before_send", code: "dns_failed" });
   expect(reply.kind === "failed" && reply.cause).toMatch(/^(ENOTFOUND|EAI_AGAIN)$/);
+});
+
+test("a host whose look-up hangs is looked up once, and holds up no other host", async () => {
+  const hosts: string[] = [];
+  const lookup: LookupFunction = (host, _options, callback) => {
+    hosts.push(host);
+    if (host !== "hangs.test") {
+      callback(null, [{ address: "127.0.0.1", family: 4 }]);
+    }
+  };
+  const own = new ProviderClient(undefined, lookup);
+  onTestFinished(() => own.stop());
+  const call = (host: string, timeoutMs: number) =>
+    own.startInjection({
+      account: { url: `http://${host}:${provider.port}`, apiKey: "k", apiKeyHeader: "X-Key" },
+      body: "{}",
+      requestId: "r",
+      timeoutMs,
+    });
+  const held = Array.from({ length: 100 }, () => call("hangs.test", 200));
+  expect((await call("other.test", 5000).reply).reply).toMatchObject({ kind: "answered" });
+  const ended = await Promise.all(held.map(({ reply }) => reply));
+  expect(new Set(ended.map(({ reply }) => reply.kind === "failed" && reply.code))).toEqual(
+    new Set(["timeout"]),
+  );
+  expect(hosts).toEqual(["hangs.test", "other.test"]);
 });
 
 test("a redirect is an answer and is not followed", async () => {

@@ -1,4 +1,5 @@
 /** The provider's client behind a real proxy. The provider's name is known to the proxy only. */
+import type { LookupFunction } from "node:net";
 import { adAckIdSchema } from "@adrelay/contract";
 import { type ScriptedProvider, startScriptedProvider } from "@adrelay/testkit";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
@@ -20,10 +21,11 @@ interface Call {
   readonly settings: Parameters<typeof proxiesOf>[0];
   readonly url: string;
   readonly timeoutMs?: number;
+  readonly lookup?: LookupFunction;
 }
 
-async function acknowledge({ settings, url, timeoutMs = 5000 }: Call) {
-  const client = new ProviderClient(proxiesOf(settings));
+async function acknowledge({ settings, url, timeoutMs = 5000, lookup }: Call) {
+  const client = new ProviderClient(proxiesOf(settings), lookup);
   onTestFinished(() => client.stop());
   return client.acknowledge({
     account: { url, apiKey: "k", apiKeyHeader: "X-Key", tls: tlsOf(filesOf()) },
@@ -118,6 +120,28 @@ test("a proxy that hangs up on CONNECT fails the call at once", async () => {
   const settings = { HTTPS_PROXY: `http://127.0.0.1:${port}` };
   const reply = await acknowledge({ settings, url: "https://provider.test" });
   expect(reply).toMatchObject({ kind: "failed", stage: "before_send", code: "proxy_failed" });
+});
+
+test("an address isn't given up because this process stood still while it connected", async () => {
+  const proxy = await startProxy();
+  const lookup: LookupFunction = (_host, _options, callback) => {
+    // Nothing listens on the second one.
+    callback(null, [
+      { address: "127.0.0.1", family: 4 },
+      { address: "127.0.0.2", family: 4 },
+    ]);
+    // Comes after Node has begun to connect, and before it can see that it is connected.
+    process.nextTick(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300));
+  };
+  const [forwarded, tunnelled] = await startBoth();
+  const calls = [
+    { settings: {}, url: `http://two.test:${provider.port}` },
+    { settings: { HTTP_PROXY: `http://two.test:${proxy.port}` }, url: forwarded.url },
+    { settings: { HTTPS_PROXY: `http://two.test:${proxy.port}` }, url: tunnelled.url },
+  ];
+  for (const call of calls) {
+    expect(await acknowledge({ ...call, lookup })).toMatchObject({ kind: "answered" });
+  }
 });
 
 test("the provider's certificate is checked through a tunnel", async () => {

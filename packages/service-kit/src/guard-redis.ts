@@ -81,7 +81,7 @@ export function reportMemory(registry: Registry, guard: Pick<DurabilityGuard, "m
   });
   new Gauge({
     name: "adrelay_redis_memory_limit_bytes",
-    help: "Redis' maxmemory, as of the last check; 0 if there is no limit. When it is reached, acknowledgments get 503.",
+    help: "Redis' maxmemory, or its machine's memory if that isn't set, as of the last check; 0 if neither is known. From 95 % of it on, acknowledgments get 503.",
     registers: [registry],
     collect() {
       this.remove();

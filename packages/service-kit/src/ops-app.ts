@@ -1,5 +1,5 @@
 import { pipeline } from "node:stream/promises";
-import { READINESS_PATH, type Readiness } from "@adrelay/contract";
+import { INJECTION_READINESS_PATH, READINESS_PATH, type Readiness } from "@adrelay/contract";
 import express, { type Express, type RequestHandler, type Router } from "express";
 import type { Logger } from "pino";
 import { API_DOCUMENT_PATH } from "./api-document.ts";
@@ -12,6 +12,8 @@ import { type OpsAccess, requireMetricsToken, secureOpsApp } from "./ops-access.
 /** A dependency that `/readyz` names. Its check resolves to true if the dependency can be used. */
 interface ReadinessCheck {
   readonly name: string;
+  /** What the process does less well without the dependency. If it is given, the process is ready without it, and warns. */
+  readonly warning?: string;
   check(): Promise<boolean>;
 }
 
@@ -20,6 +22,8 @@ export interface OpsOptions {
   /** Returns everything that `/metrics` shows; called at each scrape. */
   collect(): Promise<CollectedMetrics>;
   readonly checks: readonly ReadinessCheck[];
+  /** The checks of readiness for injections alone, if it has an address of its own. */
+  readonly injectionChecks?: readonly ReadinessCheck[];
   /** What a person should know although the process is ready, by name. */
   warnings?(): Readonly<Record<string, string>>;
   /** True while the process stops. Readiness then fails, before anything else stops. */
@@ -36,7 +40,7 @@ const CHECK_TIMEOUT_MS = 1000;
 
 /** Makes the app of an ops listener: metrics, health of the process, and readiness with each dependency by name. */
 export function createOpsApp(options: OpsOptions): Express {
-  const { collect, log, access, document, routes } = options;
+  const { collect, log, access, injectionChecks, document, routes } = options;
   const app = express();
   app.disable("x-powered-by");
   // No answer is kept anywhere, so none can be asked for again by its ETag.
@@ -57,6 +61,10 @@ export function createOpsApp(options: OpsOptions): Express {
   };
   app.route("/healthz").get(sendHealth).all(onlyGet);
   app.route(READINESS_PATH).get(makeReadinessHandler(options)).all(onlyGet);
+  if (injectionChecks !== undefined) {
+    const ready = makeReadinessHandler({ ...options, checks: injectionChecks });
+    app.route(INJECTION_READINESS_PATH).get(ready).all(onlyGet);
+  }
   app.route("/metrics").get(requireMetricsToken(access), sendMetrics).all(onlyGet);
   if (document !== undefined) {
     app.route(API_DOCUMENT_PATH).get(document).all(onlyGet);
@@ -72,22 +80,26 @@ export function createOpsApp(options: OpsOptions): Express {
 function makeReadinessHandler({ checks, warnings, isStopping }: OpsOptions): RequestHandler {
   return async (_request, response) => {
     const results = await Promise.all(checks.map(runCheck));
-    const isReady = !isStopping() && results.every(([, ok]) => ok);
-    const warned = warnings?.() ?? {};
+    const needed = results.filter(({ warning }) => warning === undefined);
+    const isReady = !isStopping() && needed.every(({ isOk }) => isOk);
+    const missing = results.flatMap(({ name, warning, isOk }) =>
+      warning === undefined || isOk ? [] : [[name, warning]],
+    );
+    const warned = { ...warnings?.(), ...Object.fromEntries(missing) };
     const readiness: Readiness = {
       status: isReady ? "ready" : "not_ready",
       stopping: isStopping(),
-      checks: Object.fromEntries(results.map(([name, ok]) => [name, ok ? "ok" : "failing"])),
-      ...(Object.keys(warned).length === 0 ? {} : { warnings: { ...warned } }),
+      checks: Object.fromEntries(needed.map(({ name, isOk }) => [name, isOk ? "ok" : "failing"])),
+      ...(Object.keys(warned).length === 0 ? {} : { warnings: warned }),
     };
     response.status(isReady ? 200 : 503).json(readiness);
   };
 }
 
-async function runCheck({ name, check }: ReadinessCheck): Promise<[string, boolean]> {
+async function runCheck(each: ReadinessCheck): Promise<ReadinessCheck & { readonly isOk: boolean }> {
   const result = await withDeadline(
-    check().catch(() => false),
+    each.check().catch(() => false),
     CHECK_TIMEOUT_MS,
   );
-  return [name, result !== OVERDUE && result];
+  return { ...each, isOk: result !== OVERDUE && result };
 }

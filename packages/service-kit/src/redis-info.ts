@@ -17,8 +17,9 @@ export interface RedisInfo {
 
 export interface RedisMemory {
   readonly usedBytes: number;
-  /** 0 if there is no limit. */
+  /** maxmemory, or the machine's memory if that isn't set; 0 if neither is known. Intake stops by it. */
   readonly limitBytes: number;
+  readonly hasMaxmemory: boolean;
 }
 
 /** The oldest supported version: see docs/operations.md. Every Valkey is newer. */
@@ -43,7 +44,11 @@ export async function loadRedisInfo(redis: Redis): Promise<RedisInfo> {
     versionFault: valkey === undefined ? faultOfVersion(redisVersion) : undefined,
     isAofOn: infoField(info, "aof_enabled") === "1",
     evictionPolicy: infoField(info, "maxmemory_policy"),
-    memory: { usedBytes: number("used_memory"), limitBytes: number("maxmemory") },
+    memory: {
+      usedBytes: number("used_memory"),
+      limitBytes: number("maxmemory") || number("total_system_memory"),
+      hasMaxmemory: number("maxmemory") > 0,
+    },
     clients: { count: number("connected_clients"), max: number("maxclients") },
   };
 }

@@ -18,7 +18,11 @@ function faultsOf(env: Record<string, string>): string[] {
 }
 
 test.each([
-  [{ REDIS_TLS_CA_FILE: "/no/such.pem" }, /^REDIS_TLS_CA_FILE: the file \/no\/such\.pem .*ENOENT/],
+  [
+    { REDIS_TLS_CA_FILE: "/no/such.pem" },
+    /^REDIS_TLS_CA_FILE: the file that it names can't be read \(ENOENT\)$/,
+  ],
+  [{ REDIS_TLS_KEY_FILE: "key-by-mistake" }, /^(?!.*key-by-mistake)REDIS_TLS_KEY_FILE: .*ENOENT/],
   [{ REDIS_TLS_CA_FILE: KEY }, /^REDIS_TLS_CA_FILE: .*relay-key\.pem is not in PEM/],
   [{ REDIS_TLS_CERT_FILE: pathOf("make-certificates.sh") }, /^REDIS_TLS_CERT_FILE: .* is not in PEM/],
   [{ REDIS_TLS_CERT_FILE: CERT }, /^REDIS_TLS_KEY_FILE: is not set/],

@@ -29,8 +29,11 @@ function pemFileType(parse: (pem: string) => unknown) {
       return pem;
     } catch (error) {
       const isUnread = error instanceof Error && "syscall" in error && "code" in error;
-      const why = isUnread ? `can't be read (${error.code})` : "is not in PEM, or is damaged or encrypted";
-      context.addIssue({ code: "custom", message: `the file ${path} ${why}` });
+      // Somebody may have written the key itself in place of its path, so only the path of a file that was read is shown.
+      const message = isUnread
+        ? `the file that it names can't be read (${error.code})`
+        : `the file ${path} is not in PEM, or is damaged or encrypted`;
+      context.addIssue({ code: "custom", message });
       return z.NEVER;
     }
   });

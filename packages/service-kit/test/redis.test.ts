@@ -11,6 +11,7 @@ import {
   guardRedis,
   loadSyncPolicy,
   reportDurability,
+  reportMemory,
 } from "../src/index.ts";
 
 const log = pino({ level: "silent" });
@@ -243,6 +244,18 @@ async function startRewriting(rewrite: (text: string) => string): Promise<string
   onTestFinished(() => void proxy.close());
   return `redis://127.0.0.1:${Object(proxy.address()).port}`;
 }
+
+test("without maxmemory, the machine's memory is the limit, as it is for intake", async () => {
+  const redis = connectRedis(server.url, "request", log);
+  onTestFinished(() => redis.disconnect());
+  const guard = await guardRedis(redis, { mode: "warn" }, log);
+  await redis.config("SET", "maxmemory", "0");
+  await guard.check();
+  const machineBytes = Number(/^total_system_memory:(\d+)/m.exec(await redis.info("memory"))?.[1]);
+  const registry = createRegistry();
+  reportMemory(registry, guard);
+  expect(await registry.metrics()).toContain(`adrelay_redis_memory_limit_bytes ${machineBytes}\n`);
+});
 
 test("a Redis older than 6.2 is refused by name, and only logged in mode warn", async () => {
   const url = await startRewriting((text) =>

@@ -99,3 +99,9 @@ test("without a file SIGHUP says nothing of operators", () => {
   expect(lines).toEqual([]);
   expect(checkOperatorsFile(watched)).toMatchObject({ status: "ok", detail: expect.stringContaining("no ") });
 });
+
+test("a token in place of the file's path is not shown", () => {
+  const loaded = new OperatorDirectory({ OPERATORS_FILE: "token-by-mistake" }).load();
+  expect(loaded).toMatchObject({ kind: "faulty", faults: [{ path: "OPERATORS_FILE" }] });
+  expect(JSON.stringify(loaded)).not.toContain("token-by-mistake");
+});

@@ -1,7 +1,7 @@
 /** The operators of the admin API: their tokens, and what each may do. From settings, and from a file. */
 import { type FieldFault, ownKeySchema, type PublisherId, publisherIdSchema } from "@adrelay/contract";
 import { digestSchema, parseYamlText } from "@adrelay/core";
-import { digestKey, type FileReader } from "@adrelay/provider";
+import { digestKey, type FileReader, whyUnreadable } from "@adrelay/provider";
 import { z } from "zod";
 
 /** What an operator may do: `view` reads, `operate` also changes. */
@@ -103,7 +103,7 @@ function readOperators(file: string, reader: FileReader): LoadedOperators {
   try {
     text = reader.read(file);
   } catch (error) {
-    const message = error instanceof Error ? error.message : "can't be read";
+    const message = `the file that it names ${whyUnreadable(error)}`;
     return { operators: [], faults: [{ path: setting, message }] };
   }
   const parsed = parseYamlText(text, fileSchema);

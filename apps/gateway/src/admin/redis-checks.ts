@@ -150,33 +150,43 @@ function checkEviction({ evictionPolicy }: RedisInfo): DoctorCheck {
 }
 
 /** Of what intake accepts, the room knows the latest second. */
-function checkMemory({ memory }: RedisInfo, room: Pick<Store["room"], "accepts">): DoctorCheck {
+export function checkMemory(
+  { memory }: Pick<RedisInfo, "memory">,
+  room: Pick<Store["room"], "accepts">,
+): DoctorCheck {
   const name = "redis_memory";
   if (memory === undefined) {
     return { name, status: "warn", detail: "Redis doesn't show it: permit INFO" };
   }
-  const used = `${(memory.usedBytes / BYTES_PER_MIB).toFixed(1)} MiB used`;
-  if (memory.limitBytes === 0) {
-    const why =
-      "no maxmemory is set, so quotas are shares of the machine's memory: set it, as docs/sizing.md says";
-    return { name, status: "warn", detail: `${used}; ${why}` };
-  }
-  const detail = `${used}, ${Math.round((100 * memory.usedBytes) / memory.limitBytes)} % of maxmemory`;
+  const describe = (effect: string) => `${describeUsed(memory)}${effect}${hintOf(memory)}`;
   switch (room.accepts) {
     case "all":
-      return { name, status: "ok", detail };
+      return { name, status: memory.hasMaxmemory ? "ok" : "warn", detail: describe("") };
     case "known":
-      return { name, status: "warn", detail: `${detail}: acknowledgments of unknown ids get 503` };
+      return { name, status: "warn", detail: describe(": acknowledgments of unknown ids get 503") };
     case "none":
       return {
         name,
         status: "fail",
-        detail: `${detail}: acknowledgments get 503, and what is queued goes out`,
+        detail: describe(": acknowledgments get 503, and what is queued goes out"),
       };
     default:
       return room.accepts satisfies never;
   }
 }
+
+type Memory = NonNullable<RedisInfo["memory"]>;
+
+function describeUsed({ usedBytes, limitBytes, hasMaxmemory }: Memory): string {
+  const used = `${(usedBytes / BYTES_PER_MIB).toFixed(1)} MiB used`;
+  const of = hasMaxmemory ? "maxmemory" : "the machine's memory";
+  return limitBytes === 0 ? used : `${used}, ${Math.round((100 * usedBytes) / limitBytes)} % of ${of}`;
+}
+
+const hintOf = ({ hasMaxmemory }: Memory) =>
+  hasMaxmemory
+    ? ""
+    : "; no maxmemory is set, so quotas are shares of the machine's memory: set it, as docs/sizing.md says";
 
 function checkConnections({ clients }: RedisInfo): DoctorCheck {
   const name = "redis_connections";

@@ -28,7 +28,7 @@ export type AdState = "injected" | "no_fill" | "rejected" | "fallback" | "skippe
 export interface AdOutcome {
   readonly state: AdState;
   readonly reason: string | undefined;
-  /** The headers of the call that the reason is about: names, never values. Not in metrics. */
+  /** The headers of the call that the reason is about, names and never values; or the quota or limit. Not in metrics. */
   readonly detail?: string | undefined;
 }
 

@@ -2,7 +2,13 @@
 import { randomUUID } from "node:crypto";
 import type { AdResponseId, FilledResponse } from "@adrelay/contract";
 import type { TurnAd } from "@adrelay/core";
-import type { Admission, InjectionAnswer, StartInjection } from "@adrelay/relay-kit";
+import {
+  type Admission,
+  type Holding,
+  type InjectionAnswer,
+  nameOfRefusal,
+  type StartInjection,
+} from "@adrelay/relay-kit";
 import type { OpenedTurn, StepRef, Turns } from "@adrelay/store";
 import type { AdState, SurfaceCall } from "../http/call.ts";
 import { injectionBody, type UserContext } from "./injection-body.ts";
@@ -45,7 +51,7 @@ export type AdAnswer =
       readonly kind: "no_ad";
       readonly state: Exclude<AdState, "injected">;
       readonly reason: string | undefined;
-      /** The headers that the ad service names in its refusal. */
+      /** The headers that the ad service names in its refusal, or the quota or limit that refused. */
       readonly detail: string | undefined;
     };
 
@@ -60,12 +66,12 @@ export async function injectAd(deps: InjectAdDeps, question: AdQuestion): Promis
   const wanted = { operation: "start_injection", announcedBytes: bytes, bodyBytes: bytes } as const;
   const admitted = deps.admission.admit(call.publisher, wanted);
   if (admitted.kind !== "admitted") {
-    return noAd("skipped", "overloaded");
+    return noAd("skipped", "overloaded", nameOfRefusal(admitted));
   }
   const { holding } = admitted;
   if (!holding.holdBody(body.length)) {
     holding.end();
-    return noAd("skipped", "overloaded");
+    return noAd("skipped", "overloaded", refusedBy(holding));
   }
   const opening = new TurnOpening(deps, question);
   const input = {
@@ -83,7 +89,7 @@ export async function injectAd(deps: InjectAdDeps, question: AdQuestion): Promis
     untrackedOk: "abandon",
   } as const;
   try {
-    const answer = readAnswer(await deps.startInjection(input, body), opening);
+    const answer = readAnswer(await deps.startInjection(input, body), opening, holding);
     if (answer.kind === "no_ad") {
       opening.leave();
     }
@@ -93,12 +99,19 @@ export async function injectAd(deps: InjectAdDeps, question: AdQuestion): Promis
   }
 }
 
-function readAnswer(answer: InjectionAnswer, { opened, prompt, ad }: TurnOpening): AdAnswer {
+/** What refused bytes of a call for an ad, if something did. */
+const refusedBy = ({ refusal }: Holding) => (refusal === undefined ? undefined : nameOfRefusal(refusal));
+
+function readAnswer(
+  answer: InjectionAnswer,
+  { opened, prompt, ad }: TurnOpening,
+  holding: Holding,
+): AdAnswer {
   switch (answer.kind) {
     case "caller_gone":
       return noAd("fallback", "caller_gone");
     case "fallback":
-      return noAd("fallback", answer.reason);
+      return noAd("fallback", answer.reason, refusedBy(holding));
     case "pass_through":
       break;
     default:

@@ -17,8 +17,10 @@ export type DoctorReport = z.infer<typeof doctorReportSchema>;
 
 /** Path of the readiness check, on the ops listener of each process. It needs no token. */
 export const READINESS_PATH = "/readyz";
+/** Path of a gateway's readiness for injections alone, which need no Redis. */
+export const INJECTION_READINESS_PATH = "/readyz/injections";
 
-/** Answer of the readiness check. Its HTTP status is 200 if the process is ready, and 503 if not. */
+/** Answer of a readiness check. Its HTTP status is 200 if the process is ready, and 503 if not. */
 export const readinessSchema = z.object({
   status: z.enum(["ready", "not_ready"]),
   stopping: z.boolean(),

@@ -61,6 +61,17 @@ test("bodies over the bytes a second are refused until the rate allows the next 
   expect(admission.admit(publisher("two"), ofBytes(100), 10).kind).toBe("admitted");
 });
 
+test("a refused request costs neither bytes nor a call", () => {
+  const { admission } = setup({ callsMax: 1 });
+  const one = publisher("one", { bytesPerSecond: 1, bytesBurst: 200 });
+  const holding = holdingOf(admission.admit(one, ofBytes(100), 0));
+  expect(admission.admit(one, ofBytes(100), 0)).toEqual({ kind: "overloaded", limit: "calls" });
+  holding.end();
+  holdingOf(admission.admit(one, ofBytes(100), 0)).end();
+  expect(admission.admit(one, ofBytes(100), 0).kind).toBe("over_quota");
+  expect(admission.calls.used).toBe(0);
+});
+
 test("a request without a body passes while its publisher is over its bytes a second", () => {
   const { admission } = setup();
   const one = publisher("one", { bytesPerSecond: 1, bytesBurst: 1 });

@@ -114,11 +114,14 @@ export class Admission {
     if (this.bytes.used > 0 && !this.bytes.fits(bytes.account, call.announcedBytes)) {
       return { kind: "overloaded", limit: "bytes" };
     }
+    if (!this.calls.take(use.calls, 1)) {
+      return { kind: "overloaded", limit: "calls" };
+    }
     const overBytes = chargeBytes(use, call.operation, call.bodyBytes ?? 0, nowMs);
     if (overBytes !== undefined) {
-      return overBytes;
+      this.calls.giveBack(use.calls, 1);
     }
-    return this.calls.take(use.calls, 1) ? undefined : { kind: "overloaded", limit: "calls" };
+    return overBytes;
   }
 
   /** What a publisher holds stays the same when its quotas change. */

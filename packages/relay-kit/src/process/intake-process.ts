@@ -39,6 +39,8 @@ export async function startIntake(base: RelayBase, adapters: IntakeAdapters): Pr
 /** Scrapers, probes and operators together need a few dozen. */
 const OPS_CONNECTIONS_MAX = 256;
 
+const UNUSABLE = "is away, refuses writes or isn't durable";
+
 type OpsOptions = Parameters<typeof createOpsApp>[0];
 type ListenOptions = Parameters<typeof startHttpServer>[1];
 
@@ -65,9 +67,18 @@ export async function startOpsListener(
     publishersMax: config.settings.METRICS_PUBLISHERS_MAX,
     limitsOf: (publisher) => rulesOf(publisher).limits,
   });
+  const redisCheck = {
+    name: "redis",
+    check: async () => (await redis.ping()) === "PONG" && intake.isDurable,
+  };
   const app = createOpsApp({
     collect: async () => ({ registry, scraped: await ledger.collect() }),
-    checks: [{ name: "redis", check: async () => (await redis.ping()) === "PONG" && intake.isDurable }],
+    ...(role === "proxy"
+      ? { checks: [{ ...redisCheck, warning: `${UNUSABLE}: calls of models go on, and new ones get no ad` }] }
+      : {
+          checks: [redisCheck],
+          injectionChecks: [{ ...redisCheck, warning: `${UNUSABLE}: injections pass, and are untracked` }],
+        }),
     warnings: () => ({ ...guard.warnings(), ...heartbeat.warnings(), ...store.room.warnings() }),
     isStopping: () => lifecycle.isStopping,
     log,
