@@ -8,9 +8,9 @@ import type { ProviderTls } from "./tls-files.ts";
 const CONNECT_TIMEOUT_MS = 5000;
 /**
  * How long each address of a host may take before Node tries the next one. Node's own 250 ms are too short for a distant server, and for a process
- * that stands still meanwhile.
+ * that stands still meanwhile. Half of the usual limit of an injection: if the first address is dead, the second still has time.
  */
-const ADDRESS_TIMEOUT_MS = 2500;
+const ADDRESS_TIMEOUT_MS = 1000;
 /** How long a proxy may take to open its way to a provider. */
 const PROXY_TIMEOUT_MS = 5000;
 /** Shorter than servers usually allow, so that no request is sent on a connection that the server is closing. */
