@@ -64,8 +64,11 @@ export interface FlushOptions {
 }
 
 const FLUSH_TIMEOUT_MS = 10_000;
+/** What `close` keeps of its time for sending. */
+const FLUSH_MIN_MS = 2000;
 /** Platforms let a function live for about 30 s after its answer. */
 const WAIT_UNTIL_MS = 25_000;
+const CLOSED = { reason: "closed" } as const;
 
 /** A client of one relay. Make one for a process, or for a request where nothing outlives it. */
 export class Relay implements AsyncDisposable {
@@ -74,8 +77,10 @@ export class Relay implements AsyncDisposable {
   readonly #inject: Inject;
   readonly #sender: Sender;
   /** The answers that still run. */
-  readonly #open = new Set<{ settle(): void }>();
-  #isClosed = false;
+  readonly #open = new Set<ShownText<never>>();
+  /** The injections under way. */
+  readonly #injecting = new Set<Promise<Injection>>();
+  #closing: Promise<number> | undefined;
 
   constructor(options: RelayOptions) {
     this.#options = checkOptions(options);
@@ -101,9 +106,15 @@ export class Relay implements AsyncDisposable {
 
   /** Asks for an ad. Never rejects, and takes no longer than its limit: without an ad it gives back the prompt. */
   async inject(request: InjectionRequest, options: InjectOptions = {}): Promise<Injection> {
-    if (this.#isClosed) {
-      return notInjected(request.prompt, { reason: "closed" });
+    if (this.#closing) {
+      return notInjected(request.prompt, CLOSED);
     }
+    const injecting = this.#askForAd(request, options);
+    this.#injecting.add(injecting);
+    return injecting.finally(() => this.#injecting.delete(injecting));
+  }
+
+  async #askForAd(request: InjectionRequest, options: InjectOptions): Promise<Injection> {
     const { timeoutMs = this.#options.timeoutMs, signal, waitUntil = this.#options.waitUntil } = options;
     const startedAtMs = performance.now();
     const outcome = await this.#inject({ request, timeoutMs, signal, traceHeaders: this.#traceHeaders() });
@@ -116,7 +127,12 @@ export class Relay implements AsyncDisposable {
     const { adResponseId } = outcome.ad;
     this.#report({ kind: "injected", adResponseId, durationMs });
     await untilLimit(this.#sender.open(adResponseId), Math.max(timeoutMs - durationMs, 0));
-    return makeInjected(outcome.ad, (text) => this.#acknowledge(adResponseId, text, waitUntil));
+    const injected = makeInjected(outcome.ad, (text) => this.#acknowledge(adResponseId, text, waitUntil));
+    if (this.#closing) {
+      void injected.acknowledge("");
+      return notInjected(request.prompt, CLOSED);
+    }
+    return injected;
   }
 
   /**
@@ -176,15 +192,29 @@ export class Relay implements AsyncDisposable {
   }
 
   /**
-   * Flushes, then stops. From now on there are no ads. Answers that still run are acknowledged as far as they were shown. What
-   * is left stays in a durable outbox; otherwise it is lost, and reported.
+   * Waits for answers that still run, flushes, then stops. From now on there are no ads. An answer that takes too long is
+   * acknowledged as far as it was shown. What is left stays in a durable outbox; otherwise it is lost, and reported.
    */
   close({ timeoutMs = FLUSH_TIMEOUT_MS }: FlushOptions = {}): Promise<number> {
-    this.#isClosed = true;
+    this.#closing ??= this.#close(timeoutMs);
+    return this.#closing;
+  }
+
+  async #close(timeoutMs: number): Promise<number> {
+    const endMs = performance.now() + timeoutMs;
+    this.#settle((shown) => !shown.isAsked);
+    const answers = Promise.allSettled(this.#injecting).then(() => this.#sender.untilNoneIsOpen());
+    await untilLimit(answers, timeoutMs - Math.min(timeoutMs / 2, FLUSH_MIN_MS));
+    this.#settle(() => true);
+    return this.#sender.close(endMs - performance.now());
+  }
+
+  #settle(isOver: (shown: ShownText<never>) => boolean): void {
     for (const shown of this.#open) {
-      shown.settle();
+      if (isOver(shown)) {
+        shown.settle();
+      }
     }
-    return this.#sender.close(timeoutMs);
   }
 
   async [ASYNC_DISPOSE](): Promise<void> {

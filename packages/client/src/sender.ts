@@ -68,13 +68,14 @@ export class Sender {
   readonly #options: SenderOptions;
   /** By ad_response_id, in the order in which they came. */
   readonly #pending = new Map<string, Entry>();
-  /** The ads that only the outbox has, because their answers haven't ended. */
-  readonly #open = new Set<string>();
+  /** The ads whose answers haven't ended. */
+  readonly #open = new Map<string, Pending<void>>();
   #pendingChars = 0;
   #sending = 0;
   #failuresInRow = 0;
   #resumeAtMs = 0;
-  #closing: Promise<number> | undefined;
+  #isClosing = false;
+  #isClosed = false;
   readonly #posts = new Set<RunningPost>();
   #stopTimer = () => {};
   #stopLookingForLeftOver = () => {};
@@ -95,8 +96,11 @@ export class Sender {
   /** Stores an ad whose answer is about to begin, if that can outlive the process. A program that forgets ads must not pile them up. */
   async open(adResponseId: string): Promise<void> {
     const { outbox } = this.#deps;
-    if (outbox.isDurable && this.#open.size < this.#options.pendingMax && this.#closing === undefined) {
-      this.#open.add(adResponseId);
+    if (this.#open.size >= this.#options.pendingMax) {
+      return;
+    }
+    this.#open.set(adResponseId, withResolver());
+    if (outbox.isDurable) {
       const acknowledgment = { adResponseId, text: "", storedAtMs: Date.now(), isOpen: true } as const;
       await this.#guardOutbox(() => outbox.add(acknowledgment));
     }
@@ -104,6 +108,7 @@ export class Sender {
 
   /** Takes an acknowledgment on. While one with the same id is pending, that one stays: the first text wins. */
   add(acknowledgment: StoredAcknowledgment): Sending {
+    this.#open.get(acknowledgment.adResponseId)?.resolve();
     this.#open.delete(acknowledgment.adResponseId);
     const chars = acknowledgment.text.length;
     const { pendingMax, pendingCharsMax } = this.#options;
@@ -111,7 +116,7 @@ export class Sender {
     if (same !== undefined) {
       return same;
     }
-    if (this.#closing !== undefined) {
+    if (this.#isClosed) {
       return this.#lose(acknowledgment, new RelayError("closed", "the client is closed"));
     }
     if (this.#pending.size >= pendingMax || this.#pendingChars + chars > pendingCharsMax) {
@@ -131,15 +136,23 @@ export class Sender {
     return this.#pending.size;
   }
 
-  /** Flushes, then lets go: a durable outbox keeps what is left for another process, otherwise it is lost. */
-  close(timeoutMs: number): Promise<number> {
-    this.#closing ??= this.#close(timeoutMs);
-    return this.#closing;
+  /** Resolves once each ad is acknowledged that is open now. */
+  untilNoneIsOpen(): Promise<unknown> {
+    return Promise.all([...this.#open.values()].map(({ promise }) => promise));
   }
 
-  async #close(timeoutMs: number): Promise<number> {
+  /**
+   * Flushes, then lets go: a durable outbox keeps what is left for another process, otherwise it is lost. Of an answer that hasn't
+   * ended nobody knows the text, so its ad is acknowledged with an empty one.
+   */
+  async close(timeoutMs: number): Promise<number> {
+    this.#isClosing = true;
     this.#stopLookingForLeftOver();
+    for (const adResponseId of this.#open.keys()) {
+      this.add({ adResponseId, text: "", storedAtMs: Date.now() });
+    }
     const left = await this.flush(timeoutMs);
+    this.#isClosed = true;
     this.#stopTimer();
     for (const post of this.#posts) {
       post.abort();
@@ -333,7 +346,7 @@ export class Sender {
     while (found > 0 && this.#pending.size < this.#options.pendingMax / 2) {
       const taken = await this.#guardOutbox(() => outbox.takeLeftOver());
       const left = taken?.value ?? [];
-      if (this.#closing !== undefined) {
+      if (this.#isClosing) {
         return;
       }
       found = left.length;

@@ -22,7 +22,8 @@ export class ShownText<Chunk> {
   readonly #options: ShownTextOptions<Chunk>;
   #text = "";
   #isSettled = false;
-  #isAsked = false;
+  /** Whether the consumer waits for the model. */
+  isAsked = false;
   #lastAtMs = performance.now();
   #stopTimer = () => {};
   readonly #settled = withResolver<void>();
@@ -40,12 +41,12 @@ export class ShownText<Chunk> {
 
   /** The consumer waits for the model. However long that takes, the consumer is there. */
   ask(): void {
-    this.#isAsked = true;
+    this.isAsked = true;
   }
 
   /** To be called just before the chunk is handed over. */
   add(chunk: Chunk): void {
-    this.#isAsked = false;
+    this.isAsked = false;
     this.#lastAtMs = performance.now();
     if (!this.#isSettled) {
       this.#text = (this.#text + this.#read(chunk)).slice(0, TEXT_CHARS_MAX);
@@ -80,7 +81,7 @@ export class ShownText<Chunk> {
   #watch(waitMs: number): void {
     const { idleMs } = this.#options;
     const look = () => {
-      const leftMs = this.#isAsked ? idleMs : this.#lastAtMs + idleMs - performance.now();
+      const leftMs = this.isAsked ? idleMs : this.#lastAtMs + idleMs - performance.now();
       if (leftMs > 0) {
         this.#watch(leftMs);
       } else {

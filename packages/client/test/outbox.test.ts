@@ -217,6 +217,20 @@ test("an ad whose process died during the answer is acknowledged with an empty t
   expect([open, ended].map(({ adResponseId }) => second.textsOf(adResponseId))).toEqual([[""], ["text"]]);
 });
 
+test("an answer that still runs at close stays its client's own, with its text", async () => {
+  const directory = newDirectory();
+  const first = await setup({ outbox: fileOutbox({ directory }) });
+  const ad = await injectAd(first.relay);
+  const closing = first.relay.close({ timeoutMs: 20_000 });
+  const second = await setup({ outbox: fileOutbox({ directory }) });
+  void ad.acknowledge("text");
+  expect(await closing).toBe(0);
+  expect(first.textsOf(ad.adResponseId)).toEqual(["text"]);
+  await second.relay.close();
+  expect(second.events).toEqual([]);
+  expect(logsIn(directory)).toEqual([]);
+});
+
 test("the text of an ad replaces its open entry, also in another log", async () => {
   const directory = newDirectory();
   const outbox = open(directory, { logBytesMax: 200 });

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { acknowledged, type Behaviour, eventually, type ScriptedProvider } from "@adrelay/testkit";
+import { acknowledged, type Behaviour, eventually, filled, type ScriptedProvider } from "@adrelay/testkit";
 import { expect, test } from "vitest";
-import { injectAd, problem, setup } from "./client-fixture.ts";
+import { injectAd, problem, REQUEST, setup } from "./client-fixture.ts";
 
 const idsOf = ({ posts }: ScriptedProvider) =>
   posts.filter(({ operation }) => operation === "acknowledge").map(({ fields }) => fields["ad_response_id"]);
@@ -155,6 +155,23 @@ test("close sends what waits at once, and says what it couldn't send", async () 
   expect(await relay.close()).toBe(1);
   expect(eventsOf("accepted")).toHaveLength(4);
   expect(eventsOf("lost")).toMatchObject([{ adResponseId: ads[0]?.adResponseId, error: { code: "closed" } }]);
+});
+
+test("what is acknowledged while close sends is sent, too", async () => {
+  const { relay, peer, textsOf, eventsOf } = await setup();
+  const late = randomUUID();
+  const first = await injectAd(relay);
+  peer.onStart(() => ({ kind: "late", delayMs: 100, answer: filled({ ad_response_id: late }) }));
+  peer.onAcknowledge(({ fields }) =>
+    fields["ad_response_id"] === late
+      ? acknowledged()
+      : { kind: "late", delayMs: 1000, answer: acknowledged() },
+  );
+  expect(await relay.inject(REQUEST, { timeoutMs: 20 })).toMatchObject({ reason: "timeout" });
+  void first.acknowledge("text");
+  expect(await relay.close()).toBe(0);
+  expect([...textsOf(first.adResponseId), ...textsOf(late)]).toEqual(["text", ""]);
+  expect(eventsOf("lost")).toEqual([]);
 });
 
 test("waitUntil gets a promise that lasts until the relay has the acknowledgment", async () => {

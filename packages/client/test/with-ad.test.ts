@@ -279,6 +279,54 @@ test.each(["using", "await using"])(
   },
 );
 
+test("close waits for answers that somebody waits for: in one piece, of a stream, and in several calls", async () => {
+  const { relay, textsOf, eventsOf } = await setup();
+  const rest = Promise.withResolvers<string>();
+  async function* slow() {
+    yield "early, ";
+    yield await rest.promise;
+  }
+  const whole = relay.withAd(REQUEST, () => rest.promise);
+  await eventually(() => expect(eventsOf("injected")).toHaveLength(1));
+  const stream = await relay.withAd(REQUEST, slow);
+  await stream.next();
+  const next = stream.next();
+  const calls = relay.watch(await injectAd(relay));
+  calls.ask();
+  const silent = await relay.withAd(REQUEST, slow);
+  await silent.next();
+  const closing = relay.close({ timeoutMs: 20_000 });
+  rest.resolve("late");
+  expect([await whole, (await next).value, (await stream.next()).done]).toEqual(["late", "late", true]);
+  calls.add("calls");
+  calls.settle();
+  expect(await closing).toBe(0);
+  expect(eventsOf("injected").flatMap(({ adResponseId }) => textsOf(adResponseId))).toEqual([
+    "late",
+    "early, late",
+    "calls",
+    "early, ",
+  ]);
+  expect(eventsOf("lost")).toEqual([]);
+});
+
+test("close ends in its time, and acknowledges what still runs as far as it was shown", async () => {
+  const { relay, textsOf, eventsOf } = await setup();
+  const never = new Promise<string>(() => {});
+  async function* hanging() {
+    yield "early";
+    yield await never;
+  }
+  void relay.withAd(REQUEST, () => never);
+  await eventually(() => expect(eventsOf("injected")).toHaveLength(1));
+  const stream = await relay.withAd(REQUEST, hanging);
+  await stream.next();
+  void stream.next();
+  expect(await relay.close({ timeoutMs: 1000 })).toBe(0);
+  const texts = eventsOf("injected").flatMap(({ adResponseId }) => textsOf(adResponseId));
+  expect(texts).toEqual(["", "early"]);
+});
+
 test("the first text wins: the program's own, before the end of a using block", async () => {
   const fixture = await setup();
   {
