@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { acknowledged, type Behaviour, eventually, filled, type ScriptedProvider } from "@adrelay/testkit";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { injectAd, problem, REQUEST, setup } from "./client-fixture.ts";
 
 const idsOf = ({ posts }: ScriptedProvider) =>
@@ -192,12 +192,21 @@ test("waitUntil gets a promise that lasts until the relay has the acknowledgment
   expect(eventsOf("accepted")).toMatchObject([{ attempts: 3 }]);
 });
 
-test("hooks that throw don't reach the chat", async () => {
-  const fail = () => {
-    throw new TypeError("a hook's own fault");
-  };
-  const { relay, peer } = await setup({ onEvent: fail, traceHeaders: fail, waitUntil: fail });
+const fail = () => {
+  throw new TypeError("a hook's own fault");
+};
+
+test.each([
+  ["throw", fail],
+  // In JavaScript any function can be async.
+  ["reject", (async () => fail()) as unknown as typeof fail],
+])("hooks that %s don't reach the chat or end the process", async (_way, hook) => {
+  const unhandled = vi.fn();
+  process.on("unhandledRejection", unhandled);
+  onTestFinished(() => void process.off("unhandledRejection", unhandled));
+  const { relay, peer } = await setup({ onEvent: hook, traceHeaders: hook, waitUntil: hook });
   const injected = await injectAd(relay);
   expect(await injected.acknowledge("text")).toMatchObject({ kind: "accepted" });
   expect(peer.acknowledgmentsOf(injected.adResponseId)).toHaveLength(1);
+  expect(unhandled).not.toHaveBeenCalled();
 });
