@@ -1,6 +1,6 @@
 /** Collects the text that a consumer was given, and acknowledges it once: at the end, an abort, or after a long silence. */
 import type { RelayEvent } from "./events.ts";
-import type { Injected } from "./injection.ts";
+import { type Injected, TEXT_CHARS_MAX } from "./injection.ts";
 import { startTimer, withResolver } from "./limits.ts";
 
 /** The text of a chunk; undefined or null if it has none, such as a chunk with a tool call. */
@@ -14,9 +14,6 @@ export interface ShownTextOptions<Chunk> {
   readonly idleMs: number;
   readonly report: (event: RelayEvent) => void;
 }
-
-/** The relay takes bodies of 1 MiB. What a text has beyond this is left out, and so is its chance of an ad. */
-const TEXT_CHARS_MAX = 256 * 1024;
 
 export class ShownText<Chunk> {
   readonly #options: ShownTextOptions<Chunk>;

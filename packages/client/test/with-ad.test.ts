@@ -337,6 +337,21 @@ test("the first text wins: the program's own, before the end of a using block", 
   expect(await acknowledgedText(fixture)).toBe("moderated");
 });
 
+test.each([
+  ["null", null, ""],
+  ["no text", undefined, ""],
+  ["a text beyond what the relay takes", "x".repeat(300_000), "x".repeat(256 * 1024)],
+])(
+  "a program that acknowledges %s itself is taken at its word as far as it goes",
+  async (_name, given, wanted) => {
+    const fixture = await setup();
+    const ad = await injectAd(fixture.relay);
+    // JavaScript takes anything.
+    expect(await ad.acknowledge(given as string)).toMatchObject({ kind: "accepted" });
+    expect(await acknowledgedText(fixture)).toBe(wanted);
+  },
+);
+
 test("a text beyond what the relay takes is cut, so that it is accepted", async () => {
   const fixture = await setup();
   const chunk = "x".repeat(100_000);
