@@ -183,7 +183,7 @@ export class Relay implements AsyncDisposable {
    * the end. It settles itself after a long time without a text, and when the client closes.
    */
   watch(injected: Injected, options: WatchOptions = {}): ShownText<string> {
-    return this.#watch(injected, String, options);
+    return this.#watch<string>(injected, asItIs, options);
   }
 
   /** Sends what is pending now, and waits for it. Resolves to how many the relay doesn't have at the end. */
@@ -235,7 +235,7 @@ export class Relay implements AsyncDisposable {
 
   #watcherOf(injection: Injection, options: AnyAdOptions): AnswerWatcher<unknown> {
     // The overloads of withAd demand textOf unless the chunks are texts, and chunks of its own type.
-    const textOf = (options.textOf ?? String) as TextOf<unknown>;
+    const textOf = (options.textOf ?? asItIs) as TextOf<unknown>;
     return injection.kind === "none" ? NO_WATCHER : this.#watch(injection, textOf, options);
   }
 
@@ -257,6 +257,9 @@ export class Relay implements AsyncDisposable {
 export function createRelay(options: RelayOptions): Relay {
   return new Relay(options);
 }
+
+/** What turns out to be no text is reported. */
+const asItIs = (text: string) => text;
 
 function keepAlive(waitUntil: WaitUntil | undefined, promise: Promise<unknown>): void {
   // Outside of a request a platform may refuse it. The acknowledgment is sent as well as may be.

@@ -68,7 +68,7 @@ export class ShownText<Chunk> {
       if (typeof text === "string") {
         return text;
       }
-      throw new TypeError(`textOf gave a ${typeof text}`);
+      throw new TypeError(`no text but a value of type ${typeof text}`);
     } catch (error) {
       report({ kind: "text_unreadable", adResponseId: injected.adResponseId, error });
       return "";

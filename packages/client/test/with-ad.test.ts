@@ -240,6 +240,21 @@ test("an object's text may be missing, and a textOf that throws only loses its c
   expect(fixture.eventsOf("text_unreadable")).toHaveLength(1);
 });
 
+test("without textOf only texts count, and other chunks are reported", async () => {
+  const fixture = await setup();
+  async function* parts() {
+    yield* ["a", null, { text: "an object" }, undefined, new Uint8Array(2), "b"];
+  }
+  const chunks: unknown[] = [];
+  // Only JavaScript can do without.
+  for await (const chunk of await fixture.relay.withAd(REQUEST, parts as () => AsyncIterable<string>)) {
+    chunks.push(chunk);
+  }
+  expect(chunks).toHaveLength(6);
+  expect(await acknowledgedText(fixture)).toBe("ab");
+  expect(fixture.eventsOf("text_unreadable")).toHaveLength(2);
+});
+
 test("a model that fails before its answer fails alike, and the ad is acknowledged as empty", async () => {
   const fixture = await setup();
   const fail = (): Promise<string> => Promise.reject(new ModelError("no model"));
