@@ -188,7 +188,7 @@ export class Sender {
       this.#sendDue();
     } else {
       void this.#guardOutbox(() => this.#deps.outbox.add(acknowledgment)).then((done) => {
-        entry.isStored = done !== undefined;
+        entry.isStored = done === true;
         entry.dueAtMs = 0;
         if (this.#failuresInRow > 0) {
           entry.first.resolve(WAITING);
@@ -344,8 +344,8 @@ export class Sender {
     const { outbox, report } = this.#deps;
     let found = 1;
     while (found > 0 && this.#pending.size < this.#options.pendingMax / 2) {
-      const taken = await this.#guardOutbox(() => outbox.takeLeftOver());
-      const left = taken?.value ?? [];
+      // However long it takes: what it takes over is this process' own, and nobody else sends it.
+      const left = (await this.#reportFailure(() => outbox.takeLeftOver())) ?? [];
       if (this.#isClosing) {
         return;
       }
@@ -361,14 +361,20 @@ export class Sender {
     this.#stopLookingForLeftOver = startTimer(LEFT_OVER_INTERVAL_MS, look, { isIdle: true });
   }
 
-  /** Waits for the outbox within its limit. A failure is reported, and the client goes on without it: undefined. */
-  async #guardOutbox<T>(work: () => Promise<T>): Promise<{ readonly value: T } | undefined> {
-    try {
-      const value = await untilLimit(work(), OUTBOX_TIMEOUT_MS);
-      if (typeof value !== "symbol") {
-        return { value };
+  /** Waits for the outbox within its limit: true, or undefined if it failed. */
+  #guardOutbox(work: () => Promise<void>): Promise<boolean | undefined> {
+    return this.#reportFailure(async () => {
+      if (typeof (await untilLimit(work(), OUTBOX_TIMEOUT_MS)) === "symbol") {
+        throw new RelayError("outbox_failed", `the outbox gave no answer within ${OUTBOX_TIMEOUT_MS} ms`);
       }
-      throw new RelayError("outbox_failed", `the outbox gave no answer within ${OUTBOX_TIMEOUT_MS} ms`);
+      return true;
+    });
+  }
+
+  /** A failure of the outbox is reported, and the client goes on without it: undefined. */
+  async #reportFailure<T>(work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work();
     } catch (cause) {
       const error =
         cause instanceof RelayError ? cause : new RelayError("outbox_failed", String(cause), { cause });

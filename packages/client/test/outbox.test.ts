@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { acknowledged, eventually } from "@adrelay/testkit";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { memoryOutbox, type Outbox, type StoredAcknowledgment } from "../src/index.ts";
 import { type FileOutboxOptions, fileOutbox } from "../src/node/index.ts";
 import { injectAd, setup } from "./client-fixture.ts";
@@ -254,6 +254,24 @@ test("a program that forgets its ads doesn't pile them up in the outbox", async 
   const { relay } = await setup({ outbox: counting, pendingMax: 2 });
   const ads = [await injectAd(relay), await injectAd(relay), await injectAd(relay)];
   expect(stored).toEqual(ads.slice(0, 2).map(({ adResponseId }) => adResponseId));
+});
+
+test("what an outbox takes over after a long while is sent", async () => {
+  const left = Promise.withResolvers<readonly StoredAcknowledgment[]>();
+  const answers = [left.promise, Promise.resolve([])];
+  const takeLeftOver = () => answers.shift() ?? Promise.resolve([]);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { eventsOf, textsOf } = await setup({
+    outbox: { ...memoryOutbox(), isDurable: true, takeLeftOver },
+  });
+  vi.advanceTimersByTime(6000);
+  vi.useRealTimers();
+  const one = ack("text");
+  left.resolve([one]);
+  await eventually(() => expect(eventsOf("accepted")).toHaveLength(1));
+  expect(textsOf(one.adResponseId)).toEqual(["text"]);
+  expect(eventsOf("outbox_failed")).toEqual([]);
 });
 
 test("an outbox that can't write is reported, and the acknowledgment is sent from memory", async () => {
