@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import {
   appendFileSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -157,6 +158,25 @@ test("foreign files in the directory stay, and a log whose host is another waits
   utimesSync(foreign, new Date(0), new Date(Date.now() - 61_000));
   expect(await takeAll(other)).toEqual([one]);
   expect(readFileSync(join(directory, "notes.txt"), "utf8")).toBe("mine");
+});
+
+test("a log that can't be taken over keeps no other one from it, and is reported", async () => {
+  const directory = newDirectory();
+  const outbox = open(directory);
+  const one = ack();
+  await outbox.add(one);
+  await outbox.close();
+  // A folder in place of a log can't be read. One comes before the log, one behind it.
+  const broken = ["000000000000", "ffffffffffff"].map((host) =>
+    join(directory, `outbox-${host}-1-1-${randomUUID()}.jsonl`),
+  );
+  for (const path of broken) {
+    mkdirSync(path);
+    utimesSync(path, 0, 0);
+  }
+  const other = open(directory);
+  expect(await other.takeLeftOver()).toEqual([one]);
+  await expect(other.takeLeftOver()).rejects.toMatchObject({ code: "EISDIR" });
 });
 
 test.each([0, 0.5])(

@@ -125,11 +125,16 @@ class FileOutbox implements Outbox {
 
   async takeLeftOver(): Promise<readonly StoredAcknowledgment[]> {
     const names = await readdir(this.#directory).catch(() => []);
+    const errors: unknown[] = [];
     for (const name of names) {
-      const left = await this.#takeLog(name);
-      if (left.length > 0) {
+      const left = await this.#takeLog(name).catch((error: unknown) => void errors.push(error));
+      if (left !== undefined && left.length > 0) {
         return left;
       }
+    }
+    // A log that can't be taken keeps none behind it from being taken.
+    for (const error of errors) {
+      throw error;
     }
     return [];
   }
