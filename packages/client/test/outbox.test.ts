@@ -105,6 +105,18 @@ test("a thousand that come and go leave little on the disk, beside one that stay
   expect(await takeAll(open(directory))).toEqual([staying]);
 });
 
+test("more than fits into the logs that there should be is stored, and kept", async () => {
+  const directory = newDirectory();
+  const outbox = open(directory, { sync: false, logBytesMax: 1000 });
+  const given = Array.from({ length: 40 }, () => ack("x".repeat(500)));
+  for (const one of given) {
+    await outbox.add(one);
+  }
+  await outbox.close();
+  const taken = new Set((await takeAll(open(directory))).map(({ adResponseId }) => adResponseId));
+  expect(given.filter(({ adResponseId }) => !taken.has(adResponseId))).toEqual([]);
+});
+
 test("a long log that holds nothing is emptied", async () => {
   const directory = newDirectory();
   const outbox = open(directory, { sync: false });

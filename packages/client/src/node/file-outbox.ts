@@ -47,6 +47,11 @@ export function fileOutbox(options: FileOutboxOptions): Outbox {
 /** More logs than this are merged, so that one acknowledgment that waits for long doesn't keep a whole log. */
 const LOGS_MAX = 8;
 
+class HeldIds extends Set<string> {
+  /** How many acknowledgments were written to the log, also those that it no longer holds. */
+  lines = 0;
+}
+
 /** Goes to the log that has the acknowledgment, whichever is written now. A log that was taken over isn't made anew. */
 async function appendRemoval(path: string, adResponseId: string): Promise<void> {
   try {
@@ -67,7 +72,7 @@ class FileOutbox implements Outbox {
   readonly #owner: LogOwner = thisProcess();
   readonly #writer: LogWriter;
   /** The ids that each of our logs holds, by the log's path. The oldest log is first. */
-  readonly #logs = new Map<string, Set<string>>();
+  readonly #logs = new Map<string, HeldIds>();
   readonly #logById = new Map<string, string>();
   /** Those under way: a log must not be left behind because the process ended in the middle of one. */
   readonly #removals = new Set<Promise<void>>();
@@ -154,12 +159,13 @@ class FileOutbox implements Outbox {
   async #newPath(): Promise<string> {
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
     const path = join(this.#directory, logName(this.#owner, randomUUID()));
-    this.#logs.set(path, new Set());
+    this.#logs.set(path, new HeldIds());
     return path;
   }
 
   #hold(path: string, id: string): void {
-    const held = this.#logs.get(path) ?? new Set();
+    const held = this.#logs.get(path) ?? new HeldIds();
+    held.lines += 1;
     this.#logs.set(path, held.add(id));
     this.#logById.set(id, path);
   }
@@ -209,9 +215,13 @@ class FileOutbox implements Outbox {
     }
   }
 
-  /** Writes what the oldest log still holds once more, and deletes that log. */
+  /**
+   * Writes what the oldest log still holds once more, and deletes that log. Half of its lines are gone at least: so each merge
+   * leaves less than there was, and merging ends.
+   */
   async #mergeOldest(): Promise<void> {
-    const path = [...this.#logs.keys()].find((path) => path !== this.#writer.path);
+    const [path] =
+      [...this.#logs].find(([path, held]) => path !== this.#writer.path && 2 * held.size <= held.lines) ?? [];
     if (path === undefined) {
       return;
     }
