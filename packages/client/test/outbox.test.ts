@@ -9,6 +9,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -115,6 +116,30 @@ test("more than fits into the logs that there should be is stored, and kept", as
   await outbox.close();
   const taken = new Set((await takeAll(open(directory))).map(({ adResponseId }) => adResponseId));
   expect(given.filter(({ adResponseId }) => !taken.has(adResponseId))).toEqual([]);
+});
+
+test("a log that can't be read isn't merged, and loses nothing", async () => {
+  const directory = newDirectory();
+  const outbox = open(directory, { sync: false, logBytesMax: 1000 });
+  const staying: StoredAcknowledgment[] = [];
+  const fillLog = async () => {
+    const [stays, ...others] = Array.from({ length: 4 }, () => ack("x".repeat(500)));
+    await Promise.all([stays, ...others].map((one) => one && outbox.add(one)));
+    await Promise.all(others.map((one) => outbox.remove(one.adResponseId)));
+    staying.push(...(stays ? [stays] : []));
+  };
+  await fillLog();
+  const [path = ""] = logsIn(directory);
+  renameSync(path, `${path}.aside`);
+  symlinkSync(path, path);
+  for (let at = 0; at < 20; at += 1) {
+    await fillLog();
+  }
+  renameSync(`${path}.aside`, path);
+  await outbox.close();
+  expect((await takeAll(open(directory))).map(({ adResponseId }) => adResponseId).sort()).toEqual(
+    staying.map(({ adResponseId }) => adResponseId).sort(),
+  );
 });
 
 test("a long log that holds nothing is emptied", async () => {

@@ -220,13 +220,31 @@ class FileOutbox implements Outbox {
    * leaves less than there was, and merging ends.
    */
   async #mergeOldest(): Promise<void> {
-    const [path] =
-      [...this.#logs].find(([path, held]) => path !== this.#writer.path && 2 * held.size <= held.lines) ?? [];
-    if (path === undefined) {
+    const oldest = [...this.#logs].find(
+      ([path, held]) => path !== this.#writer.path && 2 * held.size <= held.lines,
+    );
+    if (oldest === undefined) {
       return;
     }
+    const [path, held] = oldest;
     this.#logs.delete(path);
-    const text = await readFile(path, "utf8").catch(() => "");
+    let text = "";
+    try {
+      text = await readFile(path, "utf8");
+    } catch (error) {
+      // One that is missing was taken over. Any other stays, to be merged later.
+      if (Object(error).code !== "ENOENT") {
+        for (const id of held) {
+          // What was removed meanwhile found no log.
+          if (this.#logById.get(id) !== path) {
+            held.delete(id);
+          }
+        }
+        this.#logs.set(path, held);
+        await this.#dropIfEmpty(path);
+        return;
+      }
+    }
     for (const acknowledgment of readLog(text)) {
       if (this.#logById.get(acknowledgment.adResponseId) === path) {
         await this.add(acknowledgment);
