@@ -350,7 +350,9 @@ export class Sender {
         return;
       }
       found = left.length;
-      for (const acknowledgment of left.filter(({ adResponseId }) => !this.#pending.has(adResponseId))) {
+      const isOwn = ({ adResponseId: id }: StoredAcknowledgment) =>
+        this.#pending.has(id) || this.#open.has(id);
+      for (const acknowledgment of left.filter((one) => !isOwn(one))) {
         this.#hold(acknowledgment, { isStored: true });
       }
       if (found > 0) {

@@ -313,6 +313,21 @@ test("a program that forgets its ads doesn't pile them up in the outbox", async 
   expect(stored).toEqual(ads.slice(0, 2).map(({ adResponseId }) => adResponseId));
 });
 
+test("an ad whose answer still runs isn't left over, also if its log was", async () => {
+  const left = Promise.withResolvers<readonly StoredAcknowledgment[]>();
+  const answers = [left.promise];
+  const takeLeftOver = () => answers.shift() ?? Promise.resolve([]);
+  const outbox = { ...memoryOutbox(), isDurable: true, takeLeftOver };
+  const { relay, eventsOf, textsOf } = await setup({ outbox });
+  const ad = await injectAd(relay);
+  const other = ack("other");
+  left.resolve([{ ...other, adResponseId: ad.adResponseId, text: "", isOpen: true }, other]);
+  await eventually(() => expect(textsOf(other.adResponseId)).toEqual(["other"]));
+  await ad.acknowledge("text");
+  expect(textsOf(ad.adResponseId)).toEqual(["text"]);
+  expect(eventsOf("accepted")).toHaveLength(2);
+});
+
 test("what an outbox takes over after a long while is sent", async () => {
   const left = Promise.withResolvers<readonly StoredAcknowledgment[]>();
   const answers = [left.promise, Promise.resolve([])];
