@@ -138,13 +138,21 @@ test("an empty project with the client gets an acknowledged answer", async () =>
   await expectDelivered(1);
 });
 
-test("a server that streams acknowledges whole answers and those that the user left", async () => {
+test("a server that streams acknowledges whole answers, those that the user left, and those that broke", async () => {
   const port = String(await freeLanePort());
-  const file = save("stream.mjs", blockWith(js, "stream-1"));
+  // A model that fails in the middle, if it is asked to.
+  const code = blockWith(js, "stream-1").replace(
+    "yield word;",
+    'if (!prompt.includes("FAIL") || word !== "it ") { yield word; } else { throw new TypeError("the model broke off"); }',
+  );
+  const file = save("stream.mjs", code);
   const server = spawn(process.execPath, [file], { cwd: project, env: { ...env, PORT: port } });
   onTestFinished(() => void server.kill("SIGKILL"));
   await once(server.stdout, "data");
   const url = `http://127.0.0.1:${port}/?prompt=${encodeURIComponent("Which running shoes should I buy?")}`;
+  const broken = await fetch(`${url}FAIL`);
+  await expect(broken.text()).rejects.toThrow();
+  await expectDelivered(1);
   const whole = await fetch(url);
   expect(await whole.text()).toBe("Take a light pair, and try it on first.");
   await expectDelivered(1);
@@ -154,7 +162,7 @@ test("a server that streams acknowledges whole answers and those that the user l
   leaving.abort();
   await expectDelivered(1);
   server.kill("SIGTERM");
-  await once(server, "close");
+  expect(await once(server, "close")).toEqual([0, null]);
   expect(readdirSync(join(project, "outbox"))).toEqual([]);
 });
 
