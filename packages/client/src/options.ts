@@ -21,7 +21,7 @@ export interface RelayOptions {
   readonly outbox?: Outbox;
   /** Default: first wait 1 s, doubled up to 60 s; given up after 24 hours. */
   readonly retry?: Partial<RetryOptions>;
-  /** The limit of one attempt to acknowledge. Default: 10000. */
+  /** The limit of one attempt to acknowledge, beside `verdictWaitSeconds`. Default: 10000. */
   readonly acknowledgeTimeoutMs?: number;
   /** How many acknowledgments are sent at a time. Default: 8. */
   readonly concurrency?: number;

@@ -84,19 +84,13 @@ export class Relay implements AsyncDisposable {
 
   constructor(options: RelayOptions) {
     this.#options = checkOptions(options);
-    const { verdictWaitSeconds: seconds, acknowledgeTimeoutMs, onEvent, outbox } = this.#options;
-    this.#report = makeReport(onEvent);
+    this.#report = makeReport(this.#options.onEvent);
     this.#inject = makeInject(this.#options, ({ adResponseId }) => {
       void this.#acknowledge(adResponseId, "", this.#options.waitUntil);
     });
-    this.#sender = new Sender(
-      { connection: this.#options, outbox, report: this.#report, random: Math.random },
-      {
-        ...this.#options,
-        attemptTimeoutMs: acknowledgeTimeoutMs + seconds * 1000,
-        headers: { Prefer: seconds === 0 ? "respond-async" : `wait=${seconds}` },
-      },
-    );
+    const { outbox } = this.#options;
+    const deps = { connection: this.#options, outbox, report: this.#report, random: Math.random };
+    this.#sender = new Sender(deps, this.#options);
   }
 
   /** How many acknowledgments the relay doesn't have yet. */
@@ -229,7 +223,7 @@ export class Relay implements AsyncDisposable {
     const traceHeaders = this.#traceHeaders();
     const { first, ended } = this.#sender.add({ adResponseId, text, storedAtMs: Date.now(), traceHeaders });
     keepAlive(waitUntil, untilLimit(ended.promise, WAIT_UNTIL_MS));
-    const outcome = await untilLimit(first.promise, this.#options.acknowledgeTimeoutMs);
+    const outcome = await untilLimit(first.promise, this.#sender.attemptTimeoutMs);
     return typeof outcome === "symbol" ? { kind: "waiting" } : outcome;
   }
 

@@ -20,13 +20,12 @@ import { ACKNOWLEDGE_PATH } from "./wire.ts";
 
 export interface SenderOptions {
   readonly retry: RetryOptions;
-  /** The limit of one attempt. */
-  readonly attemptTimeoutMs: number;
+  /** The limit of one attempt, beside its wait for the verdict. */
+  readonly acknowledgeTimeoutMs: number;
+  readonly verdictWaitSeconds: number;
   readonly concurrency: number;
   readonly pendingMax: number;
   readonly pendingCharsMax: number;
-  /** Sent with each acknowledgment, such as Prefer. */
-  readonly headers: Readonly<Record<string, string>>;
 }
 
 export interface SenderDeps {
@@ -66,6 +65,8 @@ const LEFT_OVER_INTERVAL_MS = 10_000;
 export class Sender {
   readonly #deps: SenderDeps;
   readonly #options: SenderOptions;
+  /** How long the relay may wait for the verdict. */
+  #waitSeconds: number;
   /** By ad_response_id, in the order in which they came. */
   readonly #pending = new Map<string, Entry>();
   /** The ads whose answers haven't ended. */
@@ -84,6 +85,7 @@ export class Sender {
   constructor(deps: SenderDeps, options: SenderOptions) {
     this.#deps = deps;
     this.#options = options;
+    this.#waitSeconds = options.verdictWaitSeconds;
     if (deps.outbox.isDurable) {
       void this.#takeLeftOver();
     }
@@ -91,6 +93,10 @@ export class Sender {
 
   get pendingCount(): number {
     return this.#pending.size;
+  }
+
+  get attemptTimeoutMs(): number {
+    return this.#options.acknowledgeTimeoutMs + this.#waitSeconds * 1000;
   }
 
   /** Stores an ad whose answer is about to begin, if that can outlive the process. A program that forgets ads must not pile them up. */
@@ -151,12 +157,14 @@ export class Sender {
     for (const adResponseId of this.#open.keys()) {
       this.add({ adResponseId, text: "", storedAtMs: Date.now() });
     }
+    if (this.#waitSeconds > 0) {
+      this.#waitSeconds = 0;
+      this.#abortAll();
+    }
     const left = await this.flush(timeoutMs);
     this.#isClosed = true;
     this.#stopTimer();
-    for (const post of this.#posts) {
-      post.abort();
-    }
+    this.#abortAll();
     const { outbox } = this.#deps;
     for (const [id, entry] of this.#pending) {
       if (outbox.isDurable && entry.isStored) {
@@ -170,6 +178,12 @@ export class Sender {
     this.#pending.clear();
     await this.#guardOutbox(() => outbox.close());
     return left;
+  }
+
+  #abortAll(): void {
+    for (const post of this.#posts) {
+      post.abort();
+    }
   }
 
   #hold(acknowledgment: StoredAcknowledgment, { isStored }: { readonly isStored: boolean }): Sending {
@@ -248,14 +262,16 @@ export class Sender {
     this.#sendDue();
   }
 
-  async #attempt({ adResponseId, text, traceHeaders }: StoredAcknowledgment): Promise<Attempt> {
+  async #attempt(acknowledgment: StoredAcknowledgment): Promise<Attempt> {
+    const { adResponseId, text, traceHeaders } = acknowledgment;
     const { connection } = this.#deps;
-    const { headers, attemptTimeoutMs } = this.#options;
+    const { attemptTimeoutMs } = this;
+    const seconds = this.#waitSeconds;
     const body = JSON.stringify({ ad_response_id: adResponseId, llm_response: text });
     const post = startPost(connection, {
       path: ACKNOWLEDGE_PATH,
       body,
-      headers: { ...traceHeaders, ...headers },
+      headers: { ...traceHeaders, Prefer: seconds > 0 ? `wait=${seconds}` : "respond-async" },
     });
     this.#posts.add(post);
     const reply = await untilLimit(post.reply, attemptTimeoutMs);
@@ -264,6 +280,10 @@ export class Sender {
       post.abort();
       const error = new RelayError("timeout", `the relay gave no answer within ${attemptTimeoutMs} ms`);
       return { kind: "retry", error, about: "relay", afterMs: 0 };
+    }
+    if (reply.kind === "failed" && seconds > this.#waitSeconds) {
+      // The client closes, and no longer waits for verdicts.
+      return this.#attempt(acknowledgment);
     }
     return classifyReply(reply, Date.now());
   }

@@ -174,6 +174,28 @@ test("what is acknowledged while close sends is sent, too", async () => {
   expect(eventsOf("lost")).toEqual([]);
 });
 
+test("close doesn't wait for verdicts: what waits for one is sent again without", async () => {
+  const { relay, peer, eventsOf } = await setup({ verdictWaitSeconds: 30 });
+  const prefer = () => peer.acknowledgmentsOf(ad.adResponseId).map(({ headers }) => headers["prefer"]);
+  peer.onAcknowledge(({ headers }) =>
+    headers["prefer"] === "wait=30" ? { kind: "hang" } : acknowledged("recoverable_error"),
+  );
+  const ad = await injectAd(relay);
+  const acknowledging = ad.acknowledge("text");
+  await eventually(() => expect(prefer()).toEqual(["wait=30"]));
+  expect(await relay.close()).toBe(0);
+  expect(await acknowledging).toMatchObject({ kind: "accepted", status: "recoverable_error" });
+  expect(prefer()).toEqual(["wait=30", "respond-async"]);
+  expect([...eventsOf("lost"), ...eventsOf("retrying")]).toEqual([]);
+});
+
+test("acknowledge waits for a verdict as long as the relay may", async () => {
+  const { relay, peer } = await setup({ verdictWaitSeconds: 10, acknowledgeTimeoutMs: 50 });
+  peer.onAcknowledge(() => ({ kind: "late", delayMs: 300, answer: acknowledged() }));
+  const ad = await injectAd(relay);
+  expect(await ad.acknowledge("text")).toMatchObject({ kind: "accepted", status: "ok" });
+});
+
 test("waitUntil gets a promise that lasts until the relay has the acknowledgment", async () => {
   const waited: Promise<unknown>[] = [];
   const { relay, peer, eventsOf } = await setup();
