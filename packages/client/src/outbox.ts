@@ -34,11 +34,6 @@ export interface Outbox {
 
 /** Keeps nothing beside the client's own memory: what isn't sent when the process ends is lost. */
 export function memoryOutbox(): Outbox {
-  return {
-    isDurable: false,
-    add: async () => {},
-    remove: async () => {},
-    takeLeftOver: async () => [],
-    close: async () => {},
-  };
+  const nothing = async () => {};
+  return { isDurable: false, add: nothing, remove: nothing, takeLeftOver: async () => [], close: nothing };
 }

@@ -68,7 +68,6 @@ const FLUSH_TIMEOUT_MS = 10_000;
 const FLUSH_MIN_MS = 2000;
 /** Platforms let a function live for about 30 s after its answer. */
 const WAIT_UNTIL_MS = 25_000;
-const CLOSED = { reason: "closed" } as const;
 
 /** A client of one relay. Make one for a process, or for a request where nothing outlives it. */
 export class Relay implements AsyncDisposable {
@@ -79,7 +78,7 @@ export class Relay implements AsyncDisposable {
   /** The answers that still run. */
   readonly #open = new Set<ShownText<never>>();
   /** The injections under way. */
-  readonly #injecting = new Set<Promise<Injection>>();
+  readonly #injecting = new Set<Promise<unknown>>();
   #closing: Promise<number> | undefined;
 
   constructor(options: RelayOptions) {
@@ -88,9 +87,7 @@ export class Relay implements AsyncDisposable {
     this.#inject = makeInject(this.#options, ({ adResponseId }) => {
       void this.#acknowledge(adResponseId, "", this.#options.waitUntil);
     });
-    const { outbox } = this.#options;
-    const deps = { connection: this.#options, outbox, report: this.#report, random: Math.random };
-    this.#sender = new Sender(deps, this.#options);
+    this.#sender = new Sender(this.#options, this.#report);
   }
 
   /** How many acknowledgments the relay doesn't have yet. */
@@ -101,30 +98,28 @@ export class Relay implements AsyncDisposable {
   /** Asks for an ad. Never rejects, and takes no longer than its limit: without an ad it gives back the prompt. */
   async inject(request: InjectionRequest, options: InjectOptions = {}): Promise<Injection> {
     if (this.#closing) {
-      return notInjected(request.prompt, CLOSED);
+      return notInjected(request.prompt, { reason: "closed" });
     }
-    const injecting = this.#askForAd(request, options);
-    this.#injecting.add(injecting);
-    return injecting.finally(() => this.#injecting.delete(injecting));
-  }
-
-  async #askForAd(request: InjectionRequest, options: InjectOptions): Promise<Injection> {
     const { timeoutMs = this.#options.timeoutMs, signal, waitUntil = this.#options.waitUntil } = options;
     const startedAtMs = performance.now();
-    const outcome = await this.#inject({ request, timeoutMs, signal, traceHeaders: this.#traceHeaders() });
+    const injecting = this.#inject({ request, timeoutMs, signal, traceHeaders: this.#traceHeaders() });
+    this.#injecting.add(injecting);
+    const outcome = await injecting;
+    this.#injecting.delete(injecting);
     const durationMs = performance.now() - startedAtMs;
-    if (outcome.kind === "none") {
+    if (!outcome.ad) {
       const { reason, error } = outcome;
       this.#report({ kind: "not_injected", reason, durationMs, error });
       return notInjected(request.prompt, outcome);
     }
     const { adResponseId } = outcome.ad;
     this.#report({ kind: "injected", adResponseId, durationMs });
-    await untilLimit(this.#sender.open(adResponseId), Math.max(timeoutMs - durationMs, 0));
+    await untilLimit(this.#sender.open(adResponseId), timeoutMs - durationMs);
     const injected = makeInjected(outcome.ad, (text) => this.#acknowledge(adResponseId, text, waitUntil));
     if (this.#closing) {
       void injected.acknowledge("");
-      return notInjected(request.prompt, CLOSED);
+      // As any injection from now on.
+      return this.inject(request);
     }
     return injected;
   }
@@ -153,9 +148,7 @@ export class Relay implements AsyncDisposable {
     try {
       value = await answer(injection.prompt, injection);
     } catch (error) {
-      if (injection.kind === "injected") {
-        void injection.acknowledge("");
-      }
+      this.#watcherOf(injection, options).settle();
       throw error;
     }
     if (isReadableStream(value)) {
@@ -196,19 +189,17 @@ export class Relay implements AsyncDisposable {
 
   async #close(timeoutMs: number): Promise<number> {
     const endMs = performance.now() + timeoutMs;
-    this.#settle((shown) => !shown.isAsked);
-    const answers = Promise.allSettled(this.#injecting).then(() => this.#sender.untilNoneIsOpen());
-    await untilLimit(answers, timeoutMs - Math.min(timeoutMs / 2, FLUSH_MIN_MS));
-    this.#settle(() => true);
-    return this.#sender.close(endMs - performance.now());
-  }
-
-  #settle(isOver: (shown: ShownText<never>) => boolean): void {
     for (const shown of this.#open) {
-      if (isOver(shown)) {
+      if (!shown.isAsked) {
         shown.settle();
       }
     }
+    const answers = Promise.all(this.#injecting).then(() => this.#sender.untilNoneIsOpen());
+    await untilLimit(answers, timeoutMs - Math.min(timeoutMs / 2, FLUSH_MIN_MS));
+    for (const shown of this.#open) {
+      shown.settle();
+    }
+    return this.#sender.close(endMs - performance.now());
   }
 
   async [ASYNC_DISPOSE](): Promise<void> {
@@ -220,8 +211,12 @@ export class Relay implements AsyncDisposable {
     text: string,
     waitUntil: WaitUntil | undefined,
   ): Promise<AcknowledgmentOutcome> {
-    const traceHeaders = this.#traceHeaders();
-    const { first, ended } = this.#sender.add({ adResponseId, text, storedAtMs: Date.now(), traceHeaders });
+    const { first, ended } = this.#sender.add({
+      adResponseId,
+      text,
+      storedAtMs: Date.now(),
+      traceHeaders: this.#traceHeaders(),
+    });
     keepAlive(waitUntil, untilLimit(ended.promise, WAIT_UNTIL_MS));
     const outcome = await untilLimit(first.promise, this.#sender.attemptTimeoutMs);
     return typeof outcome === "symbol" ? { kind: "waiting" } : outcome;

@@ -1,7 +1,7 @@
 /** Collects the text that a consumer was given, and acknowledges it once: at the end, an abort, or after a long silence. */
 import type { RelayEvent } from "./events.ts";
 import { type Injected, TEXT_CHARS_MAX } from "./injection.ts";
-import { startTimer, withResolver } from "./limits.ts";
+import { onAbort, startTimer, withResolver } from "./limits.ts";
 
 /** The text of a chunk; undefined or null if it has none, such as a chunk with a tool call. */
 export type TextOf<Chunk> = (chunk: Chunk) => string | null | undefined;
@@ -23,6 +23,7 @@ export class ShownText<Chunk> {
   isAsked = false;
   #lastAtMs = performance.now();
   #stopTimer = () => {};
+  #stopListening = () => {};
   readonly #settled = withResolver<void>();
   /** Resolves once the acknowledgment is on its way. */
   readonly settled = this.#settled.promise;
@@ -30,10 +31,7 @@ export class ShownText<Chunk> {
   constructor(options: ShownTextOptions<Chunk>) {
     this.#options = options;
     this.#watch(options.idleMs);
-    options.signal?.addEventListener("abort", this.settle);
-    if (options.signal?.aborted === true) {
-      this.settle();
-    }
+    this.#stopListening = onAbort(options.signal, this.settle);
   }
 
   /** The consumer waits for the model. However long that takes, the consumer is there. */
@@ -55,7 +53,7 @@ export class ShownText<Chunk> {
     if (!this.#isSettled) {
       this.#isSettled = true;
       this.#stopTimer();
-      this.#options.signal?.removeEventListener("abort", this.settle);
+      this.#stopListening();
       void this.#options.injected.acknowledge(this.#text);
       this.#settled.resolve();
     }
@@ -85,6 +83,6 @@ export class ShownText<Chunk> {
         this.settle();
       }
     };
-    this.#stopTimer = startTimer(waitMs, look, { isIdle: true });
+    this.#stopTimer = startTimer(waitMs, look, true);
   }
 }

@@ -255,7 +255,7 @@ class FileOutbox implements Outbox {
 
   /** The sign of life that keeps others from our logs. */
   #touchLater(): void {
-    this.#stopTouching = startTimer(this.#leaseMs / 3, () => void this.#touch(), { isIdle: true });
+    this.#stopTouching = startTimer(this.#leaseMs / 3, () => void this.#touch(), true);
   }
 
   async #touch(): Promise<void> {
