@@ -28,7 +28,7 @@ export interface Outbox {
   remove(adResponseId: string): Promise<void>;
   /** Takes over what processes left that are gone. From then on it is this process' own. */
   takeLeftOver(): Promise<readonly StoredAcknowledgment[]>;
-  /** What is still stored may be taken by others from now on. */
+  /** Stores what is being added. What is stored may be taken by others from now on. A `remove` may still come. */
   close(): Promise<void>;
 }
 

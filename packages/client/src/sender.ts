@@ -161,11 +161,14 @@ export class Sender {
       this.#waitSeconds = 0;
       this.#abortAll();
     }
-    const left = await this.flush(timeoutMs);
+    await this.flush(timeoutMs);
     this.#isClosed = true;
+    const { outbox } = this.#options;
+    // First, because it also ends what is still being stored.
+    await this.#guardOutbox(() => outbox.close());
     this.#stopTimer();
     this.#abortAll();
-    const { outbox } = this.#options;
+    const left = this.#pending.size;
     for (const [id, entry] of this.#pending) {
       if (outbox.isDurable && entry.isStored) {
         entry.first.resolve(WAITING);
@@ -176,7 +179,6 @@ export class Sender {
       }
     }
     this.#pending.clear();
-    await this.#guardOutbox(() => outbox.close());
     return left;
   }
 

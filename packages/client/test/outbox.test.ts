@@ -346,6 +346,26 @@ test("what an outbox takes over after a long while is sent", async () => {
   expect(eventsOf("outbox_failed")).toEqual([]);
 });
 
+test("what an outbox stores while close runs out of time isn't lost", async () => {
+  const slow = Promise.withResolvers<void>();
+  const removed: string[] = [];
+  const outbox: Outbox = {
+    ...memoryOutbox(),
+    isDurable: true,
+    add: ({ isOpen }) => (isOpen === true ? Promise.resolve() : slow.promise),
+    remove: async (adResponseId) => void removed.push(adResponseId),
+    close: async () => slow.resolve(),
+  };
+  const { relay, eventsOf, peer } = await setup({ outbox });
+  peer.onAcknowledge(() => ({ kind: "reset" }));
+  await injectAd(relay);
+  const ad = await injectAd(relay);
+  const acknowledging = ad.acknowledge("text");
+  expect(await relay.close({ timeoutMs: 20 })).toBe(2);
+  expect(await acknowledging).toEqual({ kind: "waiting" });
+  expect([eventsOf("lost"), removed]).toEqual([[], []]);
+});
+
 test("an outbox that can't write is reported, and the acknowledgment is sent from memory", async () => {
   const file = join(newDirectory(), "a file");
   appendFileSync(file, "");
