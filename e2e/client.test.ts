@@ -1,5 +1,6 @@
 /** The packed client against a real relay, on every runtime that it is for. */
 import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,7 +18,7 @@ import {
   TEST_API_KEY,
 } from "@adrelay/testkit";
 import { build } from "esbuild";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { installClient, linkSdks } from "./client/install-client.ts";
 import { provideTools, type Runtime, runtimesIn, type Tools, workerdIn } from "./client/tools.ts";
 import { startWorker } from "./client/workerd.ts";
@@ -117,6 +118,27 @@ test("the quick start of the guide ends with an accepted acknowledgment", async 
   await eventually(() => {
     expect(provider.acknowledgmentsOf(id).map(textOf)).toEqual(["The model was asked: a prompt with an ad"]);
   });
+});
+
+test("a server with the guide's file outbox exits on SIGTERM", async () => {
+  const code = codeBlocks("docs/client.md", "js").find((block) => block.includes("SIGTERM")) ?? "";
+  const directory = join(project, "guide-outbox");
+  const server = `import { createServer } from "node:http";
+createServer().listen(0, "127.0.0.1", () => console.log("listening"));`;
+  writeFileSync(
+    join(project, "sigterm.mjs"),
+    `${code.replace("/var/lib/chat/outbox", directory)}\n${server}`,
+  );
+  const env = { PATH: process.env["PATH"], RELAY_URL: stack.gatewayUrl, RELAY_KEY: TEST_API_KEY };
+  const child = spawn(process.execPath, ["sigterm.mjs"], {
+    cwd: project,
+    env,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  await once(child.stdout, "data");
+  child.kill("SIGTERM");
+  expect(await once(child, "close")).toEqual([0, null]);
 });
 
 test("what a killed backend stored while the relay was down is sent by the next one", async () => {

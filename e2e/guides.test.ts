@@ -1,5 +1,6 @@
 /** The guides for callers and operators, done as they say: their code blocks run against real processes. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,6 +8,7 @@ import { join } from "node:path";
 import { findRedisServer, freeLanePort, startRedis, startTestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
+  type Behaviour,
   codeBlocks,
   eventually,
   fetchMetrics,
@@ -77,9 +79,16 @@ async function runRedisBlock(
   }
 }
 
+const pageOfProxy = (status: number | undefined): Behaviour | undefined =>
+  status === undefined ? undefined : { kind: "raw", status, bytes: "<html>a page of a proxy" };
+
 /** Starts the example of docs/callers.md in a process of its own: `acknowledge(id, text)`, or `sendLeftOver()`. */
-function startExample(stack: Pick<RelayStack, "gatewayUrl">, call: string): ChildProcess {
-  writeFileSync(join(folder, "callers.mjs"), codeBlocks("docs/callers.md", "js")[0] ?? "");
+function startExample(
+  stack: Pick<RelayStack, "gatewayUrl">,
+  call: string,
+  change = (code: string) => code,
+): ChildProcess {
+  writeFileSync(join(folder, "callers.mjs"), change(codeBlocks("docs/callers.md", "js")[0] ?? ""));
   const main = `import * as callers from "./callers.mjs"; console.log(JSON.stringify(await callers.${call}) ?? "");`;
   const env = { RELAY_URL: stack.gatewayUrl, RELAY_KEY: TEST_API_KEY, OUTBOX: join(folder, "outbox") };
   const file = join(folder, "main.mjs");
@@ -89,8 +98,12 @@ function startExample(stack: Pick<RelayStack, "gatewayUrl">, call: string): Chil
   return child;
 }
 
-async function runExample(stack: Pick<RelayStack, "gatewayUrl">, call: string): Promise<string> {
-  const child = startExample(stack, call);
+async function runExample(
+  stack: Pick<RelayStack, "gatewayUrl">,
+  call: string,
+  change?: (code: string) => string,
+): Promise<string> {
+  const child = startExample(stack, call, change);
   let output = "";
   child.stdout?.on("data", (chunk) => {
     output += chunk;
@@ -121,6 +134,18 @@ test("the callers' example keeps an acknowledgment through an outage of Redis an
   expect(readdirSync(join(folder, "outbox"))).toEqual([]);
   await eventually(async () => expect(provider.acknowledgmentsOf(id)).toHaveLength(1));
   expect(provider.acknowledgmentsOf(id)[0]?.fields["llm_response"]).toBe("the text");
+});
+
+test("only the relay's own answers end an acknowledgment of the callers' example", async () => {
+  const hurry = (code: string) => code.replace("waitMs = 1000", "waitMs = 1");
+  const refused = { kind: "answer", status: 404, body: { code: "unknown_ad_response" } } as const;
+  for (const last of [{ ...acknowledged(), status: 201 }, refused]) {
+    const id = randomUUID();
+    provider.onAcknowledge((_post, count) => pageOfProxy([404, 403, 200][count]) ?? last);
+    await runExample({ gatewayUrl: provider.url }, `acknowledge("${id}", "the text")`, hurry);
+    expect(provider.acknowledgmentsOf(id)).toHaveLength(4);
+    expect(readdirSync(join(folder, "outbox"))).toEqual([]);
+  }
 });
 
 test("the callers' example goes on without an ad if the relay is away", async () => {

@@ -1,5 +1,6 @@
 /** The examples of docs/quick-start.md, run as they stand against `npm start`. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import {
   existsSync,
@@ -15,7 +16,14 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { freeLanePort } from "@adrelay/dev-servers";
-import { codeBlocks, eventually, fetchMetrics, sumOf } from "@adrelay/testkit";
+import {
+  acknowledged,
+  codeBlocks,
+  eventually,
+  fetchMetrics,
+  startScriptedProvider,
+  sumOf,
+} from "@adrelay/testkit";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { installClient } from "./client/install-client.ts";
@@ -130,13 +138,21 @@ test("an empty project with the client gets an acknowledged answer", async () =>
   await expectDelivered(1);
 });
 
-test("a server that streams acknowledges whole answers and those that the user left", async () => {
+test("a server that streams acknowledges whole answers, those that the user left, and those that broke", async () => {
   const port = String(await freeLanePort());
-  const file = save("stream.mjs", blockWith(js, "stream-1"));
+  // A model that fails in the middle, if it is asked to.
+  const code = blockWith(js, "stream-1").replace(
+    "yield word;",
+    'if (!prompt.includes("FAIL") || word !== "it ") { yield word; } else { throw new TypeError("the model broke off"); }',
+  );
+  const file = save("stream.mjs", code);
   const server = spawn(process.execPath, [file], { cwd: project, env: { ...env, PORT: port } });
   onTestFinished(() => void server.kill("SIGKILL"));
   await once(server.stdout, "data");
   const url = `http://127.0.0.1:${port}/?prompt=${encodeURIComponent("Which running shoes should I buy?")}`;
+  const broken = await fetch(`${url}FAIL`);
+  await expect(broken.text()).rejects.toThrow();
+  await expectDelivered(1);
   const whole = await fetch(url);
   expect(await whole.text()).toBe("Take a light pair, and try it on first.");
   await expectDelivered(1);
@@ -146,7 +162,7 @@ test("a server that streams acknowledges whole answers and those that the user l
   leaving.abort();
   await expectDelivered(1);
   server.kill("SIGTERM");
-  await once(server, "close");
+  expect(await once(server, "close")).toEqual([0, null]);
   expect(readdirSync(join(project, "outbox"))).toEqual([]);
 });
 
@@ -168,7 +184,10 @@ const QUESTION = `"Which running shoes should I buy for my first marathon?"`;
 
 /** Starts Python with the first two examples as its module `chat`. */
 function startPython(packages: string, program: string, more: Readonly<Record<string, string>> = {}) {
-  save("chat.py", `${blockWith(py, "def with_ad")}\n\n${blockWith(py, "def stream_answer")}`);
+  const chat = `${blockWith(py, "def with_ad")}\n\n${blockWith(py, "def stream_answer")}`;
+  save("chat.py", chat);
+  // The same, with waits so short that a test has no need to wait for them.
+  save("chat_in_a_hurry.py", chat.replace("read_text()), 1", "read_text()), 0.001"));
   const outbox = join(project, "python-outbox");
   return spawn("python3", ["-c", program], {
     cwd: project,
@@ -177,8 +196,12 @@ function startPython(packages: string, program: string, more: Readonly<Record<st
   });
 }
 
-async function runPython(packages: string, program: string): Promise<string> {
-  const child = startPython(packages, program);
+async function runPython(
+  packages: string,
+  program: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const child = startPython(packages, program, more);
   let output = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     output += text;
@@ -212,6 +235,26 @@ stream.close()`;
   await runPython(packages, "import chat\nchat.send_left_over()");
   expect(readdirSync(outbox)).toEqual([]);
   await expectDelivered(1);
+});
+
+test("only the relay's own answers end an acknowledgment of Python with httpx", async ({ skip }) => {
+  if (python.kind === "not_here") {
+    return skip(python.why);
+  }
+  const peer = await startScriptedProvider();
+  onTestFinished(() => peer.close());
+  const statuses = [404, 403, 200];
+  peer.onAcknowledge((_post, count) => {
+    const status = statuses[count];
+    return status === undefined
+      ? { ...acknowledged(), status: 201 }
+      : { kind: "raw", status, bytes: "<html>a page of a proxy" };
+  });
+  const id = randomUUID();
+  const program = `import chat_in_a_hurry\nchat_in_a_hurry.acknowledge("${id}", "the text")`;
+  await runPython(python.packages, program, { RELAY_URL: peer.url });
+  expect(peer.acknowledgmentsOf(id)).toHaveLength(4);
+  expect(readdirSync(join(project, "python-outbox"))).toEqual([]);
 });
 
 test.for([

@@ -66,8 +66,8 @@ interface ErrorDetails {
 /** Any error of this package. Decide by `code`, never by the message. */
 export class RelayError extends Error {
   override readonly name: string = "RelayError";
-  readonly code: ProblemCode | ClientErrorCode;
-  readonly status: number | undefined;
+  declare readonly code: ProblemCode | ClientErrorCode;
+  declare readonly status: number | undefined;
 
   constructor(code: ProblemCode | ClientErrorCode, message: string, { cause, status }: ErrorDetails = {}) {
     super(message, cause === undefined ? undefined : { cause });
@@ -76,15 +76,20 @@ export class RelayError extends Error {
   }
 }
 
+/** The error of a wait that took too long. */
+export function overdue(who: "relay" | "outbox", limitMs: number): RelayError {
+  return new RelayError("timeout", `the ${who} gave no answer within ${limitMs} ms`);
+}
+
 /** A problem that the relay answered. */
 export class RelayProblemError extends RelayError {
   override readonly name = "RelayProblemError";
   declare readonly code: ProblemCode;
   declare readonly status: number;
   /** The relay's logs name the request by it. */
-  readonly requestId: string;
+  declare readonly requestId: string;
   /** The faults of a request, each with its path, for `validation_failed`. */
-  readonly faults: readonly { readonly path: string; readonly message: string }[];
+  declare readonly faults: readonly { readonly path: string; readonly message: string }[];
 
   constructor(problem: {
     readonly code: ProblemCode;
@@ -93,7 +98,7 @@ export class RelayProblemError extends RelayError {
     readonly requestId: string;
     readonly faults: RelayProblemError["faults"];
   }) {
-    super(problem.code, problem.message, { status: problem.status });
+    super(problem.code, problem.message, problem);
     this.requestId = problem.requestId;
     this.faults = problem.faults;
   }

@@ -38,7 +38,10 @@ export type RelayEvent =
   | { readonly kind: "left_over"; readonly count: number }
   /** The outbox failed. The client goes on from memory. */
   | { readonly kind: "outbox_failed"; readonly error: RelayError }
-  /** `textOf` threw or gave no text. The chunk was passed on, but is missing in the acknowledged text. */
+  /**
+   * `textOf` threw or gave something else than a text, or a chunk is no text and there is no `textOf`. The chunk was passed on, but
+   * is missing in the acknowledged text.
+   */
   | { readonly kind: "text_unreadable"; readonly adResponseId: string; readonly error: unknown };
 
 /** Reports what needs a person, if the program has no `onEvent` of its own. */

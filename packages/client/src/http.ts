@@ -97,9 +97,14 @@ export function errorOf({ status, body }: Extract<Reply, { kind: "answer" }>): R
   const message = [title, detail, ...faults.map(({ path, message }) => `${path}: ${message}`)]
     .filter((part) => part !== undefined)
     .join("; ");
-  const details = { status, message, requestId: String(requestId), faults };
-  // The relay's catalogue has it, be that one newer than this type.
-  return new RelayProblemError({ code: code as ProblemCode, ...details });
+  return new RelayProblemError({
+    // The relay's catalogue has it, be that one newer than this type.
+    code: code as ProblemCode,
+    status,
+    message,
+    requestId: String(requestId),
+    faults,
+  });
 }
 
 const RETRY_AFTER_MAX_MS = 3_600_000;
@@ -108,5 +113,6 @@ const RETRY_AFTER_MAX_MS = 3_600_000;
 export function retryAfterMs(headers: Headers, nowMs: number): number {
   const value = headers.get("retry-after")?.trim() ?? "";
   const waitMs = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - nowMs;
-  return Number.isNaN(waitMs) ? 0 : Math.min(Math.max(waitMs, 0), RETRY_AFTER_MAX_MS);
+  // What is neither counts as none: it is NaN.
+  return Math.min(Math.max(waitMs || 0, 0), RETRY_AFTER_MAX_MS);
 }

@@ -4,7 +4,7 @@
  * An ad that comes after the time limit was sold and won't be shown. The client waits a little for it and acknowledges it with
  * an empty text, so that it isn't missed.
  */
-import { RelayError } from "./errors.ts";
+import { overdue, RelayError } from "./errors.ts";
 import { type Connection, errorOf, type Message, type Reply, type RunningPost, startPost } from "./http.ts";
 import type { Ad, NoAd } from "./injection.ts";
 import { ABORTED, untilLimit } from "./limits.ts";
@@ -18,7 +18,7 @@ interface InjectInput {
 }
 
 /** An ad, or why there is none. */
-type InjectOutcome = { readonly kind: "ad"; readonly ad: Ad } | (NoAd & { readonly kind: "none" });
+type InjectOutcome = { readonly ad: Ad } | (NoAd & { readonly ad?: undefined });
 
 /** How long to wait for an ad after the caller has gone on without it. The relay has a limit itself, so it answers soon. */
 const LATE_AD_MS = 5000;
@@ -29,27 +29,38 @@ export type Inject = (input: InjectInput) => Promise<InjectOutcome>;
 
 /** `onLateAd` is called with each ad that came too late. */
 export function makeInject(connection: Connection, onLateAd: (ad: Ad) => void): Inject {
-  const late = new Set<RunningPost>();
+  let lateCalls = 0;
+  const listenLate = async (post: RunningPost) => {
+    if (lateCalls < LATE_CALLS_MAX) {
+      lateCalls += 1;
+      const reply = await untilLimit(post.reply, LATE_AD_MS);
+      lateCalls -= 1;
+      const { ad } = typeof reply === "symbol" ? {} : outcomeOf(reply);
+      if (ad) {
+        onLateAd(ad);
+      }
+    }
+    post.abort();
+  };
   return async ({ request, timeoutMs, signal, traceHeaders }) => {
     const body = writeJson(request);
     if (typeof body !== "string") {
-      return { kind: "none", reason: "unsendable", error: body };
+      return { reason: "unsendable", error: body };
     }
-    if (signal?.aborted === true) {
-      return { kind: "none", reason: "aborted" };
+    if (signal?.aborted) {
+      return { reason: "aborted" };
     }
     const post = startPost(connection, messageOf(body, timeoutMs, traceHeaders));
     const reply = await untilLimit(post.reply, timeoutMs, signal);
     if (typeof reply !== "symbol") {
       return outcomeOf(reply);
     }
-    void listenLate(post, late, onLateAd);
+    void listenLate(post);
     return reply === ABORTED
-      ? { kind: "none", reason: "aborted" }
+      ? { reason: "aborted" }
       : {
-          kind: "none",
           reason: "timeout",
-          error: new RelayError("timeout", `the relay gave no answer within ${timeoutMs} ms`),
+          error: overdue("relay", timeoutMs),
         };
   };
 }
@@ -69,50 +80,26 @@ function messageOf(body: string, timeoutMs: number, traceHeaders: InjectInput["t
   return { path: INJECTION_PATH, body, headers: { ...traceHeaders, "X-Adrelay-Timeout-Ms": limit } };
 }
 
-async function listenLate(
-  post: RunningPost,
-  late: Set<RunningPost>,
-  onLateAd: (ad: Ad) => void,
-): Promise<void> {
-  if (late.size < LATE_CALLS_MAX) {
-    late.add(post);
-    const reply = await untilLimit(post.reply, LATE_AD_MS);
-    late.delete(post);
-    if (typeof reply !== "symbol") {
-      const outcome = outcomeOf(reply);
-      if (outcome.kind === "ad") {
-        onLateAd(outcome.ad);
-      }
-      return;
-    }
-  }
-  post.abort();
-}
-
 function outcomeOf(reply: Reply): InjectOutcome {
   if (reply.kind === "failed") {
-    return { kind: "none", reason: "unreachable", error: reply.error };
+    return { reason: "unreachable", error: reply.error };
   }
   const { status, headers, body } = reply;
   const filled = status === 200 ? parseFilled(body) : undefined;
   if (filled !== undefined) {
-    const { id, prompt, productName } = filled;
     const byMs = Date.parse(headers.get("x-adrelay-acknowledge-by") ?? "");
-    const acknowledgeBy = Number.isNaN(byMs) ? undefined : new Date(byMs);
-    return { kind: "ad", ad: { adResponseId: id, prompt, productName, acknowledgeBy } };
+    // Without a date it is NaN.
+    return { ad: { ...filled, acknowledgeBy: byMs ? new Date(byMs) : undefined } };
   }
   switch (status) {
     case 201:
-      return { kind: "none", reason: "rejected" };
+      return { reason: "rejected" };
     case 202: {
       const fallback = headers.get("x-adrelay-fallback");
-      return fallback === null
-        ? { kind: "none", reason: "no_fill" }
-        : { kind: "none", reason: "fallback", fallback };
+      return fallback === null ? { reason: "no_fill" } : { reason: "fallback", fallback };
     }
     default:
       return {
-        kind: "none",
         reason: status >= 400 && status < 500 ? "refused" : "failed",
         error: errorOf(reply),
       };

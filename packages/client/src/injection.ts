@@ -13,8 +13,9 @@ export interface Injected extends Disposable, AsyncDisposable {
   /** When the acknowledgment counts as missed; undefined if the relay doesn't say. A later one is accepted, too. */
   readonly acknowledgeBy: Date | undefined;
   /**
-   * Acknowledges the ad with the text that the user was shown, `""` if none was. Never rejects. Resolves after the first
-   * attempt to send it, and needs no waiting: the client sends it until the relay has it. Only the first call counts.
+   * Acknowledges the ad with the text that the user was shown, `""` if none was. A very long one is cut. Never rejects. Resolves
+   * after the first attempt to send it, and needs no waiting: the client sends it until the relay has it. Only the first call
+   * counts.
    *
    * At the end of a `using` or `await using` block, an ad that wasn't acknowledged is acknowledged with `""`.
    */
@@ -58,11 +59,14 @@ export function notInjected(prompt: string, { reason, error, fallback }: NoAd): 
 /** What is known of an ad when it has come. */
 export type Ad = Pick<Injected, "prompt" | "adResponseId" | "productName" | "acknowledgeBy">;
 
-/** `send` is called at most once. */
+/** The relay takes bodies of 1 MiB. What a text has beyond this is left out, and so is its chance of an ad. */
+export const TEXT_CHARS_MAX = 256 * 1024;
+
+/** `send` is called at most once. In JavaScript a text may be null, such as the content of a message with tool calls. */
 export function makeInjected(ad: Ad, send: (text: string) => Promise<AcknowledgmentOutcome>): Injected {
   let sent: Promise<AcknowledgmentOutcome> | undefined;
   const acknowledge = (shownText: string) => {
-    sent ??= send(shownText);
+    sent ??= send(typeof shownText === "string" ? shownText.slice(0, TEXT_CHARS_MAX) : "");
     return sent;
   };
   return {

@@ -1,9 +1,9 @@
 /** Limits of time, on web-standard timers. */
 
 /** The outcome of `untilLimit` when the time was up. */
-export const OVERDUE = Symbol("overdue");
+export const OVERDUE = Symbol();
 /** The outcome of `untilLimit` when the signal fired first. */
-export const ABORTED = Symbol("aborted");
+export const ABORTED = Symbol();
 
 /** Waits for a promise, but no longer than the limit, and only until the signal fires. The promise runs on. */
 export function untilLimit<T>(
@@ -11,31 +11,28 @@ export function untilLimit<T>(
   limitMs: number,
   signal?: AbortSignal | undefined,
 ): Promise<T | typeof OVERDUE | typeof ABORTED> {
-  return new Promise((resolve, reject) => {
-    const end = () => {
-      stopTimer();
-      signal?.removeEventListener("abort", onAbort);
-    };
-    const onAbort = () => {
-      end();
-      resolve(ABORTED);
-    };
-    const stopTimer = startTimer(limitMs, () => {
-      end();
-      resolve(OVERDUE);
-    });
-    promise.finally(end).then(resolve, reject);
-    if (signal?.aborted === true) {
-      onAbort();
-    } else {
-      signal?.addEventListener("abort", onAbort);
-    }
+  const limit = withResolver<typeof OVERDUE | typeof ABORTED>();
+  const stopTimer = startTimer(limitMs, () => limit.resolve(OVERDUE));
+  const stopListening = onAbort(signal, () => limit.resolve(ABORTED));
+  return Promise.race([promise, limit.promise]).finally(() => {
+    stopTimer();
+    stopListening();
   });
 }
 
+/** Calls back when the signal fires, at once if it has. Gives back what ends the listening. */
+export function onAbort(signal: AbortSignal | undefined, call: () => void): () => void {
+  if (signal?.aborted) {
+    call();
+  } else {
+    signal?.addEventListener("abort", call);
+  }
+  return () => signal?.removeEventListener("abort", call);
+}
+
 /** `isIdle`: the timer doesn't keep a process alive, where the runtime can tell. */
-export function startTimer(delayMs: number, onTime: () => void, { isIdle = false } = {}): () => void {
-  const timer: unknown = setTimeout(onTime, Math.min(delayMs, TIMER_MAX_MS));
+export function startTimer(delayMs: number, onTime: () => void, isIdle = false): () => void {
+  const timer: unknown = setTimeout(onTime, Math.max(0, Math.min(delayMs, TIMER_MAX_MS)));
   if (isIdle) {
     // Node's, Bun's and Deno's own. Elsewhere a timer is a number and keeps nothing alive.
     Object(timer).unref?.();

@@ -21,7 +21,7 @@ export interface RelayOptions {
   readonly outbox?: Outbox;
   /** Default: first wait 1 s, doubled up to 60 s; given up after 24 hours. */
   readonly retry?: Partial<RetryOptions>;
-  /** The limit of one attempt to acknowledge. Default: 10000. */
+  /** The limit of one attempt to acknowledge, beside `verdictWaitSeconds`. Default: 10000. */
   readonly acknowledgeTimeoutMs?: number;
   /** How many acknowledgments are sent at a time. Default: 8. */
   readonly concurrency?: number;
@@ -67,10 +67,7 @@ const COUNTS = {
 /** Throws RelayError `invalid_options`, which names the option and not its value. */
 export function checkOptions(options: RelayOptions): CheckedOptions {
   const { url, apiKey } = options;
-  demand(
-    /^https?:\/\/[^\s?#]+$/i.test(url),
-    "url must be an http:// or https:// address without query and fragment",
-  );
+  demand(/^https?:\/\/[^\s?#]+$/i.test(url), "url must be an http(s):// address without query and fragment");
   demand(
     typeof apiKey === "string" && /^[\x21-\x7e]+$/.test(apiKey),
     "apiKey must be printable ASCII without blanks",
@@ -97,7 +94,7 @@ function checkCounts<Name extends string>(
 ): Record<Name, number> {
   const checked: Partial<Record<Name, number>> = {};
   for (const name in counts) {
-    const [fallback, min = 1, max = Number.MAX_SAFE_INTEGER] = counts[name];
+    const [fallback, min = 1, max = Infinity] = counts[name];
     const value = given[name] ?? fallback;
     const isCount = Number.isInteger(value) && value >= min && value <= max;
     demand(isCount, `${path}${name} must be a whole number from ${min} to ${max}`);

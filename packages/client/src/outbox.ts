@@ -28,17 +28,12 @@ export interface Outbox {
   remove(adResponseId: string): Promise<void>;
   /** Takes over what processes left that are gone. From then on it is this process' own. */
   takeLeftOver(): Promise<readonly StoredAcknowledgment[]>;
-  /** What is still stored may be taken by others from now on. */
+  /** Stores what is being added. What is stored may be taken by others from now on. A `remove` may still come. */
   close(): Promise<void>;
 }
 
 /** Keeps nothing beside the client's own memory: what isn't sent when the process ends is lost. */
 export function memoryOutbox(): Outbox {
-  return {
-    isDurable: false,
-    add: async () => {},
-    remove: async () => {},
-    takeLeftOver: async () => [],
-    close: async () => {},
-  };
+  const nothing = async () => {};
+  return { isDurable: false, add: nothing, remove: nothing, takeLeftOver: async () => [], close: nothing };
 }

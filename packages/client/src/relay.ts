@@ -64,6 +64,8 @@ export interface FlushOptions {
 }
 
 const FLUSH_TIMEOUT_MS = 10_000;
+/** What `close` keeps of its time for sending. */
+const FLUSH_MIN_MS = 2000;
 /** Platforms let a function live for about 30 s after its answer. */
 const WAIT_UNTIL_MS = 25_000;
 
@@ -74,24 +76,18 @@ export class Relay implements AsyncDisposable {
   readonly #inject: Inject;
   readonly #sender: Sender;
   /** The answers that still run. */
-  readonly #open = new Set<{ settle(): void }>();
-  #isClosed = false;
+  readonly #open = new Set<ShownText<never>>();
+  /** The injections under way. */
+  readonly #injecting = new Set<Promise<unknown>>();
+  #closing: Promise<number> | undefined;
 
   constructor(options: RelayOptions) {
     this.#options = checkOptions(options);
-    const { verdictWaitSeconds: seconds, acknowledgeTimeoutMs, onEvent, outbox } = this.#options;
-    this.#report = makeReport(onEvent);
+    this.#report = makeReport(this.#options.onEvent);
     this.#inject = makeInject(this.#options, ({ adResponseId }) => {
       void this.#acknowledge(adResponseId, "", this.#options.waitUntil);
     });
-    this.#sender = new Sender(
-      { connection: this.#options, outbox, report: this.#report, random: Math.random },
-      {
-        ...this.#options,
-        attemptTimeoutMs: acknowledgeTimeoutMs + seconds * 1000,
-        headers: { Prefer: seconds === 0 ? "respond-async" : `wait=${seconds}` },
-      },
-    );
+    this.#sender = new Sender(this.#options, this.#report);
   }
 
   /** How many acknowledgments the relay doesn't have yet. */
@@ -101,22 +97,31 @@ export class Relay implements AsyncDisposable {
 
   /** Asks for an ad. Never rejects, and takes no longer than its limit: without an ad it gives back the prompt. */
   async inject(request: InjectionRequest, options: InjectOptions = {}): Promise<Injection> {
-    if (this.#isClosed) {
+    if (this.#closing) {
       return notInjected(request.prompt, { reason: "closed" });
     }
     const { timeoutMs = this.#options.timeoutMs, signal, waitUntil = this.#options.waitUntil } = options;
     const startedAtMs = performance.now();
-    const outcome = await this.#inject({ request, timeoutMs, signal, traceHeaders: this.#traceHeaders() });
+    const injecting = this.#inject({ request, timeoutMs, signal, traceHeaders: this.#traceHeaders() });
+    this.#injecting.add(injecting);
+    const outcome = await injecting;
+    this.#injecting.delete(injecting);
     const durationMs = performance.now() - startedAtMs;
-    if (outcome.kind === "none") {
+    if (!outcome.ad) {
       const { reason, error } = outcome;
       this.#report({ kind: "not_injected", reason, durationMs, error });
       return notInjected(request.prompt, outcome);
     }
     const { adResponseId } = outcome.ad;
     this.#report({ kind: "injected", adResponseId, durationMs });
-    await untilLimit(this.#sender.open(adResponseId), Math.max(timeoutMs - durationMs, 0));
-    return makeInjected(outcome.ad, (text) => this.#acknowledge(adResponseId, text, waitUntil));
+    await untilLimit(this.#sender.open(adResponseId), timeoutMs - durationMs);
+    const injected = makeInjected(outcome.ad, (text) => this.#acknowledge(adResponseId, text, waitUntil));
+    if (this.#closing) {
+      void injected.acknowledge("");
+      // As any injection from now on.
+      return this.inject(request);
+    }
+    return injected;
   }
 
   /**
@@ -143,9 +148,7 @@ export class Relay implements AsyncDisposable {
     try {
       value = await answer(injection.prompt, injection);
     } catch (error) {
-      if (injection.kind === "injected") {
-        void injection.acknowledge("");
-      }
+      this.#watcherOf(injection, options).settle();
       throw error;
     }
     if (isReadableStream(value)) {
@@ -167,7 +170,7 @@ export class Relay implements AsyncDisposable {
    * the end. It settles itself after a long time without a text, and when the client closes.
    */
   watch(injected: Injected, options: WatchOptions = {}): ShownText<string> {
-    return this.#watch(injected, String, options);
+    return this.#watch<string>(injected, asItIs, options);
   }
 
   /** Sends what is pending now, and waits for it. Resolves to how many the relay doesn't have at the end. */
@@ -176,15 +179,27 @@ export class Relay implements AsyncDisposable {
   }
 
   /**
-   * Flushes, then stops. From now on there are no ads. Answers that still run are acknowledged as far as they were shown. What
-   * is left stays in a durable outbox; otherwise it is lost, and reported.
+   * Waits for answers that still run, flushes, then stops. From now on there are no ads. An answer that takes too long is
+   * acknowledged as far as it was shown. What is left stays in a durable outbox; otherwise it is lost, and reported.
    */
   close({ timeoutMs = FLUSH_TIMEOUT_MS }: FlushOptions = {}): Promise<number> {
-    this.#isClosed = true;
+    this.#closing ??= this.#close(timeoutMs);
+    return this.#closing;
+  }
+
+  async #close(timeoutMs: number): Promise<number> {
+    const endMs = performance.now() + timeoutMs;
+    for (const shown of this.#open) {
+      if (!shown.isAsked) {
+        shown.settle();
+      }
+    }
+    const answers = Promise.all(this.#injecting).then(() => this.#sender.untilNoneIsOpen());
+    await untilLimit(answers, timeoutMs - Math.min(timeoutMs / 2, FLUSH_MIN_MS));
     for (const shown of this.#open) {
       shown.settle();
     }
-    return this.#sender.close(timeoutMs);
+    return this.#sender.close(endMs - performance.now());
   }
 
   async [ASYNC_DISPOSE](): Promise<void> {
@@ -196,16 +211,20 @@ export class Relay implements AsyncDisposable {
     text: string,
     waitUntil: WaitUntil | undefined,
   ): Promise<AcknowledgmentOutcome> {
-    const traceHeaders = this.#traceHeaders();
-    const { first, ended } = this.#sender.add({ adResponseId, text, storedAtMs: Date.now(), traceHeaders });
+    const { first, ended } = this.#sender.add({
+      adResponseId,
+      text,
+      storedAtMs: Date.now(),
+      traceHeaders: this.#traceHeaders(),
+    });
     keepAlive(waitUntil, untilLimit(ended.promise, WAIT_UNTIL_MS));
-    const outcome = await untilLimit(first.promise, this.#options.acknowledgeTimeoutMs);
+    const outcome = await untilLimit(first.promise, this.#sender.attemptTimeoutMs);
     return typeof outcome === "symbol" ? { kind: "waiting" } : outcome;
   }
 
   #watcherOf(injection: Injection, options: AnyAdOptions): AnswerWatcher<unknown> {
     // The overloads of withAd demand textOf unless the chunks are texts, and chunks of its own type.
-    const textOf = (options.textOf ?? String) as TextOf<unknown>;
+    const textOf = (options.textOf ?? asItIs) as TextOf<unknown>;
     return injection.kind === "none" ? NO_WATCHER : this.#watch(injection, textOf, options);
   }
 
@@ -227,6 +246,9 @@ export class Relay implements AsyncDisposable {
 export function createRelay(options: RelayOptions): Relay {
   return new Relay(options);
 }
+
+/** What turns out to be no text is reported. */
+const asItIs = (text: string) => text;
 
 function keepAlive(waitUntil: WaitUntil | undefined, promise: Promise<unknown>): void {
   // Outside of a request a platform may refuse it. The acknowledgment is sent as well as may be.

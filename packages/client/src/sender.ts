@@ -9,7 +9,7 @@
  *    next one, which sends an empty text.
  * 5. While the relay fails, one acknowledgment at a time tries it, with growing pauses. One that fails by itself waits alone.
  */
-import { RelayError } from "./errors.ts";
+import { overdue, RelayError } from "./errors.ts";
 import type { RelayEvent } from "./events.ts";
 import { type Connection, type RunningPost, startPost } from "./http.ts";
 import { type Pending, startTimer, untilLimit, withResolver } from "./limits.ts";
@@ -18,22 +18,15 @@ import type { AcknowledgmentOutcome } from "./outcomes.ts";
 import { type Attempt, backoffMs, classifyReply, type RetryOptions } from "./plan-send.ts";
 import { ACKNOWLEDGE_PATH } from "./wire.ts";
 
-export interface SenderOptions {
+export interface SenderOptions extends Connection {
+  readonly outbox: Outbox;
   readonly retry: RetryOptions;
-  /** The limit of one attempt. */
-  readonly attemptTimeoutMs: number;
+  /** The limit of one attempt, beside its wait for the verdict. */
+  readonly acknowledgeTimeoutMs: number;
+  readonly verdictWaitSeconds: number;
   readonly concurrency: number;
   readonly pendingMax: number;
   readonly pendingCharsMax: number;
-  /** Sent with each acknowledgment, such as Prefer. */
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-export interface SenderDeps {
-  readonly connection: Connection;
-  readonly outbox: Outbox;
-  readonly report: (event: RelayEvent) => void;
-  readonly random: () => number;
 }
 
 /** An acknowledgment on its way. `first` and `ended` never reject. */
@@ -44,19 +37,17 @@ export interface Sending {
   readonly ended: Pending<AcknowledgmentOutcome>;
 }
 
-interface Entry extends Sending {
-  readonly acknowledgment: StoredAcknowledgment;
+interface Entry extends Sending, StoredAcknowledgment {
   /** Whether the outbox has it. */
   isStored: boolean;
   attempts: number;
-  /** Infinite until it is stored. */
+  /** Infinite until it is stored, and while it is being sent. */
   dueAtMs: number;
-  isBeingSent: boolean;
 }
 
 const WAITING = { kind: "waiting" } as const;
-/** When an acknowledgment is due that isn't stored yet. */
-const NOT_YET = Number.POSITIVE_INFINITY;
+/** When an acknowledgment is due that isn't stored yet, or is being sent. */
+const NOT_YET = Infinity;
 
 /** A slow outbox delays the sending by this at most. */
 const OUTBOX_TIMEOUT_MS = 5000;
@@ -64,26 +55,31 @@ const OUTBOX_TIMEOUT_MS = 5000;
 const LEFT_OVER_INTERVAL_MS = 10_000;
 
 export class Sender {
-  readonly #deps: SenderDeps;
   readonly #options: SenderOptions;
+  readonly #report: (event: RelayEvent) => void;
+  /** How long the relay may wait for the verdict. */
+  #waitSeconds: number;
   /** By ad_response_id, in the order in which they came. */
   readonly #pending = new Map<string, Entry>();
-  /** The ads that only the outbox has, because their answers haven't ended. */
-  readonly #open = new Set<string>();
+  /** The ads whose answers haven't ended. */
+  readonly #open = new Map<string, Pending<void>>();
   #pendingChars = 0;
   #sending = 0;
   #failuresInRow = 0;
   #resumeAtMs = 0;
-  #closing: Promise<number> | undefined;
+  #isClosing = false;
+  #isClosed = false;
   readonly #posts = new Set<RunningPost>();
   #stopTimer = () => {};
   #stopLookingForLeftOver = () => {};
-  readonly #whenEmpty: (() => void)[] = [];
+  /** Resolves when none is pending any more. */
+  #empty = withResolver<void>();
 
-  constructor(deps: SenderDeps, options: SenderOptions) {
-    this.#deps = deps;
+  constructor(options: SenderOptions, report: (event: RelayEvent) => void) {
     this.#options = options;
-    if (deps.outbox.isDurable) {
+    this.#report = report;
+    this.#waitSeconds = options.verdictWaitSeconds;
+    if (options.outbox.isDurable) {
       void this.#takeLeftOver();
     }
   }
@@ -92,11 +88,18 @@ export class Sender {
     return this.#pending.size;
   }
 
+  get attemptTimeoutMs(): number {
+    return this.#options.acknowledgeTimeoutMs + this.#waitSeconds * 1000;
+  }
+
   /** Stores an ad whose answer is about to begin, if that can outlive the process. A program that forgets ads must not pile them up. */
   async open(adResponseId: string): Promise<void> {
-    const { outbox } = this.#deps;
-    if (outbox.isDurable && this.#open.size < this.#options.pendingMax && this.#closing === undefined) {
-      this.#open.add(adResponseId);
+    const { outbox, pendingMax } = this.#options;
+    if (this.#open.size >= pendingMax) {
+      return;
+    }
+    this.#open.set(adResponseId, withResolver());
+    if (outbox.isDurable) {
       const acknowledgment = { adResponseId, text: "", storedAtMs: Date.now(), isOpen: true } as const;
       await this.#guardOutbox(() => outbox.add(acknowledgment));
     }
@@ -104,6 +107,7 @@ export class Sender {
 
   /** Takes an acknowledgment on. While one with the same id is pending, that one stays: the first text wins. */
   add(acknowledgment: StoredAcknowledgment): Sending {
+    this.#open.get(acknowledgment.adResponseId)?.resolve();
     this.#open.delete(acknowledgment.adResponseId);
     const chars = acknowledgment.text.length;
     const { pendingMax, pendingCharsMax } = this.#options;
@@ -111,40 +115,60 @@ export class Sender {
     if (same !== undefined) {
       return same;
     }
-    if (this.#closing !== undefined) {
+    if (this.#isClosed) {
       return this.#lose(acknowledgment, new RelayError("closed", "the client is closed"));
     }
     if (this.#pending.size >= pendingMax || this.#pendingChars + chars > pendingCharsMax) {
       const message = `${this.#pending.size} acknowledgments wait already`;
-      void this.#guardOutbox(() => this.#deps.outbox.remove(acknowledgment.adResponseId));
+      void this.#guardOutbox(() => this.#options.outbox.remove(acknowledgment.adResponseId));
       return this.#lose(acknowledgment, new RelayError("outbox_full", message));
     }
-    return this.#hold(acknowledgment, { isStored: false });
+    return this.#hold(acknowledgment, false);
   }
 
   /** Tries all now, whatever their waits, until none is pending or the time is up. Resolves to how many are left. */
   async flush(timeoutMs: number): Promise<number> {
     if (this.#pending.size > 0) {
-      this.#hurry();
-      await untilLimit(new Promise<void>((resolve) => this.#whenEmpty.push(resolve)), timeoutMs);
+      this.#resumeAtMs = 0;
+      this.#failuresInRow = 0;
+      for (const entry of this.#pending.values()) {
+        if (entry.dueAtMs < NOT_YET) {
+          entry.dueAtMs = 0;
+        }
+      }
+      this.#sendDue();
+      await untilLimit(this.#empty.promise, timeoutMs);
     }
     return this.#pending.size;
   }
 
-  /** Flushes, then lets go: a durable outbox keeps what is left for another process, otherwise it is lost. */
-  close(timeoutMs: number): Promise<number> {
-    this.#closing ??= this.#close(timeoutMs);
-    return this.#closing;
+  /** Resolves once each ad is acknowledged that is open now. */
+  untilNoneIsOpen(): Promise<unknown> {
+    return Promise.all([...this.#open.values()].map(({ promise }) => promise));
   }
 
-  async #close(timeoutMs: number): Promise<number> {
+  /**
+   * Flushes, then lets go: a durable outbox keeps what is left for another process, otherwise it is lost. Of an answer that hasn't
+   * ended nobody knows the text, so its ad is acknowledged with an empty one.
+   */
+  async close(timeoutMs: number): Promise<number> {
+    this.#isClosing = true;
     this.#stopLookingForLeftOver();
-    const left = await this.flush(timeoutMs);
-    this.#stopTimer();
-    for (const post of this.#posts) {
-      post.abort();
+    for (const adResponseId of this.#open.keys()) {
+      this.add({ adResponseId, text: "", storedAtMs: Date.now() });
     }
-    const { outbox } = this.#deps;
+    if (this.#waitSeconds > 0) {
+      this.#waitSeconds = 0;
+      this.#abortAll();
+    }
+    await this.flush(timeoutMs);
+    this.#isClosed = true;
+    const { outbox } = this.#options;
+    // First, because it also ends what is still being stored.
+    await this.#guardOutbox(() => outbox.close());
+    this.#stopTimer();
+    this.#abortAll();
+    const left = this.#pending.size;
     for (const [id, entry] of this.#pending) {
       if (outbox.isDurable && entry.isStored) {
         entry.first.resolve(WAITING);
@@ -155,27 +179,31 @@ export class Sender {
       }
     }
     this.#pending.clear();
-    await this.#guardOutbox(() => outbox.close());
     return left;
   }
 
-  #hold(acknowledgment: StoredAcknowledgment, { isStored }: { readonly isStored: boolean }): Sending {
+  #abortAll(): void {
+    for (const post of this.#posts) {
+      post.abort();
+    }
+  }
+
+  #hold(acknowledgment: StoredAcknowledgment, isStored: boolean): Sending {
     const entry: Entry = {
-      acknowledgment,
+      ...acknowledgment,
       first: withResolver(),
       ended: withResolver(),
       isStored,
       attempts: 0,
       dueAtMs: isStored ? 0 : NOT_YET,
-      isBeingSent: false,
     };
     this.#pending.set(acknowledgment.adResponseId, entry);
     this.#pendingChars += acknowledgment.text.length;
     if (isStored) {
       this.#sendDue();
     } else {
-      void this.#guardOutbox(() => this.#deps.outbox.add(acknowledgment)).then((done) => {
-        entry.isStored = done !== undefined;
+      void this.#guardOutbox(() => this.#options.outbox.add(acknowledgment)).then((done) => {
+        entry.isStored = done === true;
         entry.dueAtMs = 0;
         if (this.#failuresInRow > 0) {
           entry.first.resolve(WAITING);
@@ -196,7 +224,7 @@ export class Sender {
       if (this.#sending >= limit) {
         return;
       }
-      const dueAtMs = entry.isBeingSent ? NOT_YET : Math.max(entry.dueAtMs, this.#resumeAtMs);
+      const dueAtMs = Math.max(entry.dueAtMs, this.#resumeAtMs);
       if (dueAtMs <= nowMs) {
         void this.#send(id, entry);
       } else {
@@ -206,19 +234,18 @@ export class Sender {
     if (nextMs < NOT_YET) {
       // What only memory has keeps the process alive until it is sent.
       const isDurable =
-        this.#deps.outbox.isDurable && [...this.#pending.values()].every(({ isStored }) => isStored);
-      this.#stopTimer = startTimer(nextMs - nowMs, () => this.#sendDue(), { isIdle: isDurable });
+        this.#options.outbox.isDurable && [...this.#pending.values()].every(({ isStored }) => isStored);
+      this.#stopTimer = startTimer(nextMs - nowMs, () => this.#sendDue(), isDurable);
     }
   }
 
   async #send(id: string, entry: Entry): Promise<void> {
-    entry.isBeingSent = true;
+    entry.dueAtMs = NOT_YET;
     this.#sending += 1;
     entry.attempts += 1;
     const failuresBefore = this.#failuresInRow;
-    const attempt = await this.#attempt(entry.acknowledgment);
+    const attempt = await this.#attempt(entry);
     this.#sending -= 1;
-    entry.isBeingSent = false;
     if (this.#pending.get(id) !== entry) {
       return;
     }
@@ -235,29 +262,33 @@ export class Sender {
     this.#sendDue();
   }
 
-  async #attempt({ adResponseId, text, traceHeaders }: StoredAcknowledgment): Promise<Attempt> {
-    const { connection } = this.#deps;
-    const { headers, attemptTimeoutMs } = this.#options;
+  async #attempt(entry: Entry): Promise<Attempt> {
+    const { adResponseId, text, traceHeaders } = entry;
+    const { attemptTimeoutMs } = this;
+    const seconds = this.#waitSeconds;
     const body = JSON.stringify({ ad_response_id: adResponseId, llm_response: text });
-    const post = startPost(connection, {
+    const post = startPost(this.#options, {
       path: ACKNOWLEDGE_PATH,
       body,
-      headers: { ...traceHeaders, ...headers },
+      headers: { ...traceHeaders, Prefer: seconds > 0 ? `wait=${seconds}` : "respond-async" },
     });
     this.#posts.add(post);
     const reply = await untilLimit(post.reply, attemptTimeoutMs);
     this.#posts.delete(post);
     if (typeof reply === "symbol") {
       post.abort();
-      const error = new RelayError("timeout", `the relay gave no answer within ${attemptTimeoutMs} ms`);
-      return { kind: "retry", error, about: "relay", afterMs: 0 };
+      return classifyReply({ kind: "failed", error: overdue("relay", attemptTimeoutMs) }, 0);
+    }
+    if (reply.kind === "failed" && seconds > this.#waitSeconds) {
+      // The client closes, and no longer waits for verdicts.
+      return this.#attempt(entry);
     }
     return classifyReply(reply, Date.now());
   }
 
   /** Keeps all from the relay for a while. Attempts that were under way together count as one failure. */
   #pause(failuresInRow: number, afterMs: number): void {
-    const pauseMs = Math.max(afterMs, backoffMs(failuresInRow, this.#options.retry, this.#deps.random));
+    const pauseMs = Math.max(afterMs, backoffMs(failuresInRow, this.#options.retry, Math.random));
     this.#failuresInRow = Math.max(this.#failuresInRow, failuresInRow);
     this.#resumeAtMs = Math.max(this.#resumeAtMs, performance.now() + pauseMs);
     if (failuresInRow === 1) {
@@ -269,97 +300,88 @@ export class Sender {
 
   #postpone(id: string, entry: Entry, { error, afterMs }: Extract<Attempt, { kind: "retry" }>): void {
     const { retry } = this.#options;
-    const { acknowledgment, attempts } = entry;
-    if (Date.now() - acknowledgment.storedAtMs >= retry.giveUpAfterMs) {
+    const { storedAtMs, attempts } = entry;
+    if (Date.now() - storedAtMs >= retry.giveUpAfterMs) {
       const message = `not accepted in ${retry.giveUpAfterMs} ms: ${error.message}`;
       this.#end(id, entry, { kind: "lost", error: new RelayError("gave_up", message, { cause: error }) });
       return;
     }
     const nowMs = performance.now();
-    entry.dueAtMs = nowMs + Math.max(afterMs, backoffMs(attempts, retry, this.#deps.random));
+    entry.dueAtMs = nowMs + Math.max(afterMs, backoffMs(attempts, retry, Math.random));
     const delayMs = Math.max(entry.dueAtMs, this.#resumeAtMs) - nowMs;
-    this.#deps.report({ kind: "retrying", adResponseId: id, attempts, delayMs, error });
+    this.#report({ kind: "retrying", adResponseId: id, attempts, delayMs, error });
     entry.first.resolve(WAITING);
   }
 
   #end(id: string, entry: Entry, outcome: Exclude<AcknowledgmentOutcome, { kind: "waiting" }>): void {
-    const { outbox, report } = this.#deps;
+    const { outbox } = this.#options;
     this.#pending.delete(id);
-    this.#pendingChars -= entry.acknowledgment.text.length;
+    this.#pendingChars -= entry.text.length;
     void this.#guardOutbox(() => outbox.remove(id));
-    switch (outcome.kind) {
-      case "accepted": {
-        const durationMs = Date.now() - entry.acknowledgment.storedAtMs;
-        const { status } = outcome;
-        report({ kind: "accepted", adResponseId: id, status, attempts: entry.attempts, durationMs });
-        break;
-      }
-      case "refused":
-      case "lost":
-        report({ kind: outcome.kind, adResponseId: id, error: outcome.error });
-        break;
-      default:
-        outcome satisfies never;
+    if (outcome.kind === "accepted") {
+      const durationMs = Date.now() - entry.storedAtMs;
+      const { kind, status } = outcome;
+      this.#report({ kind, adResponseId: id, status, attempts: entry.attempts, durationMs });
+    } else {
+      this.#report({ kind: outcome.kind, adResponseId: id, error: outcome.error });
     }
     entry.first.resolve(outcome);
     entry.ended.resolve(outcome);
     if (this.#pending.size === 0) {
-      for (const resolve of this.#whenEmpty.splice(0)) {
-        resolve();
-      }
+      this.#empty.resolve();
+      this.#empty = withResolver();
     }
   }
 
   #lose({ adResponseId }: StoredAcknowledgment, error: RelayError): Sending {
-    this.#deps.report({ kind: "lost", adResponseId, error });
+    this.#report({ kind: "lost", adResponseId, error });
     const outcome = withResolver<AcknowledgmentOutcome>();
     outcome.resolve({ kind: "lost", error });
     return { first: outcome, ended: outcome };
   }
 
-  #hurry(): void {
-    this.#resumeAtMs = 0;
-    this.#failuresInRow = 0;
-    for (const entry of this.#pending.values()) {
-      entry.dueAtMs = entry.dueAtMs === NOT_YET ? NOT_YET : 0;
-    }
-    this.#sendDue();
-  }
-
   /** Takes over one log after the other while there is room, and looks again from time to time. */
   async #takeLeftOver(): Promise<void> {
-    const { outbox, report } = this.#deps;
+    const { outbox } = this.#options;
     let found = 1;
     while (found > 0 && this.#pending.size < this.#options.pendingMax / 2) {
-      const taken = await this.#guardOutbox(() => outbox.takeLeftOver());
-      const left = taken?.value ?? [];
-      if (this.#closing !== undefined) {
+      // However long it takes: what it takes over is this process' own, and nobody else sends it.
+      const left = (await this.#reportFailure(() => outbox.takeLeftOver())) ?? [];
+      if (this.#isClosing) {
         return;
       }
       found = left.length;
-      for (const acknowledgment of left.filter(({ adResponseId }) => !this.#pending.has(adResponseId))) {
-        this.#hold(acknowledgment, { isStored: true });
+      for (const acknowledgment of left) {
+        const { adResponseId } = acknowledgment;
+        if (!this.#pending.has(adResponseId) && !this.#open.has(adResponseId)) {
+          this.#hold(acknowledgment, true);
+        }
       }
       if (found > 0) {
-        report({ kind: "left_over", count: found });
+        this.#report({ kind: "left_over", count: found });
       }
     }
     const look = () => void this.#takeLeftOver();
-    this.#stopLookingForLeftOver = startTimer(LEFT_OVER_INTERVAL_MS, look, { isIdle: true });
+    this.#stopLookingForLeftOver = startTimer(LEFT_OVER_INTERVAL_MS, look, true);
   }
 
-  /** Waits for the outbox within its limit. A failure is reported, and the client goes on without it: undefined. */
-  async #guardOutbox<T>(work: () => Promise<T>): Promise<{ readonly value: T } | undefined> {
-    try {
-      const value = await untilLimit(work(), OUTBOX_TIMEOUT_MS);
-      if (typeof value !== "symbol") {
-        return { value };
+  /** Waits for the outbox within its limit: true, or undefined if it failed. */
+  #guardOutbox(work: () => Promise<void>): Promise<boolean | undefined> {
+    return this.#reportFailure(async () => {
+      if (typeof (await untilLimit(work(), OUTBOX_TIMEOUT_MS)) === "symbol") {
+        throw overdue("outbox", OUTBOX_TIMEOUT_MS);
       }
-      throw new RelayError("outbox_failed", `the outbox gave no answer within ${OUTBOX_TIMEOUT_MS} ms`);
+      return true;
+    });
+  }
+
+  /** A failure of the outbox is reported, and the client goes on without it: undefined. */
+  async #reportFailure<T>(work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work();
     } catch (cause) {
-      const error =
-        cause instanceof RelayError ? cause : new RelayError("outbox_failed", String(cause), { cause });
-      this.#deps.report({ kind: "outbox_failed", error });
+      const error = new RelayError("outbox_failed", String(cause), { cause });
+      this.#report({ kind: "outbox_failed", error });
       return undefined;
     }
   }

@@ -1,7 +1,7 @@
 /** Collects the text that a consumer was given, and acknowledges it once: at the end, an abort, or after a long silence. */
 import type { RelayEvent } from "./events.ts";
-import type { Injected } from "./injection.ts";
-import { startTimer, withResolver } from "./limits.ts";
+import { type Injected, TEXT_CHARS_MAX } from "./injection.ts";
+import { onAbort, startTimer, withResolver } from "./limits.ts";
 
 /** The text of a chunk; undefined or null if it has none, such as a chunk with a tool call. */
 export type TextOf<Chunk> = (chunk: Chunk) => string | null | undefined;
@@ -15,16 +15,15 @@ export interface ShownTextOptions<Chunk> {
   readonly report: (event: RelayEvent) => void;
 }
 
-/** The relay takes bodies of 1 MiB. What a text has beyond this is left out, and so is its chance of an ad. */
-const TEXT_CHARS_MAX = 256 * 1024;
-
 export class ShownText<Chunk> {
   readonly #options: ShownTextOptions<Chunk>;
   #text = "";
   #isSettled = false;
-  #isAsked = false;
+  /** Whether the consumer waits for the model. */
+  isAsked = false;
   #lastAtMs = performance.now();
   #stopTimer = () => {};
+  #stopListening = () => {};
   readonly #settled = withResolver<void>();
   /** Resolves once the acknowledgment is on its way. */
   readonly settled = this.#settled.promise;
@@ -32,20 +31,17 @@ export class ShownText<Chunk> {
   constructor(options: ShownTextOptions<Chunk>) {
     this.#options = options;
     this.#watch(options.idleMs);
-    options.signal?.addEventListener("abort", this.settle);
-    if (options.signal?.aborted === true) {
-      this.settle();
-    }
+    this.#stopListening = onAbort(options.signal, this.settle);
   }
 
   /** The consumer waits for the model. However long that takes, the consumer is there. */
   ask(): void {
-    this.#isAsked = true;
+    this.isAsked = true;
   }
 
   /** To be called just before the chunk is handed over. */
   add(chunk: Chunk): void {
-    this.#isAsked = false;
+    this.isAsked = false;
     this.#lastAtMs = performance.now();
     if (!this.#isSettled) {
       this.#text = (this.#text + this.#read(chunk)).slice(0, TEXT_CHARS_MAX);
@@ -57,7 +53,7 @@ export class ShownText<Chunk> {
     if (!this.#isSettled) {
       this.#isSettled = true;
       this.#stopTimer();
-      this.#options.signal?.removeEventListener("abort", this.settle);
+      this.#stopListening();
       void this.#options.injected.acknowledge(this.#text);
       this.#settled.resolve();
     }
@@ -70,7 +66,7 @@ export class ShownText<Chunk> {
       if (typeof text === "string") {
         return text;
       }
-      throw new TypeError(`textOf gave a ${typeof text}`);
+      throw new TypeError(`no text but a value of type ${typeof text}`);
     } catch (error) {
       report({ kind: "text_unreadable", adResponseId: injected.adResponseId, error });
       return "";
@@ -80,13 +76,13 @@ export class ShownText<Chunk> {
   #watch(waitMs: number): void {
     const { idleMs } = this.#options;
     const look = () => {
-      const leftMs = this.#isAsked ? idleMs : this.#lastAtMs + idleMs - performance.now();
+      const leftMs = this.isAsked ? idleMs : this.#lastAtMs + idleMs - performance.now();
       if (leftMs > 0) {
         this.#watch(leftMs);
       } else {
         this.settle();
       }
     };
-    this.#stopTimer = startTimer(waitMs, look, { isIdle: true });
+    this.#stopTimer = startTimer(waitMs, look, true);
   }
 }

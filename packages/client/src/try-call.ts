@@ -1,7 +1,12 @@
-/** The result of a call; undefined if it throws. Hooks of the program may throw, and that must never reach the chat. */
+/**
+ * The result of a call; undefined if it throws. Hooks of the program may throw, or reject if they are async, and that must never
+ * reach the chat.
+ */
 export function tryCall<Value>(call: () => Value): Value | undefined {
   try {
-    return call();
+    const value = call();
+    Promise.resolve(value).catch(() => {});
+    return value;
   } catch {
     return undefined;
   }

@@ -5,6 +5,7 @@
  * doesn't fail: a server whose user left has nothing to handle.
  */
 import { ASYNC_DISPOSE } from "./dispose.ts";
+import { onAbort } from "./limits.ts";
 
 /** Told of what reaches the consumer. */
 export interface AnswerWatcher<Chunk> {
@@ -132,8 +133,7 @@ export function endOnAbort(signal: AbortSignal | undefined): Ending {
 /** Waits for a promise until the signal fires: then it rejects. The promise runs on. */
 function untilAbort<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   return new Promise((resolve, reject) => {
-    signal?.addEventListener("abort", reject);
-    promise.finally(() => signal?.removeEventListener("abort", reject)).then(resolve, reject);
+    promise.finally(onAbort(signal, () => reject())).then(resolve, reject);
   });
 }
 

@@ -49,10 +49,12 @@ const STATUSES = ["ok", "no_ad_used", "recoverable_error"] as const satisfies Ac
 /** The body of a 200 to an injection; undefined if it isn't one. */
 export function parseFilled(
   body: unknown,
-): { readonly id: string; readonly prompt: string; readonly productName: string | undefined } | undefined {
-  const { ad_response_id: id, enhanced_prompt: prompt, product_name: product } = membersOf(body);
-  return typeof id === "string" && id && typeof prompt === "string" && prompt
-    ? { id, prompt, productName: typeof product === "string" ? product : undefined }
+):
+  | { readonly adResponseId: string; readonly prompt: string; readonly productName: string | undefined }
+  | undefined {
+  const { ad_response_id: adResponseId, enhanced_prompt: prompt, product_name: product } = membersOf(body);
+  return typeof adResponseId === "string" && adResponseId && typeof prompt === "string" && prompt
+    ? { adResponseId, prompt, productName: typeof product === "string" ? product : undefined }
     : undefined;
 }
 

@@ -270,6 +270,18 @@ test("a turn that never returns is acknowledged after its wait, at close, and if
   expect(await chat.acknowledgedTexts()).toEqual(["Let me look.", "Let me look.", "Let me look."]);
 });
 
+test("close waits for an answer in one piece, which the user gets whole", async () => {
+  const chat = await setup();
+  let closing: Promise<number> | undefined;
+  chat.server.onCall(() => {
+    closing = chat.relay.close();
+    return { texts: TEXTS };
+  });
+  await generateText({ model: wrap(chat), prompt: QUESTION });
+  expect(await closing).toBe(0);
+  expect(await chat.acknowledgedTexts()).toEqual([TEXTS.join("")]);
+});
+
 test("a step whose tool call isn't of a waiting turn gets no ad", async () => {
   const chat = await setup();
   const skipped: string[] = [];

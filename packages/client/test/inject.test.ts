@@ -99,6 +99,19 @@ test("an ad that comes after the time limit is acknowledged with an empty text",
   await eventually(() => expect(textsOf(id)).toEqual([""]));
 });
 
+test("an ad that comes while the client closes isn't used, and is acknowledged with an empty text", async () => {
+  const { relay, peer, textsOf, eventsOf } = await setup();
+  const id = "0f8fad5b-d9cb-469f-a165-70867728950e";
+  peer.onStart(() => ({ kind: "late", delayMs: 100, answer: filled({ ad_response_id: id }) }));
+  const running = relay.inject(REQUEST);
+  await eventually(() => expect(peer.posts).toHaveLength(1));
+  const closing = relay.close();
+  expect(await running).toMatchObject({ kind: "none", reason: "closed", prompt: REQUEST.prompt });
+  expect(await closing).toBe(0);
+  expect(textsOf(id)).toEqual([""]);
+  expect(eventsOf("lost")).toEqual([]);
+});
+
 test("nothing that listens, and a request that JSON can't hold, are no errors of the chat", async () => {
   const server = createServer().listen(0, "127.0.0.1");
   onTestFinished(() => void server.close());

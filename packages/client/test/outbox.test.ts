@@ -2,19 +2,21 @@ import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import {
   appendFileSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { acknowledged, eventually } from "@adrelay/testkit";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { memoryOutbox, type Outbox, type StoredAcknowledgment } from "../src/index.ts";
 import { type FileOutboxOptions, fileOutbox } from "../src/node/index.ts";
 import { injectAd, setup } from "./client-fixture.ts";
@@ -104,6 +106,42 @@ test("a thousand that come and go leave little on the disk, beside one that stay
   expect(await takeAll(open(directory))).toEqual([staying]);
 });
 
+test("more than fits into the logs that there should be is stored, and kept", async () => {
+  const directory = newDirectory();
+  const outbox = open(directory, { sync: false, logBytesMax: 1000 });
+  const given = Array.from({ length: 40 }, () => ack("x".repeat(500)));
+  for (const one of given) {
+    await outbox.add(one);
+  }
+  await outbox.close();
+  const taken = new Set((await takeAll(open(directory))).map(({ adResponseId }) => adResponseId));
+  expect(given.filter(({ adResponseId }) => !taken.has(adResponseId))).toEqual([]);
+});
+
+test("a log that can't be read isn't merged, and loses nothing", async () => {
+  const directory = newDirectory();
+  const outbox = open(directory, { sync: false, logBytesMax: 1000 });
+  const staying: StoredAcknowledgment[] = [];
+  const fillLog = async () => {
+    const [stays, ...others] = Array.from({ length: 4 }, () => ack("x".repeat(500)));
+    await Promise.all([stays, ...others].map((one) => one && outbox.add(one)));
+    await Promise.all(others.map((one) => outbox.remove(one.adResponseId)));
+    staying.push(...(stays ? [stays] : []));
+  };
+  await fillLog();
+  const [path = ""] = logsIn(directory);
+  renameSync(path, `${path}.aside`);
+  symlinkSync(path, path);
+  for (let at = 0; at < 20; at += 1) {
+    await fillLog();
+  }
+  renameSync(`${path}.aside`, path);
+  await outbox.close();
+  expect((await takeAll(open(directory))).map(({ adResponseId }) => adResponseId).sort()).toEqual(
+    staying.map(({ adResponseId }) => adResponseId).sort(),
+  );
+});
+
 test("a long log that holds nothing is emptied", async () => {
   const directory = newDirectory();
   const outbox = open(directory, { sync: false });
@@ -157,6 +195,25 @@ test("foreign files in the directory stay, and a log whose host is another waits
   utimesSync(foreign, new Date(0), new Date(Date.now() - 61_000));
   expect(await takeAll(other)).toEqual([one]);
   expect(readFileSync(join(directory, "notes.txt"), "utf8")).toBe("mine");
+});
+
+test("a log that can't be taken over keeps no other one from it, and is reported", async () => {
+  const directory = newDirectory();
+  const outbox = open(directory);
+  const one = ack();
+  await outbox.add(one);
+  await outbox.close();
+  // A folder in place of a log can't be read. One comes before the log, one behind it.
+  const broken = ["000000000000", "ffffffffffff"].map((host) =>
+    join(directory, `outbox-${host}-1-1-${randomUUID()}.jsonl`),
+  );
+  for (const path of broken) {
+    mkdirSync(path);
+    utimesSync(path, 0, 0);
+  }
+  const other = open(directory);
+  expect(await other.takeLeftOver()).toEqual([one]);
+  await expect(other.takeLeftOver()).rejects.toMatchObject({ code: "EISDIR" });
 });
 
 test.each([0, 0.5])(
@@ -217,6 +274,20 @@ test("an ad whose process died during the answer is acknowledged with an empty t
   expect([open, ended].map(({ adResponseId }) => second.textsOf(adResponseId))).toEqual([[""], ["text"]]);
 });
 
+test("an answer that still runs at close stays its client's own, with its text", async () => {
+  const directory = newDirectory();
+  const first = await setup({ outbox: fileOutbox({ directory }) });
+  const ad = await injectAd(first.relay);
+  const closing = first.relay.close({ timeoutMs: 20_000 });
+  const second = await setup({ outbox: fileOutbox({ directory }) });
+  void ad.acknowledge("text");
+  expect(await closing).toBe(0);
+  expect(first.textsOf(ad.adResponseId)).toEqual(["text"]);
+  await second.relay.close();
+  expect(second.events).toEqual([]);
+  expect(logsIn(directory)).toEqual([]);
+});
+
 test("the text of an ad replaces its open entry, also in another log", async () => {
   const directory = newDirectory();
   const outbox = open(directory, { logBytesMax: 200 });
@@ -240,6 +311,59 @@ test("a program that forgets its ads doesn't pile them up in the outbox", async 
   const { relay } = await setup({ outbox: counting, pendingMax: 2 });
   const ads = [await injectAd(relay), await injectAd(relay), await injectAd(relay)];
   expect(stored).toEqual(ads.slice(0, 2).map(({ adResponseId }) => adResponseId));
+});
+
+test("an ad whose answer still runs isn't left over, also if its log was", async () => {
+  const left = Promise.withResolvers<readonly StoredAcknowledgment[]>();
+  const answers = [left.promise];
+  const takeLeftOver = () => answers.shift() ?? Promise.resolve([]);
+  const outbox = { ...memoryOutbox(), isDurable: true, takeLeftOver };
+  const { relay, eventsOf, textsOf } = await setup({ outbox });
+  const ad = await injectAd(relay);
+  const other = ack("other");
+  left.resolve([{ ...other, adResponseId: ad.adResponseId, text: "", isOpen: true }, other]);
+  await eventually(() => expect(textsOf(other.adResponseId)).toEqual(["other"]));
+  await ad.acknowledge("text");
+  expect(textsOf(ad.adResponseId)).toEqual(["text"]);
+  expect(eventsOf("accepted")).toHaveLength(2);
+});
+
+test("what an outbox takes over after a long while is sent", async () => {
+  const left = Promise.withResolvers<readonly StoredAcknowledgment[]>();
+  const answers = [left.promise, Promise.resolve([])];
+  const takeLeftOver = () => answers.shift() ?? Promise.resolve([]);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { eventsOf, textsOf } = await setup({
+    outbox: { ...memoryOutbox(), isDurable: true, takeLeftOver },
+  });
+  vi.advanceTimersByTime(6000);
+  vi.useRealTimers();
+  const one = ack("text");
+  left.resolve([one]);
+  await eventually(() => expect(eventsOf("accepted")).toHaveLength(1));
+  expect(textsOf(one.adResponseId)).toEqual(["text"]);
+  expect(eventsOf("outbox_failed")).toEqual([]);
+});
+
+test("what an outbox stores while close runs out of time isn't lost", async () => {
+  const slow = Promise.withResolvers<void>();
+  const removed: string[] = [];
+  const outbox: Outbox = {
+    ...memoryOutbox(),
+    isDurable: true,
+    add: ({ isOpen }) => (isOpen === true ? Promise.resolve() : slow.promise),
+    remove: async (adResponseId) => void removed.push(adResponseId),
+    close: async () => slow.resolve(),
+  };
+  const { relay, eventsOf, peer } = await setup({ outbox });
+  peer.onAcknowledge(() => ({ kind: "reset" }));
+  await injectAd(relay);
+  const ad = await injectAd(relay);
+  const acknowledging = ad.acknowledge("text");
+  expect(await relay.close({ timeoutMs: 20 })).toBe(2);
+  expect(await acknowledging).toEqual({ kind: "waiting" });
+  expect([eventsOf("lost"), removed]).toEqual([[], []]);
 });
 
 test("an outbox that can't write is reported, and the acknowledgment is sent from memory", async () => {

@@ -155,6 +155,23 @@ test.each(APIS)("an abort of a stream of %s acknowledges what was read until the
   expect(await chat.acknowledgedTexts()).toEqual(shown);
 });
 
+test.each(APIS)(
+  "a stream of %s whose signal fires ends without an error for a reader who reads on",
+  async (_name, api) => {
+    const chat = await setup();
+    const controller = new AbortController();
+    let text = "";
+    for await (const chunk of api.stream(chat, { signal: controller.signal })) {
+      text += chunk;
+      if (text === TEXTS[0]) {
+        controller.abort();
+      }
+    }
+    expect(text).toBe(TEXTS[0]);
+    expect(await chat.acknowledgedTexts()).toEqual([text]);
+  },
+);
+
 test.each(APIS)("a stream of %s that breaks acknowledges what came, and fails alike", async (_name, api) => {
   const chat = await setup();
   const shown: string[] = [];

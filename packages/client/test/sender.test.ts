@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { acknowledged, type Behaviour, eventually, type ScriptedProvider } from "@adrelay/testkit";
-import { expect, test } from "vitest";
-import { injectAd, problem, setup } from "./client-fixture.ts";
+import { acknowledged, type Behaviour, eventually, filled, type ScriptedProvider } from "@adrelay/testkit";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { injectAd, problem, REQUEST, setup } from "./client-fixture.ts";
 
 const idsOf = ({ posts }: ScriptedProvider) =>
   posts.filter(({ operation }) => operation === "acknowledge").map(({ fields }) => fields["ad_response_id"]);
@@ -157,6 +157,45 @@ test("close sends what waits at once, and says what it couldn't send", async () 
   expect(eventsOf("lost")).toMatchObject([{ adResponseId: ads[0]?.adResponseId, error: { code: "closed" } }]);
 });
 
+test("what is acknowledged while close sends is sent, too", async () => {
+  const { relay, peer, textsOf, eventsOf } = await setup();
+  const late = randomUUID();
+  const first = await injectAd(relay);
+  peer.onStart(() => ({ kind: "late", delayMs: 100, answer: filled({ ad_response_id: late }) }));
+  peer.onAcknowledge(({ fields }) =>
+    fields["ad_response_id"] === late
+      ? acknowledged()
+      : { kind: "late", delayMs: 1000, answer: acknowledged() },
+  );
+  expect(await relay.inject(REQUEST, { timeoutMs: 20 })).toMatchObject({ reason: "timeout" });
+  void first.acknowledge("text");
+  expect(await relay.close()).toBe(0);
+  expect([...textsOf(first.adResponseId), ...textsOf(late)]).toEqual(["text", ""]);
+  expect(eventsOf("lost")).toEqual([]);
+});
+
+test("close doesn't wait for verdicts: what waits for one is sent again without", async () => {
+  const { relay, peer, eventsOf } = await setup({ verdictWaitSeconds: 30 });
+  const prefer = () => peer.acknowledgmentsOf(ad.adResponseId).map(({ headers }) => headers["prefer"]);
+  peer.onAcknowledge(({ headers }) =>
+    headers["prefer"] === "wait=30" ? { kind: "hang" } : acknowledged("recoverable_error"),
+  );
+  const ad = await injectAd(relay);
+  const acknowledging = ad.acknowledge("text");
+  await eventually(() => expect(prefer()).toEqual(["wait=30"]));
+  expect(await relay.close()).toBe(0);
+  expect(await acknowledging).toMatchObject({ kind: "accepted", status: "recoverable_error" });
+  expect(prefer()).toEqual(["wait=30", "respond-async"]);
+  expect([...eventsOf("lost"), ...eventsOf("retrying")]).toEqual([]);
+});
+
+test("acknowledge waits for a verdict as long as the relay may", async () => {
+  const { relay, peer } = await setup({ verdictWaitSeconds: 10, acknowledgeTimeoutMs: 50 });
+  peer.onAcknowledge(() => ({ kind: "late", delayMs: 300, answer: acknowledged() }));
+  const ad = await injectAd(relay);
+  expect(await ad.acknowledge("text")).toMatchObject({ kind: "accepted", status: "ok" });
+});
+
 test("waitUntil gets a promise that lasts until the relay has the acknowledgment", async () => {
   const waited: Promise<unknown>[] = [];
   const { relay, peer, eventsOf } = await setup();
@@ -175,12 +214,21 @@ test("waitUntil gets a promise that lasts until the relay has the acknowledgment
   expect(eventsOf("accepted")).toMatchObject([{ attempts: 3 }]);
 });
 
-test("hooks that throw don't reach the chat", async () => {
-  const fail = () => {
-    throw new TypeError("a hook's own fault");
-  };
-  const { relay, peer } = await setup({ onEvent: fail, traceHeaders: fail, waitUntil: fail });
+const fail = () => {
+  throw new TypeError("a hook's own fault");
+};
+
+test.each([
+  ["throw", fail],
+  // In JavaScript any function can be async.
+  ["reject", (async () => fail()) as unknown as typeof fail],
+])("hooks that %s don't reach the chat or end the process", async (_way, hook) => {
+  const unhandled = vi.fn();
+  process.on("unhandledRejection", unhandled);
+  onTestFinished(() => void process.off("unhandledRejection", unhandled));
+  const { relay, peer } = await setup({ onEvent: hook, traceHeaders: hook, waitUntil: hook });
   const injected = await injectAd(relay);
   expect(await injected.acknowledge("text")).toMatchObject({ kind: "accepted" });
   expect(peer.acknowledgmentsOf(injected.adResponseId)).toHaveLength(1);
+  expect(unhandled).not.toHaveBeenCalled();
 });

@@ -240,6 +240,21 @@ test("an object's text may be missing, and a textOf that throws only loses its c
   expect(fixture.eventsOf("text_unreadable")).toHaveLength(1);
 });
 
+test("without textOf only texts count, and other chunks are reported", async () => {
+  const fixture = await setup();
+  async function* parts() {
+    yield* ["a", null, { text: "an object" }, undefined, new Uint8Array(2), "b"];
+  }
+  const chunks: unknown[] = [];
+  // Only JavaScript can do without.
+  for await (const chunk of await fixture.relay.withAd(REQUEST, parts as () => AsyncIterable<string>)) {
+    chunks.push(chunk);
+  }
+  expect(chunks).toHaveLength(6);
+  expect(await acknowledgedText(fixture)).toBe("ab");
+  expect(fixture.eventsOf("text_unreadable")).toHaveLength(2);
+});
+
 test("a model that fails before its answer fails alike, and the ad is acknowledged as empty", async () => {
   const fixture = await setup();
   const fail = (): Promise<string> => Promise.reject(new ModelError("no model"));
@@ -279,6 +294,54 @@ test.each(["using", "await using"])(
   },
 );
 
+test("close waits for answers that somebody waits for: in one piece, of a stream, and in several calls", async () => {
+  const { relay, textsOf, eventsOf } = await setup();
+  const rest = Promise.withResolvers<string>();
+  async function* slow() {
+    yield "early, ";
+    yield await rest.promise;
+  }
+  const whole = relay.withAd(REQUEST, () => rest.promise);
+  await eventually(() => expect(eventsOf("injected")).toHaveLength(1));
+  const stream = await relay.withAd(REQUEST, slow);
+  await stream.next();
+  const next = stream.next();
+  const calls = relay.watch(await injectAd(relay));
+  calls.ask();
+  const silent = await relay.withAd(REQUEST, slow);
+  await silent.next();
+  const closing = relay.close({ timeoutMs: 20_000 });
+  rest.resolve("late");
+  expect([await whole, (await next).value, (await stream.next()).done]).toEqual(["late", "late", true]);
+  calls.add("calls");
+  calls.settle();
+  expect(await closing).toBe(0);
+  expect(eventsOf("injected").flatMap(({ adResponseId }) => textsOf(adResponseId))).toEqual([
+    "late",
+    "early, late",
+    "calls",
+    "early, ",
+  ]);
+  expect(eventsOf("lost")).toEqual([]);
+});
+
+test("close ends in its time, and acknowledges what still runs as far as it was shown", async () => {
+  const { relay, textsOf, eventsOf } = await setup();
+  const never = new Promise<string>(() => {});
+  async function* hanging() {
+    yield "early";
+    yield await never;
+  }
+  void relay.withAd(REQUEST, () => never);
+  await eventually(() => expect(eventsOf("injected")).toHaveLength(1));
+  const stream = await relay.withAd(REQUEST, hanging);
+  await stream.next();
+  void stream.next();
+  expect(await relay.close({ timeoutMs: 1000 })).toBe(0);
+  const texts = eventsOf("injected").flatMap(({ adResponseId }) => textsOf(adResponseId));
+  expect(texts).toEqual(["", "early"]);
+});
+
 test("the first text wins: the program's own, before the end of a using block", async () => {
   const fixture = await setup();
   {
@@ -288,6 +351,21 @@ test("the first text wins: the program's own, before the end of a using block", 
   }
   expect(await acknowledgedText(fixture)).toBe("moderated");
 });
+
+test.each([
+  ["null", null, ""],
+  ["no text", undefined, ""],
+  ["a text beyond what the relay takes", "x".repeat(300_000), "x".repeat(256 * 1024)],
+])(
+  "a program that acknowledges %s itself is taken at its word as far as it goes",
+  async (_name, given, wanted) => {
+    const fixture = await setup();
+    const ad = await injectAd(fixture.relay);
+    // JavaScript takes anything.
+    expect(await ad.acknowledge(given as string)).toMatchObject({ kind: "accepted" });
+    expect(await acknowledgedText(fixture)).toBe(wanted);
+  },
+);
 
 test("a text beyond what the relay takes is cut, so that it is accepted", async () => {
   const fixture = await setup();

@@ -47,6 +47,11 @@ export function fileOutbox(options: FileOutboxOptions): Outbox {
 /** More logs than this are merged, so that one acknowledgment that waits for long doesn't keep a whole log. */
 const LOGS_MAX = 8;
 
+class HeldIds extends Set<string> {
+  /** How many acknowledgments were written to the log, also those that it no longer holds. */
+  lines = 0;
+}
+
 /** Goes to the log that has the acknowledgment, whichever is written now. A log that was taken over isn't made anew. */
 async function appendRemoval(path: string, adResponseId: string): Promise<void> {
   try {
@@ -67,7 +72,7 @@ class FileOutbox implements Outbox {
   readonly #owner: LogOwner = thisProcess();
   readonly #writer: LogWriter;
   /** The ids that each of our logs holds, by the log's path. The oldest log is first. */
-  readonly #logs = new Map<string, Set<string>>();
+  readonly #logs = new Map<string, HeldIds>();
   readonly #logById = new Map<string, string>();
   /** Those under way: a log must not be left behind because the process ended in the middle of one. */
   readonly #removals = new Set<Promise<void>>();
@@ -125,11 +130,16 @@ class FileOutbox implements Outbox {
 
   async takeLeftOver(): Promise<readonly StoredAcknowledgment[]> {
     const names = await readdir(this.#directory).catch(() => []);
+    const errors: unknown[] = [];
     for (const name of names) {
-      const left = await this.#takeLog(name);
-      if (left.length > 0) {
+      const left = await this.#takeLog(name).catch((error: unknown) => void errors.push(error));
+      if (left !== undefined && left.length > 0) {
         return left;
       }
+    }
+    // A log that can't be taken keeps none behind it from being taken.
+    for (const error of errors) {
+      throw error;
     }
     return [];
   }
@@ -149,12 +159,13 @@ class FileOutbox implements Outbox {
   async #newPath(): Promise<string> {
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
     const path = join(this.#directory, logName(this.#owner, randomUUID()));
-    this.#logs.set(path, new Set());
+    this.#logs.set(path, new HeldIds());
     return path;
   }
 
   #hold(path: string, id: string): void {
-    const held = this.#logs.get(path) ?? new Set();
+    const held = this.#logs.get(path) ?? new HeldIds();
+    held.lines += 1;
     this.#logs.set(path, held.add(id));
     this.#logById.set(id, path);
   }
@@ -204,14 +215,36 @@ class FileOutbox implements Outbox {
     }
   }
 
-  /** Writes what the oldest log still holds once more, and deletes that log. */
+  /**
+   * Writes what the oldest log still holds once more, and deletes that log. Half of its lines are gone at least: so each merge
+   * leaves less than there was, and merging ends.
+   */
   async #mergeOldest(): Promise<void> {
-    const path = [...this.#logs.keys()].find((path) => path !== this.#writer.path);
-    if (path === undefined) {
+    const oldest = [...this.#logs].find(
+      ([path, held]) => path !== this.#writer.path && 2 * held.size <= held.lines,
+    );
+    if (oldest === undefined) {
       return;
     }
+    const [path, held] = oldest;
     this.#logs.delete(path);
-    const text = await readFile(path, "utf8").catch(() => "");
+    let text = "";
+    try {
+      text = await readFile(path, "utf8");
+    } catch (error) {
+      // One that is missing was taken over. Any other stays, to be merged later.
+      if (Object(error).code !== "ENOENT") {
+        for (const id of held) {
+          // What was removed meanwhile found no log.
+          if (this.#logById.get(id) !== path) {
+            held.delete(id);
+          }
+        }
+        this.#logs.set(path, held);
+        await this.#dropIfEmpty(path);
+        return;
+      }
+    }
     for (const acknowledgment of readLog(text)) {
       if (this.#logById.get(acknowledgment.adResponseId) === path) {
         await this.add(acknowledgment);
@@ -222,7 +255,7 @@ class FileOutbox implements Outbox {
 
   /** The sign of life that keeps others from our logs. */
   #touchLater(): void {
-    this.#stopTouching = startTimer(this.#leaseMs / 3, () => void this.#touch(), { isIdle: true });
+    this.#stopTouching = startTimer(this.#leaseMs / 3, () => void this.#touch(), true);
   }
 
   async #touch(): Promise<void> {

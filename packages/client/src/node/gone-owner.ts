@@ -1,6 +1,9 @@
 import type { LogOwner } from "./log-format.ts";
 
-/** Whether the owner of a log is gone, so that its log may be taken over. */
+/**
+ * Whether the owner of a log is gone, so that its log may be taken over. A log with this process' own id may be that of another
+ * thread: some runtimes give each thread a start of its own. So it waits for its lease, as if its owner lived.
+ */
 export function isGone(
   owner: LogOwner,
   self: LogOwner,
@@ -12,7 +15,7 @@ export function isGone(
   if (owner.host !== self.host) {
     return false;
   }
-  return owner.pid === self.pid ? owner.startedAtMs !== self.startedAtMs : !isAlive(owner.pid);
+  return !isAlive(owner.pid);
 }
 
 function isAlive(pid: number): boolean {

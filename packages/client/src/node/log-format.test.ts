@@ -62,7 +62,8 @@ test("the name of a log tells its owner", () => {
 
 test.each([
   ["this process", self, quiet, false],
-  ["an earlier process with the same id", { ...self, startedAtMs: 1 }, quiet, true],
+  ["another thread, or an earlier process with the same id", { ...self, startedAtMs: 1 }, quiet, false],
+  ["one of them that is silent", { ...self, startedAtMs: 1 }, { ...quiet, silentMs: 30_001 }, true],
   ["a living process of this host", { ...self, pid: process.ppid }, quiet, false],
   ["a process id that is free", { ...self, pid: 4_194_305 }, quiet, true],
   ["another host", { ...self, host: "000000000000", pid: 4_194_305 }, quiet, false],

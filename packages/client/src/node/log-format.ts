@@ -9,7 +9,7 @@ export interface LogOwner {
   /** Stands for a host, or for a container on it: where process ids mean the same. */
   readonly host: string;
   readonly pid: number;
-  /** When the process started. A process id is used again. */
+  /** When the process started, on some runtimes its thread. Nothing is decided by it, but version 0.2.0 does. */
   readonly startedAtMs: number;
 }
 
