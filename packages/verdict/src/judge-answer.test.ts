@@ -176,6 +176,26 @@ test.each([
   expect(["ok", "no_ad_used"]).toContain(judgeAnswer(text, TEMPO).verdict);
 });
 
+/** A pattern that can match one part in several ways, or begins anew within a part, would need minutes for these. */
+test.each([
+  ["data at the beginning without an end", `---\na:\n${"    - b: c\n".repeat(90)}\nVelmora Drift`],
+  ["a string of JSON without an end", `${'{"a":'.repeat(200)}"${'\\"'.repeat(10_000)}`],
+  ["elements with many zeros", `<html><style>p{width:${"0".repeat(1900)}x}</style>${"<p>".repeat(10_000)}`],
+  [
+    "elements with colours of blanks",
+    `<html><style>p{color:hsl(/${"\t".repeat(1900)},)}</style>${"<p>".repeat(10_000)}`,
+  ],
+  ["elements with comments", `<html><style>p{${"/* ".repeat(600)}}</style>${"<p>".repeat(10_000)}`],
+  ["elements with many declarations", `<html><style>p{${"a:b;".repeat(400)}}</style>${"<p>".repeat(10_000)}`],
+  ["a tag without an end", `<html><${"a".repeat(60_000)}`],
+  ["addresses of full stops", `https://${".".repeat(2000)}a `.repeat(500)],
+])("an answer with %s is judged in time", (_what, answer) => {
+  const begun = performance.now();
+  const verdict = verdictOf(answer, DRIFT);
+  expect(performance.now() - begun).toBeLessThan(5000);
+  expect(verdict).toBe(answer.endsWith(DRIFT) ? "ok" : "no_ad_used");
+});
+
 test("a landing URL that is no domain is compared without a fault", () => {
   const landingUrl = "https://a(b*c.example/";
   expect(judgeAnswer("See a(b*c.example.", { ...TEMPO, landingUrl }).verdict).toBe("ok");

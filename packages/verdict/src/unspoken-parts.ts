@@ -4,9 +4,12 @@ import { type Tag, TagReader, UNSPOKEN_TOKEN } from "./unspoken-tags.ts";
 /** The channels of some models: what isn't on the channel `final` is for nobody's eyes. */
 const CHANNEL =
   /<\|channel\|?>\s*(?:analysis|commentary|thought)\b[\s\S]*?(?:<\|(?:end|call|return)\|>|<channel\|>|(?=<\|channel\|>\s*final)|$(?![\s\S]))|^\s*analysis(?=\p{Lu})[\s\S]*?assistantfinal/gu;
-/** Data about the text, which viewers of Markdown don't show. It stands at the beginning only. */
+/**
+ * Data about the text, which viewers of Markdown don't show. It stands at the beginning only. A line matches in one way only: with
+ * two ways for each line, twenty lines without an end would take days.
+ */
 const FRONT_MATTER =
-  /^\s*---[ \t]*\n(?:[\w-]{1,40}:[^\n]{0,1000}\n|[ \t]+[^\n]{1,1000}\n|[ \t]*-[ \t][^\n]{1,1000}\n){1,100}---[ \t]*(?:\n|$)/;
+  /^\s*---[ \t]*\n(?:[\w-]{1,40}:[^\n]{0,1000}\n|[ \t]+(?:[^ \t\n][^\n]{0,1000})?\n|-[ \t][^\n]{1,1000}\n){1,100}---[ \t]*(?:\n|$)/;
 /** Agents think in plain text, and mark the beginning of what is for the reader. */
 const AGENT_THOUGHT = /^\s*Thought:[\s\S]*?\nFinal Answer:/;
 const AGENT_ACTION = /^Action:[^\n]{1,200}\nAction Input:[\s\S]*?(?=\n\n|\nObservation:|$(?![\s\S]))/gm;
