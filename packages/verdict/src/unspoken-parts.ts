@@ -1,5 +1,5 @@
 import { CodeFinder } from "./code-spans.ts";
-import { type Tag, TagReader, UNSPOKEN_TOKEN } from "./unspoken-tags.ts";
+import { isOrdinaryWord, type Tag, TagReader, UNSPOKEN_TOKEN } from "./unspoken-tags.ts";
 
 /** The channels of some models: what isn't on the channel `final` is for nobody's eyes. */
 const CHANNEL =
@@ -20,7 +20,8 @@ const AGENT_ACTION = /^Action:[^\n]{1,200}\nAction Input:[\s\S]*?(?=\n\n|\nObser
  *
  * 1. A part without an end goes on to the end of the answer.
  * 2. If only the end of a reasoning is there, all before it is reasoning: some servers send the first tag themselves.
- * 3. A tag of reasoning within a sentence is text if it stands in quotes or has no end: the answer writes about tags.
+ * 3. A tag of reasoning within a sentence is text if it stands in quotes or has no end: the answer writes about tags. So is a tool's
+ *    tag whose name is an ordinary word: `<action>` is a placeholder, and `Array<Function>` a type.
  * 4. In code, tags and comments are text. Within a reasoning they aren't: its code may be cut off.
  * 5. The work is linear in the length of the answer.
  */
@@ -66,7 +67,7 @@ function isWrittenAbout(
   tags: TagReader,
 ): boolean {
   const end = index + found.length;
-  if (tag.kind !== "reasoning") {
+  if (tag.kind === "tool" && !isOrdinaryWord(tag)) {
     return false;
   }
   if (
