@@ -39,6 +39,7 @@ export async function watchCatalog({
   catalogMetrics.inForce(catalog.now);
   const watch = new CatalogWatch({
     file: config.catalogFile,
+    readState: config.catalogState,
     intervalMs: config.catalogReloadIntervalMs,
     current: catalog,
     log,

@@ -21,6 +21,7 @@ import {
 import { z } from "zod";
 import { type Ad, BID_CPM_MICROS_MAX } from "./catalog/ad.ts";
 import { type CatalogFault, describeFault } from "./catalog/catalog-places.ts";
+import { stateAtStart } from "./catalog/file-state.ts";
 import { loadCatalog } from "./catalog/load-catalog.ts";
 import { parseFaultRules } from "./faults/fault-rules.ts";
 import { PACING_MODES } from "./money/auction.ts";
@@ -187,6 +188,8 @@ const adServerConfigSchema = z
 
 export interface AdServerConfig extends Readonly<z.infer<typeof adServerConfigSchema>> {
   readonly catalogFile: string;
+  /** The file's state before it was read. */
+  readonly catalogState: string;
   readonly ads: readonly Ad[];
 }
 
@@ -194,9 +197,10 @@ export interface AdServerConfig extends Readonly<z.infer<typeof adServerConfigSc
 export function loadAdServerConfig(env: Environment): ConfigResult<AdServerConfig> {
   const settings = loadConfig(adServerConfigSchema, env);
   const catalogFile = env["CATALOG_FILE"]?.trim() || SHIPPED_CATALOG_FILE;
+  const catalogState = stateAtStart(catalogFile);
   const catalog = loadCatalog(catalogFile);
   if (settings.kind === "ok" && catalog.kind === "ok") {
-    return { kind: "ok", config: { ...settings.config, catalogFile, ads: catalog.ads } };
+    return { kind: "ok", config: { ...settings.config, catalogFile, catalogState, ads: catalog.ads } };
   }
   return {
     kind: "faulty",

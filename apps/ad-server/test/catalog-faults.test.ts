@@ -19,6 +19,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CatalogWatch } from "../src/catalog/catalog-watch.ts";
 import { CurrentCatalog } from "../src/catalog/current-catalog.ts";
+import { stateAtStart } from "../src/catalog/file-state.ts";
 import { type CatalogResult, parseCatalog } from "../src/catalog/load-catalog.ts";
 import { loadPromptRules } from "../src/injection/decide-injection.ts";
 import { NegativeKeywords } from "../src/relevance/negative-keywords.ts";
@@ -123,18 +124,19 @@ test("a folder that vanishes is logged once, and its file is read when it is bac
   await eventually(async () => expect(await productNow()).toBe("Velmora Back"));
 });
 
-/** Watches a file whose reads have these results, the last one again and again. */
-async function watched(...results: readonly CatalogResult[]) {
+/** Watches a file whose reads have these results, the last one again and again. It is read, and then replaced or not. */
+async function watchedFrom(replace: (path: string) => void, results: readonly CatalogResult[]) {
   const path = join(folder, randomUUID());
   writeFileSync(path, "");
-  // Before the start of this process, so that the first check doesn't read the file.
-  utimesSync(path, 1, 1);
+  const readState = stateAtStart(path);
+  replace(path);
   const outcomes: string[] = [];
   const logged: string[] = [];
   let reads = 0;
   const current = await CurrentCatalog.open(adsOf(SHOE), { now: () => 0, buildRules });
   const watch = new CatalogWatch({
     file: path,
+    readState,
     intervalMs: 5,
     current,
     log: pino({ base: null }, { write: (line) => logged.push(line) }),
@@ -145,9 +147,11 @@ async function watched(...results: readonly CatalogResult[]) {
     onOutcome: (outcome) => outcomes.push(outcome),
   });
   stops.push(() => watch.stop());
-  await watch.start();
+  watch.start();
   return { path, outcomes, logged, current, reads: () => reads };
 }
+
+const watched = (...results: readonly CatalogResult[]) => watchedFrom(() => {}, results);
 
 async function buildRules() {
   const promptRules = await loadPromptRules();
@@ -168,6 +172,17 @@ function adsOf(...ads: object[]) {
 function failed(message: string, mayPass: boolean): CatalogResult {
   return { kind: "faulty", faults: [{ path: "CATALOG_FILE", message }], mayPass };
 }
+
+test("a file that an older one replaces during the start is read", async () => {
+  const replace = (path: string) => {
+    writeFileSync(`${path}-older`, "older");
+    utimesSync(`${path}-older`, 1, 1);
+    renameSync(`${path}-older`, path);
+  };
+  const watch = await watchedFrom(replace, [{ kind: "ok", ads: adsOf({ ...SHOE, id: "new" }) }]);
+  await eventually(() => expect(watch.outcomes).toEqual(["reloaded"]));
+  expect(watch.reads()).toBe(1);
+});
 
 test("after an error of the disk the file is read again until it succeeds", async () => {
   const error = failed("i/o error", true);

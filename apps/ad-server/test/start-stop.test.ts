@@ -12,6 +12,7 @@ import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { CatalogWatch } from "../src/catalog/catalog-watch.ts";
 import { CurrentCatalog } from "../src/catalog/current-catalog.ts";
+import { stateAtStart } from "../src/catalog/file-state.ts";
 import { FaultInjector } from "../src/faults/fault-injector.ts";
 import { FaultPlan, parseFaultRules } from "../src/faults/fault-rules.ts";
 import { loadPromptRules } from "../src/injection/decide-injection.ts";
@@ -46,6 +47,7 @@ startStopSuite(
     let reads = 0;
     const watch = new CatalogWatch({
       file,
+      readState: stateAtStart(file),
       intervalMs: 1,
       current: await CurrentCatalog.open([], {
         now: () => 0,

@@ -20,6 +20,7 @@ export const AD_REASONS: Readonly<Record<AdState, readonly string[]>> = {
     "request_refused",
     "caller_gone",
     "model_refused",
+    "message_changed",
     "internal_error",
     OTHER_LABEL,
   ],

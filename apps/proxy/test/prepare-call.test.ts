@@ -1,7 +1,7 @@
 /** Which ad a call gets, on a real Redis and against a scripted ad service. */
 import { randomUUID } from "node:crypto";
 import type { Caller } from "@adrelay/relay-kit";
-import { eventually, startSocketProxy, unfilled } from "@adrelay/testkit";
+import { eventually, filled, startSocketProxy, unfilled } from "@adrelay/testkit";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { StepSink } from "../src/http/call.ts";
 import {
@@ -16,6 +16,10 @@ import {
 } from "./turns-fixture.ts";
 
 const servers = await openServers();
+
+/** A chat whose message has several texts. */
+const chatOf = (...texts: readonly string[]) =>
+  chat("", { messages: [{ role: "user", content: texts.map((text) => ({ type: "text", text })) }] });
 
 const NO_CALLS = { callIds: [] };
 const text = (written: string) => ({ text: written, ...NO_CALLS });
@@ -72,6 +76,41 @@ describe("a new message", () => {
       optional_context: { country: "DE" },
     });
   });
+
+  test("of several texts is judged as a whole, and the ad goes into its last text", async () => {
+    const turns = await openTurns(servers);
+    servers.provider.onStart(({ fields }) => filled({ enhanced_prompt: `<ad>\n${fields["prompt"]}\n</ad>` }));
+    const call = surfaceCall(turns, chatOf("I am sad.", "Which shoes?"));
+    const prepared = await turns.prepareCall(call);
+    expect(servers.provider.posts.at(-1)?.fields["prompt"]).toBe("I am sad.\n\nWhich shoes?");
+    const expected = chatOf("I am sad.", "<ad>\nWhich shoes?\n</ad>");
+    expect(JSON.parse(prepared.body.toString("utf8"))).toEqual(expected);
+    // A retry finds the same prompt.
+    prepared.step?.ended({ kind: "failed" }, 500);
+    await eventually(async () => {
+      const retried = await turns.prepareCall({ ...call, bodyAtMs: performance.now() });
+      expect(retried.adResponseId).toBe(prepared.adResponseId);
+      expect(JSON.parse(retried.body.toString("utf8"))).toEqual(expected);
+    });
+  });
+
+  test.each([CONTEXT, { ...CONTEXT, "x-adrelay-acknowledge": "manual" }])(
+    "of several texts that the ad service changed goes without the ad, which is acknowledged empty",
+    async (headers) => {
+      const turns = await openTurns(servers);
+      const id = randomUUID();
+      servers.provider.onStart(() => ({ kind: "answer", status: 200, body: filledBody(id) }));
+      const call = surfaceCall(turns, chatOf("I am sad.", "Which shoes?"), { headers });
+      const prepared = await turns.prepareCall(call);
+      expect(prepared).toMatchObject({
+        ad: { state: "fallback", reason: "message_changed" },
+        step: undefined,
+      });
+      expect(prepared.body).toBe(call.body);
+      await eventually(async () => expect(await turns.queuedText(id)).toBe(""));
+      expect(turns.journal.usedBytes).toBe(0);
+    },
+  );
 
   test("whose ad the model's server refuses is acknowledged empty, once", async () => {
     const turns = await openTurns(servers);

@@ -328,6 +328,25 @@ test("calls that may have no ad reach the model with their own text", async () =
   expect(chat.events).toEqual([]);
 });
 
+test("of a message of several texts the last one gets the ad that is asked for all", async () => {
+  const chat = await setup();
+  chat.server.onCall(threeSteps);
+  const skipped: string[] = [];
+  const model = wrap(chat, openAi, { onSkip: (reason) => skipped.push(reason) });
+  const content = ["Notes.", " ", QUESTION].map((text) => ({ type: "text" as const, text }));
+  const messages = [{ role: "user" as const, content }];
+  await generateText({ model, ...loop, messages });
+  expect(skipped).toContain("message_changed");
+  expect(sentTexts(chat.server)[0]).toEqual(["Notes.", " ", QUESTION]);
+  expect(new Set(await chat.acknowledgedTexts())).toEqual(new Set([""]));
+  const before = chat.server.calls.length;
+  chat.wrapPrompts();
+  await generateText({ model, ...loop, messages });
+  const sent = ["Notes.", " ", `<ad>${QUESTION}</ad>`];
+  expect(sentTexts(chat.server).slice(before)).toEqual([sent, sent, sent]);
+  expect((await chat.acknowledgedTexts()).at(-1)).toBe("Step 0. \n\nStep 1. \n\nOne two three.");
+});
+
 test("a call's own context goes to the relay and not to the model", async () => {
   const chat = await setup();
   const context = { request_context: { session_id: "of the call" } };

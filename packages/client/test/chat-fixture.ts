@@ -1,6 +1,6 @@
 /** A real relay before a scripted service, and a model's server, for the tests of the SDKs' helpers. */
 import { startTestRedis } from "@adrelay/dev-servers";
-import { eventually, startRelayStack, startScriptedProvider, TEST_API_KEY } from "@adrelay/testkit";
+import { eventually, filled, startRelayStack, startScriptedProvider, TEST_API_KEY } from "@adrelay/testkit";
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import { createRelay, type Relay, type RelayEvent, type RelayOptions } from "../src/index.ts";
 import { type ModelServer, startModelServer } from "./model-server.ts";
@@ -15,6 +15,8 @@ export interface Chat {
   readonly relayUrl: string;
   readonly server: ModelServer;
   readonly events: RelayEvent[];
+  /** From now on the service puts its ad around the prompt and leaves it as it is. */
+  wrapPrompts(): void;
   /** The ad responses that were injected. */
   injectedIds(): string[];
   /** Waits until the service has one acknowledgment for each ad, and gives their texts. */
@@ -52,7 +54,12 @@ export function useChat(): (options?: Partial<RelayOptions>) => Promise<Chat> {
       );
       return injectedIds().flatMap(textsOf);
     };
-    return { relay, relayUrl: stack.gatewayUrl, server, events, injectedIds, acknowledgedTexts };
+    const wrapPrompts = () => {
+      provider.onStart(({ fields }) => filled({ enhanced_prompt: `<ad>${fields["prompt"]}</ad>` }));
+      onTestFinished(() => provider.onStart(() => filled()));
+    };
+    const { gatewayUrl: relayUrl } = stack;
+    return { relay, relayUrl, server, events, wrapPrompts, injectedIds, acknowledgedTexts };
   };
 }
 

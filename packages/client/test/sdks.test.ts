@@ -219,7 +219,7 @@ test("what may have no ad goes to the model as it is", async () => {
   expect(chat.events).toEqual([]);
 });
 
-test("the ad is put into the last text part, and nothing else of the request changes", async () => {
+test("the ad is asked for all texts and put into the last one, and nothing else of the request changes", async () => {
   const chat = await setup();
   const image = { type: "image_url" as const, image_url: { url: "http://a/b" } };
   const parts = [{ type: "text" as const, text: "Look:" }, { type: "text" as const, text: "What?" }, image];
@@ -233,7 +233,11 @@ test("the ad is put into the last text part, and nothing else of the request cha
     temperature: 0.5,
     messages: [...history, { role: "user" as const, content: parts }],
   };
+  // A service that doesn't leave the texts as they were can't have its ad in one of them.
   await withOpenAiAd(chat.relay, openAi(chat).chat.completions, body, CONTEXT);
-  const content = [parts[0], { type: "text", text: PROMPT_WITH_AD }, image];
-  expect(chat.server.calls[0]?.body).toEqual({ ...body, messages: [...history, { role: "user", content }] });
+  expect(chat.server.calls[0]?.body).toEqual(body);
+  chat.wrapPrompts();
+  await withOpenAiAd(chat.relay, openAi(chat).chat.completions, body, CONTEXT);
+  const content = [parts[0], { type: "text", text: "<ad>What?</ad>" }, image];
+  expect(chat.server.calls[1]?.body).toEqual({ ...body, messages: [...history, { role: "user", content }] });
 });

@@ -1,10 +1,12 @@
-const ZERO = /^[+-]?0*\.?0*(?:px|em|rem|%|pt|vw|vh|ch|ex)?$/;
+/** A comment without an end goes on to the end, as CSS has it. */
+export const COMMENT = /\/\*.*?(?:\*\/|$)/gs;
+const ZERO = /^[+-]?0*(?:\.0*)?(?:px|em|rem|%|pt|vw|vh|ch|ex)?$/;
 /** So far outside that no screen shows it. */
 const FAR = /-\d{3,}(?:\.\d+)?(?:px|em|rem|%|pt|vw|vh|ch)|-\d{2,}(?:em|rem)/;
 const WHITE_NAMES = new Set(["white", "snow", "ivory", "ghostwhite", "floralwhite"]);
 const RGB = /^rgba?\(\s*(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})/;
 const TRANSPARENT =
-  /^(?:transparent$|#(?:[\da-f]{3}0|[\da-f]{6}00)$|(?:rgb|hsl)a?\((?:(?:[^,()]*,){3}|[^()]*\/)\s*0*\.?0*%?\s*\))/;
+  /^(?:transparent$|#(?:[\da-f]{3}0|[\da-f]{6}00)$|(?:rgb|hsl)a?\((?:(?:[^,()]*,){3}|[^()]*\/)\s*(?:[.0][.0%]*\s*)?\))/;
 /** Channels from here on can't be told from white. */
 const WHITE_FROM = 0xf4;
 /** A share of opacity that nobody can read. */

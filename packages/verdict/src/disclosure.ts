@@ -26,7 +26,7 @@ const LATIN_LABELS = [
     "sponsorizzat[oa]|pubblicita|gesponsord|advertentie|sponsorowan\\p{L}{0,2}|reklama|sponsorlu|reklam",
   ),
   // To a runner a PR is a personal record. As a label, PR comes before a colon or bar, or beside Japanese letters.
-  `(?:Ad|AD|(?:${anyCase("is|an|this")}) (?:${anyCase("an ")})?ad)(?! (?:${anyCase("hoc|free|blocker")}))|PR(?= ?(?:[:：|]|${JAPANESE}))|(?<=${JAPANESE} ?)PR|Pub|ANZEIGE|Annonce|Anzeige(?= ?(?:$|[.,:;!|\\u2029]|[\\p{Lu}\\p{N}]))|(?:${anyCase("als|eine")}) Anzeige`,
+  `(?:Ad|AD|(?:${anyCase("is|an|this")}) (?:${anyCase("an ")})?ad)(?! (?:${anyCase("hoc|free|blocker")}))|PR(?= ?(?:[:：|]|${JAPANESE}))|(?<=${JAPANESE} ?)PR|Pub|ANZEIGE|Annonce|Anzeige(?= ?(?:$|[.,:;!|(\\u2029]|[\\p{Lu}\\p{N}]))|(?:${anyCase("als|eine")}) Anzeige`,
 ].join("|");
 const OTHER_LABELS =
   "प्रायोजित|विज्ञापन|स्पॉन्सर|स्पॉन्सर्ड|スポンサー|広告|宣伝|プロモーション|タイアップ|提供:|赞助|贊助|广告|廣告|광고|협찬|реклам|спонсор|إعلان|ممول";

@@ -1,4 +1,5 @@
-import { colorOf, isFaint, isFarAway, isShrunk, isTinySize, isZero, withoutEscapes } from "./css-values.ts";
+import { colorOf, isFaint, isFarAway, isShrunk, isTinySize, isZero } from "./css-values.ts";
+import type { Declarations } from "./style-sheet.ts";
 
 /** Elements whose content no browser shows, or shows only to those who lack a feature. */
 const HIDDEN_ELEMENTS = new Set(
@@ -11,7 +12,6 @@ const HIDDEN_ELEMENTS = new Set(
 /** Classes that the common style sheets hide. */
 const HIDDEN_CLASSES =
   /(?:^|\s)(?:sr-only|visually-?hidden|screen-reader-(?:text|only)|a11y-hidden|hidden|is-hidden|u-hidden|hide|d-none|display-none|invisible|opacity-0|text-transparent)(?:\s|$)/i;
-const STYLE_CHARS_MAX = 4000;
 
 export type Attributes = ReadonlyMap<string, string>;
 
@@ -33,18 +33,17 @@ export const PLAIN: Appearance = {
 };
 
 /**
- * How an element appears within another one. `style` is the text of its declarations, the strongest last. `aria-hidden`
- * counts as hidden: those who listen to the answer don't get that text.
+ * How an element appears within another one. `declared`: what styles say of it. `aria-hidden` counts as hidden: those who
+ * listen to the answer don't get that text.
  */
 export function appearanceOf(
   tagName: string,
-  { attributes, style }: { readonly attributes: Attributes; readonly style: string },
+  { attributes, declared }: { readonly attributes: Attributes; readonly declared: Declarations },
   outer: Appearance,
 ): Appearance {
-  if (attributes.size === 0 && style === "") {
+  if (attributes.size === 0 && declared.size === 0) {
     return { ...outer, isGone: isGoneByName(tagName, attributes) };
   }
-  const declared = declarationsOf(style);
   const value = (property: string) => declared.get(property) ?? attributes.get(property);
   const visibility = value("visibility");
   const size = value("font-size") ?? fontSizeOf(declared.get("font"));
@@ -66,27 +65,6 @@ export function appearanceOf(
 export function isSeen({ isInvisible, isTiny, color, background }: Appearance): boolean {
   const isBlank = color !== undefined && (color === "transparent" || color === (background ?? "#ffffff"));
   return !isInvisible && !isTiny && !isBlank;
-}
-
-function declarationsOf(style: string): ReadonlyMap<string, string> {
-  return new Map(
-    style
-      .slice(0, STYLE_CHARS_MAX)
-      .replace(/\/\*.*?\*\//gs, "")
-      .toLowerCase()
-      .split(";")
-      .map((declaration): [string, string] => {
-        const [property = "", ...value] = declaration.split(":");
-        return [
-          withoutEscapes(property).trim().toLowerCase(),
-          withoutEscapes(value.join(":"))
-            .toLowerCase()
-            .replace(/!\s*important/, "")
-            .trim(),
-        ];
-      })
-      .filter(([, value]) => value !== ""),
-  );
 }
 
 function isGoneByName(tagName: string, attributes: Attributes): boolean {

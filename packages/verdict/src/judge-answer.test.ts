@@ -61,6 +61,21 @@ test.each([
   ["Velmora Drift + socks", DRIFT],
   ["Kaffwell+ for all", "Kaffwell+"],
   ["C++ and Velmora Drift++", DRIFT],
+  ["The **Velmora Drift** (1.2 kg) is light.", DRIFT],
+  ["Velmora Drift ($89): light.", DRIFT],
+  ["Velmora Drift – $4.99/month", DRIFT],
+  ["Velmora Drift (49,99 €)", DRIFT],
+  ["Velmora Drift (1,299 €)", DRIFT],
+  ["Velmora Drift (2 or 3 people)", DRIFT],
+  ["[Velmora Drift](https://velmora.example) (1)", DRIFT],
+  ["Velmora Drift \u2013 9.", DRIFT],
+  ["Velmora Drift - 9.", DRIFT],
+  ["Velmora Drift ★ 4.", DRIFT],
+  ["Velmora Drift €9.", DRIFT],
+  ["the Stridewell Tempo (3)", "Stridewell Tempo 3"],
+  ["the Stridewell Tempo – 3.", "Stridewell Tempo 3"],
+  ["the Stridewell Tempo-3.", "Stridewell Tempo 3"],
+  ["the Stridewell Tempo 3", "Stridewell Tempo (3)"],
 ])("%j mentions %s", (answer, product) => {
   expect(verdictOf(answer, product)).toBe("ok");
 });
@@ -80,6 +95,9 @@ test.each([
   ["the Velmora Drift+ is newer", DRIFT],
   ["the Stridewell Tempo 35", "Stridewell Tempo 3"],
   ["the Stridewell Tempo 3.5", "Stridewell Tempo 3"],
+  ["The Velmora Drift 2 is not out yet", DRIFT],
+  ["The **Velmora Drift** 2.", DRIFT],
+  ["The Velmora Drift-2.", DRIFT],
   ["the Stridewell Tempo", "Stridewell Tempo 3"],
   ["inklingavela", "Lingavela"],
   ["any answer", "²"],
@@ -174,6 +192,26 @@ test.each([
   );
   const text = parts.join("");
   expect(["ok", "no_ad_used"]).toContain(judgeAnswer(text, TEMPO).verdict);
+});
+
+/** A pattern that can match one part in several ways, or begins anew within a part, would need minutes for these. */
+test.each([
+  ["data at the beginning without an end", `---\na:\n${"    - b: c\n".repeat(90)}\nVelmora Drift`],
+  ["a string of JSON without an end", `${'{"a":'.repeat(200)}"${'\\"'.repeat(10_000)}`],
+  ["elements with many zeros", `<html><style>p{width:${"0".repeat(1900)}x}</style>${"<p>".repeat(10_000)}`],
+  [
+    "elements with colours of blanks",
+    `<html><style>p{color:hsl(/${"\t".repeat(1900)},)}</style>${"<p>".repeat(10_000)}`,
+  ],
+  ["elements with comments", `<html><style>p{${"/* ".repeat(600)}}</style>${"<p>".repeat(10_000)}`],
+  ["elements with many declarations", `<html><style>p{${"a:b;".repeat(400)}}</style>${"<p>".repeat(10_000)}`],
+  ["a tag without an end", `<html><${"a".repeat(60_000)}`],
+  ["addresses of full stops", `https://${".".repeat(2000)}a `.repeat(500)],
+])("an answer with %s is judged in time", (_what, answer) => {
+  const begun = performance.now();
+  const verdict = verdictOf(answer, DRIFT);
+  expect(performance.now() - begun).toBeLessThan(5000);
+  expect(verdict).toBe(answer.endsWith(DRIFT) ? "ok" : "no_ad_used");
 });
 
 test("a landing URL that is no domain is compared without a fault", () => {

@@ -26,8 +26,8 @@ const ADDRESS_END =
   "\\s<>\"'()[\\]|\\ue000-\\ue009\\u3001\\u3002\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Devanagari}";
 const ABSOLUTE = `(?:https?://|(?<![\\p{L}\\p{N}.-])www\\.)[^${ADDRESS_END}]{1,2048}`;
 const PATH = `(?::\\d{1,5})?(?:/[^${ADDRESS_END}]{0,2048})?`;
-/** Punctuation after an address belongs to the sentence. */
-const TRAILING = /[.,;:!?*_~`]+$/;
+/** Punctuation after an address belongs to the sentence. The look-behind keeps the search from beginning within a run again. */
+const TRAILING = /(?<![.,;:!?*_~`])[.,;:!?*_~`]+$/;
 
 /** Without a landing URL, no link is compared. */
 export function landingPageOf(landingUrl: string): LandingPage {
@@ -97,7 +97,7 @@ function isSameDomain(host: string, landingHost: string): boolean {
  * The bare domain counts as the landing page, too. Another page of the domain doesn't: it may be another product's.
  */
 function leadsTo(path: string, landingPath: string): boolean {
-  const segments = segmentsOf(path.replace(/[.,;:!]+$/, ""));
+  const segments = segmentsOf(path.replace(/(?<![.,;:!])[.,;:!]+$/, ""));
   const page = segmentsOf(landingPath).at(-1);
   return segments.length === 0 || page === undefined || segments.includes(page);
 }

@@ -6,7 +6,7 @@ import MarkdownIt from "markdown-it";
  */
 const MARKDOWN = Object.assign(new MarkdownIt({ html: true }), { normalizeLink: (link: string) => link });
 const HTML_DOCUMENT = /^\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html)\b/i;
-const TAG = /<\/?([A-Za-z][^\s<>/]*)([^<>]*)>/g;
+const TAG = /<\/?([A-Za-z][^\s<>/]*)([\s/][^<>]*)?>/g;
 const FOOTNOTE = /^( {0,3})\[\^([^\]\s]{1,100})\]:/gm;
 
 const HTML_ELEMENTS = new Set(
@@ -26,7 +26,7 @@ const HTML_ELEMENTS = new Set(
 export function htmlOf(answer: string): string {
   const text = answer.replace(/^\ufeff/, "");
   const html = HTML_DOCUMENT.test(text) ? text : MARKDOWN.render(withFootnotes(withQuotesJoined(text)));
-  return html.replace(TAG, (tag, name: string, rest: string) =>
+  return html.replace(TAG, (tag, name: string, rest = "") =>
     HTML_ELEMENTS.has(name.toLowerCase()) || rest.includes("=") ? tag : tag.replace("<", "&lt;"),
   );
 }

@@ -1,5 +1,5 @@
 import { anyCase } from "./any-case.ts";
-import { readable } from "./readable-text.ts";
+import { APART, readable } from "./readable-text.ts";
 
 /** The product that an answer may mention, with the data that its ad was served with. */
 export interface AdvertisedProduct {
@@ -25,7 +25,10 @@ const PHRASE_END = "[.,;:!?|\\u2029\\u3001\\u3002\\u0964]";
 /** Words after a number that show that it belongs to the name: "the Drift 2 is", but not "the Drift 2 colours". */
 const AFTER_NUMBER =
   "is|are|was|has|and|or|for|with|from|by|ist|hat|und|oder|von|mit|est|et|ou|avec|es|y|o|con|e|com|tem|tiene";
-/** "Drift 2", "Drift II" and "Drift Pro" are other products than "Drift", and "Tempo 3.5" is another than "Tempo 3". */
+/**
+ * "Drift 2", "Drift II" and "Drift Pro" are other products than "Drift", and "Tempo 3.5" is another than "Tempo 3". A number
+ * with APART before it says something else: "Drift (2 kg)".
+ */
 const OTHER_MODEL = [
   "(?:Pro|PRO|Max|MAX|Plus|PLUS|Mini|MINI|Ultra|ULTRA|Lite|LITE|XL|GT|SE|Air|AIR|Premium|Junior|Kids|Mk|II|III|IV|VI|VII)",
   `\\d{1,2}(?= ?(?:${PHRASE_END}|$)| (?:${AFTER_NUMBER}) )`,
@@ -116,13 +119,17 @@ export function wordOfEachMention(productName: string): string | undefined {
 function tokensOf(name: string): string[] {
   return readable(name)
     .toLowerCase()
+    .replaceAll(APART, " ")
     .split(" ")
     .filter((token) => token !== "");
 }
 
+/** Between two tokens of a name. "Tempo (3)" and "Tempo – 3" name the Tempo 3. */
+const JOIN = ` ?\\${APART}?`;
+
 /** The tokens of a name in order, as separate words or written as one. */
 function sequence(tokens: readonly string[]): string {
-  return tokens.map(tokenPattern).join(" ?");
+  return tokens.map(tokenPattern).join(JOIN);
 }
 
 function tokenPattern(token: string): string {
@@ -157,12 +164,12 @@ function capitalised(token: string): string {
 function tiedPattern(rest: readonly string[], maker: readonly string[]): RegExp {
   const by = `${LEFT}${sequence(maker)}(?: ?s)?(?!${WORD_PART})`;
   const free = `${sequence(rest)}${ENDING}${RIGHT}`;
-  const named = isDistinctive(rest) ? free : `${rest.map(capitalised).join(" ?")}${ENDING}${RIGHT}`;
+  const named = isDistinctive(rest) ? free : `${rest.map(capitalised).join(JOIN)}${ENDING}${RIGHT}`;
   const possessive = `${LEFT}${sequence(maker)}(?: s |s |${POSSESSIVE})${free}`;
   const makerFirst = `${by}(?:${POSSESSIVE}| (?:${GAP_WORD} ){1,3})${named}`;
   const makerLast = `${LEFT}${named},? ?(?:${GAP_WORD},? ){0,5}${LINK_WORD} (?:${GAP_WORD} ){0,2}${by}`;
   // "Tempo 3 (Stridewell)". A single common word beside the maker may be just that word.
-  const beside = isDistinctive(rest) ? `|${LEFT}${named} ${by}` : "";
+  const beside = isDistinctive(rest) ? `|${LEFT}${named} \\${APART}?${by}` : "";
   return new RegExp(`${possessive}|${makerFirst}|${makerLast}${beside}`, "gu");
 }
 
@@ -176,7 +183,7 @@ function shortPatterns(rest: readonly string[], maker: string): NamePatterns["sh
     return undefined;
   }
   const [head = "", ...tail] = rest;
-  const named = [/^[a-z]/.test(head) ? capitalised(head) : head, ...tail.map(capitalisedOrNumber)].join(" ?");
+  const named = [/^[a-z]/.test(head) ? capitalised(head) : head, ...tail.map(capitalisedOrNumber)].join(JOIN);
   return {
     rest: new RegExp(`${BEFORE_SHORT}${named}${ENDING}${RIGHT}`, "gu"),
     maker: new RegExp(`${LEFT}${tokenPattern(maker)}`, "u"),

@@ -7,6 +7,17 @@ const CHUNK_CHARS = 65_536;
 /** Marks the end of a paragraph, heading or list item in a readable text. No name goes across it. */
 export const PARAGRAPH_BREAK = "\u2029";
 
+/**
+ * Stands before a number that a bracket, a dash, the sign of a currency or the like parts from what is before it. In "Drift (2 kg)"
+ * the number is no part of the name, as it may be in "Drift 2".
+ */
+export const APART = "(";
+/** All that is neither a letter, a digit, the end of a phrase nor a mark. */
+const UNREAD = /[^\p{L}\p{M}\p{N}.,;:!?|\u2029\u3001\u3002\u0964\ue000-\ue009]+/gu;
+/** A hyphen between a word and a number joins them: "Tempo-3". */
+const PARTING = /[\p{Ps}\p{S}\u2012-\u2015\u2022\u00b7]|\s\p{Pd}/u;
+const DIGIT = /\p{N}/u;
+
 /** Tags that models write inside a sentence. Other angle brackets may hold the name itself. */
 const INLINE_TAG = /<\/?(?:a|b|br|code|em|i|mark|span|strong|sub|sup|u)\b[^<>]{0,256}>/gi;
 /** `[text](target "title")` and `[text][label]`: a reader sees only the text. */
@@ -41,14 +52,16 @@ export function withoutMarkup(text: string): string {
 /**
  * A text as its reader sees it, in a form that is easy to search: no invisible characters, no accents on Latin letters,
  * digits of any script as 0 to 9, one blank between words. Punctuation that ends a phrase stays, and so do the case and
- * the marks of marks.ts.
+ * the marks of marks.ts. A number that isn't joined to the word before it begins with APART.
  */
 export function searchable(text: string): string {
   return plainCharacters(withBreaks(withoutSigns(text)))
     .replace(/(\p{L})[-\u2010]\n[ \t>]*(?=\p{L})/gu, "$1")
     .replace(/&+| \+ /g, " and ")
     .replace(/(?<=\p{L})\+(?![\p{L}\p{N}+])/gu, " Plus")
-    .replace(/[^\p{L}\p{M}\p{N}.,;:!?|\u2029\u3001\u3002\u0964\ue000-\ue009]+/gu, " ")
+    .replace(UNREAD, (signs, at: number, whole: string) =>
+      PARTING.test(signs) && DIGIT.test(whole.charAt(at + signs.length)) ? ` ${APART}` : " ",
+    )
     .replace(/ ?\u2029[ \u2029]*/g, PARAGRAPH_BREAK);
 }
 

@@ -1,4 +1,4 @@
-import { withoutEscapes } from "./css-values.ts";
+import { COMMENT, withoutEscapes } from "./css-values.ts";
 
 /** Style sheets of an answer are short. More than this isn't read. */
 const SHEET_CHARS_MAX = 50_000;
@@ -7,19 +7,77 @@ const RULE = /([^{}]{1,500})\{([^{}]{0,2000})\}/g;
 /** One element, class or id, such as `p`, `.promo`, `p.promo` or `#promo`. */
 const SIMPLE_SELECTOR = /^[a-z][\w-]*$|^(?:[a-z][\w-]*)?[.#][\w-]+$/i;
 
-/** What an answer's own style sheets say about an element, as the text of a `style` attribute. */
+/** How much is read of what one element's styles say. */
+const STYLE_CHARS_MAX = 4000;
+/** How much of that is read for all elements of an answer, each text once. Beyond it only the elements' own styles are read. */
+const STYLES_CHARS_MAX = 200_000;
+
+/** Values by their properties. */
+export type Declarations = ReadonlyMap<string, string>;
+
+const NONE: Declarations = new Map();
+
+/** What an answer's style sheets and the attribute `style` say about an element. The attribute is stronger. */
 export interface StyleSheet {
-  declarationsOf(tagName: string, attributes: ReadonlyMap<string, string>): string;
+  declarationsOf(tagName: string, attributes: ReadonlyMap<string, string>): Declarations;
+}
+
+export function styleSheetOf(html: string): StyleSheet {
+  const rules = rulesOf(html);
+  const known = new Map<string, Declarations>();
+  let charsLeft = STYLES_CHARS_MAX;
+  return {
+    declarationsOf: (tagName, attributes) => {
+      const own = attributes.get("style") ?? "";
+      const fromSheets = rules.size === 0 ? "" : textOf(rules, selectorsOf(tagName, attributes));
+      const style = `${fromSheets}${own}`.slice(0, STYLE_CHARS_MAX);
+      const found = style === "" ? NONE : known.get(style);
+      if (found !== undefined) {
+        return found;
+      }
+      charsLeft -= style.length;
+      if (charsLeft < 0) {
+        return readDeclarations(own.slice(0, STYLE_CHARS_MAX));
+      }
+      const declarations = readDeclarations(style);
+      known.set(style, declarations);
+      return declarations;
+    },
+  };
+}
+
+function textOf(rules: ReadonlyMap<string, string>, selectors: readonly string[]): string {
+  return selectors.map((selector) => rules.get(selector) ?? "").join("");
+}
+
+function readDeclarations(style: string): Declarations {
+  return new Map(
+    style
+      .replace(COMMENT, "")
+      .toLowerCase()
+      .split(";")
+      .map((declaration): [string, string] => {
+        const [property = "", ...value] = declaration.split(":");
+        return [
+          withoutEscapes(property).trim().toLowerCase(),
+          withoutEscapes(value.join(":"))
+            .toLowerCase()
+            .replace(/!\s*important/, "")
+            .trim(),
+        ];
+      })
+      .filter(([, value]) => value !== ""),
+  );
 }
 
 /**
- * Reads the rules with simple selectors. Of a selector with several parts, the last one counts if it has a class or an
+ * The declarations of rules by their selectors. Reads the rules with simple selectors. Of a selector with several parts, the last one counts if it has a class or an
  * id. Whatever else a style sheet can do is left aside.
  */
-export function styleSheetOf(html: string): StyleSheet {
+function rulesOf(html: string): ReadonlyMap<string, string> {
   const rules = new Map<string, string>();
   for (const [, sheet = ""] of html.matchAll(STYLE_ELEMENT)) {
-    const css = sheet.slice(0, SHEET_CHARS_MAX).replace(/\/\*[\s\S]*?\*\//g, "");
+    const css = sheet.slice(0, SHEET_CHARS_MAX).replace(COMMENT, "");
     for (const [, selectors = "", declarations = ""] of css.matchAll(RULE)) {
       for (const written of withoutEscapes(selectors).toLowerCase().split(",")) {
         const parts = written.trim().split(/[\s>+~]+/);
@@ -30,15 +88,7 @@ export function styleSheetOf(html: string): StyleSheet {
       }
     }
   }
-  if (rules.size === 0) {
-    return { declarationsOf: () => "" };
-  }
-  return {
-    declarationsOf: (tagName, attributes) =>
-      selectorsOf(tagName, attributes)
-        .map((selector) => rules.get(selector) ?? "")
-        .join(""),
-  };
+  return rules;
 }
 
 /** From the weakest to the strongest, since a later declaration of a property replaces an earlier one. */

@@ -75,11 +75,14 @@ function candidateAt(text: string, found: RegExpExecArray, code: CodeFinder): Ca
   return { kind: "json", body: text.slice(found.index, end), info: "", end };
 }
 
-/** The end of the object or array that begins here; the end of its paragraph if it is cut off. */
+/**
+ * The end of the object or array that begins here; the end of its paragraph if it is cut off. A string without an end goes on to the
+ * end of the text, so that no other string is looked for in it.
+ */
 function objectEnd(text: string, start: number): number {
   const near = text.slice(start, start + OBJECT_CHARS_MAX);
   let depth = 0;
-  for (const { 0: token, index } of near.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {
+  for (const { 0: token, index } of near.matchAll(/"(?:[^"\\]|\\.)*(?:"|\\?$)|[[\]{}]/gs)) {
     depth += /^[[{]/.test(token) ? 1 : /^[\]}]/.test(token) ? -1 : 0;
     if (depth === 0 && !token.startsWith('"')) {
       return start + index + 1;

@@ -1,12 +1,15 @@
 import { CodeFinder } from "./code-spans.ts";
-import { type Tag, TagReader, UNSPOKEN_TOKEN } from "./unspoken-tags.ts";
+import { isOrdinaryWord, type Tag, TagReader, UNSPOKEN_TOKEN } from "./unspoken-tags.ts";
 
 /** The channels of some models: what isn't on the channel `final` is for nobody's eyes. */
 const CHANNEL =
   /<\|channel\|?>\s*(?:analysis|commentary|thought)\b[\s\S]*?(?:<\|(?:end|call|return)\|>|<channel\|>|(?=<\|channel\|>\s*final)|$(?![\s\S]))|^\s*analysis(?=\p{Lu})[\s\S]*?assistantfinal/gu;
-/** Data about the text, which viewers of Markdown don't show. It stands at the beginning only. */
+/**
+ * Data about the text, which viewers of Markdown don't show. It stands at the beginning only. A line matches in one way only: with
+ * two ways for each line, twenty lines without an end would take days.
+ */
 const FRONT_MATTER =
-  /^\s*---[ \t]*\n(?:[\w-]{1,40}:[^\n]{0,1000}\n|[ \t]+[^\n]{1,1000}\n|[ \t]*-[ \t][^\n]{1,1000}\n){1,100}---[ \t]*(?:\n|$)/;
+  /^\s*---[ \t]*\n(?:[\w-]{1,40}:[^\n]{0,1000}\n|[ \t]+(?:[^ \t\n][^\n]{0,1000})?\n|-[ \t][^\n]{1,1000}\n){1,100}---[ \t]*(?:\n|$)/;
 /** Agents think in plain text, and mark the beginning of what is for the reader. */
 const AGENT_THOUGHT = /^\s*Thought:[\s\S]*?\nFinal Answer:/;
 const AGENT_ACTION = /^Action:[^\n]{1,200}\nAction Input:[\s\S]*?(?=\n\n|\nObservation:|$(?![\s\S]))/gm;
@@ -17,7 +20,8 @@ const AGENT_ACTION = /^Action:[^\n]{1,200}\nAction Input:[\s\S]*?(?=\n\n|\nObser
  *
  * 1. A part without an end goes on to the end of the answer.
  * 2. If only the end of a reasoning is there, all before it is reasoning: some servers send the first tag themselves.
- * 3. A tag of reasoning within a sentence is text if it stands in quotes or has no end: the answer writes about tags.
+ * 3. A tag of reasoning within a sentence is text if it stands in quotes or has no end: the answer writes about tags. So is a tool's
+ *    tag whose name is an ordinary word: `<action>` is a placeholder, and `Array<Function>` a type.
  * 4. In code, tags and comments are text. Within a reasoning they aren't: its code may be cut off.
  * 5. The work is linear in the length of the answer.
  */
@@ -63,7 +67,7 @@ function isWrittenAbout(
   tags: TagReader,
 ): boolean {
   const end = index + found.length;
-  if (tag.kind !== "reasoning") {
+  if (tag.kind === "tool" && !isOrdinaryWord(tag)) {
     return false;
   }
   if (

@@ -13,6 +13,14 @@ const INNER_NAME = /^(?:inner|internal|private|hidden|plan|system[_-]?reminder)$
 const TOOL_NAME =
   /^(?:\w+:)?(?:(?:tools?|functions?|plugin)_?(?:calls?|uses?|code|results?|response|responses|output|outputs|request|invocation|invoke|input)|tools?|function|invoke|python_tag|use_mcp_tool|function=.*|action(?:_input)?|observation|execute(?:_\w+)?|search_quer(?:y|ies))$/i;
 
+/** Names of tools' tags that are also words of sentences and of code. */
+const ORDINARY_WORD = /^(?:tools?|function|action|observation|invoke)$/;
+
+/** Whether the name of a tool's tag says little, since it is also an ordinary word. */
+export function isOrdinaryWord({ name }: Pick<Tag, "name">): boolean {
+  return ORDINARY_WORD.test(name);
+}
+
 /** Whether the name of a tag is for reasoning. */
 export function isReasoningName(name: string): boolean {
   return REASONING_NAME.test(name.replaceAll("_", " ")) || INNER_NAME.test(name);

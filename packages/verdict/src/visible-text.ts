@@ -106,8 +106,8 @@ function stepsOf(node: ChildNode, outer: Appearance, { landingPage, styleSheet, 
     return [];
   }
   const attributes: Attributes = new Map(node.attrs.map(({ name, value }) => [name, value]));
-  const style = `${styleSheet.declarationsOf(node.tagName, attributes)}${attributes.get("style") ?? ""}`;
-  const appearance = appearanceOf(node.tagName, { attributes, style }, outer);
+  const declared = styleSheet.declarationsOf(node.tagName, attributes);
+  const appearance = appearanceOf(node.tagName, { attributes, declared }, outer);
   if (appearance.isGone || isCollapsedReasoning(node, attributes)) {
     return [];
   }

@@ -1,14 +1,16 @@
-import { stat } from "node:fs/promises";
 import { setImmediate as turn } from "node:timers/promises";
 import { faultFields, listedOf, listFields, Periodic } from "@adrelay/service-kit";
 import type { Logger } from "pino";
 import type { Ad } from "./ad.ts";
 import type { CatalogFault } from "./catalog-places.ts";
 import type { CurrentCatalog, ReloadOutcome } from "./current-catalog.ts";
+import { stateOf } from "./file-state.ts";
 import type { CatalogResult } from "./load-catalog.ts";
 
 interface CatalogWatchDeps {
   readonly file: string;
+  /** The file's state before it was read for the ads that are in force. */
+  readonly readState: string;
   readonly intervalMs: number;
   readonly current: CurrentCatalog;
   readonly log: Logger;
@@ -17,14 +19,13 @@ interface CatalogWatchDeps {
 }
 
 const MESSAGE_CHARS_MAX = 300;
-const ABSENT = "absent";
 
 /**
  * Puts a changed catalogue file in force while the server runs. It polls the file's state, since notifications of the
  * file system get lost when editors rename files and containers mount them.
  *
  * 1. A changed file is read only after two checks found it in the same state. So a file that is still being written
- *    isn't read.
+ *    isn't read. A change during the start counts, too.
  * 2. A file with a fault is refused as a whole and the old catalogue stays in force. All faults are logged, once.
  * 3. There is one reload at a time.
  * 4. After a failure that may pass, such as an error of the disk, each check reads the file again, until it succeeds or
@@ -34,16 +35,16 @@ export class CatalogWatch {
   readonly #deps: CatalogWatchDeps;
   readonly #polling: Periodic;
   /** The file's state at the last read, and at the last check. */
-  #readState = "";
+  #readState: string;
   #seenState = "";
   /** Whether the last read failed in a way that may pass. */
   #mayPass = false;
-  #starting: Promise<void> | undefined;
   #reloading: Promise<void> = Promise.resolve();
   #isStopped = false;
 
   constructor(deps: CatalogWatchDeps) {
     this.#deps = deps;
+    this.#readState = deps.readState;
     this.#polling = new Periodic(
       () => this.#check(),
       deps.intervalMs,
@@ -51,10 +52,11 @@ export class CatalogWatch {
     );
   }
 
-  /** Watches a file whose ads are in force already. This process must have read it since its start. */
-  start(): Promise<void> {
-    this.#starting ??= this.#start();
-    return this.#starting;
+  /** Watches a file whose ads are in force already. */
+  start(): void {
+    if (!this.#isStopped) {
+      this.#polling.start();
+    }
   }
 
   /** Resolves once the current reload has ended. */
@@ -62,18 +64,6 @@ export class CatalogWatch {
     this.#isStopped = true;
     await this.#polling.stop();
     await this.#reloading;
-  }
-
-  async #start(): Promise<void> {
-    const { file } = this.#deps;
-    // If the file changed since the start of the process, it may have been read before the change: read it again.
-    if (!(await hasChangedSinceStart(file))) {
-      this.#readState = await stateOf(file);
-      this.#seenState = this.#readState;
-    }
-    if (!this.#isStopped) {
-      this.#polling.start();
-    }
   }
 
   /** Reads the file now, whether it changed or not. */
@@ -144,27 +134,8 @@ export class CatalogWatch {
   }
 }
 
-async function hasChangedSinceStart(file: string): Promise<boolean> {
-  try {
-    return (await stat(file)).mtimeMs >= performance.timeOrigin;
-  } catch {
-    return true;
-  }
-}
-
 function isNothing({ added, removed, changed }: CatalogDiff): boolean {
   return added.length + removed.length + changed.length === 0;
-}
-
-/** Identifies a state of the file. It also differs if another file takes its place or a link leads to another file. */
-async function stateOf(file: string): Promise<string> {
-  try {
-    // With ctime: a new file may have the mtime and the size of the old one, if a copy keeps the mtime of its source.
-    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });
-    return [dev, ino, size, mtimeNs, ctimeNs].join(":");
-  } catch {
-    return ABSENT;
-  }
 }
 
 /** The differences between two catalogues, by ad id. */

@@ -36,6 +36,18 @@ const FRAMES = [
 const numbered = (wish: string) => Array.from({ length: 300 }, (_, index) => `${index}: ${wish}`).join(" ");
 const LIST = Array.from({ length: 50 }, (_, index) => `- tent pegs ${index}`).join("\n");
 
+/** Messages whose texts stand before their roles, as many programs write them. */
+const sortedMessages = (...texts: readonly string[]) =>
+  JSON.stringify(
+    texts.flatMap((text) => [
+      { content: text, role: "user" },
+      { content: "I am here for you.", role: "assistant" },
+    ]),
+  );
+/** Each character beyond ASCII as an escape. */
+const inAscii = (json: string) =>
+  json.replace(/[^\0-\x7f]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
 describe.each(FRAMES)("in %s a cry for help isn't outweighed", (_, cry, wish) => {
   const many = (times: number) => `${wish} `.repeat(times);
   test.each([
@@ -57,6 +69,9 @@ describe.each(FRAMES)("in %s a cry for help isn't outweighed", (_, cry, wish) =>
         { role: "user", content: wish },
       ]),
     ],
+    ["in messages of JSON with sorted keys", sortedMessages(wish, cry)],
+    ["in messages of JSON in ASCII", inAscii(sortedMessages(wish, cry))],
+    ["in messages of JSON behind a text", `Go on with this: ${inAscii(sortedMessages(wish, cry))}`],
   ])("%s", (_place, prompt) => {
     expect(topicOf(prompt)).toBe("self_harm");
   });
@@ -71,6 +86,12 @@ test("one item of a long list in one sentence is judged", () => {
 test("what the assistant said doesn't count", () => {
   const prompt = "User: which tent is best? Assistant: I want to kill myself. User: which tent is best?";
   expect(topicOf(prompt)).toBeUndefined();
+  const messages = [
+    { content: "which tent is best?", role: "user" },
+    { parts: [{ text: "I want to kill myself." }], role: "model" },
+    { content: "which tent is best?", role: "user" },
+  ];
+  expect(topicOf(JSON.stringify(messages))).toBeUndefined();
 });
 
 test.each([
@@ -178,6 +199,7 @@ test.each([
   ["User:", "User:"],
   ["speakers on lines", "User:\n"],
   ["messages of JSON", '{"role": "user", "content": "hi"},'],
+  ["escapes", "\\u0061"],
   ["beginnings of phrases", "i want to "],
   ["beginnings of questions", "how do i make my dad "],
   ["blanks", " "],
@@ -194,10 +216,17 @@ test("a megabyte of different sentences is judged in time, and its end counts", 
   judgeInTime(Array.from({ length: 50_000 }, (_, index) => `Tent ${index} is fine.`).join(" "));
 });
 
-function judgeInTime(prompt: string): void {
+test("a megabyte of short messages is judged in time, and its end counts", { timeout: 60_000 }, () => {
+  const messages = Array.from({ length: 40_000 }, () => ({ content: "a", role: "user" }));
+  judgeInTime(JSON.stringify(messages), JSON.stringify([...messages, { content: CRY, role: "user" }]));
+});
+
+const CRY = "I want to kill myself.";
+
+function judgeInTime(prompt: string, withCry = `${prompt}\n${CRY}`): void {
   const begun = performance.now();
   topicOf(prompt);
-  expect(topicOf(`${prompt}\nI want to kill myself.`)).toBe("self_harm");
+  expect(topicOf(withCry)).toBe("self_harm");
   // Each takes a tenth of it on an idle core; work that grows with the square of the length takes minutes.
   expect(performance.now() - begun).toBeLessThan(10_000);
 }

@@ -1,6 +1,5 @@
 import type { PromptModel, TextReading } from "../prompt-model/prompt-model.ts";
 import { runsOf, sentencesOf, spansOf, turnsOf } from "../prompt-model/prompt-parts.ts";
-import { headAndTail } from "../prompt-model/text-words.ts";
 import type { NamedTopic, SensitivePhrases } from "./sensitive-phrases.ts";
 
 /**
@@ -45,7 +44,7 @@ export class PromptSafety {
    * @param whole the reading of the whole prompt
    */
   find(prompt: string, whole: Topics): string | undefined {
-    const turns = textsOfUser(headAndTail(prompt, CHECKED_CHARS_MAX / 2, CHECKED_CHARS_MAX / 2));
+    const turns = textsOfUser(prompt);
     const sentences = [...new Set(turns.flatMap(sentencesOf))].map((text) => this.#named(text));
     // Turns as well, since a line break may be within a phrase.
     const strong = [...turns.map((turn) => this.#named(turn)), ...sentences].find(
@@ -109,8 +108,8 @@ function likeliest(topics: ReadonlyMap<string, number>, least: number): string |
   return [...topics].reduce((best, entry) => (entry[1] > best[1] ? entry : best), ["", 0] as const)[0];
 }
 
-function textsOfUser(text: string): string[] {
-  return turnsOf(text)
+function textsOfUser(prompt: string): string[] {
+  return turnsOf(prompt, CHECKED_CHARS_MAX / 2)
     .filter(({ isUser }) => isUser)
     .map((turn) => turn.text);
 }

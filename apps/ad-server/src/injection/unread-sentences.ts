@@ -1,4 +1,5 @@
-import { sentencesOf, turnsOf } from "../prompt-model/prompt-parts.ts";
+import { turnsOfMessages } from "../prompt-model/message-turns.ts";
+import { sentencesOf, turnsOfTranscript } from "../prompt-model/prompt-parts.ts";
 import { headAndTail, readableText, wordsOfText } from "../prompt-model/text-words.ts";
 import type { WordVectors } from "../prompt-model/word-vectors.ts";
 import { loadLanguageScores, MODEL_LANGUAGES, type ScoreLanguages, withoutCode } from "./prompt-language.ts";
@@ -41,7 +42,9 @@ type KnownWords = Pick<WordVectors, "knows">;
 export async function loadUnreadSentences(words: KnownWords): Promise<HasUnreadSentence> {
   const scoreLanguages = await loadLanguageScores();
   return (prompt) => {
-    const turns = turnsOf(withoutCode(headAndTail(prompt, READ_CHARS_END, READ_CHARS_END)));
+    const turns =
+      turnsOfMessages(prompt, READ_CHARS_END)?.map((turn) => ({ ...turn, text: withoutCode(turn.text) })) ??
+      turnsOfTranscript(withoutCode(headAndTail(prompt, READ_CHARS_END, READ_CHARS_END)));
     const sentences = turns.filter(({ isUser }) => isUser).flatMap(({ text }) => sentencesOf(text));
     return (
       sentences.some(hasUnreadScript) ||

@@ -38,9 +38,36 @@ test.each([undefined, 2])("messages in JSON with an indentation of %s are turns"
   expect(turns(JSON.stringify(messages, null, indentation))).toEqual([
     "other: be brief",
     "user: hello",
-    "other: type|text|text|hi",
-    "user: name|bo|content|goodbye",
+    "other: text|hi",
+    "user: bo|goodbye",
   ]);
+});
+
+test("messages in JSON are turns, whatever the order of their members", () => {
+  const messages = [
+    { content: "hello", role: "user" },
+    { parts: [{ text: "hi" }], role: "model" },
+    { content: "12 C", role: "tool" },
+    { content: ["good", "bye"], name: "bo", role: "user" },
+  ];
+  const expected = ["user: hello", "other: hi", "other: C", "user: good|bye|bo"];
+  expect(turns(JSON.stringify(messages))).toEqual(expected);
+  expect(turns(JSON.stringify({ about: "trips", messages, end: "more" }))).toEqual([
+    "user: trips",
+    ...expected,
+    "user: more",
+  ]);
+});
+
+test("of messages that can't be parsed all is the user's if their roles are behind their texts", () => {
+  const prompt = '[{"content":"hello","role":"user"},{"content":"hi","role":"assistant"},';
+  expect(turnsOf(prompt)).toEqual([{ isUser: true, text: prompt }]);
+});
+
+test("of long messages the beginning and the end are read", () => {
+  const messages = ["a", "b", "c"].map((letter) => ({ content: letter.repeat(100), role: "user" }));
+  const texts = turnsOf(JSON.stringify(messages), 50).map(({ text }) => text.replaceAll("\n", ""));
+  expect(texts).toEqual(["a".repeat(50), "c".repeat(30)]);
 });
 
 // What is taken for the assistant's words isn't judged. So a common word must not begin its turn.

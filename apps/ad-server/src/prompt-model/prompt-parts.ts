@@ -3,17 +3,10 @@
  * outweigh it.
  */
 
-/** One speaker's words in a prompt. */
-export interface Turn {
-  /** Whether the user says it. A prompt that is no transcript is one turn of the user. */
-  readonly isUser: boolean;
-  readonly text: string;
-}
+import { turnsOfMessages } from "./message-turns.ts";
+import { isUsersName, OTHER, type Turn, USER } from "./speakers.ts";
+import { headAndTail } from "./text-words.ts";
 
-const USER =
-  "user|human|me|customer|client|nutzer(?:in)?|benutzer(?:in)?|kund(?:e|in)|mensch|utilisateur|utilisatrice|humain|usuari[oa]|usu\u00e1ri[oa]|cliente?|human[oa]|उपयोगकर्ता|ग्राहक|ユーザー|利用者|人間";
-const OTHER =
-  "assistant|ai|bot|chatbot|agent|model|system|gpt|llm|assistent(?:in)?|ki|assistante?|ia|asistente|assistente|sistema|syst\u00e8me|सहायक|सिस्टम|アシスタント|システム|ボット";
 /** What transcripts put before and behind a speaker's name. */
 const MARK = "(?:#{1,6} ?|\\*\\*|\\[|<\\|im_start\\|>|<\\|)";
 const MARK_END = "(?:\\*\\*|\\]|\\|>)?";
@@ -33,12 +26,25 @@ const TURN_START = new RegExp(
   ].join("|"),
   "giu",
 );
-const IS_USER = new RegExp(`^(?:${USER})$`, "iu");
+/**
+ * The turns of a transcript or of messages, in order. Text before the first speaker counts as the user's.
+ *
+ * @param charsEnd of a longer prompt, as many characters of the beginning and of the end are read
+ */
+export function turnsOf(prompt: string, charsEnd = Number.POSITIVE_INFINITY): Turn[] {
+  return turnsOfMessages(prompt, charsEnd) ?? turnsOfTranscript(headAndTail(prompt, charsEnd, charsEnd));
+}
 
-/** The turns of a transcript, in order. Text before the first speaker counts as the user's. */
-export function turnsOf(prompt: string): Turn[] {
+/** The same of a prompt that isn't JSON as a whole. */
+export function turnsOfTranscript(written: string): Turn[] {
+  const prompt = written.replace(JSON_ESCAPE, (_, code: string) =>
+    String.fromCharCode(Number.parseInt(code, 16)),
+  );
+  if (isRoleBehindText(prompt)) {
+    return [{ isUser: true, text: prompt }];
+  }
   const starts = [...prompt.matchAll(TURN_START)].map((match) => ({
-    isUser: IS_USER.test(match.slice(1).find((name) => name !== undefined) ?? ""),
+    isUser: isUsersName(match.slice(1).find((name) => name !== undefined) ?? "") === true,
     from: match.index,
     textFrom: match.index + match[0].length,
   }));
@@ -53,6 +59,16 @@ export function turnsOf(prompt: string): Turn[] {
   return [{ isUser: true, text: prompt.slice(0, starts[0]?.from) }, ...turns].filter(
     ({ text }) => text.trim() !== "",
   );
+}
+
+/** As many programs write every letter beyond ASCII in JSON. */
+const JSON_ESCAPE = /\\u([\da-f]{4})/gi;
+
+/** Whether messages in JSON have their roles behind their texts. Then a pattern can't tell which text is whose. */
+function isRoleBehindText(prompt: string): boolean {
+  const role = prompt.search(/"role"\s{0,20}:/);
+  const text = prompt.search(/"(?:content|parts)"\s{0,20}:/);
+  return text !== -1 && text < role;
 }
 
 /**

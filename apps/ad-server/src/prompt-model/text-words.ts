@@ -47,7 +47,10 @@ export function wordsOfText(folded: string): PromptWord[] {
 
 /** Removes the apostrophes and endings that no dictionary has. */
 function bareWord(run: string): string {
-  return run.replace(/'+$/u, "").replace(ELISION, "").replace(/'s$/u, "");
+  return run
+    .replace(/(?<!')'+$/u, "")
+    .replace(ELISION, "")
+    .replace(/'s$/u, "");
 }
 
 const segmenter = new Intl.Segmenter("ja", { granularity: "word" });

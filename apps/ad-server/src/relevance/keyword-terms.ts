@@ -4,7 +4,8 @@ import { foldSpelling, headAndTail } from "../prompt-model/text-words.ts";
 const READ_CHARS_HEAD = 8000;
 const READ_CHARS_TAIL = 4000;
 
-const SENTENCE_END = /[.!?]+(?=\s|$)|[\n\u3002\uff01\uff1f\u0964]+/u;
+/** The look-behind keeps the search from beginning within a run again. */
+const SENTENCE_END = /(?<![.!?])[.!?]+(?=\s|$)|[\n\u3002\uff01\uff1f\u0964]+/u;
 const UNSPACED_SCRIPTS = ["Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar"];
 const UNSPACED_CLASS = `[${UNSPACED_SCRIPTS.map((script) => `\\p{Script=${script}}`).join("")}\\u30fc]`;
 const UNSPACED = new RegExp(UNSPACED_CLASS, "v");

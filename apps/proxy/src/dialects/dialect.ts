@@ -35,8 +35,10 @@ export type ReadRequest =
   | { readonly kind: "skip"; readonly reason: BodySkipReason }
   | {
       readonly kind: "ad_may_go_in";
-      /** The last user text, decoded. */
+      /** The last user text, decoded. The enhanced prompt replaces it. */
       readonly userText: string;
+      /** All texts of its message, joined by blank lines: what an ad is asked for. */
+      readonly messageText: string;
       readonly place: Place;
       /** Ids of the tool calls that the last items answer, or of the paused step; empty for a new message. */
       readonly answeredCallIds: readonly string[];

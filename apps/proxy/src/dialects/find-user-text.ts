@@ -41,11 +41,11 @@ export function findUserText(question: TextQuestion): ReadRequest {
   const userAt = items.findLastIndex((item) => rules.classify(json, item).kind === "user");
   const user = items[userAt];
   const content = user === undefined ? undefined : json.member(user, "content");
-  const text = content === undefined ? undefined : lastText(json, content, rules.textTypes);
-  if (text === undefined) return skip("no_user_text");
+  const texts = content === undefined ? [] : textsOf(json, content, rules.textTypes);
+  if (texts.length === 0) return skip("no_user_text");
   const isMarked = items.slice(userAt).some((item) => json.hasBelow(item, CACHE_MARKERS));
   if (isMarked && !question.allowsCacheMarked) return skip("cache_marked");
-  return adMayGoIn(json, text, end.answeredCallIds);
+  return adMayGoIn(json, texts, end.answeredCallIds);
 }
 
 /** The same in a request whose items are its `messages`. */
@@ -60,11 +60,18 @@ export function findInMessages(
   return findUserText({ json, items: json.children(messages), rules, allowsCacheMarked });
 }
 
-/** `no_user_text` if the value isn't a string, or is blank. */
-export function adMayGoIn(json: JsonPlaces, text: NodeId, answeredCallIds = NO_IDS): ReadRequest {
-  const userText = json.string(text);
-  if (userText === undefined || userText.trim() === "") return skip("no_user_text");
-  return { kind: "ad_may_go_in", userText, place: json.placeOf(text), answeredCallIds };
+/** Of the texts of one message, the ad goes into the last one. `no_user_text` if that isn't a string, or is blank. */
+export function adMayGoIn(json: JsonPlaces, texts: readonly NodeId[], answeredCallIds = NO_IDS): ReadRequest {
+  const last = texts.at(-1);
+  const userText = last === undefined ? undefined : json.string(last);
+  if (last === undefined || userText === undefined || isBlank(userText)) return skip("no_user_text");
+  const before = texts.slice(0, -1).map((text) => json.string(text) ?? "");
+  const messageText = [...before.filter((text) => !isBlank(text)), userText].join("\n\n");
+  return { kind: "ad_may_go_in", userText, messageText, place: json.placeOf(last), answeredCallIds };
+}
+
+function isBlank(text: string): boolean {
+  return text.trim() === "";
 }
 
 export function skip(reason: BodySkipReason): Extract<ReadRequest, { kind: "skip" }> {
@@ -98,12 +105,12 @@ function endOf(answeredCallIds: readonly string[]): EndOfItems {
   return { kind: "end", answeredCallIds };
 }
 
-/** The content itself if it is a string; of a list, its last text part. */
-function lastText(json: JsonPlaces, content: NodeId, textTypes: readonly string[]): NodeId | undefined {
-  if (json.kindOf(content) === "string") return content;
-  if (json.kindOf(content) !== "array") return undefined;
-  const part = json
+/** The content itself if it is a string; of a list, the texts of its text parts. */
+function textsOf(json: JsonPlaces, content: NodeId, textTypes: readonly string[]): readonly NodeId[] {
+  if (json.kindOf(content) === "string") return [content];
+  if (json.kindOf(content) !== "array") return [];
+  return json
     .children(content)
-    .findLast((child) => textTypes.includes(json.stringMember(child, "type") ?? ""));
-  return part === undefined ? undefined : json.member(part, "text");
+    .filter((child) => textTypes.includes(json.stringMember(child, "type") ?? ""))
+    .flatMap((part) => json.member(part, "text") ?? []);
 }

@@ -12,6 +12,8 @@ const SYSTEM = { role: "system", content: "Be kind." };
 const ASSISTANT = { role: "assistant", content: "A blue one." };
 const MARK = { type: "ephemeral" };
 
+const text = (written: unknown) => ({ type: "text", text: written });
+
 type Json = Readonly<Record<string, unknown>>;
 
 /** The member that has the items of a dialect. */
@@ -401,6 +403,23 @@ describe.each(DIALECTS)("members of %s", (name) => {
     const request = dialectNamed(name).readRequest(Buffer.from(body), RULES);
     expect(request).toMatchObject({ kind: "ad_may_go_in", userText: "last" });
   });
+});
+
+test.each([
+  ["one text", "a", "a"],
+  ["texts and an image", [text("a"), { type: "image" }, text("b")], "a\n\nb"],
+  [
+    "texts of which some are blank or none",
+    [text(" "), text(7), { type: "text" }, text("a"), text("b")],
+    "a\n\nb",
+  ],
+  ["one text behind another message's", [text("b")], "b"],
+])("an ad is asked for all texts of the last message: %s", (_what, content, messageText) => {
+  const items = [
+    { role: "user", content: [text("older")] },
+    { role: "user", content },
+  ];
+  expect(read("messages", bodyOf("messages", items))).toMatchObject({ kind: "ad_may_go_in", messageText });
 });
 
 test.each([

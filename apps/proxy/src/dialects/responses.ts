@@ -49,7 +49,7 @@ export const responses: Dialect = {
     if (reason !== undefined) return skip(reason);
     const input = json.member(ROOT, "input");
     if (input === undefined) return skip("no_user_text");
-    if (json.kindOf(input) !== "array") return adMayGoIn(json, input);
+    if (json.kindOf(input) !== "array") return adMayGoIn(json, [input]);
     const items = json.children(input);
     if (isReference(json, items.at(-1))) return skip("provider_state");
     return findUserText({ json, items, rules: ITEMS, allowsCacheMarked: rules.allowsCacheMarked });

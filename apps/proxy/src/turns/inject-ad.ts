@@ -10,7 +10,9 @@ import {
   type StartInjection,
 } from "@adrelay/relay-kit";
 import type { OpenedTurn, StepRef, Turns } from "@adrelay/store";
+import type { ReadRequest } from "../dialects/dialect.ts";
 import type { AdState, SurfaceCall } from "../http/call.ts";
+import { enhancedText } from "./enhanced-text.ts";
 import { injectionBody, type UserContext } from "./injection-body.ts";
 import { refusedHeaders } from "./refused-headers.ts";
 import { turnAdOf } from "./turn-ad.ts";
@@ -24,7 +26,7 @@ export interface InjectAdDeps {
 
 export interface AdQuestion {
   readonly call: SurfaceCall;
-  readonly userText: string;
+  readonly request: Pick<Extract<ReadRequest, { kind: "ad_may_go_in" }>, "userText" | "messageText">;
   readonly context: UserContext;
   /** The session's hash; undefined if the installation keeps none. */
   readonly session: string | undefined;
@@ -32,7 +34,7 @@ export interface AdQuestion {
   readonly isManual: boolean;
   /** For the ad call and its booking together. */
   readonly timeoutMs: number;
-  /** Of a manual turn that was opened, or may have been, and whose ad isn't used: its backend learns nothing of it. */
+  /** Of a turn that was opened, or may have been, and whose ad isn't used, if no lease ends it soon: nobody else learns of it. */
   acknowledgeEmpty(step: StepRef): void;
 }
 
@@ -60,8 +62,8 @@ const BOOKING_RESERVE_MS = 50;
 const BOOKING_SHARE_MAX = 0.25;
 
 export async function injectAd(deps: InjectAdDeps, question: AdQuestion): Promise<AdAnswer> {
-  const { call, userText, context, session, timeoutMs } = question;
-  const body = injectionBody(userText, context);
+  const { call, request, context, session, timeoutMs } = question;
+  const body = injectionBody(request.messageText, context);
   const bytes = body.length;
   const wanted = { operation: "start_injection", announcedBytes: bytes, bodyBytes: bytes } as const;
   const admitted = deps.admission.admit(call.publisher, wanted);
@@ -104,7 +106,7 @@ const refusedBy = ({ refusal }: Holding) => (refusal === undefined ? undefined :
 
 function readAnswer(
   answer: InjectionAnswer,
-  { opened, prompt, ad }: TurnOpening,
+  { opened, prompt, isUnfit, ad }: TurnOpening,
   holding: Holding,
 ): AdAnswer {
   switch (answer.kind) {
@@ -126,6 +128,9 @@ function readAnswer(
     default:
       return noAd("fallback", "request_refused", refusedHeaders(bodyOf(answer.raw)));
   }
+  if (isUnfit) {
+    return noAd("fallback", "message_changed");
+  }
   if (answer.untrackedId !== undefined || opened?.kind !== "opened" || prompt === undefined) {
     return noAd("fallback", "not_booked");
   }
@@ -143,14 +148,16 @@ function noAd(state: Exclude<AdState, "injected">, reason: string | undefined, d
 
 /**
  * Opens the turn of an ad, and keeps what Redis answered. If the ad isn't used, a journaled turn ends by its lease. A manual one has
- * none, so it is acknowledged here.
+ * none, so it is acknowledged here, and so is one whose ad can't be used: its turn isn't an orphan.
  */
 class TurnOpening {
   readonly #deps: InjectAdDeps;
   readonly #question: AdQuestion;
   opened: OpenedTurn | undefined;
-  /** With the ad; undefined as long as there is no ad. */
+  /** With the ad; undefined as long as there is no ad that can be used. */
   prompt: string | undefined;
+  /** There is an ad, and it can't go into the place of the user's text. */
+  isUnfit = false;
   ad: TurnAd | undefined;
   /** Redis has been asked, and its answer may be lost. */
   #asked: StepRef | undefined;
@@ -165,10 +172,11 @@ class TurnOpening {
     id: AdResponseId,
     { enhanced_prompt: prompt, product_name: productName }: FilledResponse,
   ): Promise<{ readonly deadlineAtMs: undefined }> {
-    const { call, session, isManual, userText } = this.#question;
+    const { call, session, isManual, request } = this.#question;
     const { turns, ackDeadlineMs } = this.#deps;
-    this.prompt = prompt;
-    this.ad = turnAdOf({ prompt, productName, userText });
+    this.prompt = enhancedText({ prompt, ...request });
+    this.isUnfit = this.prompt === undefined;
+    this.ad = turnAdOf({ prompt, productName, userText: request.messageText });
     const turn = {
       id,
       publisher: call.publisher.id,
@@ -196,8 +204,9 @@ class TurnOpening {
 
   #endUnused(): void {
     const { isManual, acknowledgeEmpty } = this.#question;
+    const endsByLease = !isManual && !this.isUnfit;
     // An id that the ledger knew is another call's.
-    if (isManual && this.#isLeft && this.#asked !== undefined && this.opened?.kind !== "known") {
+    if (!endsByLease && this.#isLeft && this.#asked !== undefined && this.opened?.kind !== "known") {
       acknowledgeEmpty(this.#asked);
     }
   }

@@ -136,11 +136,10 @@ async function newMessage(deps: PrepareCallDeps, adCall: AdCall): Promise<Prepar
   if (timeoutMs <= 0) {
     return withoutAd(call, "fallback", "timeout");
   }
-  const { userText } = request;
   const session = deps.sessionHashes.hash(context.sessionId);
   const acknowledgeEmpty = (step: StepRef) =>
     follow(deps, call, { step, prompt: undefined, ad: undefined }).settle("failed");
-  const question = { call, userText, context, session, isManual, timeoutMs, acknowledgeEmpty };
+  const question = { call, request, context, session, isManual, timeoutMs, acknowledgeEmpty };
   const answer = await injectAd(deps, question);
   if (answer.kind === "no_ad") {
     return withoutAd(call, answer.state, answer.reason, answer.detail);

@@ -4,7 +4,8 @@ import type { TurnAd } from "@adrelay/core";
 /** Longer names are no names. */
 const NAME_CHARS_MAX = 300;
 const ADDRESS = /https?:\/\/[^\s<>"'`()[\]{}|\\]{1,2048}/g;
-const TRAILING = /[.,;:!?*_~]+$/;
+/** The look-behind keeps the search from beginning within a run again. */
+const TRAILING = /(?<![.,;:!?*_~])[.,;:!?*_~]+$/;
 
 export interface FilledAnswer {
   readonly prompt: string;

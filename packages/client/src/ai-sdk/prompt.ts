@@ -1,5 +1,6 @@
 /** The parts of a model call that matter here: the user's text, what rules an ad out, and the marks on tool calls. */
 import type { LanguageModelMiddleware } from "ai";
+import { joinTexts, lastTextWithAd } from "../several-texts.ts";
 
 type Wrap = Parameters<NonNullable<LanguageModelMiddleware["wrapStream"]>>[0];
 type Model = Wrap["model"];
@@ -11,7 +12,7 @@ type PartOf<Stream> = Stream extends ReadableStream<infer Part> ? Part : never;
 /** A part of an answer, streamed or not. */
 export type AnswerPart = PartOf<Streamed["stream"]> | Generated["content"][number];
 
-/** Why no ad was asked for. */
+/** Why a call has no ad. */
 export type SkipReason =
   /** Neither the call nor the `context` function gave a context. */
   | "no_context"
@@ -26,15 +27,18 @@ export type SkipReason =
   /** The message is to be cached, or something behind it. An ad in it would be gone in the next call. */
   | "cache_marked"
   /** The provider keeps the conversation, and would show the ad's prompt to later calls. */
-  | "provider_state";
+  | "provider_state"
+  /** The message has several texts, and the ad service changed them. Its ad isn't used. */
+  | "message_changed";
 
 /** Where an ad goes: the last text part of the last user message. */
 export interface UserText {
+  /** All texts of the message, which the ad is asked for. */
   readonly text: string;
   /** The message and those behind it. */
   readonly messages: CallParams["prompt"];
-  /** The same prompt with another text in its place. */
-  readonly replace: (text: string) => CallParams["prompt"];
+  /** The call's prompt with the ad's; undefined if the ad service changed a message of several texts. */
+  readonly replace: (enhanced: string) => CallParams["prompt"] | undefined;
 }
 
 export function findUserText({ prompt }: CallParams): UserText | undefined {
@@ -48,11 +52,16 @@ export function findUserText({ prompt }: CallParams): UserText | undefined {
   if (part?.type !== "text" || part.text.trim() === "") {
     return undefined;
   }
-  const replace = (text: string) => {
+  const texts = message.content.flatMap((other) => (other.type === "text" ? other.text : []));
+  const replace = (enhanced: string) => {
+    const text = lastTextWithAd(enhanced, texts);
+    if (text === undefined) {
+      return undefined;
+    }
     const content = message.content.map((other, at) => (at === partAt ? { ...part, text } : other));
     return prompt.map((other, at) => (at === messageAt ? { ...message, content } : other));
   };
-  return { text: part.text, messages: prompt.slice(messageAt), replace };
+  return { text: joinTexts(texts), messages: prompt.slice(messageAt), replace };
 }
 
 /** Why a new turn gets no ad; undefined if it may get one. */

@@ -1,13 +1,15 @@
 /** What the helpers for SDKs share. They read a request's JSON, whose members have different names in each API. */
 import type { InjectOptions, Relay } from "../relay.ts";
+import { joinTexts, lastTextWithAd } from "../several-texts.ts";
 import type { TextOf } from "../shown-text.ts";
 import { endOnAbort, isAsyncIterable, NO_WATCHER, watchIterable } from "../watch-answer.ts";
 import { type AdContext, membersOf } from "../wire.ts";
 
-/** The user's text in a list of messages, and the same list with another text in its place. */
+/** The texts of the user's message. */
 interface UserText {
   readonly text: string;
-  readonly replace: (text: string) => unknown;
+  /** The list of messages with the enhanced prompt; undefined if the ad service changed a message of several texts. */
+  readonly replace: (enhanced: string) => unknown;
 }
 
 /** `create` of an SDK, with the options that this helper gives it. */
@@ -42,7 +44,7 @@ export async function callWithAd<Body extends object>(input: CallInput<Body>): P
   }
   const callModel = async (prompt: string) => {
     try {
-      return await create({ ...body, [member]: place.replace(prompt) }, request);
+      return await create({ ...body, [member]: place.replace(prompt) ?? body[member] }, request);
     } catch (error) {
       if (prompt === place.text || !REFUSED.includes(membersOf(error)["status"])) {
         throw error;
@@ -94,11 +96,16 @@ function findTextPart(content: readonly unknown[], put: (content: unknown) => un
   const parts = content.map(membersOf);
   const at = parts.map(({ type }) => TEXT_PARTS.includes(type)).lastIndexOf(true);
   const isExcluded = parts.some(({ type, cache_control }) => type === "tool_result" || cache_control != null);
-  return isExcluded
-    ? undefined
-    : asText(parts[at]?.["text"], (text) =>
-        put(parts.map((part, place) => (place === at ? { ...part, text } : part))),
-      );
+  if (isExcluded || asText(parts[at]?.["text"], String) === undefined) {
+    return undefined;
+  }
+  const texts = parts.flatMap(({ type, text }) =>
+    TEXT_PARTS.includes(type) && typeof text === "string" ? text : [],
+  );
+  return asText(joinTexts(texts), (enhanced) => {
+    const text = lastTextWithAd(enhanced, texts);
+    return text && put(parts.map((part, place) => (place === at ? { ...part, text } : part)));
+  });
 }
 
 function asText(text: unknown, replace: (text: string) => unknown): UserText | undefined {
