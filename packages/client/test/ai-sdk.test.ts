@@ -117,7 +117,8 @@ test("turns at once with the same text and the same call ids aren't mixed", asyn
 
 /** The parts of one call of the model, read below the AI SDK's own buffers. */
 async function openParts(chat: Chat, provider: typeof openAi | typeof claude, abortSignal?: AbortSignal) {
-  const prompt = [{ role: "user" as const, content: [{ type: "text" as const, text: QUESTION }] }];
+  const text = { type: "text" as const, text: QUESTION };
+  const prompt = [{ role: "user" as const, content: [text] }];
   const model = wrap(chat, provider as typeof openAi);
   const { stream } = await model.doStream({ prompt, ...(abortSignal && { abortSignal }) });
   return stream.getReader();
@@ -309,6 +310,7 @@ test("calls that may have no ad reach the model with their own text", async () =
   await generateText({ model: wrap(chat, openAi, { ...options, context: failing }), prompt: QUESTION });
   await generateText({ model, prompt: QUESTION, providerOptions: { adrelay: {} } });
   await generateText({ model, prompt: "  " });
+  await model.doGenerate({ prompt: [{ role: "user", content: [text, text] }] });
   await model.doGenerate({ prompt, responseFormat: { type: "json" } });
   await model.doGenerate({ prompt, toolChoice: { type: "required" } });
   await generateText({ model, messages: [user, { role: "assistant", content: "I would" }] });
@@ -318,6 +320,7 @@ test("calls that may have no ad reach the model with their own text", async () =
     "no_context",
     "no_context",
     "no_user_text",
+    "no_user_text",
     "structured_output",
     "forced_tool",
     "prefill",
@@ -326,25 +329,6 @@ test("calls that may have no ad reach the model with their own text", async () =
   ]);
   expect(new Set(sentTexts(chat.server).flat())).toEqual(new Set([QUESTION, "  "]));
   expect(chat.events).toEqual([]);
-});
-
-test("of a message of several texts the last one gets the ad that is asked for all", async () => {
-  const chat = await setup();
-  chat.server.onCall(threeSteps);
-  const skipped: string[] = [];
-  const model = wrap(chat, openAi, { onSkip: (reason) => skipped.push(reason) });
-  const content = ["Notes.", " ", QUESTION].map((text) => ({ type: "text" as const, text }));
-  const messages = [{ role: "user" as const, content }];
-  await generateText({ model, ...loop, messages });
-  expect(skipped).toContain("message_changed");
-  expect(sentTexts(chat.server)[0]).toEqual(["Notes.", " ", QUESTION]);
-  expect(new Set(await chat.acknowledgedTexts())).toEqual(new Set([""]));
-  const before = chat.server.calls.length;
-  chat.wrapPrompts();
-  await generateText({ model, ...loop, messages });
-  const sent = ["Notes.", " ", `<ad>${QUESTION}</ad>`];
-  expect(sentTexts(chat.server).slice(before)).toEqual([sent, sent, sent]);
-  expect((await chat.acknowledgedTexts()).at(-1)).toBe("Step 0. \n\nStep 1. \n\nOne two three.");
 });
 
 test("a call's own context goes to the relay and not to the model", async () => {

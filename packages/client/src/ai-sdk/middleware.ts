@@ -24,7 +24,7 @@ export interface AdMiddlewareOptions {
   readonly turnWaitMs?: number;
   /** How many turns can wait. Above it, the one that waits longest is acknowledged. Default: 1000. */
   readonly waitingMax?: number;
-  /** Called with the reason if a call has no ad. */
+  /** Called with the reason if no ad is asked for. */
   readonly onSkip?: (reason: SkipReason) => void;
 }
 
@@ -48,8 +48,7 @@ export function adMiddleware(options: AdMiddlewareOptions): LanguageModelMiddlew
     const plain = { ...params, providerOptions, headers: { ...params.headers, "X-Adrelay-Ad": "off" } };
     const place = findUserText(params);
     const turn = await findTurn(params, place, context);
-    const prompt = turn && place?.replace(turn.injected.prompt);
-    if (!(turn && prompt)) {
+    if (!(turn && place)) {
       return callModel(plain);
     }
     const step = makeStep(turn, waiting, params.abortSignal);
@@ -61,6 +60,7 @@ export function adMiddleware(options: AdMiddlewareOptions): LanguageModelMiddlew
       throw error;
     };
     try {
+      const prompt = place.replace(turn.injected.prompt);
       return watch(await callModel({ ...plain, prompt }).then(undefined, callPlain), step);
     } catch (error) {
       // The AI SDK repeats such a call, so the same ad is kept for it.
@@ -126,21 +126,9 @@ function makeFindTurn(options: AdMiddlewareOptions, waiting: WaitingTurns): Find
     }
     const signal = params.abortSignal;
     const injected = await relay.inject({ ...given, prompt: text }, { signal });
-    if (injected.kind === "none") {
-      return undefined;
-    }
-    if (!place.replace(injected.prompt)) {
-      void injected.acknowledge("");
-      void attempt(() => onSkip?.("message_changed"));
-      return undefined;
-    }
-    return {
-      injected,
-      text,
-      shown: relay.watch(injected, { idleMs: turnWaitMs, signal }),
-      key,
-      separator: "",
-    };
+    return injected.kind === "none"
+      ? undefined
+      : { injected, text, shown: relay.watch(injected, { idleMs: turnWaitMs, signal }), key, separator: "" };
   };
 }
 

@@ -1,6 +1,5 @@
 /** The parts of a model call that matter here: the user's text, what rules an ad out, and the marks on tool calls. */
 import type { LanguageModelMiddleware } from "ai";
-import { joinTexts, lastTextWithAd } from "../several-texts.ts";
 
 type Wrap = Parameters<NonNullable<LanguageModelMiddleware["wrapStream"]>>[0];
 type Model = Wrap["model"];
@@ -12,10 +11,11 @@ type PartOf<Stream> = Stream extends ReadableStream<infer Part> ? Part : never;
 /** A part of an answer, streamed or not. */
 export type AnswerPart = PartOf<Streamed["stream"]> | Generated["content"][number];
 
-/** Why a call has no ad. */
+/** Why no ad was asked for. */
 export type SkipReason =
   /** Neither the call nor the `context` function gave a context. */
   | "no_context"
+  /** The last user message has no text, or several. */
   | "no_user_text"
   /** The call continues a text of the model. */
   | "prefill"
@@ -27,18 +27,15 @@ export type SkipReason =
   /** The message is to be cached, or something behind it. An ad in it would be gone in the next call. */
   | "cache_marked"
   /** The provider keeps the conversation, and would show the ad's prompt to later calls. */
-  | "provider_state"
-  /** The message has several texts, and the ad service changed them. Its ad isn't used. */
-  | "message_changed";
+  | "provider_state";
 
-/** Where an ad goes: the last text part of the last user message. */
+/** Where an ad goes: the only text part of the last user message. Blank ones don't count. */
 export interface UserText {
-  /** All texts of the message, which the ad is asked for. */
   readonly text: string;
   /** The message and those behind it. */
   readonly messages: CallParams["prompt"];
-  /** The call's prompt with the ad's; undefined if the ad service changed a message of several texts. */
-  readonly replace: (enhanced: string) => CallParams["prompt"] | undefined;
+  /** The same prompt with another text in its place. */
+  readonly replace: (text: string) => CallParams["prompt"];
 }
 
 export function findUserText({ prompt }: CallParams): UserText | undefined {
@@ -47,21 +44,18 @@ export function findUserText({ prompt }: CallParams): UserText | undefined {
   if (message?.role !== "user") {
     return undefined;
   }
-  const partAt = message.content.map(({ type }) => type).lastIndexOf("text");
-  const part = message.content[partAt];
-  if (part?.type !== "text" || part.text.trim() === "") {
+  const [part, another] = message.content.flatMap((one) =>
+    one.type === "text" && one.text.trim() !== "" ? one : [],
+  );
+  // The ad service would judge only one of several.
+  if (!part || another) {
     return undefined;
   }
-  const texts = message.content.flatMap((other) => (other.type === "text" ? other.text : []));
-  const replace = (enhanced: string) => {
-    const text = lastTextWithAd(enhanced, texts);
-    if (text === undefined) {
-      return undefined;
-    }
-    const content = message.content.map((other, at) => (at === partAt ? { ...part, text } : other));
+  const replace = (text: string) => {
+    const content = message.content.map((other) => (other === part ? { ...part, text } : other));
     return prompt.map((other, at) => (at === messageAt ? { ...message, content } : other));
   };
-  return { text: joinTexts(texts), messages: prompt.slice(messageAt), replace };
+  return { text: part.text, messages: prompt.slice(messageAt), replace };
 }
 
 /** Why a new turn gets no ad; undefined if it may get one. */

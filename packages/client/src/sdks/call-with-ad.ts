@@ -1,6 +1,6 @@
 /** What the helpers for SDKs share. They read a request's JSON, whose members have different names in each API. */
 import type { InjectOptions, Relay } from "../relay.ts";
-import { joinTexts, lastTextWithAd } from "../several-texts.ts";
+import { isNotBlank, joinTexts, lastTextWithAd } from "../several-texts.ts";
 import type { TextOf } from "../shown-text.ts";
 import { endOnAbort, isAsyncIterable, NO_WATCHER, watchIterable } from "../watch-answer.ts";
 import { type AdContext, membersOf } from "../wire.ts";
@@ -99,9 +99,9 @@ function findTextPart(content: readonly unknown[], put: (content: unknown) => un
   if (isExcluded || asText(parts[at]?.["text"], String) === undefined) {
     return undefined;
   }
-  const texts = parts.flatMap(({ type, text }) =>
-    TEXT_PARTS.includes(type) && typeof text === "string" ? text : [],
-  );
+  const texts = parts
+    .flatMap(({ type, text }) => (TEXT_PARTS.includes(type) && typeof text === "string" ? text : []))
+    .filter(isNotBlank);
   return asText(joinTexts(texts), (enhanced) => {
     const text = lastTextWithAd(enhanced, texts);
     return text && put(parts.map((part, place) => (place === at ? { ...part, text } : part)));
