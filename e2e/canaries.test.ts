@@ -119,16 +119,30 @@ function keepRefusal(answer: Answer): Answer {
 const send = async (path: string, body: string | undefined, options: SendOptions = {}) =>
   keepRefusal(await caller.send(path, body, { ...options, headers: { ...ODD_HEADERS, ...options.headers } }));
 
-async function injected(): Promise<string> {
-  const answer = await send(INJECTION_PATH + QUERY, JSON.stringify(INJECTION));
-  expect(answer.status).toBe(200);
-  return String(answer.body["ad_response_id"]);
-}
+/** Repeats the injection until it has an ad: on a loaded machine it may become a fallback. */
+const injected = () =>
+  eventually(async () => {
+    const answer = await send(INJECTION_PATH + QUERY, JSON.stringify(INJECTION));
+    expect(answer.status).toBe(200);
+    return String(answer.body["ad_response_id"]);
+  });
 
-function acknowledge(id: string, options: SendOptions = { headers: ASYNC }, text = TEXT): Promise<Answer> {
+function acknowledgeOnce(
+  id: string,
+  options: SendOptions = { headers: ASYNC },
+  text = TEXT,
+): Promise<Answer> {
   const body = { ad_response_id: id, llm_response: text, [CARD]: TEXT, nested: { [EMAIL]: TEXT } };
   return send(ACKNOWLEDGE_PATH + QUERY, JSON.stringify(body), options);
 }
+
+/** Repeats the acknowledgment after each 503, which Redis on a loaded machine may cause. */
+const acknowledge: typeof acknowledgeOnce = (...call) =>
+  eventually(async () => {
+    const answer = await acknowledgeOnce(...call);
+    expect(answer.status).not.toBe(503);
+    return answer;
+  });
 
 const stateOf = async (id: string) => (await caller.lookUp(id)).body["state"];
 const becomes = (id: string, state: string) =>
@@ -177,7 +191,7 @@ async function expectNothingInRedis(): Promise<void> {
 
 test("calls that succeed leave no user's text behind", async () => {
   const id = await injected();
-  expect((await acknowledge(id, { headers: { Prefer: "wait=5" } })).status).toBe(200);
+  expect((await acknowledge(id, { headers: { Prefer: "wait=20" } })).status).toBe(200);
   const repeated = await acknowledge(id);
   expect(repeated.status).toBe(200);
   expect(provider.posts.every(({ body }) => body.includes(EMAIL))).toBe(true);
@@ -285,7 +299,7 @@ test("under retries, kills and replays only the queue has texts, until delivery"
   provider.onAcknowledge((_post, count) => behaviours[count] ?? acknowledged());
   const retried = await injected();
   await acknowledge(retried);
-  await eventually(() => expect(provider.acknowledgmentsOf(retried).length).toBe(1));
+  await eventually(() => expect(provider.acknowledgmentsOf(retried).length).toBeGreaterThanOrEqual(1));
   await stack.crash("worker");
   apps.push(await stack.start("worker"));
   await becomes(retried, "delivered");
@@ -313,13 +327,13 @@ test.each([
     const queued = await injected();
     provider.onAcknowledge((_post, count) => (count === 0 ? { kind: "hang" } : acknowledged()));
     await acknowledge(queued);
-    await eventually(() => expect(provider.acknowledgmentsOf(queued).length).toBe(1));
+    await eventually(() => expect(provider.acknowledgmentsOf(queued).length).toBeGreaterThanOrEqual(1));
     await operator.call(breakCommand[0], ...breakCommand.slice(1));
-    expect((await acknowledge(id)).status).toBe(503);
+    expect((await acknowledgeOnce(id)).status).toBe(503);
     await send(INJECTION_PATH, JSON.stringify(INJECTION));
     await operator.call(repairCommand[0], ...repairCommand.slice(1));
     operator.disconnect();
-    await eventually(async () => expect((await acknowledge(id)).status).toBeLessThan(300));
+    expect((await acknowledge(id)).status).toBeLessThan(300);
     await becomes(id, "delivered");
     await becomes(queued, "delivered");
     expect(apps.flatMap(({ logs }) => logs)).toContainEqual(

@@ -71,7 +71,7 @@ beforeAll(async () => {
       `  - { id: ours, name: Ours, key_sha256: [${digest(KEY)}] }\n` +
       `  - { id: theirs, name: Theirs, key_sha256: [${digest(OTHER_KEY)}] }\n`,
   );
-  const env = { PUBLISHERS_FILE: publishersFile, API_KEYS: "" };
+  const env = { PUBLISHERS_FILE: publishersFile, API_KEYS: "", ACK_WAIT_MS: "10000" };
   stack = await startRelayStack({ redis, providerUrl: adServer.url, env });
 });
 afterAll(async () => {

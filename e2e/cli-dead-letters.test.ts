@@ -84,10 +84,6 @@ async function deadLetters(count: number, status = 422): Promise<string[]> {
   return ids;
 }
 
-async function injected(): Promise<string> {
-  return String((await caller.inject()).body["ad_response_id"]);
-}
-
 /** The ids in the first column of a table. */
 const idsIn = (table: string) =>
   table
@@ -131,8 +127,8 @@ test("a filter that the gateway refuses ends with 2 and lists its faults", async
 test("a replay of ids requeues the dead letters and says why it refuses the others", async () => {
   const [dead = ""] = await deadLetters(1);
   provider.onAcknowledge(() => ({ kind: "answer", status: 406 }));
-  const refused = await injected();
-  await caller.acknowledgeUntilAccepted(refused, "text");
+  const refused = await caller.injectUntilFilled();
+  await caller.acknowledgeUntilAccepted(refused, "text", { headers: { Prefer: "wait=20" } });
   provider.onAcknowledge(() => acknowledged());
   const unknown = unknownId();
   const { exit, stdout, stderr } = await adrelay("dead", "replay", refused, dead, unknown);
@@ -218,7 +214,7 @@ test("a discard needs --yes, and the audit shows its operator and reason", async
 });
 
 test("an acknowledgment that is always answered 429 is discarded, and is gone for good", async () => {
-  const id = await injected();
+  const id = await caller.injectUntilFilled();
   provider.onAcknowledge(({ fields }) =>
     fields["ad_response_id"] === id
       ? { kind: "answer", status: 429, headers: { "Retry-After": "1" } }
@@ -236,7 +232,7 @@ test("an acknowledgment that is always answered 429 is discarded, and is gone fo
     new RegExp(`  alice  127\\.0\\.0\\.1  discard +${id}  why="never taken" from=queued$`, "m"),
   );
   expect((await caller.acknowledge(id, "text")).status).toBe(406);
-  const others = await Promise.all([injected(), injected()]);
+  const others = await Promise.all([caller.injectUntilFilled(), caller.injectUntilFilled()]);
   await Promise.all(others.map((other) => caller.acknowledgeUntilAccepted(other, "text")));
   await Promise.all(others.map((other) => becomes(other, "delivered")));
   expect(provider.acknowledgmentsOf(id)).toHaveLength(posts);
@@ -274,13 +270,13 @@ test("lookup shows each state that an acknowledgment can have", async () => {
       expect(stdout).toMatch(part);
     }
   };
-  const missed = await injected();
+  const missed = await caller.injectUntilFilled();
   // On a busy machine the deadline may pass before the command calls the gateway.
   await eventually(async () => {
-    const { stdout } = await adrelay("lookup", await injected());
+    const { stdout } = await adrelay("lookup", await caller.injectUntilFilled());
     expect(stdout).toMatch(/^state +awaiting[\s\S]*^deadline .*\(in /m);
   });
-  const delivered = await injected();
+  const delivered = await caller.injectUntilFilled();
   await caller.acknowledgeUntilAccepted(delivered, "text");
   await shows(delivered, "delivered", /^verdict +ok$/m, /deliver +ok/);
   provider.onAcknowledge(() => ({ kind: "answer", status: 503 }));
@@ -298,5 +294,6 @@ test("lookup shows each state that an acknowledgment can have", async () => {
   await stack.start("worker", { DEAD_LETTER_RETENTION: "500ms" });
   await shows(dead, "expired");
   provider.onStart(() => unfilled(202));
-  await shows(await injected(), "unacknowledgeable");
+  const { body } = await caller.inject();
+  await shows(String(body["ad_response_id"]), "unacknowledgeable");
 });

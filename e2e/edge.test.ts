@@ -8,7 +8,7 @@ import {
   acknowledged,
   type Behaviour,
   eventually,
-  fetchMetrics,
+  fetchLedgerMetrics,
   relayCaller,
   startRelayStack,
   startScriptedProvider,
@@ -35,14 +35,8 @@ async function setup({ onTestFinished }: TestContext, ageMaxMs = AGE_MAX_MS) {
     await Promise.all([provider.close(), redis.dispose()]);
   });
   const caller = relayCaller(stack.gatewayUrl);
-  // On a busy machine an injection may end in a fallback, which can't be acknowledged.
-  const inject = () =>
-    eventually(async () => {
-      const { status, body } = await caller.inject();
-      expect(status).toBe(200);
-      return String(body["ad_response_id"]);
-    });
-  const samples = () => fetchMetrics(stack.workerOpsUrl);
+  const inject = () => caller.injectUntilFilled();
+  const samples = () => fetchLedgerMetrics(stack.workerOpsUrl);
   return {
     provider,
     caller,
@@ -141,15 +135,15 @@ describe.concurrent("tests that mostly wait", () => {
       const others = await Promise.all(Array.from({ length: 40 }, inject));
       provider.onAcknowledge(() => answer);
       provider.onStart(() => answer);
-      const told = await caller.acknowledge(known, "text", { headers: { Prefer: "wait=2" } });
+      const told = await caller.acknowledgeUntilAccepted(known, "text", { headers: { Prefer: "wait=2" } });
       expect(told).toMatchObject({ status: 201, body: { status: "recoverable_error" } });
-      const taken = await Promise.all(others.map((id) => caller.acknowledge(id, "text", ASYNC)));
+      const taken = await Promise.all(others.map((id) => caller.acknowledgeUntilAccepted(id, "text", ASYNC)));
       expect(new Set(taken.map(({ status }) => status))).toEqual(new Set([201]));
       const injection = await caller.inject();
       expect(injection).toMatchObject({ status: 202, body: { status: "no_fill", success: false } });
       expect(injection.headers.get("X-Adrelay-Fallback")).not.toBeNull();
       await eventually(() => expect(openings()).toHaveLength(1));
-      const again = await caller.acknowledge(known, "text", { headers: { Prefer: "wait=1" } });
+      const again = await caller.acknowledgeUntilAccepted(known, "text", { headers: { Prefer: "wait=1" } });
       expect(again.status).toBe(201);
       expect(await countIn("queued")).toBe(41);
       provider.onAcknowledge(() => acknowledged());
@@ -162,7 +156,7 @@ describe.concurrent("tests that mostly wait", () => {
     const { provider, caller, inject, countIn, openings } = await setup(context, SHORT_AGE_MAX_MS);
     const ids = await Promise.all(Array.from({ length: 40 }, inject));
     provider.onAcknowledge(() => ({ kind: "raw", status: 404, bytes: "404 page not found\n" }));
-    await Promise.all(ids.map((id) => caller.acknowledge(id, "text", ASYNC)));
+    await Promise.all(ids.map((id) => caller.acknowledgeUntilAccepted(id, "text", ASYNC)));
     const startedAtMs = performance.now();
     await eventually(() => expect(openings()).toHaveLength(1));
     await eventually(
@@ -177,7 +171,8 @@ describe.concurrent("tests that mostly wait", () => {
   test("a 404 of the service itself is an end, and is told only for an id that the relay has no record of", async (context) => {
     const { provider, caller, inject, deadFor } = await setup(context);
     provider.onAcknowledge(() => ({ kind: "answer", status: 404, body: { code: "unknown_ad_response" } }));
-    const told = (id: string) => caller.acknowledge(id, "text", { headers: { Prefer: "wait=5" } });
+    const told = (id: string) =>
+      caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "wait=5" } });
     expect(await told(unknownId())).toMatchObject({ status: 404, body: { code: "unknown_ad_response" } });
     expect(await told(await inject())).toMatchObject({ status: 201, body: { status: "recoverable_error" } });
     expect(await deadFor()).toEqual([expect.stringMatching(/reason="http_404".* 2$/)]);

@@ -56,8 +56,8 @@ afterAll(async () => {
 async function accepted(behaviour: Behaviour, session = SESSION): Promise<string> {
   provider.onAcknowledge(() => behaviour);
   const body = { ...TEST_INJECTION, request_context: { session_id: session } };
-  const id = String((await caller.inject({}, body)).body["ad_response_id"]);
-  expect((await caller.acknowledge(id, TEXT, ASYNC)).status).toBe(201);
+  const id = await caller.injectUntilFilled({}, body);
+  await caller.acknowledgeUntilAccepted(id, TEXT, ASYNC);
   await eventually(() => expect(provider.acknowledgmentsOf(id)).toHaveLength(1));
   return id;
 }
@@ -132,7 +132,7 @@ test.each(["queued", "dead", "delivered"] as const)(
     await expectNotInRedis();
     expect(await stateOf(id)).toBe(after);
     // A repeat of a caller that doesn't know of the erasure brings no text back.
-    expect((await caller.acknowledge(id, TEXT)).status).toBe(state === "delivered" ? 200 : 406);
+    expect((await caller.acknowledgeUntilAccepted(id, TEXT)).status).toBe(state === "delivered" ? 200 : 406);
     await expectNotInRedis();
     const [audited] = auditPageSchema.parse((await admin("/audit?limit=1")).json).entries;
     expect(audited).toMatchObject({
@@ -150,10 +150,12 @@ test.each([
   ["is taken", 200, "delivered"],
 ] as const)("an erasure during an attempt that then %s leaves no text", async (_what, status, state) => {
   const answer: Behaviour = status === 200 ? acknowledged() : { kind: "answer", status };
-  const id = await accepted({ kind: "late", delayMs: 1500, answer });
+  const erased = Promise.withResolvers<void>();
+  const id = await accepted({ kind: "held", until: erased.promise, answer });
   const { json } = await admin("/erasures", { ad_response_id: id, reason: "the user asked" });
   expect(erasureSchema.parse(json)).toMatchObject({ erased: 1, under_way: 1, state: "discarded" });
   await expectNotInRedis();
+  erased.resolve();
   await eventually(async () => expect(await jobsInRedis()).toEqual([]), 10_000);
   await becomes(id, state);
   await expectNotInRedis();

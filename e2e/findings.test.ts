@@ -112,6 +112,10 @@ async function countsOf({ stack, proxy }: Relay) {
   return counts[0];
 }
 
+/** If Redis is slow, a scrape lacks the counts. Such a scrape is repeated. */
+const expectCounts = (relay: Relay, wanted: Readonly<Record<string, number>>) =>
+  eventually(async () => expect(await countsOf(relay)).toMatchObject(wanted));
+
 describe("with the ad server's own ads", () => {
   let redis: TestRedis;
   let adServer: AdServerProcess;
@@ -137,13 +141,13 @@ describe("with the ad server's own ads", () => {
       });
       expect(await shown.json()).toMatchObject({ finding: { mention: "link", labelled: true } });
     }
-    expect(await countsOf(relay)).toMatchObject({ linked: 3, all: 3, falseOk: 0, falseNo: 0 });
+    await expectCounts(relay, { linked: 3, all: 3, falseOk: 0, falseNo: 0 });
   });
 
   test("a model that ignores the ad is found out, and the ad server agrees", async () => {
     const { view } = await ask(relay, `${TEST_INJECTION.prompt} Please leave the ad out.`);
     expect(view).toMatchObject({ status: "no_ad_used", finding: { mention: "none", labelled: false } });
-    expect(await countsOf(relay)).toMatchObject({ linked: 3, none: 1, falseOk: 0, falseNo: 0 });
+    await expectCounts(relay, { linked: 3, none: 1, falseOk: 0, falseNo: 0 });
   });
 });
 
@@ -171,12 +175,12 @@ describe("with a provider whose verdicts are scripted", () => {
     provider.onAcknowledge(() => acknowledged("no_ad_used"));
     const denied = await ask(relay, "Which shoes?");
     expect(denied.view).toMatchObject({ status: "no_ad_used", finding: { mention: "link", labelled: true } });
-    expect(await countsOf(relay)).toMatchObject({ falseOk: 0, falseNo: 1 });
+    await expectCounts(relay, { falseOk: 0, falseNo: 1 });
     provider.onStart(() => filled({ enhanced_prompt: "Which shoes?" }));
     provider.onAcknowledge(() => acknowledged("ok"));
     const praised = await ask(relay, "Which shoes?");
     expect(praised.view).toMatchObject({ status: "ok", finding: { mention: "none", labelled: false } });
-    expect(await countsOf(relay)).toMatchObject({ linked: 1, none: 1, all: 2, falseOk: 1, falseNo: 1 });
+    await expectCounts(relay, { linked: 1, none: 1, all: 2, falseOk: 1, falseNo: 1 });
   });
 
   test("a mention that no reader sees is none", async () => {
@@ -189,7 +193,7 @@ describe("with a provider whose verdicts are scripted", () => {
     const [post] = provider.acknowledgmentsOf(id);
     expect(String(post?.fields["llm_response"])).toContain("Velmora Drift</span> (Sponsored)");
     expect(view).toMatchObject({ finding: { mention: "none", labelled: false } });
-    expect(await countsOf(relay)).toMatchObject({ none: 2, falseNo: 1 });
+    await expectCounts(relay, { none: 2, falseNo: 1 });
   });
 
   test("an answer of a provider without a product's name is unknown", async () => {

@@ -8,6 +8,7 @@ import {
   acknowledged,
   callerKeyOf,
   eventually,
+  fetchLedgerMetrics,
   fetchMetrics,
   filled,
   type PublishersFile,
@@ -24,7 +25,8 @@ import {
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { z } from "zod";
 
-const PATIENT = { headers: { Prefer: "respond-async" } };
+const ASYNC = { headers: { Prefer: "respond-async" } };
+const PATIENT = { headers: { Prefer: "wait=10" } };
 
 let redis: TestRedis;
 let provider: ScriptedProvider;
@@ -46,10 +48,6 @@ afterEach(async () => {
 
 const byDefault = () => relayCaller(stack.gatewayUrl);
 const byAcme = () => relayCaller(stack.gatewayUrl, callerKeyOf("acme"));
-
-async function injected(): Promise<string> {
-  return String((await byDefault().inject()).body["ad_response_id"]);
-}
 
 async function ask<T>(path: string, schema: z.ZodType<T>): Promise<T> {
   const headers = { Authorization: `Bearer ${TEST_ADMIN_TOKEN}` };
@@ -76,18 +74,18 @@ const parked = () =>
 
 /** Of `default`: one awaiting, one dead, one queued without and one after an attempt. */
 async function leaveSome() {
-  const awaiting = await injected();
+  const awaiting = await byDefault().injectUntilFilled();
   provider.onAcknowledge(() => ({ kind: "answer", status: 422 }));
-  const dead = await injected();
-  await byDefault().acknowledge(dead, "text", PATIENT);
+  const dead = await byDefault().injectUntilFilled();
+  await byDefault().acknowledgeUntilAccepted(dead, "text", ASYNC);
   await eventually(async () => expect((await show(dead)).state).toBe("dead"));
   provider.onAcknowledge(() => ({ kind: "answer", status: 429, headers: { "Retry-After": "1" } }));
-  const attempted = await injected();
-  await byDefault().acknowledge(attempted, "text", PATIENT);
+  const attempted = await byDefault().injectUntilFilled();
+  await byDefault().acknowledgeUntilAccepted(attempted, "text", ASYNC);
   await eventually(async () => expect((await show(attempted)).attempts).toBeGreaterThan(0));
   await stack.apps.get("worker")?.stop();
-  const fresh = await injected();
-  await byDefault().acknowledge(fresh, "text", PATIENT);
+  const fresh = await byDefault().injectUntilFilled();
+  await byDefault().acknowledgeUntilAccepted(fresh, "text", ASYNC);
   provider.onAcknowledge(() => acknowledged());
   return { awaiting, dead, attempted, fresh };
 }
@@ -119,7 +117,9 @@ test("acknowledgments of a publisher that is gone wait without attempts, and are
   expect((await adrelay("lookup", fresh)).stdout).toContain("its publisher, which is gone from the settings");
   const name = "adrelay_gone_publisher_ad_responses";
   for (const url of [stack.gatewayOpsUrl, stack.workerOpsUrl]) {
-    expect(sumOf(await fetchMetrics(url), name, { publisher: "default", state: "queued" })).toBe(2);
+    await eventually(async () =>
+      expect(sumOf(await fetchMetrics(url), name, { publisher: "default", state: "queued" })).toBe(2),
+    );
   }
   const replayed = await adrelay("dead", "replay", "--publisher", "default", "--yes");
   expect(replayed).toMatchObject({
@@ -136,7 +136,7 @@ test("another publisher adopts all of it, and the counters balance", async () =>
   const { awaiting, dead, attempted, fresh } = await leaveSome();
   await useFile();
   await parked();
-  expect((await byAcme().acknowledge(awaiting, "text")).status).toBe(403);
+  expect((await byAcme().acknowledgeUntilAccepted(awaiting, "text", PATIENT)).status).toBe(403);
   const misspelt = await adrelay("publishers", "adopt", "defualt", "acme", "--yes");
   expect(misspelt).toMatchObject({
     exit: 2,
@@ -153,12 +153,12 @@ test("another publisher adopts all of it, and the counters balance", async () =>
       expect(await show(id)).toMatchObject({ state: "delivered", publisher: "acme" }),
     );
     // The same acknowledgment as before, with the key of the new publisher.
-    expect((await byAcme().acknowledge(id, "text")).status).toBe(200);
+    expect((await byAcme().acknowledgeUntilAccepted(id, "text", PATIENT)).status).toBe(200);
   }
-  expect((await byAcme().acknowledge(awaiting, "text")).status).toBe(200);
+  expect((await byAcme().acknowledgeUntilAccepted(awaiting, "text", PATIENT)).status).toBe(200);
   expect((await adrelay("dead", "replay", dead)).exit).toBe(0);
   await eventually(async () => expect((await byAcme().lookUp(dead)).body["state"]).toBe("delivered"));
-  const metrics = await fetchMetrics(stack.gatewayOpsUrl);
+  const metrics = await fetchLedgerMetrics(stack.gatewayOpsUrl);
   expect(sumOf(metrics, "adrelay_books_imbalance")).toBe(0);
   expect(sumOf(metrics, "adrelay_acknowledgments", { publisher: "default" })).toBe(0);
   expect(sumOf(metrics, "adrelay_ad_responses_adopted_total", { publisher: "acme" })).toBe(4);

@@ -11,7 +11,7 @@ import {
   type Behaviour,
   codeBlocks,
   eventually,
-  fetchMetrics,
+  fetchLedgerMetrics,
   filled,
   type RelayStack,
   relayCaller,
@@ -24,6 +24,8 @@ import {
 } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test } from "vitest";
+
+const PATIENT = { headers: { Prefer: "wait=10" } };
 
 let folder: string;
 let provider: ScriptedProvider;
@@ -162,13 +164,11 @@ test("an answer that is empty, or cut before the ad, is taken, and the first tex
   cleanups.push(() => stack.stop());
   const caller = relayCaller(stack.gatewayUrl);
   for (const text of ["", "For a first marathon I would"]) {
-    const injected = await caller.inject();
-    expect(injected.status).toBe(200);
-    const id = injected.body["ad_response_id"];
-    const first = await caller.acknowledge(id, text, { headers: { Prefer: "wait=10" } });
+    const id = await caller.injectUntilFilled();
+    const first = await caller.acknowledgeUntilAccepted(id, text, PATIENT);
     expect(first.body).toMatchObject({ status: "no_ad_used" });
-    expect((await caller.acknowledge(id, text)).body).toEqual(first.body);
-    expect((await caller.acknowledge(id, `${text} longer`)).status).toBe(409);
+    expect((await caller.acknowledgeUntilAccepted(id, text)).body).toEqual(first.body);
+    expect((await caller.acknowledgeUntilAccepted(id, `${text} longer`)).status).toBe(409);
   }
 });
 
@@ -178,9 +178,8 @@ test("a restored backup delivers what it holds again, under the same idempotency
   const stack = await startStack(old.url, { ACK_WAIT_MS: "0" });
   const caller = relayCaller(stack.gatewayUrl);
   const acknowledgeNew = async () => {
-    const { body } = await caller.inject();
-    const id = String(body["ad_response_id"]);
-    expect((await caller.acknowledge(id, "text")).status).toBe(201);
+    const id = await caller.injectUntilFilled();
+    expect((await caller.acknowledgeUntilAccepted(id, "text")).status).toBe(201);
     return id;
   };
   provider.onAcknowledge(() => ({ kind: "answer", status: 500 }));
@@ -216,8 +215,8 @@ test("a restored backup delivers what it holds again, under the same idempotency
     expect(new Set(seen.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
   }
   expect((await nextCaller.lookUp(lost)).status).toBe(404);
-  expect((await nextCaller.acknowledgeUntilAccepted(lost, "text")).status).toBe(200);
-  const samples = await fetchMetrics(next.gatewayOpsUrl);
+  expect((await nextCaller.acknowledgeUntilAccepted(lost, "text", PATIENT)).status).toBe(200);
+  const samples = await fetchLedgerMetrics(next.gatewayOpsUrl);
   expect(sumOf(samples, "adrelay_acknowledgments", { state: "delivered" })).toBe(3);
 });
 
@@ -238,8 +237,8 @@ test("Redis' password is replaced while the relay runs, and the old one ends", a
   await runRedisBlock(admin, endOld, rename);
   provider.onStart(() => filled());
   const caller = relayCaller(stack.gatewayUrl);
-  const { body } = await caller.inject();
-  expect((await caller.acknowledge(body["ad_response_id"], "text")).status).toBe(200);
+  const id = await caller.injectUntilFilled();
+  expect((await caller.acknowledgeUntilAccepted(id, "text", PATIENT)).status).toBe(200);
   const late = connect(urlWith("first"), true);
   await expect(late.connect()).rejects.toThrow();
 });

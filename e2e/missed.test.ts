@@ -50,7 +50,7 @@ const unrecorded: string[] = [];
 /** Gets an ad whose injection is recorded. One that is answered while Redis is down is not, so a new one is made. */
 async function injectRecorded(): Promise<string> {
   return eventually(async () => {
-    const id = String((await caller.inject()).body["ad_response_id"]);
+    const id = await caller.injectUntilFilled();
     const known = await eventually(async () => {
       const { status } = await caller.lookUp(id);
       expect(status).not.toBe(503);

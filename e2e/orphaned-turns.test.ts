@@ -10,7 +10,7 @@ import {
   acknowledged,
   callerKeyOf,
   eventually,
-  fetchMetrics,
+  fetchLedgerMetrics,
   type PublishersFile,
   type RelayCaller,
   type RelayStack,
@@ -96,10 +96,10 @@ test(
       expect(posts).toEqual([{ ad_response_id: id, llm_response: `Try ${id}` }]);
     }
     expect(provider.acknowledgmentsOf(empty.id)).toEqual([]);
-    const second = await caller.acknowledge(first.id, "another text");
+    const second = await caller.acknowledgeUntilAccepted(first.id, "another text");
     expect(second).toMatchObject({ status: 200, body: { status: "ok" } });
     for (const url of [stack.gatewayOpsUrl, stack.workerOpsUrl]) {
-      const samples = await fetchMetrics(url);
+      const samples = await fetchLedgerMetrics(url);
       expect(samples.get("adrelay_books_imbalance")).toBe(0);
       expect(samples.get(`adrelay_turns_open{publisher="${usual}"}`)).toBe(0);
       const labels = `dialect="messages",outcome="orphaned",publisher="${usual}"`;

@@ -76,17 +76,17 @@ test("an acknowledgment that is always throttled waits as it was asked to, and n
   const poison = unknownId();
   provider.onAcknowledge(({ fields }) =>
     fields["ad_response_id"] === poison
-      ? { kind: "answer", status: 429, headers: { "Retry-After": "2" } }
+      ? { kind: "answer", status: 429, headers: { "Retry-After": "3" } }
       : acknowledged(),
   );
   await caller.acknowledgeUntilAccepted(poison, "text", ASYNC);
   for (const turn of [1, 2]) {
-    await eventually(() => expect(provider.acknowledgmentsOf(poison)).toHaveLength(turn), 10_000);
+    await eventually(() => expect(provider.acknowledgmentsOf(poison).length).toBeGreaterThanOrEqual(turn));
     await caller.acknowledgeUntilAccepted(unknownId(), "text", ASYNC);
-    await eventually(async () => expect(await countOf("delivered")).toBe(turn), 1500);
+    await eventually(async () => expect(await countOf("delivered")).toBe(turn), 2900);
     expect(await openCircuits()).toBe(0);
   }
   const times = provider.acknowledgmentsOf(poison).map(({ atMs }) => atMs);
   const waits = times.slice(1).map((atMs, at) => atMs - (times[at] ?? 0));
-  expect(Math.min(...waits)).toBeGreaterThan(1900);
+  expect(Math.min(...waits)).toBeGreaterThan(2900);
 });

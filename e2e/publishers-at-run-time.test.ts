@@ -30,6 +30,7 @@ const [OLD_KEY, NEW_KEY, OTHER_KEY] = ["old-key-of-acme", "new-key-of-acme", "ke
 const [OLD_PROVIDER_KEY, NEW_PROVIDER_KEY] = ["old-key-at-provider", "new-key-at-provider"] as const;
 /** How long a revoked key may be taken. */
 const REVOKED_WITHIN_MS = 3000;
+const ASYNC = { headers: { Prefer: "respond-async" } };
 
 let folder: string;
 let file: string;
@@ -64,7 +65,7 @@ beforeAll(async () => {
   file = join(folder, "publishers.yaml");
   replace(join(folder, "provider-key"), OLD_PROVIDER_KEY);
   replace(file, publishersFile({ acme: [OLD_KEY], other: [OTHER_KEY] }));
-  const env = { API_KEYS: "", PROVIDER_API_KEY: "", PUBLISHERS_FILE: file };
+  const env = { API_KEYS: "", PROVIDER_API_KEY: "", PUBLISHERS_FILE: file, DELIVERY_TIMEOUT_MS: "10000" };
   stack = await startRelayStack({ redis, providerUrl: provider.url, env });
   const [port, opsPort] = [await freeLanePort(), await freeLanePort()];
   const ports = { GATEWAY_PORT: String(port), GATEWAY_OPS_PORT: String(opsPort) };
@@ -131,11 +132,15 @@ function startTraffic(keyOf: () => string) {
     while (!isStopped) {
       const caller = relayCaller(url, keyOf());
       const injected = await caller.inject();
-      const id = String(injected.body["ad_response_id"]);
-      const answer = await caller.acknowledge(id, "a text", { headers: { Prefer: "respond-async" } });
-      ids.push(id);
-      for (const { status, text, headers } of [injected, answer]) {
-        if (status > 201 || headers.get("x-adrelay-fallback") !== null) {
+      const answers = [injected];
+      // A loaded machine may cause a fallback.
+      if (injected.status === 200) {
+        const id = String(injected.body["ad_response_id"]);
+        answers.push(await caller.acknowledgeUntilAccepted(id, "a text", ASYNC));
+        ids.push(id);
+      }
+      for (const { status, text, headers } of answers) {
+        if (status > 202 || headers.get("x-adrelay-fallback") === "unauthorized") {
           refused.push(`${status} ${text}`);
         }
       }
@@ -214,7 +219,7 @@ test("a faulty file is refused with all faults, and SIGHUP ends no process", asy
 
   hangUp();
   await eventually(() => expect(refusals().map((lines) => lines.length)).toEqual([2, 2, 2]));
-  expect((await relayCaller(stack.gatewayUrl, OLD_KEY).inject()).status).toBe(200);
+  await relayCaller(stack.gatewayUrl, OLD_KEY).injectUntilFilled();
   replace(file, good);
   hangUp();
   await eventually(async () => expect(await valid()).toBe(1));
@@ -243,8 +248,7 @@ test("a publisher that is removed ends its calls, waits as gone, and goes on onc
   replace(file, whole);
   await isInForce();
   const id = injected.body["ad_response_id"];
-  const slow = { headers: { Prefer: "respond-async" } };
-  expect((await acme.acknowledge(id, "a text", slow)).status).toBe(201);
+  expect((await acme.acknowledgeUntilAccepted(id, "a text", ASYNC)).status).toBe(201);
   replace(file, without);
   await eventually(async () =>
     expect(await checksOf("publishers")).toMatchObject([
@@ -258,7 +262,7 @@ test("a publisher that is removed ends its calls, waits as gone, and goes on onc
     expect(body["state"]).toBe("delivered");
   });
   provider.onStart(() => filled());
-  expect((await relayCaller(stack.gatewayUrl, NEW_KEY).inject()).status).toBe(200);
+  await relayCaller(stack.gatewayUrl, NEW_KEY).injectUntilFilled();
   const env = { ADRELAY_URL: stack.gatewayOpsUrl, ADRELAY_ADMIN_TOKEN: TEST_ADMIN_TOKEN };
   const listed = await startAdrelay(["publishers", "list"], { env }).ended;
   expect(listed.stdout).toContain(digestOf(whole).slice(0, 12));

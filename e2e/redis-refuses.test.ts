@@ -86,7 +86,7 @@ async function examine(stack: RelayStack): Promise<Map<string, { status: string;
 
 async function isDelivered(caller: RelayCaller): Promise<void> {
   const id = crypto.randomUUID();
-  expect((await caller.acknowledge(id, "text", ASYNC)).status).toBe(201);
+  expect((await caller.acknowledgeUntilAccepted(id, "text", ASYNC)).status).toBe(201);
   await eventually(async () => expect((await caller.lookUp(id)).body).toMatchObject({ state: "delivered" }));
 }
 

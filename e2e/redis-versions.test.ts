@@ -68,7 +68,7 @@ describe.each(servers.filter((server) => server.kind === "ready"))("on $title", 
   });
   beforeEach(() => provider.onAcknowledge(() => acknowledged()));
 
-  const injected = async () => String((await caller.inject()).body["ad_response_id"]);
+  const injected = () => caller.injectUntilFilled();
   const accepted = async () => {
     const id = await injected();
     await caller.acknowledgeUntilAccepted(id, "text", ASYNC);

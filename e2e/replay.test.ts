@@ -6,6 +6,7 @@ import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
   eventually,
+  fetchLedgerMetrics,
   fetchMetrics,
   filled,
   type RelayCaller,
@@ -50,16 +51,16 @@ async function admin(method: "GET" | "POST", path: string, body?: unknown): Prom
 }
 
 async function acknowledge(): Promise<string> {
-  const id = String((await caller.inject()).body["ad_response_id"]);
+  const id = await caller.injectUntilFilled();
   await caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "respond-async" } });
   return id;
 }
 
 async function countIn(state: string): Promise<number> {
-  return sumOf(await fetchMetrics(stack.gatewayOpsUrl), "adrelay_acknowledgments", { state });
+  return sumOf(await fetchLedgerMetrics(stack.gatewayOpsUrl), "adrelay_acknowledgments", { state });
 }
 
-const becomes = (id: string, state: string, timeoutMs = 5000) =>
+const becomes = (id: string, state: string, timeoutMs = 20_000) =>
   eventually(async () => expect((await caller.lookUp(id)).body["state"]).toBe(state), timeoutMs);
 
 async function deadLetters(count: number): Promise<string[]> {
@@ -93,18 +94,20 @@ test("a bulk replay survives killed workers and requeues no letter twice", async
     await stack.start("worker");
   }
   await eventually(async () => expect(await countIn("delivered")).toBe(ids.length), 60_000);
-  expect(await admin("GET", `/replays/${id}`)).toMatchObject({
-    state: "completed",
-    matched: ids.length,
-    replayed: ids.length,
-  });
+  await eventually(async () =>
+    expect(await admin("GET", `/replays/${id}`)).toMatchObject({
+      state: "completed",
+      matched: ids.length,
+      replayed: ids.length,
+    }),
+  );
   const posts = ids.map((letter) => provider.acknowledgmentsOf(letter));
   expect(posts.filter((of) => of.length < 2)).toEqual([]);
   // An attempt whose worker was killed is repeated with the same idempotency key.
   expect(posts.filter((of) => of.length > 2).length).toBeLessThanOrEqual(3 * concurrency);
   const keys = posts.map((of) => new Set(of.map(({ headers }) => headers["idempotency-key"])).size);
   expect(new Set(keys)).toEqual(new Set([1]));
-  const samples = await fetchMetrics(stack.gatewayOpsUrl);
+  const samples = await fetchLedgerMetrics(stack.gatewayOpsUrl);
   expect(sumOf(samples, "adrelay_acknowledgments_replayed_total")).toBe(ids.length);
 });
 
@@ -116,8 +119,11 @@ test("two workers share one bulk replay and keep to its rate", async () => {
   const ids = await deadLetters(60);
   const started = await admin("POST", "/replays", { rate_per_second: 40 });
   await eventually(async () => expect(await countIn("delivered")).toBe(ids.length), 20_000);
-  const ended = await admin("GET", `/replays/${started["replay_id"]}`);
-  expect(ended).toMatchObject({ state: "completed", replayed: ids.length });
+  const ended = await eventually(async () => {
+    const shown = await admin("GET", `/replays/${started["replay_id"]}`);
+    expect(shown).toMatchObject({ state: "completed", replayed: ids.length });
+    return shown;
+  });
   const tookMs = Date.parse(String(ended["ended_at"])) - Date.parse(String(ended["created_at"]));
   expect(tookMs).toBeGreaterThanOrEqual((1000 * ids.length) / 40);
   expect(ids.filter((id) => provider.acknowledgmentsOf(id).length !== 2)).toEqual([]);

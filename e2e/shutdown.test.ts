@@ -23,10 +23,12 @@ import {
   TEST_ADMIN_TOKEN,
   TEST_API_KEY,
   TEST_PROVIDER_KEY,
+  unknownId,
 } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { describe, expect, test } from "vitest";
 
+const ASYNC = { headers: { Prefer: "respond-async" } };
 const SHUTDOWN_TIMEOUT_MS = 4000;
 /** How much longer a stop may take on a busy machine: for timers, the last log lines and the end of the process. */
 const GRACE_MS = 1500;
@@ -57,11 +59,9 @@ const command =
 /** Begins ten acknowledgments that wait as long as a caller may, so that they are open when the stop comes. */
 async function beginAcknowledgments({ caller }: Surroundings): Promise<void> {
   for (let at = 0; at < 10; at += 1) {
-    const { body } = await caller.inject();
+    const id = await caller.injectUntilFilled();
     // The stop answers or cuts them. The answers are not checked here.
-    caller
-      .acknowledge(body["ad_response_id"], "text", { headers: { Prefer: "wait=30" } })
-      .catch(() => undefined);
+    caller.acknowledge(id, "text", { headers: { Prefer: "wait=30" } }).catch(() => undefined);
   }
 }
 
@@ -135,7 +135,9 @@ async function circuitOpen(surroundings: Surroundings): Promise<void> {
 /** At one letter per second it still runs when the stop comes. */
 async function replayRunning(surroundings: Surroundings): Promise<void> {
   surroundings.provider.onAcknowledge(() => ({ kind: "answer", status: 404 }));
-  await beginAcknowledgments(surroundings);
+  const { caller } = surroundings;
+  const asks = Array.from({ length: 10 }, () => caller.acknowledgeUntilAccepted(unknownId(), "text", ASYNC));
+  await Promise.all(asks);
   await eventually(async () => {
     const { states } = statsSchema.parse(await askAdmin(surroundings, "GET", "/stats"));
     expect(states.dead).toBe(10);

@@ -134,6 +134,7 @@ async function startModelServer() {
 }
 
 const OWN_KEY = "own-key-of-a-test";
+const PATIENT = { headers: { Prefer: "wait=20" } };
 
 /** Only Redis and the relay's own processes, for tests that need no other part. */
 const RELAY_ALONE = {
@@ -156,9 +157,8 @@ describe.concurrent("npm start", () => {
     // A curl of its own may have no ad in time. The demo has shown one.
     expect(await runCommand(command)).toMatch(/^data: [\s\S]*data: \[DONE\]/);
     const caller = relayCaller(run.gateway, run.apiKey);
-    const injection = await caller.inject();
-    expect(injection.status).toBe(200);
-    expect((await caller.acknowledge(injection.body["ad_response_id"], "text")).status).toBe(200);
+    const id = await caller.injectUntilFilled();
+    expect((await caller.acknowledgeUntilAccepted(id, "text", PATIENT)).status).toBe(200);
     one.child.kill("SIGTERM");
     expect(await one.exited).toBe(0);
     expect(Object.values(run.pids).filter(isAlive)).toEqual([]);
@@ -199,14 +199,18 @@ describe.concurrent("npm start", () => {
     await running(first);
     expect(first.output()).not.toContain("Demo: one injection");
     const before = readRun();
-    const injection = await relayCaller(before.gateway, before.apiKey).inject();
+    const id = await relayCaller(before.gateway, before.apiKey).injectUntilFilled();
     first.child.kill("SIGINT");
     expect(await first.exited).toBe(0);
     await running(start(["--no-demo"]));
     const after = readRun();
     expect(after.apiKey).toBe(before.apiKey);
-    const id = String(injection.body["ad_response_id"]);
-    expect((await relayCaller(after.gateway, after.apiKey).acknowledge(id, "text")).status).toBe(200);
+    const answer = await relayCaller(after.gateway, after.apiKey).acknowledgeUntilAccepted(
+      id,
+      "text",
+      PATIENT,
+    );
+    expect(answer.status).toBe(200);
   });
 
   test("a killed process is restarted and reported, also Redis", async (context) => {
@@ -297,7 +301,7 @@ describe.concurrent("npm start", () => {
       undefined,
       ["start", "redis", "demo-model", "worker", "gateway", "proxy"],
     ]);
-    expect((await relayCaller(run.gateway, run.apiKey).inject()).status).toBe(200);
+    await relayCaller(run.gateway, run.apiKey).injectUntilFilled();
     expect(provider.posts[0]?.headers["x-service-api-key"]).toBe("our-key");
     await provider.close();
   });

@@ -159,7 +159,7 @@ export class Ways {
       return async () => this.#call(operation, { ...more, id: await make(caller) });
     };
     return {
-      other_publisher: of(inject, { headers: other }),
+      other_publisher: of((by) => by.injectUntilFilled(), { headers: other }),
       not_acknowledgeable: of((by) => this.#injectWithoutAd(by)),
       already_acknowledged: of(deliver),
       acknowledgment_conflict: async () => {
@@ -193,7 +193,7 @@ export class Ways {
   async #beginAttempt(caller: RelayCaller): Promise<string> {
     const { provider } = this.#stack;
     provider.onAcknowledge(() => ({ kind: "hang" }));
-    const id = await inject(caller);
+    const id = await caller.injectUntilFilled();
     await caller.acknowledge(id, "An answer.", { headers: { Prefer: "respond-async" } });
     await eventually(() => expect(provider.acknowledgmentsOf(id)).toHaveLength(1));
     provider.onAcknowledge(() => acknowledged());
@@ -223,7 +223,7 @@ export class Ways {
 
   async #whileFull(operation: Operation): Promise<string> {
     const redis = new Redis(this.#stack.redis.url);
-    const id = await inject(relayCaller(this.#originOf("public"), this.#stack.keyOf("alpha")));
+    const id = await relayCaller(this.#originOf("public"), this.#stack.keyOf("alpha")).injectUntilFilled();
     await redis.config("SET", "maxmemory", "1mb");
     const answer = await this.#call(operation, { id });
     await redis.config("SET", "maxmemory", "0");
@@ -274,12 +274,8 @@ export class Ways {
   }
 }
 
-async function inject(caller: RelayCaller): Promise<string> {
-  return String((await caller.inject()).body["ad_response_id"]);
-}
-
 async function deliver(caller: RelayCaller): Promise<string> {
-  const id = await inject(caller);
-  await caller.acknowledge(id, "An answer.", { headers: { Prefer: "wait=20" } });
+  const id = await caller.injectUntilFilled();
+  await caller.acknowledgeUntilAccepted(id, "An answer.", { headers: { Prefer: "wait=20" } });
   return id;
 }

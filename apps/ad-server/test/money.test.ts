@@ -187,14 +187,14 @@ test("an impression that expired no longer counts towards the cap", async () => 
 });
 
 test("impressions older than the cap's window don't count", async () => {
-  const offers = capped(400);
+  const offers = capped(1000);
   await times(3, () => store.serve({ offers }));
   expect((await store.serve({ offers })).ad).toBeUndefined();
   await eventually(async () => expect((await store.serve({ offers })).ad).toBe("drift"));
 });
 
 test("the keys of a cap are gone after its window", async () => {
-  await times(3, () => store.serve({ offers: capped(200) }));
+  await times(3, () => store.serve({ offers: capped(1000) }));
   const caps = () => store.redis.keys("{adserver}:cap:*");
   expect(await caps()).toHaveLength(1);
   await eventually(async () => expect(await caps()).toEqual([]));

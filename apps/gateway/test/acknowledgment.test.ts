@@ -29,7 +29,9 @@ let caller: RelayCaller;
 
 beforeAll(async () => {
   [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
-  stack = await startRelayStack({ redis, providerUrl: provider.url });
+  // A busy machine needs longer than the default to deliver.
+  const env = { ACK_WAIT_MS: "10000" };
+  stack = await startRelayStack({ redis, providerUrl: provider.url, env });
   caller = relayCaller(stack.gatewayUrl);
 });
 afterAll(async () => {
@@ -40,11 +42,6 @@ beforeEach(() => {
   provider.onStart(() => filled());
   provider.onAcknowledge(() => acknowledged());
 });
-
-async function injected(): Promise<string> {
-  const answer = await caller.inject();
-  return String(answer.body["ad_response_id"]);
-}
 
 const stateOf = async (id: string) => (await caller.lookUp(id)).body["state"];
 const becomes = (id: string, state: string) => eventually(async () => expect(await stateOf(id)).toBe(state));
@@ -59,8 +56,8 @@ test.each(["ok", "no_ad_used"] as const)(
   async (verdict) => {
     const theirs = acknowledged(verdict);
     provider.onAcknowledge(() => theirs);
-    const id = await injected();
-    const answer = await caller.acknowledge(id, "text");
+    const id = await caller.injectUntilFilled();
+    const answer = await caller.acknowledgeUntilAccepted(id, "text");
     expect(answer.status).toBe(200);
     expect(answer.body).toEqual({ ad_ack_id: expect.any(String), status: verdict, success: true });
     expect(answer.headers.get("X-Adrelay-Provider-Ack-Id")).toBe(Object(theirs).body.ad_ack_id);
@@ -68,8 +65,8 @@ test.each(["ok", "no_ad_used"] as const)(
 );
 
 test("respond-async is answered immediately, and delivered too", async () => {
-  const id = await injected();
-  const answer = await caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
+  const id = await caller.injectUntilFilled();
+  const answer = await caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "respond-async" } });
   expect(answer.status).toBe(201);
   expect(answer.headers.get("Preference-Applied")).toBe("respond-async");
   expect(answer.body).toEqual({ ad_ack_id: expect.any(String), status: "recoverable_error", success: false });
@@ -78,8 +75,8 @@ test("respond-async is answered immediately, and delivered too", async () => {
 
 test("a recoverable error is retried on schedule until it is ok", async () => {
   provider.onAcknowledge((_post, count) => acknowledged(count < 3 ? "recoverable_error" : "ok"));
-  const id = await injected();
-  const answer = await caller.acknowledge(id, "text", { headers: { Prefer: "wait=5" } });
+  const id = await caller.injectUntilFilled();
+  const answer = await caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "wait=20" } });
   expect(answer.status).toBe(200);
   const posts = provider.acknowledgmentsOf(id);
   expect(posts).toHaveLength(4);
@@ -92,12 +89,12 @@ test("a recoverable error is retried on schedule until it is ok", async () => {
 
 test("a 406 is never retried or replayed, and repeats get 406 too", async () => {
   provider.onAcknowledge(() => ({ kind: "answer", status: 406 }));
-  const id = await injected();
-  expect((await caller.acknowledge(id, "text")).body).toMatchObject({
+  const id = await caller.injectUntilFilled();
+  expect((await caller.acknowledgeUntilAccepted(id, "text")).body).toMatchObject({
     status: 406,
     code: "not_acknowledgeable",
   });
-  expect((await caller.acknowledge(id, "text")).status).toBe(406);
+  expect((await caller.acknowledgeUntilAccepted(id, "text")).status).toBe(406);
   const replayed = await replay(id);
   expect(replayed.status).toBe(409);
   expect(await replayed.json()).toMatchObject({ code: "not_dead", detail: expect.stringContaining("406") });
@@ -108,16 +105,16 @@ test.each([201, 202] as const)(
   "an acknowledgment of a %d injection gets 406 without a call to the provider",
   async (status) => {
     provider.onStart(() => unfilled(status));
-    const id = await injected();
-    expect((await caller.acknowledge(id, "text")).status).toBe(406);
+    const id = String((await caller.inject()).body["ad_response_id"]);
+    expect((await caller.acknowledgeUntilAccepted(id, "text")).status).toBe(406);
     expect(provider.acknowledgmentsOf(id)).toHaveLength(0);
   },
 );
 
 test("a provider's 409 counts as delivered", async () => {
   provider.onAcknowledge(() => ({ kind: "answer", status: 409 }));
-  const id = await injected();
-  expect((await caller.acknowledge(id, "text")).status).toBe(200);
+  const id = await caller.injectUntilFilled();
+  expect((await caller.acknowledgeUntilAccepted(id, "text")).status).toBe(200);
   await becomes(id, "delivered");
 });
 
@@ -132,8 +129,8 @@ test.each([
   "after a first attempt that ends as %j the next one delivers the same bytes",
   async (behaviour) => {
     provider.onAcknowledge((_post, count) => (count === 0 ? behaviour : acknowledged()));
-    const id = await injected();
-    const answer = await caller.acknowledge(id, "text", { headers: { Prefer: "wait=0" } });
+    const id = await caller.injectUntilFilled();
+    const answer = await caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "wait=0" } });
     expect(answer.status).toBe(201);
     await becomes(id, "delivered");
     const [first, second] = provider.acknowledgmentsOf(id);
@@ -145,10 +142,10 @@ test.each([400, 413, 422, 418])(
   "a %d makes a dead letter immediately, which can be replayed",
   async (status) => {
     provider.onAcknowledge((_post, count) => (count === 0 ? { kind: "answer", status } : acknowledged()));
-    const id = await injected();
-    expect((await caller.acknowledge(id, "text")).status).toBe(201);
+    const id = await caller.injectUntilFilled();
+    expect((await caller.acknowledgeUntilAccepted(id, "text")).status).toBe(201);
     await becomes(id, "dead");
-    expect((await caller.acknowledge(id, "text")).status).toBe(201);
+    expect((await caller.acknowledgeUntilAccepted(id, "text")).status).toBe(201);
     expect(provider.acknowledgmentsOf(id)).toHaveLength(1);
     expect((await replay(id)).status).toBe(200);
     await becomes(id, "delivered");
@@ -163,40 +160,40 @@ test.each([
   ["a page with 200", { kind: "raw", status: 200, bytes: "<html>sign in</html>" }],
 ] as const)("%s ends no acknowledgment", async (_name, behaviour) => {
   provider.onAcknowledge((_post, count) => (count === 0 ? behaviour : acknowledged()));
-  const id = await injected();
-  await caller.acknowledge(id, "text");
+  const id = await caller.injectUntilFilled();
+  await caller.acknowledgeUntilAccepted(id, "text");
   await becomes(id, "delivered");
 });
 
 test("an id that the ledger knows is never said to be unknown", async () => {
   provider.onAcknowledge(() => ({ kind: "answer", status: 404, body: { code: "unknown_ad_response" } }));
-  const id = await injected();
-  const answer = await caller.acknowledge(id, "text");
+  const id = await caller.injectUntilFilled();
+  const answer = await caller.acknowledgeUntilAccepted(id, "text");
   expect(answer.body).toMatchObject({ status: "recoverable_error" });
 });
 
 test("an unknown id is accepted, forwarded, and counted", async () => {
   const id = unknownId();
-  expect((await caller.acknowledge(id, "text")).status).toBe(200);
+  expect((await caller.acknowledgeUntilAccepted(id, "text")).status).toBe(200);
   const samples = await fetchMetrics(stack.gatewayOpsUrl);
   expect(sumOf(samples, "adrelay_acknowledgments_unknown_total")).toBeGreaterThan(0);
 });
 
 test("an id that the provider doesn't know either is unknown", async () => {
   provider.onAcknowledge(() => ({ kind: "answer", status: 404 }));
-  const answer = await caller.acknowledge(unknownId(), "text");
+  const answer = await caller.acknowledgeUntilAccepted(unknownId(), "text");
   expect(answer.body).toMatchObject({ status: 404, code: "unknown_ad_response" });
 });
 
 test("the first and each later answer of a dead one agree", async () => {
   provider.onAcknowledge(() => ({ kind: "answer", status: 404 }));
-  const [unknown, known] = [unknownId(), await injected()];
+  const [unknown, known] = [unknownId(), await caller.injectUntilFilled()];
   for (const [id, status] of [
     [unknown, 404],
     [known, 201],
   ] as const) {
-    const first = await caller.acknowledge(id, "text", { headers: { Prefer: "wait=5" } });
-    const again = await caller.acknowledge(id, "text");
+    const first = await caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "wait=20" } });
+    const again = await caller.acknowledgeUntilAccepted(id, "text");
     const { request_id: _ours, ...body } = first.body;
     expect([first.status, first.headers.get("X-Adrelay-State")]).toEqual([status, "dead"]);
     expect([again.status, again.headers.get("X-Adrelay-State")]).toEqual([status, "dead"]);
@@ -208,16 +205,16 @@ test("each answer tells the state of the acknowledgment", async () => {
   const stateIn = (answer: Answer) => answer.headers.get("X-Adrelay-State");
   const noWait = { headers: { Prefer: "respond-async" } };
   provider.onAcknowledge(() => acknowledged("recoverable_error"));
-  const id = await injected();
-  expect(stateIn(await caller.acknowledge(id, "text", noWait))).toBe("queued");
+  const id = await caller.injectUntilFilled();
+  expect(stateIn(await caller.acknowledgeUntilAccepted(id, "text", noWait))).toBe("queued");
   provider.onAcknowledge(() => acknowledged());
   await becomes(id, "delivered");
-  expect(stateIn(await caller.acknowledge(id, "text"))).toBe("delivered");
-  expect(stateIn(await caller.acknowledge(id, "another text"))).toBeNull();
+  expect(stateIn(await caller.acknowledgeUntilAccepted(id, "text"))).toBe("delivered");
+  expect(stateIn(await caller.acknowledgeUntilAccepted(id, "another text"))).toBeNull();
   provider.onAcknowledge(() => ({ kind: "answer", status: 406 }));
-  const refused = await injected();
-  expect(stateIn(await caller.acknowledge(refused, "text"))).toBe("refused");
-  expect(stateIn(await caller.acknowledge(refused, "text"))).toBe("refused");
+  const refused = await caller.injectUntilFilled();
+  expect(stateIn(await caller.acknowledgeUntilAccepted(refused, "text"))).toBe("refused");
+  expect(stateIn(await caller.acknowledgeUntilAccepted(refused, "text"))).toBe("refused");
   expect(stateIn(await caller.lookUp(refused))).toBe("refused");
 });
 
@@ -226,8 +223,8 @@ test("the fault of a malformed answer to an acknowledgment is in the attempt's l
   provider.onAcknowledge((_post, count) =>
     count === 0 ? { kind: "answer", status: 200, body } : acknowledged(),
   );
-  const id = await injected();
-  await caller.acknowledge(id, "text");
+  const id = await caller.injectUntilFilled();
+  await caller.acknowledgeUntilAccepted(id, "text");
   await becomes(id, "delivered");
   await eventually(() => {
     const lines = stack.apps.get("worker")?.logs ?? [];
@@ -240,11 +237,11 @@ test("the fault of a malformed answer to an acknowledgment is in the attempt's l
 });
 
 test("the same text again has the same id and outcome, and another text is a conflict", async () => {
-  const id = await injected();
-  const first = await caller.acknowledge(id, "text");
-  const again = await caller.acknowledge(id.toUpperCase(), "text");
+  const id = await caller.injectUntilFilled();
+  const first = await caller.acknowledgeUntilAccepted(id, "text");
+  const again = await caller.acknowledgeUntilAccepted(id.toUpperCase(), "text");
   expect(again.body).toEqual(first.body);
-  const other = await caller.acknowledge(id, "another text");
+  const other = await caller.acknowledgeUntilAccepted(id, "another text");
   expect(other.body).toMatchObject({ status: 409, code: "acknowledgment_conflict" });
   expect(provider.acknowledgmentsOf(id)).toHaveLength(1);
 });
@@ -253,10 +250,10 @@ test.each(["respond-async", "wait=10"])(
   "a repeat waits for the outcome, also if the first call said Prefer: %s",
   async (prefer) => {
     provider.onAcknowledge(() => ({ kind: "late", delayMs: 600, answer: acknowledged() }));
-    const id = await injected();
-    const first = caller.acknowledge(id, "text", { headers: { Prefer: prefer } });
+    const id = await caller.injectUntilFilled();
+    const first = caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: prefer } });
     await eventually(() => expect(provider.acknowledgmentsOf(id)).toHaveLength(1));
-    const repeat = await caller.acknowledge(id, "text", { headers: { Prefer: "wait=10" } });
+    const repeat = await caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "wait=10" } });
     expect(repeat.headers.get("Preference-Applied")).toBe("wait=10");
     expect([repeat.status, repeat.body["status"]]).toEqual([200, "ok"]);
     expect((await first).status).toBe(prefer === "wait=10" ? 200 : 201);
@@ -266,17 +263,17 @@ test.each(["respond-async", "wait=10"])(
 
 test("a repeat is answered early if the next attempt comes after its wait", async () => {
   provider.onAcknowledge(() => ({ kind: "answer", status: 429, headers: { "retry-after": "60" } }));
-  const id = await injected();
-  await caller.acknowledge(id, "text", { headers: { Prefer: "wait=20" } });
-  const repeat = await caller.acknowledge(id, "text", { headers: { Prefer: "wait=20" } });
+  const id = await caller.injectUntilFilled();
+  await caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "wait=20" } });
+  const repeat = await caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "wait=20" } });
   expect([repeat.status, repeat.headers.get("X-Adrelay-State")]).toEqual([201, "queued"]);
   expect(repeat.durationMs).toBeLessThan(10_000);
 });
 
 test("of a hundred concurrent requests with two texts one text is delivered once", async () => {
-  const id = await injected();
+  const id = await caller.injectUntilFilled();
   const answers = await Promise.all(
-    Array.from({ length: 100 }, (_, at) => caller.acknowledge(id, `text ${at % 2}`)),
+    Array.from({ length: 100 }, (_, at) => caller.acknowledgeUntilAccepted(id, `text ${at % 2}`)),
   );
   const statuses = answers.map(({ status }) => status);
   expect(statuses.every((status) => [200, 201, 409].includes(status))).toBe(true);
@@ -286,25 +283,25 @@ test("of a hundred concurrent requests with two texts one text is delivered once
 });
 
 test("a text with lone surrogates, a NUL and every script arrives byte for byte", async () => {
-  const id = await injected();
+  const id = await caller.injectUntilFilled();
   const body = `{"extra":1.50,"llm_response":"\\ud800 \\u0000 走る 🏃‍♀️ عربي \u2028 \\"q\\" \\\\","ad_response_id":"${id}","zz":[1e2]}`;
   expect((await caller.send(ACKNOWLEDGE_PATH, body)).status).toBe(200);
   expect(provider.acknowledgmentsOf(id)[0]?.body.toString()).toBe(body);
 });
 
 test("texts that differ only in a lone surrogate are different texts", async () => {
-  const id = await injected();
-  await caller.acknowledge(id, "\ud800");
-  expect((await caller.acknowledge(id, "\ud801")).status).toBe(409);
+  const id = await caller.injectUntilFilled();
+  await caller.acknowledgeUntilAccepted(id, "\ud800");
+  expect((await caller.acknowledgeUntilAccepted(id, "\ud801")).status).toBe(409);
 });
 
 test("a body of exactly the limit arrives and one byte more is 413", async () => {
-  const id = await injected();
+  const id = await caller.injectUntilFilled();
   const frame = JSON.stringify({ ad_response_id: id, llm_response: "" }).length;
   const text = "a".repeat(1_048_576 - frame);
-  expect((await caller.acknowledge(id, text)).status).toBe(200);
+  expect((await caller.acknowledgeUntilAccepted(id, text)).status).toBe(200);
   expect(provider.acknowledgmentsOf(id)[0]?.body.length).toBe(1_048_576);
-  const over = await caller.acknowledge(id, `${text}a`);
+  const over = await caller.acknowledgeUntilAccepted(id, `${text}a`);
   expect(over.body).toMatchObject({ status: 413, code: "payload_too_large" });
 });
 
@@ -336,7 +333,7 @@ test.each([
 });
 
 test("ten thousand unknown fields are forwarded in order", async () => {
-  const id = await injected();
+  const id = await caller.injectUntilFilled();
   const many = Array.from({ length: 10_000 }, (_, at) => `"f${at}":${at}`).join(",");
   const body = `{${many},"ad_response_id":"${id}","llm_response":"y"}`;
   expect((await caller.send(ACKNOWLEDGE_PATH, body)).status).toBe(200);
@@ -345,9 +342,9 @@ test("ten thousand unknown fields are forwarded in order", async () => {
 
 test("a user's text is in Redis only until it is delivered", async () => {
   const canary = `canary-${randomUUID()}`;
-  const id = await injected();
+  const id = await caller.injectUntilFilled();
   provider.onAcknowledge((_post, count) => (count === 0 ? { kind: "hang" } : acknowledged()));
-  await caller.acknowledge(id, canary, { headers: { Prefer: "respond-async" } });
+  await caller.acknowledgeUntilAccepted(id, canary, { headers: { Prefer: "respond-async" } });
   expect(await dumpRedis(redis.url)).toContain(canary);
   await becomes(id, "delivered");
   await eventually(async () => expect(await dumpRedis(redis.url)).not.toContain(canary));

@@ -28,7 +28,7 @@ const answered = new Set<string>();
 
 beforeAll(async () => {
   [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
-  const env = { ADMIN_TOKENS: "alice:token-of-alice-0,bob:token:of:bob-000" };
+  const env = { ADMIN_TOKENS: "alice:token-of-alice-0,bob:token:of:bob-000", DELIVERY_TIMEOUT_MS: "10000" };
   stack = await startRelayStack({ redis, providerUrl: provider.url, env });
   caller = relayCaller(stack.gatewayUrl);
 });
@@ -90,15 +90,11 @@ async function becomes(id: string, state: string): Promise<void> {
   await eventually(async () => expect((await caller.lookUp(id)).body["state"]).toBe(state));
 }
 
-async function injected(): Promise<string> {
-  return String((await caller.inject()).body["ad_response_id"]);
-}
-
 /** Acknowledges an ad response that the provider rejects with `status`, and waits until it is a dead letter. */
 async function deadLetter(status = 422, code?: string): Promise<string> {
   provider.onAcknowledge(() => ({ kind: "answer", status, body: { code } }));
-  const id = await injected();
-  await caller.acknowledge(id, "what a user wrote", { headers: { Prefer: "respond-async" } });
+  const id = await caller.injectUntilFilled();
+  await caller.acknowledgeUntilAccepted(id, "what a user wrote", { headers: { Prefer: "respond-async" } });
   await becomes(id, "dead");
   provider.onAcknowledge(() => acknowledged());
   return id;
@@ -106,8 +102,9 @@ async function deadLetter(status = 422, code?: string): Promise<string> {
 
 async function refused(): Promise<string> {
   provider.onAcknowledge(() => ({ kind: "answer", status: 406 }));
-  const id = await injected();
-  await caller.acknowledge(id, "text");
+  const id = await caller.injectUntilFilled();
+  await caller.acknowledgeUntilAccepted(id, "text");
+  await becomes(id, "refused");
   return id;
 }
 
@@ -142,8 +139,8 @@ test("a dead letter shows its reason, the provider's code, its size and its atte
 
 test("an attempt without an answer is shown as an ambiguous retry", async () => {
   provider.onAcknowledge(() => ({ kind: "reset" }));
-  const id = await injected();
-  await caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
+  const id = await caller.injectUntilFilled();
+  await caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "respond-async" } });
   await eventually(async () => {
     const { body } = await admin("GET", `/acknowledgments/${id}`);
     expect(body["attempt_log"]).toContainEqual(
@@ -175,9 +172,9 @@ test("pages hold every dead letter of a filter once, newest first", async () => 
 });
 
 test("awaiting and queued responses are listed too, and times bound the list", async () => {
-  const awaiting = await injected();
+  const awaiting = await caller.injectUntilFilled();
   provider.onAcknowledge(() => ({ kind: "answer", status: 503 }));
-  const queued = await injected();
+  const queued = await caller.injectUntilFilled();
   await caller.acknowledge(queued, "text", { headers: { Prefer: "respond-async" } });
   const idsOf = async (query: string) => {
     const { body } = await admin("GET", `/acknowledgments?${query}`);
@@ -327,7 +324,11 @@ test("an erasure of an ad response says what it found, and only the audit keeps 
   const answers = { erased: 0, without_text: 0, under_way: 0, next_cursor: null };
   expect((await erase(dead)).json).toEqual({ ...answers, erased: 1, state: "discarded" });
   expect((await erase(dead)).json).toEqual({ ...answers, state: "discarded" });
-  expect((await erase(await injected())).json).toEqual({ ...answers, without_text: 1, state: "awaiting" });
+  expect((await erase(await caller.injectUntilFilled())).json).toEqual({
+    ...answers,
+    without_text: 1,
+    state: "awaiting",
+  });
   expect((await erase(unknownId())).body).toMatchObject({ status: 404, code: "unknown_ad_response" });
   const { body } = await admin("GET", "/audit?limit=2");
   expect(body.entries).toMatchObject([
@@ -342,8 +343,8 @@ const discard = (id: string) => admin("POST", `/acknowledgments/${id}/discard`, 
 
 test("a queued acknowledgment is discarded, and callers get 406 from then on", async () => {
   provider.onAcknowledge(() => ({ kind: "answer", status: 503 }));
-  const id = await injected();
-  await caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
+  const id = await caller.injectUntilFilled();
+  await caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "respond-async" } });
   await eventually(async () => expect((await caller.lookUp(id)).body["attempts"]).toBeGreaterThan(0));
   // An attempt may be under way.
   await eventually(async () => expect((await discard(id)).status).toBe(200));
@@ -363,27 +364,29 @@ test("a queued acknowledgment is discarded, and callers get 406 from then on", a
 });
 
 test("a discard during an attempt is refused, and works once the attempt has ended", async () => {
-  provider.onAcknowledge(() => ({ kind: "hang" }));
-  const id = await injected();
-  await caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
+  const ended = Promise.withResolvers<void>();
+  const answer = { kind: "answer", status: 503 } as const;
+  provider.onAcknowledge(() => ({ kind: "held", until: ended.promise, answer }));
+  const id = await caller.injectUntilFilled();
+  await caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "respond-async" } });
   await eventually(() => expect(provider.acknowledgmentsOf(id)).toHaveLength(1));
   const early = await discard(id);
   expect(early.body).toMatchObject({ status: 409, code: "attempt_under_way" });
   expect(early.body.detail).toContain("try again in a few seconds");
   expect(early.headers.get("Retry-After")).toBe("5");
-  provider.onAcknowledge(() => ({ kind: "answer", status: 503 }));
+  ended.resolve();
   await eventually(async () => expect((await discard(id)).status).toBe(200), 10_000);
   const posts = provider.acknowledgmentsOf(id).length;
   provider.onAcknowledge(() => acknowledged());
-  const other = await injected();
-  await caller.acknowledge(other, "text");
+  const other = await caller.injectUntilFilled();
+  await caller.acknowledgeUntilAccepted(other, "text");
   await becomes(other, "delivered");
   expect(provider.acknowledgmentsOf(id)).toHaveLength(posts);
 });
 
 test("a caller that waits is told at once when its acknowledgment is discarded", async () => {
   await stack.apps.get("worker")?.stop();
-  const id = await injected();
+  const id = await caller.injectUntilFilled();
   const startedAtMs = performance.now();
   const waiting = caller.acknowledge(id, "text", { headers: { Prefer: "wait=30" } });
   await eventually(async () => expect((await discard(id)).status).toBe(200));
@@ -473,6 +476,8 @@ test("a bulk replay delivers what it covers and ends completed", async () => {
 
 test("a cancelled bulk replay leaves the rest dead and is in the audit", async () => {
   const ids = [await deadLetter(404), await deadLetter(404), await deadLetter(404)];
+  // A worker would begin.
+  await stack.apps.get("worker")?.stop();
   const started = await admin("POST", "/replays", { reason: "http_404", rate_per_second: 1 });
   const path = `/replays/${started.body.replay_id}`;
   const cancelled = await admin("POST", `${path}/cancel`, undefined, "token:of:bob-000");
@@ -496,6 +501,7 @@ test("a cancelled bulk replay leaves the rest dead and is in the audit", async (
   ]);
   const next = await admin("GET", `/audit?limit=1&cursor=${body.next_cursor}`);
   expect(next.body.entries).toHaveLength(1);
+  await stack.start("worker");
 });
 
 test("a place before the beginning of the audit is refused as cursor", async () => {
@@ -587,10 +593,10 @@ test.each([
 test("queued acknowledgments of invented ids are listed and discarded in bulk, and no others", async () => {
   provider.onAcknowledge(() => ({ kind: "answer", status: 503, body: { code: "closed_today" } }));
   const send = async (id: string) => {
-    await caller.acknowledge(id, "text", { headers: { Prefer: "respond-async" } });
+    await caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "respond-async" } });
     return id;
   };
-  const known = await send(await injected());
+  const known = await send(await caller.injectUntilFilled());
   const invented = await Promise.all([unknownId(), unknownId(), unknownId()].map(send));
   const list = "/acknowledgments?state=queued&unknown=true";
   await eventually(async () => {
@@ -656,10 +662,10 @@ test.each([
 test("every call answers in the contract's form, in each state", async () => {
   answered.clear();
   const [dead, discarded] = [await deadLetter(), await deadLetter()];
-  const [waiting, decided] = [await injected(), await refused()];
+  const [waiting, decided] = [await caller.injectUntilFilled(), await refused()];
   await admin("POST", `/acknowledgments/${discarded}/discard`, { reason: "old" });
   provider.onAcknowledge(() => ({ kind: "answer", status: 503 }));
-  const queued = await injected();
+  const queued = await caller.injectUntilFilled();
   await caller.acknowledge(queued, "text", { headers: { Prefer: "respond-async" } });
   const states = new Map([
     [dead, "dead"],

@@ -60,7 +60,7 @@ test("a body longer than the burst is accepted once, and refused until the rate 
   // It owes more than 2000 bytes, and gets one a second.
   expect(Number(refused.headers.get("Retry-After"))).toBeGreaterThan(BURST_BYTES);
   expect((await caller.lookUp(id)).status).toBe(200);
-  expect((await callerOf("other").acknowledge(unknownId(), "short", ASYNC)).status).toBe(201);
+  expect((await callerOf("other").acknowledgeUntilAccepted(unknownId(), "short", ASYNC)).status).toBe(201);
   const met = { publisher: "announced", quota: "bytes_per_second" };
   const labels = Object.entries(met).map(([name, value]) => `${name}="${value}"`);
   const samples = await fetchMetrics(stack.gatewayOpsUrl);
@@ -105,5 +105,5 @@ test("an injection over the bytes a second gets its fallback at once", async () 
   expect(refused.status).toBe(202);
   expect(refused.headers.get("X-Adrelay-Fallback-Detail")).toBe("bytes_per_second");
   expect(provider.posts).toHaveLength(before);
-  expect((await caller.acknowledge(unknownId(), "short", ASYNC)).status).toBe(201);
+  expect((await caller.acknowledgeUntilAccepted(unknownId(), "short", ASYNC)).status).toBe(201);
 });

@@ -24,7 +24,7 @@ beforeAll(async () => {
   [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
   const env = {
     INJECTION_FALLBACK: "error",
-    INJECTION_TIMEOUT_MS: "300",
+    INJECTION_TIMEOUT_MS: "5000",
     QUOTA_INJECTIONS_IN_FLIGHT: "2",
     UNKNOWN_ACK: "reject",
     API_KEY_HEADERS: "X-Service-API-Key, X-Other-Key",
@@ -50,7 +50,8 @@ test.each([
   "with errors for fallbacks a provider that does %j gives a %d",
   async (behaviour, status, code, reason) => {
     provider.onStart(() => behaviour);
-    const answer = await caller.inject();
+    const limit = { headers: { "X-Adrelay-Timeout-Ms": behaviour.kind === "hang" ? "300" : "5000" } };
+    const answer = await caller.inject(limit);
     expect(answer.body).toMatchObject({ status, code });
     expect(answer.headers.get("X-Adrelay-Fallback")).toBe(reason);
     // A second injection may buy a second ad.

@@ -242,12 +242,12 @@ describe("streams", () => {
       async (_, response) => {
         response.writeHead(200, STREAM);
         for (const event of events) {
-          await new Promise((resolve) => setTimeout(resolve, 60));
+          await new Promise((resolve) => setTimeout(resolve, 100));
           response.write(event);
         }
         response.end();
       },
-      { idleTimeoutMs: 250 },
+      { idleTimeoutMs: 500 },
     );
     expect(await (await post(proxy)).text()).toBe(events.join(""));
   });

@@ -305,14 +305,14 @@ describe("callers that hold connections", () => {
   });
 
   test("a body that comes slowly is waited for, and one that stops gets 408", async () => {
-    const all = await setup({ idleTimeoutMs: 400 });
+    const all = await setup({ idleTimeoutMs: 1000 });
     const [slow, stopped] = [await openRaw(all.proxy.port), await openRaw(all.proxy.port)];
     for (const { socket } of [slow, stopped]) {
       socket.write(headOf([LENGTH]));
     }
     for (let sent = 0; sent < CHAT.length; sent += 20) {
       slow.socket.write(CHAT.slice(sent, sent + 20));
-      await pause(200);
+      await pause(300);
     }
     await eventually(() => expect(slow.received()).toMatch(/^HTTP\/1\.1 200/));
     await eventually(() => expect(stopped.socket.closed).toBe(true));

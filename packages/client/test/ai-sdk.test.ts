@@ -117,8 +117,7 @@ test("turns at once with the same text and the same call ids aren't mixed", asyn
 
 /** The parts of one call of the model, read below the AI SDK's own buffers. */
 async function openParts(chat: Chat, provider: typeof openAi | typeof claude, abortSignal?: AbortSignal) {
-  const text = { type: "text" as const, text: QUESTION };
-  const prompt = [{ role: "user" as const, content: [text] }];
+  const prompt = [{ role: "user" as const, content: [{ type: "text" as const, text: QUESTION }] }];
   const model = wrap(chat, provider as typeof openAi);
   const { stream } = await model.doStream({ prompt, ...(abortSignal && { abortSignal }) });
   return stream.getReader();
@@ -306,7 +305,8 @@ test("calls that may have no ad reach the model with their own text", async () =
   const user = { role: "user" as const, content: QUESTION };
   const cached = { ...user, providerOptions: { anthropic: { cacheControl: { type: "ephemeral" } } } };
   const kept = { openai: { previousResponseId: "r-1" } };
-  const prompt = [{ role: "user" as const, content: [{ type: "text" as const, text: QUESTION }] }];
+  const text = { type: "text" as const, text: QUESTION };
+  const prompt = [{ role: "user" as const, content: [text] }];
   await generateText({ model: wrap(chat, openAi, { ...options, context: failing }), prompt: QUESTION });
   await generateText({ model, prompt: QUESTION, providerOptions: { adrelay: {} } });
   await generateText({ model, prompt: "  " });

@@ -15,6 +15,8 @@ import {
 } from "../src/index.ts";
 
 const log = pino({ level: "silent" });
+/** For what a busy machine does late. */
+const SOON = { timeout: 10_000 };
 let server: TestRedis;
 
 beforeEach(async () => {
@@ -49,9 +51,9 @@ test("a Redis that has lost its durability is noticed after a reconnection", asy
     const isChecked = new Promise((resolve) => redis.once("ready", resolve));
     redis.disconnect(true);
     await isChecked;
-    await expect.poll(() => guard.isDurable).toBe(false);
+    await expect.poll(() => guard.isDurable, SOON).toBe(false);
     await expect
-      .poll(() => guard.warnings())
+      .poll(() => guard.warnings(), SOON)
       .toEqual({
         redis_durability:
           "maxmemory-policy is allkeys-lru: set noeviction. Until that is fixed, acknowledgments get 503",
@@ -69,9 +71,9 @@ test("the durability metric is 0 while Redis is away and 1 when it is back", asy
     const shown = () => registry.getSingleMetricAsString("adrelay_redis_durable");
     expect(await shown()).toMatch(/ 1$/);
     await server.crash();
-    await expect.poll(shown).toMatch(/ 0$/);
+    await expect.poll(shown, SOON).toMatch(/ 0$/);
     await server.restart();
-    await expect.poll(shown, { timeout: 5000 }).toMatch(/ 1$/);
+    await expect.poll(shown, SOON).toMatch(/ 1$/);
   } finally {
     redis.disconnect();
   }
@@ -84,7 +86,7 @@ test("a request connection fails fast while Redis is away and works again within
     await server.crash();
     const startedAtMs = performance.now();
     await expect(redis.ping()).rejects.toThrow();
-    expect(performance.now() - startedAtMs).toBeLessThan(900);
+    expect(performance.now() - startedAtMs).toBeLessThan(1900);
     await server.restart();
     await expect.poll(() => redis.ping().catch(() => "away"), { timeout: 2000 }).toBe("PONG");
   } finally {
@@ -101,14 +103,14 @@ test("a connection that is refused for another reason by now says so, each reaso
     await guardRedis(redis, { mode: "require" }, log);
     await admin.config("SET", "requirepass", "another");
     redis.disconnect(true);
-    await expect.poll(() => lines.map(({ why }) => why)).toEqual([expect.stringContaining("password")]);
+    await expect.poll(() => lines.map(({ why }) => why), SOON).toEqual([expect.stringContaining("password")]);
     await admin.config("SET", "maxclients", "1");
     await expect
-      .poll(() => lines.map(({ why }) => why))
+      .poll(() => lines.map(({ why }) => why), SOON)
       .toEqual([expect.stringContaining("password"), expect.stringContaining("maxclients")]);
     await admin.config("SET", "maxclients", "100");
     await admin.config("SET", "requirepass", "");
-    await expect.poll(() => lines.at(-1)?.["event"]).toBe("redis_back");
+    await expect.poll(() => lines.at(-1)?.["event"], SOON).toBe("redis_back");
     expect(lines.map(({ event }) => event)).toEqual(["redis_away", "redis_away", "redis_back"]);
   } finally {
     redis.disconnect();
@@ -190,7 +192,7 @@ test("a command sent right before the end of its connection still reaches Redis"
   redis.set("last", "words").catch(() => {});
   redis.disconnect();
   const other = connectRedis(server.url, "subscriber", log);
-  await expect.poll(() => other.get("last")).toBe("words");
+  await expect.poll(() => other.get("last"), SOON).toBe("words");
   other.disconnect();
 });
 
@@ -213,13 +215,13 @@ test("while Redis is frozen each command fails after its timeout, and later comm
     await new Promise((done) => redis.once("ready", done));
     const startedAtMs = performance.now();
     await server.freeze();
-    const early = redis.ping();
-    await new Promise((done) => setTimeout(done, 300));
+    const early = expect(redis.ping()).rejects.toThrow("Command timed out");
+    await new Promise((done) => setTimeout(done, 600));
     const late = redis.ping();
-    await expect(early).rejects.toThrow("Command timed out");
+    await early;
     const durationMs = performance.now() - startedAtMs;
     expect(durationMs).toBeGreaterThan(600);
-    expect(durationMs).toBeLessThan(1400);
+    expect(durationMs).toBeLessThan(1900);
     await server.thaw();
     expect(await late).toBe("PONG");
     expect(await redis.ping()).toBe("PONG");

@@ -16,7 +16,6 @@ import {
   type RedisRole,
 } from "../src/index.ts";
 import { OtelTracing } from "../src/otel-tracing.ts";
-import { waitForRedis } from "../src/redis.ts";
 
 const log = pino({ level: "silent" });
 
@@ -86,7 +85,12 @@ afterAll(() => redis.dispose());
 function makeConnection(role: RedisRole) {
   const connection = connectRedis(redis.url, role, log);
   return {
-    start: () => waitForRedis(connection, 100),
+    // Until it is connected, or has ended because a stop came first.
+    start: async () => {
+      if (connection.status !== "ready" && connection.status !== "end") {
+        await new Promise((resolve) => connection.once("ready", resolve).once("end", resolve));
+      }
+    },
     stop: async () => {
       if (connection.status !== "end") {
         // Not `once` of node:events: it would reject if the handshake fails because of the stop.

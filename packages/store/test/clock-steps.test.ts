@@ -10,6 +10,8 @@ import { EVERYTHING, newId, openTestRedis, publisher } from "./store-fixture.ts"
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
+/** Long enough for a busy machine to look before it is over. */
+const WAITS = { delayMs: 10_000 };
 const BACK = [HOUR_MS / 2, DAY_MS, 400 * DAY_MS] as const;
 
 const { redis } = await openTestRedis({ maxRetriesPerRequest: null });
@@ -152,12 +154,12 @@ test("a bulk discard that was counted after a step back spares what died since",
 test.each(BACK)("an attempt whose job comes up is due after a step back of %d ms", async (stepMs) => {
   const { queued, settle, begin, setBack } = setup();
   const id = await queued();
-  await settle(id, "retry");
+  await settle(id, "retry", WAITS);
   expect(decideAttempt(await begin(id))).toMatchObject({ kind: "early" });
   await setBack(stepMs);
   expect(decideAttempt(await begin(id))).toMatchObject({ kind: "due" });
   // The next wait is kept again.
-  await settle(id, "retry");
+  await settle(id, "retry", WAITS);
   expect(decideAttempt(await begin(id))).toMatchObject({ kind: "early", delayMs: expect.any(Number) });
 });
 
@@ -234,7 +236,7 @@ test("locks and searches for stalled jobs keep their bounds after a step back", 
 test("a correction of the clock by half a second shortens no wait", async () => {
   const { queued, settle, begin, setBack, sweep } = setup();
   const id = await queued();
-  await settle(id, "retry");
+  await settle(id, "retry", WAITS);
   await setBack(500);
   await sweep();
   expect(decideAttempt(await begin(id))).toMatchObject({ kind: "early" });

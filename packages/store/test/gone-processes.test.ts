@@ -87,8 +87,8 @@ async function startProcess({
     record: () => recordOf(parts.processId),
     /** Its last heartbeat seems to be this long ago; heartbeats of others have come since. */
     fallSilent: async (silentMs = 3500) => {
-      const [seconds] = await redis.time();
-      const seenMs = Number(seconds) * 1000 - silentMs;
+      const [seconds, micros] = await redis.time();
+      const seenMs = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000) - silentMs;
       const text = (await recordOf(parts.processId)) ?? "";
       await redis.hset(processKey, parts.processId, text.replace(/^(\d+) \d+/, `$1 ${seenMs}`));
       await redis.hset(fixture.key("heartbeat"), "at", Date.now(), "steady", 1);

@@ -99,6 +99,8 @@ export interface SettlementDetails {
   readonly attemptsBefore?: number;
   readonly code?: string;
   readonly durationMs?: number;
+  /** Of a retry: how long it waits. */
+  readonly delayMs?: number;
   readonly reason?: Extract<Settlement, { event: "die" }>["reason"];
   readonly providerError?: string | undefined;
 }
@@ -106,7 +108,7 @@ export interface SettlementDetails {
 export function settlementOf(
   id: AdResponseId,
   event: Settlement["event"],
-  { reason = "http_400", providerError = "some_code", ...details }: SettlementDetails = {},
+  { reason = "http_400", providerError = "some_code", delayMs = 1000, ...details }: SettlementDetails = {},
 ): Settlement {
   const base = { id, code: "code", durationMs: 5, attemptsBefore: 0, notify: undefined, ...details };
   switch (event) {
@@ -116,7 +118,7 @@ export function settlementOf(
       return { ...base, event };
     case "retry":
     case "ambiguous":
-      return { ...base, event, next: { kind: "after_delay", delayMs: 1000 }, isCounted: true, providerError };
+      return { ...base, event, next: { kind: "after_delay", delayMs }, isCounted: true, providerError };
     case "die":
       return { ...base, event, reason, sizeBytes: 42, providerError };
     default:

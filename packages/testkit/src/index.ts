@@ -5,6 +5,7 @@ export { type DemoModel, startDemoModel } from "./demo-model.ts";
 export {
   dumpRedis,
   eventually,
+  fetchLedgerMetrics,
   fetchMetrics,
   parseMetrics,
   pause,

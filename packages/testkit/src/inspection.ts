@@ -41,6 +41,17 @@ export function parseMetrics(text: string): Samples {
   return samples;
 }
 
+/** Fetches the metrics, those of the ledger included. If Redis is slow, a scrape lacks them. Such a scrape is repeated. */
+export function fetchLedgerMetrics(opsUrl: string): Promise<Samples> {
+  return eventually(async () => {
+    const samples = await fetchMetrics(opsUrl);
+    if (!samples.has("adrelay_books_imbalance")) {
+      throw new TypeError(`${opsUrl} has no metrics of the ledger`);
+    }
+    return samples;
+  });
+}
+
 /** Fetches the metrics of a process from its ops listener. */
 export async function fetchMetrics(opsUrl: string): Promise<Samples> {
   const response = await fetch(`${opsUrl}/metrics`);

@@ -12,6 +12,11 @@ export interface Answer {
   readonly durationMs: number;
 }
 
+/** No injection had an ad. The message is the last answer. */
+class NotFilledError extends Error {
+  override readonly name = "NotFilledError";
+}
+
 /** An acknowledgment was never accepted. The message is the last answer. */
 class NotAcceptedError extends Error {
   override readonly name = "NotAcceptedError";
@@ -28,6 +33,8 @@ export interface SendOptions {
 export interface RelayCaller {
   send(path: string, body: string | Buffer | undefined, options?: SendOptions): Promise<Answer>;
   inject(options?: SendOptions, body?: unknown): Promise<Answer>;
+  /** Repeats the injection until it has an ad: on a loaded machine it may become a fallback. Returns the ad's id. */
+  injectUntilFilled(options?: SendOptions, body?: unknown): Promise<string>;
   acknowledge(adResponseId: unknown, text: unknown, options?: SendOptions): Promise<Answer>;
   /** Repeats the acknowledgment after each 503, which Redis on a loaded machine may cause. */
   acknowledgeUntilAccepted(adResponseId: unknown, text: unknown, options?: SendOptions): Promise<Answer>;
@@ -59,9 +66,19 @@ export function relayCaller(baseUrl: string, apiKey: string | (() => string) = T
   };
   const acknowledge: RelayCaller["acknowledge"] = (id, text, options) =>
     send(ACKNOWLEDGE_PATH, JSON.stringify({ ad_response_id: id, llm_response: text }), options);
+  const inject: RelayCaller["inject"] = (options, body = TEST_INJECTION) =>
+    send(INJECTION_PATH, JSON.stringify(body), options);
   return {
     send,
-    inject: (options, body = TEST_INJECTION) => send(INJECTION_PATH, JSON.stringify(body), options),
+    inject,
+    injectUntilFilled: (options, body) =>
+      eventually(async () => {
+        const answer = await inject(options, body);
+        if (answer.status !== 200) {
+          throw new NotFilledError(answer.text);
+        }
+        return String(answer.body["ad_response_id"]);
+      }),
     acknowledge,
     acknowledgeUntilAccepted: (id, text, options) =>
       eventually(async () => {

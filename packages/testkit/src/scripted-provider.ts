@@ -30,6 +30,8 @@ export type Behaviour =
     }
   /** Answers after a delay. */
   | { readonly kind: "late"; readonly delayMs: number; readonly answer: Behaviour }
+  /** Answers once a promise is fulfilled. */
+  | { readonly kind: "held"; readonly until: Promise<unknown>; readonly answer: Behaviour }
   /** Never answers. */
   | { readonly kind: "hang" }
   /** Closes the connection without an answer. */
@@ -170,6 +172,9 @@ function behave(behaviour: Behaviour, request: IncomingMessage, response: Server
       return;
     case "late":
       setTimeout(() => behave(behaviour.answer, request, response), behaviour.delayMs);
+      return;
+    case "held":
+      void behaviour.until.then(() => behave(behaviour.answer, request, response));
       return;
     case "hang":
       return;
