@@ -70,14 +70,24 @@ type RateDecision =
 
 const BURST_WINDOW_S = 10;
 
+/**
+ * Counts a call as the library's own script does, also on a full Redis: acknowledgments are taken then (docs/adr/0040). The DEL
+ * changes nothing.
+ */
+const COUNT_SCRIPT = `
+  redis.call('DEL', KEYS[1] .. ':none')
+  redis.call('SET', KEYS[1], 0, 'EX', ARGV[2], 'NX')
+  return {redis.call('INCRBY', KEYS[1], ARGV[1]), redis.call('PTTL', KEYS[1])}`;
+
 /** Limits how often each publisher calls each operation. Redis counts the calls of all processes together. */
 export class RateLimits {
   readonly #limiter: Pick<RateLimiterRedis, "consume"> | BurstyRateLimiter | undefined;
 
   constructor(redis: Redis, { perSecond, burst }: RateLimitSettings) {
     if (perSecond > 0) {
+      const shared = { storeClient: redis, customIncrTtlLuaScript: COUNT_SCRIPT };
       const steady = new RateLimiterRedis({
-        storeClient: redis,
+        ...shared,
         keyPrefix: RATE_PREFIX.steady,
         points: perSecond,
         duration: 1,
@@ -88,7 +98,7 @@ export class RateLimits {
           : new BurstyRateLimiter(
               steady,
               new RateLimiterRedis({
-                storeClient: redis,
+                ...shared,
                 keyPrefix: RATE_PREFIX.burst,
                 points: burst,
                 duration: BURST_WINDOW_S,

@@ -52,6 +52,23 @@ test("ok charges, no_ad_used releases, and the released money is sold again", as
   expect(await store.fundsOf()).toEqual({ spent: 400, reserved: 600 });
 });
 
+test("a full Redis takes no new injection, and every acknowledgment", async () => {
+  const served = await store.serve();
+  const before = await store.redis.dbsize();
+  await store.redis.config("SET", "maxmemory", "1");
+  try {
+    for (const decision of ["auction", "no_fill"] as const) {
+      await expect(store.serve({ decision, session: "other" })).rejects.toThrow("OOM");
+    }
+    expect(await store.redis.dbsize()).toBe(before);
+    expect(await store.acknowledge(served, "ok")).toBe("recorded");
+    expect(await store.acknowledge(served, "ok")).toBe("already_acknowledged");
+  } finally {
+    await store.redis.config("SET", "maxmemory", "0");
+  }
+  expect(await store.fundsOf()).toEqual({ spent: 100, reserved: 0 });
+});
+
 test("releasing on a day that began twice leaves a daily sum of zero, not less", async () => {
   const response = await store.serve();
   // The state after a clock was set back over midnight and then set right again.

@@ -1,5 +1,6 @@
 import { ACKNOWLEDGE_PATH, INJECTION_PATH } from "@adrelay/contract";
 import { eventually } from "@adrelay/testkit";
+import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   callerOf,
@@ -51,6 +52,24 @@ test("a limited publisher is served again after Retry-After", async () => {
   await eventually(async () => {
     expect((await start(KEY)).status).toBe(202);
   });
+});
+
+test("a full Redis takes acknowledgments and no injections, also within rate limits", async () => {
+  const caller = callerOf(server);
+  const { id, product } = await eventually(async () => {
+    const served = await caller.served();
+    expect(served.product).not.toBe("undefined");
+    return served;
+  });
+  const redis = new Redis(server.redis.url);
+  await redis.config("SET", "maxmemory", "1");
+  try {
+    expect((await start(OTHER_KEY)).body).toMatchObject({ status: 503, code: "storage_unavailable" });
+    await eventually(async () => expect((await caller.acknowledge(id, product)).status).toBe(200));
+  } finally {
+    await redis.config("SET", "maxmemory", "0");
+    redis.disconnect();
+  }
 });
 
 test("calls without a good key are 401, however many there are", async () => {

@@ -266,6 +266,36 @@ describe("while Redis is away", () => {
     });
   });
 
+  test.each(["a later write", "the end"])(
+    "text that Redis loses is found missing by %s, and sent again",
+    async (by) => {
+      const { turns, step, turnKey, textKey } = await startTurn();
+      step.sawCalls(["call_1"]);
+      const written = async (parts: readonly string[]) => {
+        for (const [at, part] of parts.entries()) {
+          step.written({ text: part, callIds: [] });
+          await eventually(async () => expect(await servers.admin.llen(textKey)).toBe(at + 1));
+        }
+      };
+      await written(["one, ", "two, ", "three, "]);
+      // As a Redis that has lost its last second. The proxy may not have read the answer to its last write yet.
+      await servers.admin.multi().ltrim(textKey, 0, 0).hset(turnKey, "s1", 1).exec();
+      if (by === "a later write") {
+        const lease = Number(await servers.admin.hget(turnKey, "l1"));
+        step.written(text("four, "));
+        await eventually(async () =>
+          expect(Number(await servers.admin.hget(turnKey, "l1"))).toBeGreaterThan(lease),
+        );
+      }
+      step.written({ text: "five", callIds: ["call_1"] });
+      step.ended({ kind: "continues" }, 200);
+      await eventually(async () => expect(await servers.admin.hexists(turnKey, "l1")).toBe(0));
+      const whole = by === "a later write" ? "one, two, three, four, five" : "one, two, three, five";
+      expect(await servers.admin.lrange(textKey, 0, -1)).toEqual(["1,1,one, ", `1,*,${whole}`]);
+      expect(turns.journal.usedBytes).toBe(0);
+    },
+  );
+
   test("connections that break again and again lose and double no text", async () => {
     const proxy = await startSocketProxy(servers.server.port);
     onTestFinished(() => proxy.close());

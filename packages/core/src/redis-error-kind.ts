@@ -26,6 +26,7 @@ const KIND_BY_FIRST_WORD: Readonly<Record<string, RedisErrorKind>> = {
   NOREPLICAS: "refuses_writes",
   OOM: "refuses_writes",
   READONLY: "refuses_writes",
+  TRYAGAIN: "refuses_writes",
   NOPERM: "no_permission",
 };
 
@@ -50,9 +51,10 @@ export function redisErrorWord(error: unknown): string {
   return FORBIDDEN_IN_SCRIPT.test(message) ? "NOPERM" : (/^[A-Z]+(?= )/.exec(message)?.[0] ?? "");
 }
 
+const MOVES_KEYS = "moves the relay's keys to another node of its cluster: wait, or see REDIS_URL";
 /** What is wrong with a Redis that replied this error, and what to do, for people. Follows the word "Redis". */
 const ADVICE: Readonly<Record<string, string>> = {
-  ASK: "moves the relay's keys to another node of its cluster: wait, or see REDIS_URL",
+  ASK: MOVES_KEYS,
   BUSY: "is busy with a script of somebody else",
   CLUSTERDOWN: "is a node of a cluster that is down",
   LOADING: "still loads its data",
@@ -64,6 +66,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   NOREPLICAS: "is in touch with fewer replicas than min-replicas-to-write",
   OOM: "is full: it takes nothing new, and what is queued still goes out. Raise maxmemory",
   READONLY: "is a replica, which takes no writes: REDIS_URL must lead to the primary",
+  TRYAGAIN: MOVES_KEYS,
   WRONGPASS: "doesn't accept the user or password of REDIS_URL",
 };
 const ADVICE_ON_ERR: readonly (readonly [RegExp, string])[] = [

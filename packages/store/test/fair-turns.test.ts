@@ -204,6 +204,29 @@ test("jobs get their turns on a full Redis, too", async () => {
   expect(await queue.depths()).toEqual({ ...NO_JOBS, waiting: 100 });
 });
 
+test("large jobs get their turns in several calls, in their order", async () => {
+  const { enqueue, accept, parts, queue, listKey, sortedKey } = setup();
+  await accept("big", 60);
+  const before = await redis.zcard(sortedKey);
+  const large = Array.from({ length: 6 }, () => ({ ...jobFor("large"), body: "x".repeat(900_000) }));
+  for (const job of large) {
+    await enqueue(job, "hash");
+  }
+  const ids = large.map(({ adResponseId }) => jobIdOf(adResponseId));
+  const call = { keys: [...queue.waitingKeys, parts.keys.turns], args: [queue.jobPrefix, 200] };
+  for (const [moved, hasMore] of [
+    [3, 1],
+    [6, 0],
+    [6, 0],
+  ] as const) {
+    expect(await parts.run("bullmq/give-turns", call)).toBe(hasMore);
+    expect(await redis.zcard(sortedKey)).toBe(before + moved);
+    const inTurn = await redis.zrange(sortedKey, "0", "-1");
+    expect(inTurn.filter((id) => ids.includes(id))).toEqual(ids.slice(0, moved));
+    expect(await redis.lrange(listKey, 0, -1)).toEqual(ids.slice(moved).reverse());
+  }
+});
+
 test("a Redis that refuses writes loses no job that was to get its turn", async () => {
   const { enqueue, giveTurns, queue, errors, listKey } = setup();
   const jobs = Array.from({ length: 100 }, () => jobFor("big"));

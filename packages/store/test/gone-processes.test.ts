@@ -5,7 +5,8 @@
  */
 import { randomUUID } from "node:crypto";
 import type { AdResponseId } from "@adrelay/contract";
-import { eventually } from "@adrelay/testkit";
+import { startTestRedis } from "@adrelay/dev-servers";
+import { eventually, startSocketProxy } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { Registry } from "prom-client";
 import { afterEach, expect, test } from "vitest";
@@ -27,6 +28,8 @@ interface ProcessOptions {
   readonly concurrency?: number;
   /** A user of Redis, with its password in front of the address. */
   readonly user?: string;
+  /** Where its subscriber connects to, if not to the Redis of the others. */
+  readonly subscriberUrl?: string;
 }
 
 /** A worker with a heartbeat, a lifeline and deliveries. Its attempts hang until `answer` is called. */
@@ -35,11 +38,12 @@ async function startProcess({
   pid = 1,
   concurrency = 10,
   user = "",
+  subscriberUrl,
 }: ProcessOptions = {}) {
   const url = server.url.replace("//", `//${user}`);
   const [own, subscriber] = [
     new Redis(url, { maxRetriesPerRequest: null }),
-    new Redis(url, { maxRetriesPerRequest: null }),
+    new Redis(subscriberUrl ?? url, { maxRetriesPerRequest: null }),
   ];
   const logged: StoreLogFields[] = [];
   const ignore = () => {};
@@ -79,6 +83,7 @@ async function startProcess({
   return {
     ...fixture,
     heartbeat,
+    subscriber,
     logged,
     attempts,
     start,
@@ -287,6 +292,25 @@ test.each(["subscribe", "pubsub"])(
     expect(await poor.record()).not.toBeNull();
   },
 );
+
+test("a subscriber that stayed at the old primary after a fail-over moves to the new one", async () => {
+  const old = await startTestRedis();
+  stops.push(() => old.dispose());
+  const way = await startSocketProxy(Number(new URL(old.url).port));
+  stops.push(() => way.close());
+  const worker = await startProcess({ subscriberUrl: `redis://127.0.0.1:${way.port}` });
+  way.setTarget(Number(new URL(server.url).port));
+  // The subscription is confirmed before the answer to this.
+  await worker.subscriber.ping();
+  await worker.heartbeat.beat();
+  expect(worker.subscriber.status).toBe("ready");
+  await worker.heartbeat.beat();
+  const channel = worker.parts.keys.lifelinePrefix + worker.parts.processId;
+  await eventually(async () => expect(await redis.pubsub("NUMSUB", channel)).toEqual([channel, 1]));
+  await worker.heartbeat.beat();
+  expect(await worker.record()).toContain('"hasLifeline":true');
+  expect(worker.logged).toEqual([]);
+});
 
 test("a process that can't see lifelines takes nobody for gone", async () => {
   const { victim, ids } = await startPair();

@@ -2,11 +2,12 @@
  * Bulk discards of queued acknowledgments on a real Redis, with jobs of a real queue. They guard against a discard of more than was
  * asked for, against one that leaves some behind, and against a delivered acknowledgment that is booked as discarded.
  */
-import { type AdResponseId, type PublisherId, publisherIdSchema } from "@adrelay/contract";
+import { type AdResponseId, type DeliveryJob, type PublisherId, publisherIdSchema } from "@adrelay/contract";
 import { eventually } from "@adrelay/testkit";
 import { Redis } from "ioredis";
 import { afterAll, expect, test } from "vitest";
 import type { DeadFilter } from "../src/index.ts";
+import { memberOf } from "../src/redis/keys.ts";
 import {
   countEntryBytes,
   EVERYTHING,
@@ -28,7 +29,10 @@ afterAll(() => subscriber.disconnect());
 function setup() {
   const fixture = openTestStore(redis);
   const { acknowledgments, injections, parts } = fixture;
-  const accept = async (publisher: PublisherId, more: { readonly replyTo?: string } = {}) => {
+  const accept = async (
+    publisher: PublisherId,
+    more: Partial<Pick<DeliveryJob, "body" | "replyTo">> = {},
+  ) => {
     const id = newId();
     await acknowledgments.accept({ job: { ...jobOf(id), publisher, ...more }, textHash: "hash" });
     return id;
@@ -83,6 +87,32 @@ test("a bulk discard ends exactly the queued ones with unknown ids, and their te
       details: { of: "queued", unknown: true, publisher: "acme", why: "invented", matched: 89 },
     },
   ]);
+});
+
+test("a step with large texts is made in several scripts, and none is left out", async () => {
+  const { queued, discards, accept, start, lock, unlock, statesOf, parts } = setup();
+  const body = "x".repeat(900_000);
+  const [held = newId(), ...large] = await times(8, () => accept(acme, { body }));
+  await lock(held);
+  const id = await start(EVERYTHING);
+  const members = large.flatMap((one) => [memberOf(one), parts.queue.payloadKey(one)]);
+  const { entryPrefix, parkedPrefix } = parts.keys;
+  const script = {
+    keys: parts.keys.forBulk("discard_queued", id),
+    args: [id, entryPrefix, parkedPrefix, 0, 60_000, "held", 2_000_000, ...members],
+  };
+  expect(await parts.run("dead-letters/discard-queued", script)).toMatchObject([
+    "running",
+    { length: 3 },
+    {},
+    3,
+  ]);
+  // It hasn't looked at all, so the place is still the first one.
+  expect((await queued.runBatch(id, 100, 0)).moved).toHaveLength(4);
+  await unlock(held);
+  expect(await queued.runBatch(id, 100, 0)).toMatchObject({ state: "completed", hasMore: false });
+  expect(await statesOf([held, ...large])).toEqual(new Set(["discarded"]));
+  expect(await discards.find(id)).toMatchObject({ matched: 8, discarded: 8 });
 });
 
 test("the search goes on where it was, whatever lies in between, and its count as well", async () => {

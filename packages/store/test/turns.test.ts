@@ -172,7 +172,7 @@ async function fireTurn(fixture: TurnsFixture, step: StepRef, event: TurnEvent):
     case "join":
       return turns.join({ pointer: `by ${step.id}`, token: randomUUID() });
     case "write":
-      return write(step, 5, "text");
+      return write(step, 1, "text");
     case "end_step":
       return endStep(step);
     case "final":
@@ -609,6 +609,33 @@ describe("what Redis has or takes", () => {
     await age(step.id, PAST_LEASE_MS);
     await turnsSwept();
     expect(await queuedText(step.id)).toBe(part + part);
+  });
+
+  test("a step whose earlier pieces Redis has lost appends no more, and ends with its whole text", async () => {
+    const { open, hold, write, endStep, age, turnsSwept, queuedText, turnKey, key, snapshot } = setup();
+    const step = await open();
+    await hold(step, "call 1");
+    await write(step, 1, "Let me ");
+    await write(step, 2, "look ");
+    const textKey = key(`awaiting:text:${step.id.replaceAll("-", "")}`);
+    await redis.rpop(textKey);
+    await redis.hset(turnKey(step.id), "s1", 1);
+    await age(step.id, 1000);
+    const lease = await redis.hget(turnKey(step.id), "l1");
+    expect(await write(step, 3, "closely.")).toBe("behind");
+    expect(Number(await redis.hget(turnKey(step.id), "l1"))).toBeGreaterThan(Number(lease));
+    expect(await endStep(step, { sequence: 3, text: "closely." })).toBe("behind");
+    expect(await redis.lrange(textKey, 0, -1)).toEqual(["1,1,Let me "]);
+    const whole = { sequence: "=", text: "Let me look closely." } as const;
+    expect(await endStep(step, whole)).toBe("waiting");
+    expect(await endStep(step, whole)).toBe("waiting");
+    expect(await redis.llen(textKey)).toBe(2);
+    await age(step.id, PAST_LEASE_MS);
+    expect(await turnsSwept()).toBe(0);
+    await age(step.id, LONG_WAIT_MS);
+    await turnsSwept();
+    expect(await queuedText(step.id)).toBe("Let me look closely.");
+    expect(turnCounts(await snapshot()).ended).toEqual({ complete: 1 });
   });
 
   test("a turn with a very long prompt waits without being joinable", async () => {

@@ -20,6 +20,7 @@ import {
   type StepWrite,
   TURN_LEASE_MS,
   type Turns,
+  type WriteAnswer,
 } from "@adrelay/store";
 import type { JournalRoom } from "./journal-room.ts";
 import { StepText } from "./step-text.ts";
@@ -133,13 +134,15 @@ export class JournaledStep {
   }
 
   /** To be told what Redis answered to a write that was sent at `sentAtMs`. */
-  onWritten(write: StepWrite, answer: "alive" | "ended", sentAtMs: number): void {
+  onWritten(write: StepWrite, answer: Exclude<WriteAnswer, Error>, sentAtMs: number): void {
     if (answer === "ended") {
       this.#endTurn();
       return;
     }
     this.#leaseAtMs = sentAtMs;
-    if (write.text !== undefined) {
+    if (answer === "behind") {
+      this.#text.fallBehind();
+    } else if (write.text !== undefined) {
       this.#text.confirm(write);
     }
   }
@@ -221,7 +224,7 @@ export class JournaledStep {
     }
   }
 
-  async #writeAlone(write: StepWrite): Promise<"alive" | "ended"> {
+  async #writeAlone(write: StepWrite): Promise<Exclude<WriteAnswer, Error>> {
     const [answer = "alive"] = await this.#host.turns.write([write]);
     if (answer instanceof Error) {
       throw answer;
@@ -229,7 +232,19 @@ export class JournaledStep {
     return answer;
   }
 
-  async #storeEnd({ waitMs, outcome }: StepWait): Promise<"waiting" | "ended"> {
+  async #storeEnd(wait: StepWait): Promise<"waiting" | "ended"> {
+    const stored = await this.#sendEnd(wait);
+    if (stored === "behind") {
+      this.#text.fallBehind();
+      return this.#storeEnd(wait);
+    }
+    if (stored === undefined) {
+      this.#giveUp();
+    }
+    return stored ?? "waiting";
+  }
+
+  async #sendEnd({ waitMs, outcome }: StepWait) {
     const { ref: step } = this.#step;
     const { persist, gate, turns } = this.#host;
     const stored = await persist(() =>
@@ -237,10 +252,7 @@ export class JournaledStep {
         turns.endStep({ step, ...this.#text.lastWrite(), waitMs, outcome }),
       ),
     );
-    if (stored === undefined) {
-      this.#giveUp();
-    }
-    return stored?.value ?? "waiting";
+    return stored?.value;
   }
 
   async #settle(outcome: FinalStep["outcome"], finding?: Finding): Promise<void> {
@@ -266,8 +278,8 @@ export class JournaledStep {
   }
 
   #hasMuchText(): boolean {
-    const { unconfirmed, unconfirmedBytes } = this.#text;
-    return unconfirmed === undefined && !this.#hasLeft && unconfirmedBytes >= MUCH_TEXT_BYTES;
+    const { unconfirmed, unconfirmedBytes, isBehind } = this.#text;
+    return unconfirmed === undefined && !isBehind && !this.#hasLeft && unconfirmedBytes >= MUCH_TEXT_BYTES;
   }
 
   #mayAppend(nowMs: number): boolean {

@@ -26,6 +26,21 @@ test("a second answer to a confirmed write changes nothing", () => {
   expect(text.unconfirmed).toEqual({ sequence: 2, text: "two" });
 });
 
+test("once Redis has lost writes, no more are planned, and the last one is the whole text", () => {
+  const text = new StepText(LIMIT);
+  text.add("one, ");
+  text.planWrite();
+  text.confirm({ sequence: 1 });
+  text.add("two, ");
+  text.planWrite();
+  text.fallBehind();
+  text.confirm({ sequence: 2 });
+  text.add("three");
+  expect([text.planWrite(), text.unconfirmed]).toEqual([undefined, undefined]);
+  expect(text.unconfirmedBytes).toBe(text.bytes);
+  expect(text.lastWrite()).toEqual({ sequence: "=", text: "one, two, three" });
+});
+
 test("half of a pair of surrogates waits for its other half", () => {
   const text = new StepText(LIMIT);
   text.add("smile \ud83d");

@@ -52,22 +52,23 @@ export class FairTurns {
 
   async #repeat(): Promise<void> {
     while (!this.#isStopped) {
-      const moved = await this.#giveTurns();
-      if (moved < BATCH) {
+      const hasMore = await this.#giveTurns();
+      if (!hasMore) {
         await this.#pause();
       }
     }
   }
 
-  /** How many jobs got a turn. */
-  async #giveTurns(): Promise<number> {
+  /** Whether more jobs wait for their turn. */
+  async #giveTurns(): Promise<boolean> {
     const { run, keys, queue, onError } = this.#parts;
     try {
       const args = [queue.jobPrefix, BATCH];
-      return Number(await run("bullmq/give-turns", { keys: [...queue.waitingKeys, keys.turns], args }));
+      const call = { keys: [...queue.waitingKeys, keys.turns], args };
+      return Number(await run("bullmq/give-turns", call)) === 1;
     } catch (error) {
       onError(error);
-      return 0;
+      return false;
     }
   }
 

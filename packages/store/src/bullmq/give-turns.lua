@@ -2,7 +2,7 @@
 -- KEYS: 1 to 3 as `giveTurns` reads them
 -- ARGV: 1 prefix of job keys, 2 how many jobs at most
 -- Clock: none. TTL: none.
--- Returns how many jobs got a turn.
+-- Returns 1 if the list has more jobs, else 0.
 -- @include redis/when-full
 -- @include bullmq/turns
 return giveTurns(KEYS, ARGV[1], {}, tonumber(ARGV[2]))

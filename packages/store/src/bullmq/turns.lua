@@ -6,17 +6,21 @@
 --    keep their order, one without a backlog is next, and one with a backlog isn't passed for ever.
 -- 2. The list is only left as it is if it is short and nobody waits in the sorted set.
 -- 3. A job is always in one of the two places, also if Redis refuses a command.
+-- 4. The rest is left for another call once the jobs' data are many bytes, so that Redis isn't held up.
 local LIST_SHORT = 50
+local DATA_BYTES_MAX = 2 * 1024 * 1024
 
--- A job of another form than `DeliveryJob` of contract has the publisher ''.
+-- Returns the publisher of a job, and how many bytes were read for that. A job of another form than `DeliveryJob` of contract has
+-- the publisher ''.
 local function publisherOfJob(jobKey)
-  local data = redis.call('HGET', jobKey, 'data')
-  return data and string.match(data, '^{"v":%d+,"adResponseId":"[%x-]+","adAckId":"[%x-]+","publisher":"([^"]*)"') or ''
+  local data = redis.call('HGET', jobKey, 'data') or ''
+  return string.match(data, '^{"v":%d+,"adResponseId":"[%x-]+","adAckId":"[%x-]+","publisher":"([^"]*)"') or '', #data
 end
 
 -- keys: BullMQ's list, its sorted set, the turns: a hash of each publisher's last one while anybody waits in turn.
 -- jobPrefix: with a job's id it makes the key of the job's payload. publishers: by a job's id, as far as they are known.
--- Moves at most `max` jobs, the oldest first, and `max` is at most 2000. Returns how many.
+-- Moves at most `max` jobs, the oldest first, and `max` is at most 2000. Returns 1 if the list
+-- has more, else 0.
 local function giveTurns(keys, jobPrefix, publishers, max)
   local listKey, sortedKey, turnsKey = unpack(keys)
   local length = redis.call('LLEN', listKey)
@@ -24,23 +28,28 @@ local function giveTurns(keys, jobPrefix, publishers, max)
   if length == 0 or (not taken and length <= LIST_SHORT) then
     return 0
   end
-  local last, turns = {}, {}
+  local last, turns, moved, bytes = {}, {}, 0, 0
   local ids = redis.call('LRANGE', listKey, -max, -1)
-  for at = #ids, 1, -1 do
-    local publisher = publishers[ids[at]] or publisherOfJob(jobPrefix .. ids[at])
+  while moved < #ids and bytes < DATA_BYTES_MAX do
+    local id = ids[#ids - moved]
+    local publisher, read = publishers[id], 0
+    if not publisher then
+      publisher, read = publisherOfJob(jobPrefix .. id)
+    end
     local before = last[publisher] or taken and redis.call('HGET', turnsKey, publisher) or 0
     last[publisher] = math.max(before + 1, tonumber(taken or 1))
     turns[#turns + 1] = last[publisher]
-    turns[#turns + 1] = ids[at]
+    turns[#turns + 1] = id
+    moved, bytes = moved + 1, bytes + read
   end
   -- During intake a full Redis refuses the first of these two, and so ends the script.
   redis.call('ZADD', sortedKey, unpack(turns))
-  redis.call('LTRIM', listKey, 0, -#ids - 1)
+  redis.call('LTRIM', listKey, 0, -moved - 1)
   if not taken then
     redis.call('DEL', turnsKey)
   end
   for publisher, turn in pairs(last) do
     redis.call('HSET', turnsKey, publisher, turn)
   end
-  return #ids
+  return moved < length and 1 or 0
 end

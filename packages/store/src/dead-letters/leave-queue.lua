@@ -27,10 +27,12 @@ local function tellCaller(channel, id, publisher)
     code = 'discarded', delayMs = 0}))
 end
 
--- Tells the caller that waits for this job, if there is one.
+-- Tells the caller that waits for this job, if there is one. Returns how many bytes were read for that.
 local function tellCallerOf(jobKey, id, publisher)
-  local channel = channelIn(redis.call('HGET', jobKey, 'data') or '')
+  local data = redis.call('HGET', jobKey, 'data') or ''
+  local channel = channelIn(data)
   if channel then
     tellCaller(channel, id, publisher)
   end
+  return #data
 end

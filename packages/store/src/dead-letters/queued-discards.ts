@@ -4,6 +4,7 @@
  * The records are those of bulk discards, and are listed, shown and cancelled as these are.
  */
 import { randomUUID } from "node:crypto";
+import { z } from "zod";
 import type { DeliveryQueue } from "../bullmq/queue.ts";
 import { idOf } from "../redis/keys.ts";
 import {
@@ -24,6 +25,12 @@ interface QueuedDiscardOrder extends Omit<DiscardOrder, "filter"> {
   readonly filter: QueuedFilter;
 }
 
+interface QueuedDiscardStep {
+  readonly members: readonly string[];
+  readonly next: string;
+  readonly graceMs: number;
+}
+
 export interface QueuedDiscardsParts extends BulkParts {
   readonly queue: Pick<DeliveryQueue, "payloadKey">;
 }
@@ -32,6 +39,9 @@ export interface QueuedDiscardsParts extends BulkParts {
 const NO_DEATH = { reason: undefined, code: undefined } as const;
 const EVERY_QUEUED = { state: "queued", ...NO_DEATH } as const;
 
+/** Data of jobs that one call reads. With more, Redis would be held up for too long. */
+const JOB_BYTES_MAX = 2 * 1024 * 1024;
+const stepSchema = z.tuple([...batchSchema.def.items, z.number()]);
 const COUNT_ROWS = 1000;
 /** A caller waits for the count. */
 const COUNT_MAX_MS = 400;
@@ -74,19 +84,29 @@ export class QueuedDiscards extends BulkChanges<BulkDiscard> {
     return id;
   }
 
-  /** The next step. It moves at most `limit`. What attempts held is tried again once everything else is done. */
+  /** The next step, in a script or a few. It moves at most `limit`. What attempts held is tried again once everything else is done. */
   override async runBatch(id: string, limit: number, graceMs: number): Promise<BulkBatch> {
-    const { run, keys, queue, recordRetentionMs } = this.#parts;
     const { members, next } = await this.#findNext(id, limit);
+    let { state, tasks, atUs, seen } = await this.#discard(id, { members, next, graceMs });
+    const moved = [...tasks];
+    for (let left = members.slice(seen); state === "running" && left.length > 0; left = left.slice(seen)) {
+      ({ state, tasks, seen } = await this.#discard(id, { members: left, next, graceMs }));
+      moved.push(...tasks);
+    }
+    return { state: state === "" ? "unknown" : state, moved, hasMore: next !== HELD, atUs };
+  }
+
+  async #discard(id: string, { members, next, graceMs }: QueuedDiscardStep) {
+    const { run, keys, queue, recordRetentionMs } = this.#parts;
     const reply = await run("dead-letters/discard-queued", {
       keys: keys.forBulk("discard_queued", id),
       args: [
-        ...[id, keys.entryPrefix, keys.parkedPrefix, graceMs, recordRetentionMs, next],
+        ...[id, keys.entryPrefix, keys.parkedPrefix, graceMs, recordRetentionMs, next, JOB_BYTES_MAX],
         ...members.flatMap((member) => [member, queue.payloadKey(idOf(member))]),
       ],
     });
-    const [state, moved, atUs] = batchSchema.parse(reply);
-    return { state: state === "" ? "unknown" : state, moved, hasMore: next !== HELD, atUs };
+    const [state, tasks, atUs, seen] = stepSchema.parse(reply);
+    return { state, tasks, atUs, seen };
   }
 
   protected override parse(id: string, reply: unknown): BulkDiscard | undefined {

@@ -22,7 +22,8 @@ function setup({ isStopping = false, failures = [] as Error[] } = {}) {
 }
 
 test("a refused booking is repeated until Redis accepts it, and logged once", async () => {
-  const { retry, book, calls, events } = setup({ failures: [REFUSAL, REFUSAL] });
+  const slotMoves = new Error("TRYAGAIN Multiple keys request during rehashing of slot");
+  const { retry, book, calls, events } = setup({ failures: [REFUSAL, slotMoves] });
   expect(await retry.run(book)).toBe("booked");
   expect(calls()).toBe(3);
   expect(events).toEqual(["booking_refused", "booking_resumed"]);

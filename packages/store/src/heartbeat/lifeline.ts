@@ -18,14 +18,25 @@ export interface LifelineParts {
 
 /** The first heartbeat waits this long for the lifeline. */
 const FIRST_WAIT_MS = 500;
-/** After so many heartbeats at which Redis saw no lifeline, the process says so. */
+/**
+ * After so many heartbeats at which Redis saw no lifeline, the subscriber's connection is replaced: after a planned fail-over it may
+ * still be one to the old primary, which goes on as a replica and closes nothing.
+ */
+const UNSEEN_BEFORE_REPLACEMENT = 3;
+/** After so many the process says so: the replacement didn't help. */
 const UNSEEN_MAX = 5;
+/** A replacement that didn't help is repeated after the first time, and then after twice the time before, up to the last. */
+const REPLACEMENT_WAIT_MS = { first: 30_000, last: 3_600_000 } as const;
 
 export class Lifeline {
   readonly #parts: LifelineParts;
   #opening: Promise<void> | undefined;
   #refusal: unknown;
+  #isSubscribed = false;
   #unseen = 0;
+  #isNoted = false;
+  #replacementDueMs = 0;
+  #replacementWaitMs: number = REPLACEMENT_WAIT_MS.first;
 
   constructor(parts: LifelineParts) {
     this.#parts = parts;
@@ -43,14 +54,33 @@ export class Lifeline {
   }
 
   /**
-   * To be told at each heartbeat whether Redis sees the subscription. It doesn't if it permits none, or if something between
-   * hides it. That is logged once.
+   * To be told at each heartbeat whether Redis sees the subscription. It doesn't if it permits none, if something between hides
+   * it, or if the subscriber is connected to another Redis than the heartbeat. That is logged once.
    */
   report(isSeen: boolean): void {
-    this.#unseen = isSeen ? 0 : this.#unseen + 1;
-    if (this.#unseen === UNSEEN_MAX) {
-      this.#unseen = Number.POSITIVE_INFINITY;
+    if (isSeen) {
+      this.#unseen = 0;
+      this.#isNoted = false;
+      this.#replacementDueMs = 0;
+      this.#replacementWaitMs = REPLACEMENT_WAIT_MS.first;
+      return;
+    }
+    this.#unseen += 1;
+    this.#replaceIfDue();
+    if (this.#unseen >= UNSEEN_MAX && !this.#isNoted) {
+      this.#isNoted = true;
       this.#parts.log.warn({ event: "lifeline_unseen", err: this.#refusal });
+    }
+  }
+
+  /** ioredis connects and subscribes again. */
+  #replaceIfDue(): void {
+    const { subscriber } = this.#parts;
+    const isInUse = this.#isSubscribed && subscriber.status === "ready";
+    if (this.#unseen >= UNSEEN_BEFORE_REPLACEMENT && isInUse && performance.now() >= this.#replacementDueMs) {
+      this.#replacementDueMs = performance.now() + this.#replacementWaitMs;
+      this.#replacementWaitMs = Math.min(2 * this.#replacementWaitMs, REPLACEMENT_WAIT_MS.last);
+      subscriber.disconnect(true);
     }
   }
 
@@ -58,6 +88,7 @@ export class Lifeline {
     const { subscriber, channel } = this.#parts;
     try {
       await subscriber.subscribe(channel);
+      this.#isSubscribed = true;
     } catch (error) {
       this.#refusal = error;
     }

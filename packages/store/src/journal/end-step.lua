@@ -1,7 +1,8 @@
 -- Ends a step whose turn goes on: keeps what it has written, takes its lease away, and begins the turn's wait.
 -- A step may end after one that has answered its calls and was final. Then the turn doesn't wait any more: it is to be settled.
--- ARGV: 1 id, 2 step, 3 sequence of the text, or `*` if the step is final and this is its whole text, 4 the text, 5 the wait in
---       ms, 6 outcome
+-- If earlier pieces of the step are missing, nothing changes: the caller ends it with its whole text.
+-- ARGV: 1 id, 2 step, 3 sequence of the text, or `*` if the step is final and this is its whole text, or `=` if this is the whole
+--       text of another step, 4 the text, 5 the wait in ms, 6 outcome
 -- Clock: Redis'. TTL: none.
 -- Returns a code of ENDED_STEP_CODES in redis/scripts.ts. The same call again changes nothing.
 -- @include redis/when-full
@@ -15,8 +16,10 @@ if not turn then
 end
 local now = clockMs()
 if turn['l' .. step] then
-  if sequence ~= '*' then
-    appendText(id, step, sequence, text, turn['s' .. step], turn.b)
+  if tonumber(sequence) then
+    if appendText(id, step, sequence, text, turn['s' .. step], turn.b) then
+      return '4'
+    end
   elseif text ~= '' then
     -- The caller bounds it.
     redis.call('RPUSH', textKeyOf(id), step .. ',*,' .. text)

@@ -20,6 +20,7 @@ import {
   OPENED_CODES,
   type RunScript,
   readEach,
+  WRITTEN_CODES,
 } from "../redis/scripts.ts";
 import { cutText } from "./text.ts";
 import type { TurnSettler } from "./turn-settler.ts";
@@ -32,7 +33,6 @@ import type {
   NewTurn,
   OpenedTurn,
   SettledTurn,
-  StepRef,
   StepWrite,
   Turns,
   WriteAnswer,
@@ -85,7 +85,7 @@ export class TurnJournal implements Turns {
     const args = writes.flatMap(writeArgsOf);
     const { run, keys } = this.#parts;
     const replies = await run("journal/write", { keys: keys.forEntry(""), args });
-    return readEach(replies, (reply) => decodeReply(JOURNALED_CODES, reply));
+    return readEach(replies, (reply) => decodeReply(WRITTEN_CODES, reply));
   }
 
   /** A turn with a very long prompt waits, too, but no step can join it. */
@@ -125,8 +125,11 @@ export class TurnJournal implements Turns {
     return { kind, step: { id: idOf(member), step, publisher }, prompt };
   }
 
-  async endStep(ended: EndedStep): Promise<"waiting" | "ended"> {
+  async endStep(ended: EndedStep): Promise<"waiting" | "ended" | "behind"> {
     const code = await this.#endStep(ended);
+    if (code === "behind") {
+      return code;
+    }
     return code === "ended" || code === "overtaken" ? "ended" : "waiting";
   }
 
@@ -159,8 +162,8 @@ export class TurnJournal implements Turns {
   }
 }
 
-/** `*`: the text is all that the step has written. */
-type AnyEndedStep = Omit<EndedStep, "sequence"> & { readonly sequence: number | "*"; readonly step: StepRef };
+/** `*`: the step is final, and the text is all that it has written. */
+type AnyEndedStep = Omit<EndedStep, "sequence"> & { readonly sequence: EndedStep["sequence"] | "*" };
 
 const joinedSchema = z.tuple([z.string(), z.coerce.number(), publisherIdSchema, z.string()]);
 

@@ -62,9 +62,11 @@ end
 
 -- Appends what a step has written, once. `known` is its last sequence, `bytes` those of the turn's text so far; either may be
 -- false. Once a piece is too much, all later ones are: a text with a hole would be worse than one that ends early.
+-- Returns whether pieces before this one are missing: Redis came back older than it was. Then nothing is appended.
 local function appendText(id, step, sequence, text, known, bytes)
-  if tonumber(sequence) <= tonumber(known or 0) then
-    return
+  local ahead = tonumber(sequence) - tonumber(known or 0)
+  if ahead ~= 1 then
+    return ahead > 1
   end
   local turnKey = turnKeyOf(id)
   local sum = tonumber(bytes or 0) + #text
@@ -74,6 +76,7 @@ local function appendText(id, step, sequence, text, known, bytes)
     redis.call('RPUSH', textKeyOf(id), step .. ',' .. sequence .. ',' .. text)
   end
   redis.call('HSET', turnKey, 's' .. step, sequence, 'b', sum)
+  return false
 end
 
 -- After Redis' clock was set back. Returns the new time at which the turn is due, or nil if `due` can be right.

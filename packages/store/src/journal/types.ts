@@ -50,8 +50,11 @@ export interface StepWrite {
   readonly text: string | undefined;
 }
 
-/** What became of one write. An error is of this write alone; the others of the same call aren't touched by it. */
-export type WriteAnswer = "alive" | "ended" | Error;
+/**
+ * What became of one write. `behind`: Redis came back older than it was, and has lost earlier pieces of the step. It appends no more
+ * of them, so that no text has a hole. An error is of this write alone; the others of the same call aren't touched by it.
+ */
+export type WriteAnswer = "alive" | "ended" | "behind" | Error;
 
 export interface HeldTurn {
   readonly step: StepRef;
@@ -81,7 +84,8 @@ export type JoinedTurn =
 
 export interface EndedStep {
   readonly step: StepRef;
-  readonly sequence: number;
+  /** `=`: the text is all that the step has written. */
+  readonly sequence: number | "=";
   /** What was written and not appended yet. */
   readonly text: string;
   readonly waitMs: number;
@@ -111,8 +115,11 @@ export interface Turns {
   /** Resolves once Redis has read what other connections had sent it before this call. Rejects if it doesn't answer. */
   catchUp(): Promise<void>;
   join(question: JoinQuestion): Promise<JoinedTurn>;
-  /** The step is over and the turn isn't. `ended`: the turn is over as well, or it is to be settled now. */
-  endStep(ended: EndedStep): Promise<"waiting" | "ended">;
+  /**
+   * The step is over and the turn isn't. `ended`: the turn is over as well, or it is to be settled now. `behind`: as of a write; the
+   * step goes on until it ends with its whole text.
+   */
+  endStep(ended: EndedStep): Promise<"waiting" | "ended" | "behind">;
   /**
    * Queues the acknowledgment if no other step is alive. `open`: another one is, and Redis has this step's text.
    * The step of a manual turn has no text: it queues an empty acknowledgment unless the backend has acknowledged.

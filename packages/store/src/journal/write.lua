@@ -1,10 +1,11 @@
 -- Appends what steps have written, and renews their leases, many in one call.
 -- 1. A step whose turn is over is told so.
 -- 2. A sequence that was written, or an older one, appends nothing, so a call of unknown fate may be sent again.
--- 3. A step that has ended changes nothing. One whose lease has only run out was slow, and runs again.
+-- 3. If earlier pieces of the step are missing, a text isn't appended, and the step is told so.
+-- 4. A step that has ended changes nothing. One whose lease has only run out was slow, and runs again.
 -- ARGV: 5 for each: 1 id, 2 step, 3 sequence, 4 `1` if there is a text, 5 the text
 -- Clock: Redis'. TTL: none.
--- Returns for each a code of JOURNALED_CODES in redis/scripts.ts.
+-- Returns for each a code of WRITTEN_CODES in redis/scripts.ts.
 -- @include redis/when-full
 -- @include redis/ledger
 -- @include redis/batch
@@ -20,10 +21,11 @@ return eachOf(#ARGV / MEMBERS, function(at)
   if not publisher then
     return '0'
   elseif lease then
-    if hasText == '1' then
-      appendText(id, step, sequence, text, known, bytes)
-    end
+    local isBehind = hasText == '1' and appendText(id, step, sequence, text, known, bytes)
     renewLease(id, step, wait, now)
+    if isBehind then
+      return '2'
+    end
   end
   return '1'
 end)

@@ -131,14 +131,23 @@ export type CancelCode = (typeof CANCEL_CODES)[keyof typeof CANCEL_CODES];
 /** Of the opening of a turn. `known`: the ledger has an entry of this id, which another call made. */
 export const OPENED_CODES = { 1: "opened", 0: "known" } as const;
 
-/** Of a write to a turn's journal. `ended`: the turn is over, or there never was one. */
+/** Of a hold of a turn. `ended`: the turn is over, or there never was one. */
 export const JOURNALED_CODES = { 1: "alive", 0: "ended" } as const;
+
+/** Of a write to a turn's journal. `behind`: earlier pieces of the step are missing, and nothing was appended. */
+export const WRITTEN_CODES = { ...JOURNALED_CODES, 2: "behind" } as const;
 
 /** Of a step that wants to join a turn. `unknown`: no turn has such a pointer. */
 export const JOINED_CODES = { 1: "joined", 0: "ended", 2: "unknown" } as const;
 
-/** Of a step that ended. `running`: another step of its turn has a lease. */
-export const ENDED_STEP_CODES = { 3: "overtaken", 2: "running", 1: "waiting", 0: "ended" } as const;
+/** Of a step that ended. `running`: another step of its turn has a lease. `behind`: as of a write, and nothing has changed. */
+export const ENDED_STEP_CODES = {
+  4: "behind",
+  3: "overtaken",
+  2: "running",
+  1: "waiting",
+  0: "ended",
+} as const;
 export type EndedStepCode = (typeof ENDED_STEP_CODES)[keyof typeof ENDED_STEP_CODES];
 
 /**
