@@ -23,20 +23,10 @@ const e2e = { isolate, testTimeout: 120_000, hookTimeout: 120_000, globalSetup }
 const endToEnd = (...names: readonly string[]) => names.map((name) => `e2e/${name}.test.ts`);
 
 /** End-to-end tests that must run alone: they check tight times, or they disturb everything around them. */
-const ALONE = endToEnd(
-  "breaker",
-  "chaos",
-  "fair-turns",
-  "gone-worker",
-  "kill",
-  "outage",
-  "regressions",
-  "shutdown",
-  "worker-memory",
-);
+const ALONE = endToEnd("chaos", "gone-worker", "outage", "regressions", "shutdown");
 
-/** End-to-end tests that check times too, but mostly wait: both find enough of two cores. */
-const IN_PAIRS = endToEnd("chaos-turns", "long-outage");
+/** End-to-end tests that check times too, but mostly wait: two of them find enough of two cores. */
+const IN_PAIRS = endToEnd("breaker", "chaos-turns", "fair-turns", "kill", "long-outage", "worker-memory");
 
 /** The store on the oldest and on the newest supported Redis. `embedded` is the newest one. */
 const storeOn = (way: "oldest" | "embedded") => ({

@@ -112,7 +112,10 @@ function startWithEnvFile({ home, start }: Awaited<ReturnType<typeof setup>>, te
     symlinkSync(join(ROOT, name), join(root, name));
   }
   writeFileSync(join(root, ".env"), text);
-  return start(["--no-demo"], {}, ["--preserve-symlinks-main", join(root, "scripts/start.ts")]);
+  return start(RELAY_ALONE.args, RELAY_ALONE.env, [
+    "--preserve-symlinks-main",
+    join(root, "scripts/start.ts"),
+  ]);
 }
 
 /** Runs a command of the output in a shell, and resolves to what it prints. */
@@ -134,6 +137,12 @@ async function startModelServer() {
 }
 
 const OWN_KEY = "own-key-of-a-test";
+
+/** Asks the ad server with the key that a test has set. */
+async function statusOfReport({ adServer }: z.infer<typeof runSchema>): Promise<number> {
+  const headers = { "X-Service-API-Key": OWN_KEY };
+  return (await fetch(`${adServer}/reports/spend`, { headers })).status;
+}
 const PATIENT = { headers: { Prefer: "wait=20" } };
 
 /** Only Redis and the relay's own processes, for tests that need no other part. */
@@ -164,22 +173,6 @@ describe.concurrent("npm start", () => {
     expect(Object.values(run.pids).filter(isAlive)).toEqual([]);
     expect(existsSync(join(home, "run.json"))).toBe(false);
   });
-
-  test.for(["AD_SERVER_API_KEYS", "PROVIDER_API_KEY"])(
-    "if only %s is set, gateway and ad server still share a key",
-    async (name, context) => {
-      const { start, readRun } = await setup(context);
-      const one = start([], {
-        [name]: name === "AD_SERVER_API_KEYS" ? ` ${OWN_KEY},key-of-another-one` : OWN_KEY,
-      });
-      await running(one);
-      expect(one.output()).toContain("delivered  (ok");
-      const { status } = await fetch(`${readRun().adServer}/reports/spend`, {
-        headers: { "X-Service-API-Key": OWN_KEY },
-      });
-      expect(status).toBe(200);
-    },
-  );
 
   test("a demo without an ad says why there is none", async (context) => {
     const { start } = await setup(context);
@@ -231,16 +224,6 @@ describe.concurrent("npm start", () => {
     }, 60_000);
   });
 
-  test("a second start in the same folder reports the first one", async (context) => {
-    const { start } = await setup(context);
-    const one = start(RELAY_ALONE.args, RELAY_ALONE.env);
-    await running(one);
-    const second = start();
-    expect(await second.exited).toBe(1);
-    expect(second.output()).toContain(`already runs in this folder (pid ${one.child.pid})`);
-    expect(second.output()).toContain(`Stop it with: kill ${one.child.pid}\n`);
-  });
-
   test("an occupied port is reported with its part and its setting", async (context) => {
     const { ports, start } = await setup(context);
     const blocker = createServer();
@@ -288,36 +271,41 @@ describe.concurrent("npm start", () => {
     expect(one.output()).toContain("REDIS_URL: no Redis answers there");
   });
 
-  test("with another ad service there is no demo and no ad server", async (context) => {
+  test("with another ad service and other models' servers, only the relay runs, without a demo", async (context) => {
     const { start, readRun } = await setup(context);
     const provider = await startScriptedProvider();
-    const one = start([], { PROVIDER_URL: provider.url, PROVIDER_API_KEY: "our-key" });
+    const models = ["--model-url", "http://127.0.0.1:9/v1", "--anthropic-url", "http://127.0.0.1:9"];
+    const one = start(models, { PROVIDER_URL: provider.url, PROVIDER_API_KEY: "our-key" });
     await running(one);
     expect(one.output()).toContain("No demo: PROVIDER_URL names another ad service");
     expect(one.output()).toContain("ad service   the one of PROVIDER_URL");
     expect(one.output()).not.toContain("ad-server runs");
     const run = readRun();
-    expect([run.adServer, Object.keys(run.pids)]).toEqual([
-      undefined,
-      ["start", "redis", "demo-model", "worker", "gateway", "proxy"],
-    ]);
+    expect([run.adServer, run.demoModel]).toEqual([undefined, undefined]);
+    expect(Object.keys(run.pids)).toEqual(["start", "redis", "worker", "gateway", "proxy"]);
     await relayCaller(run.gateway, run.apiKey).injectUntilFilled();
     expect(provider.posts[0]?.headers["x-service-api-key"]).toBe("our-key");
     await provider.close();
   });
 
-  test("a PROVIDER_URL that is the ad server's own address starts it, with a demo", async (context) => {
-    const { ports, start } = await setup(context);
-    const one = start([], { PROVIDER_URL: `http://localhost:${ports["AD_SERVER_PORT"]}` });
+  test("a PROVIDER_URL that is the ad server's own address starts it, with the gateway's key", async (context) => {
+    const { ports, start, readRun } = await setup(context);
+    const address = `http://localhost:${ports["AD_SERVER_PORT"]}`;
+    const one = start([], { PROVIDER_URL: address, PROVIDER_API_KEY: OWN_KEY });
     await running(one);
     expect(one.output()).toContain("delivered  (ok");
+    expect(await statusOfReport(readRun())).toBe(200);
   });
 
-  test("the demos and the printed commands send the key where it is taken", async (context) => {
-    const { start } = await setup(context);
-    const one = start([], { API_KEY_HEADERS: "Authorization" });
+  test("the demos and the printed commands send the key where it is taken, and the gateway one of the ad server's", async (context) => {
+    const { start, readRun } = await setup(context);
+    const one = start([], {
+      API_KEY_HEADERS: "Authorization",
+      AD_SERVER_API_KEYS: ` ${OWN_KEY},key-of-another-one`,
+    });
     await running(one);
     expect(one.output().match(/delivered {2}\(/g)).toHaveLength(2);
+    expect(await statusOfReport(readRun())).toBe(200);
     const printed = /^ *(curl -s .*start.*)$/m.exec(one.output())?.[1] ?? "";
     expect(printed).toContain("-H 'Authorization: ");
     expect(JSON.parse(await runCommand(printed))).toHaveProperty("ad_response_id");
@@ -343,13 +331,6 @@ describe.concurrent("npm start", () => {
     await model.close();
   });
 
-  test("with both models' servers given no demo model is started", async (context) => {
-    const { start, readRun } = await setup(context);
-    await running(start(RELAY_ALONE.args, RELAY_ALONE.env));
-    const run = readRun();
-    expect([run.demoModel, run.pids["demo-model"]]).toEqual([undefined, undefined]);
-  });
-
   test("two parts with the same port are reported", async (context) => {
     const { ports, start } = await setup(context);
     const one = start([], { GATEWAY_PORT: String(ports["WORKER_OPS_PORT"]) });
@@ -357,10 +338,14 @@ describe.concurrent("npm start", () => {
     expect(one.output()).toContain("have the same port");
   });
 
-  test("when the supervisor is killed, its parts end too", async (context) => {
+  test("a second start in the same folder reports the first one, until its supervisor is killed and its parts end too", async (context) => {
     const { start, readRun } = await setup(context);
     const one = start(RELAY_ALONE.args, RELAY_ALONE.env);
     await running(one);
+    const second = start();
+    expect(await second.exited).toBe(1);
+    expect(second.output()).toContain(`already runs in this folder (pid ${one.child.pid})`);
+    expect(second.output()).toContain(`Stop it with: kill ${one.child.pid}\n`);
     const { pids } = readRun();
     one.child.kill("SIGKILL");
     await one.exited;
