@@ -6,12 +6,8 @@
 -- @include redis/when-full
 -- @include redis/ledger
 -- @include dead-letters/dead-index
-local first = 0
-if ARGV[1] ~= '' then
-  local rank = redis.call('ZSCORE', deadKey, ARGV[1]) == ARGV[2] and redis.call('ZRANK', deadKey, ARGV[1])
-  -- If the letter has gone or moved up, those of the same time are read once more.
-  first = rank and rank + 1 or redis.call('ZCOUNT', deadKey, '-inf', '(' .. ARGV[2])
-end
+-- @include maintenance/rank-after
+local first = ARGV[1] ~= '' and rankAfter(deadKey, ARGV[1], ARGV[2]) or 0
 local letters = redis.call('ZRANGE', deadKey, first, first + ARGV[3] - 1, 'WITHSCORES')
 for at = 1, #letters, 2 do
   local id, key = letters[at], ARGV[4] .. letters[at]

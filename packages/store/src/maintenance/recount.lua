@@ -11,6 +11,7 @@
 -- @include redis/when-full
 -- @include redis/ledger
 -- @include redis/stored-bytes
+-- @include maintenance/rank-after
 local most, pauseMs, entryPrefix, bytesMax = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local INDEXES = {queued = queuedKey, dead = deadKey}
 local bytesRead = 0
@@ -35,13 +36,9 @@ end
 
 -- Returns {id, time, id, time, …} after the place that was reached.
 local function nextOf(index)
-  local key, first = INDEXES[index], 0
+  local key = INDEXES[index]
   local id, time = unpack(redis.call('HMGET', recountKey, 'id', 'time'))
-  if id then
-    local rank = redis.call('ZSCORE', key, id) == time and redis.call('ZRANK', key, id)
-    -- If the entry has gone or moved up, those of the same time are read once more.
-    first = rank and rank + 1 or redis.call('ZCOUNT', key, '-inf', '(' .. time)
-  end
+  local first = id and rankAfter(key, id, time) or 0
   return redis.call('ZRANGE', key, first, first + most - 1, 'WITHSCORES')
 end
 
