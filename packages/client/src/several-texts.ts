@@ -10,9 +10,9 @@ export const joinTexts = (texts: readonly string[]): string => texts.join("\n\n"
  * service didn't leave them as they were.
  */
 export function lastTextWithAd(prompt: string, texts: readonly string[]): string | undefined {
-  const around = prompt.split(joinTexts(texts));
   if (texts.length === 1) {
     return prompt;
   }
+  const around = prompt.split(joinTexts(texts));
   return around.length === 2 ? around.join(texts.at(-1)) : undefined;
 }

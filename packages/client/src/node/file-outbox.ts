@@ -138,8 +138,8 @@ class FileOutbox implements Outbox {
       }
     }
     // A log that can't be taken keeps none behind it from being taken.
-    for (const error of errors) {
-      throw error;
+    if (errors.length > 0) {
+      throw errors[0];
     }
     return [];
   }
