@@ -2,13 +2,10 @@
 import { createServer } from "node:http";
 import { pipeline } from "node:stream/promises";
 import { Agent, request } from "undici";
+import { endToEnd } from "./end-to-end.ts";
 
 const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0, allowH2: false });
 const base = process.env["MODEL_URL"] ?? "";
-const HOP_BY_HOP = new Set(["connection", "keep-alive", "transfer-encoding", "host", "expect"]);
-
-const endToEnd = (headers: Readonly<Record<string, string | string[] | undefined>>) =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_BY_HOP.has(name)));
 
 const server = createServer(async (incoming, outgoing) => {
   try {

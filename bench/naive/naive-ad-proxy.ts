@@ -10,6 +10,7 @@ import { API_KEY_HEADER, INJECTION_PATH } from "@adrelay/contract";
 import { Redis } from "ioredis";
 import { Agent, request } from "undici";
 import { z } from "zod";
+import { endToEnd } from "./end-to-end.ts";
 
 const chatSchema = z.looseObject({ messages: z.array(z.object({ role: z.string(), content: z.string() })) });
 const injectionSchema = z.object({ ad_response_id: z.string(), enhanced_prompt: z.string() });
@@ -21,17 +22,6 @@ const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0, allowH2: false
 const redis = new Redis(process.env["REDIS_URL"] ?? "");
 const model = process.env["MODEL_URL"] ?? "";
 const provider = `${process.env["PROVIDER_URL"]}${INJECTION_PATH}`;
-const HOP_BY_HOP = new Set([
-  "connection",
-  "keep-alive",
-  "transfer-encoding",
-  "host",
-  "expect",
-  "content-length",
-]);
-
-const endToEnd = (headers: IncomingMessage["headers"]) =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_BY_HOP.has(name)));
 
 const server = createServer((incoming, outgoing) => {
   relay(incoming, outgoing).catch(() => outgoing.destroy());
@@ -54,10 +44,11 @@ async function relay(incoming: IncomingMessage, outgoing: ServerResponse): Promi
     .zadd("open", Date.now(), id);
   await opened.exec();
   question.content = ad.enhanced_prompt;
+  const { "content-length": _, ...passedOn } = endToEnd(incoming.headers);
   const { statusCode, headers, body } = await request(`${model}${incoming.url}`, {
     dispatcher,
     method: "POST",
-    headers: endToEnd(incoming.headers),
+    headers: passedOn,
     body: JSON.stringify(chat),
   });
   outgoing.writeHead(statusCode, endToEnd(headers));
