@@ -10,9 +10,9 @@ const DOCUMENTS = fileURLToPath(new URL("../../docs/openapi/", import.meta.url))
 const OUTPUT_LINES = 200;
 
 interface FuzzOptions {
-  /** For each document. A phase that has begun is brought to its end. */
-  readonly secondsPerDocument: number;
-  /** The most cases of each operation and phase. */
+  /** For each document: cases are made until then. A phase that has begun is brought to its end. Without it, each is made once. */
+  readonly secondsPerDocument?: number;
+  /** The most cases of each operation and phase at a time. */
   readonly casesMax: number;
   readonly seed: number;
   /** From then on no further document is begun. */
@@ -69,7 +69,7 @@ async function fuzzOne(
     ...["-m", "schemathesis.cli", "--config-file", join(FOLDER, "schemathesis.toml")],
     ...["run", join(DOCUMENTS, `${target.name}.json`), "--url", target.url, "--no-color"],
     ...["--seed", String(options.seed), "--max-examples", String(options.casesMax)],
-    ...["--max-time", String(options.secondsPerDocument)],
+    ...(options.secondsPerDocument === undefined ? [] : ["--max-time", String(options.secondsPerDocument)]),
   ];
   const { exit, output } = await run(args, {
     PATH: process.env["PATH"] ?? "",
