@@ -9,7 +9,6 @@ import {
   type RunnableService,
   startHttpServer,
 } from "@adrelay/service-kit";
-import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import { ApiKeys, RateLimits } from "./access.ts";
 import { createAdServerApp } from "./app.ts";
@@ -22,6 +21,7 @@ import { AdServerMetrics } from "./metrics.ts";
 import { RedisStore } from "./store/redis-store.ts";
 import { ReportStore } from "./store/report-store.ts";
 import { ResponseStore, sweepReservations } from "./store/response-store.ts";
+import { loadMissingRights } from "./store/rights.ts";
 
 /** Creates every part of the ad server and starts it. The parts are stopped in reverse order. */
 export async function composeAdServer(config: AdServerConfig): Promise<RunnableService> {
@@ -30,7 +30,8 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
 
   const redis = connectRedis(config.redis, "request", log);
   lifecycle.onStop("redis", () => redis.disconnect());
-  const durability = await guardRedis(redis, { mode: config.redisDurability }, log);
+  const rules = { mode: config.redisDurability, loadMissingRights: () => loadMissingRights(redis) };
+  const durability = await guardRedis(redis, rules, log);
 
   const redisStore = new RedisStore(redis, durability);
   const store = new ResponseStore(redisStore, config.ackWindowMs);
@@ -57,7 +58,7 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
     now: Date.now,
   });
 
-  const opsPort = await startOpsListener({ config, log, lifecycle, redis, durability, metrics });
+  const opsPort = await startOpsListener({ config, log, lifecycle, store, durability, metrics });
   const catalogWatch = await watchCatalog({ config, catalog, metrics, log, lifecycle });
   await lifecycle.start("reservations", sweepReservations(store, log));
   const server = await startHttpServer(app, {
@@ -91,17 +92,20 @@ interface OpsParts {
   readonly config: AdServerConfig;
   readonly log: Logger;
   readonly lifecycle: Lifecycle;
-  readonly redis: Redis;
+  readonly store: ResponseStore;
   readonly durability: Awaited<ReturnType<typeof guardRedis>>;
   readonly metrics: AdServerMetrics;
 }
 
 /** Serves metrics and health; resolves to the port. */
 async function startOpsListener({ config, log, lifecycle, ...parts }: OpsParts): Promise<number> {
-  const { redis, durability, metrics } = parts;
+  const { store, durability, metrics } = parts;
   const opsApp = createOpsApp({
     collect: async () => ({ registry: await metrics.collect() }),
-    checks: [{ name: "redis", check: async () => durability.isDurable && (await redis.ping()) === "PONG" }],
+    checks: [
+      { name: "redis", check: async () => durability.isDurable },
+      { name: "redis_writes", check: () => store.takesWrites() },
+    ],
     warnings: () => durability.warnings(),
     isStopping: () => lifecycle.isStopping,
     log,

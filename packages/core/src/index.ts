@@ -66,7 +66,7 @@ export {
   UNKNOWN_ACK,
   type UnknownAck,
 } from "./quotas.ts";
-export { explainRedisError, redisErrorKind, redisErrorWord } from "./redis-error-kind.ts";
+export { explainRedisError, isForbiddenByRedis, redisErrorKind, redisErrorWord } from "./redis-error-kind.ts";
 export { TokenBucket } from "./token-bucket.ts";
 export {
   DIALECTS,

@@ -45,6 +45,12 @@ export function redisErrorKind(error: unknown): RedisErrorKind {
   return KIND_BY_FIRST_WORD[redisErrorWord(error)] ?? "other";
 }
 
+/** Whether Redis can't do for our user what it was asked: the ACL forbids it, or Redis doesn't know the command. */
+export function isForbiddenByRedis(error: unknown): boolean {
+  const kind = redisErrorKind(error);
+  return kind === "no_permission" || kind === "unknown_command";
+}
+
 /** The word by which Redis names the kind of an error, such as `READONLY`; empty if it isn't an error reply of Redis. */
 export function redisErrorWord(error: unknown): string {
   const message = messageOf(error);

@@ -48,7 +48,7 @@ export { Pieces } from "./pieces.ts";
 export { ProviderDurations } from "./provider-durations.ts";
 export { makeReadBody, type ReadBody } from "./read-body.ts";
 export { connectRedis, explainAway, type RedisRole, waitForRedis } from "./redis.ts";
-export { DurabilityGuard, describeForbidden } from "./redis-durability.ts";
+export { DurabilityGuard, describeForbidden, type MissingRights } from "./redis-durability.ts";
 export { loadRedisInfo, loadSyncPolicy, type RedisInfo } from "./redis-info.ts";
 export { redisTargetFaults, redisTargetOf } from "./redis-target.ts";
 export { ADRELAY_VERSION, describeProcess, type RunnableService } from "./service.ts";

@@ -21,6 +21,9 @@ export function responseKey(id: AdResponseId): string {
  */
 export const COUNTS_KEY = `${TAG}:counts`;
 
+/** Never there: what our user may do is tried on it. */
+export const RIGHTS_KEY = `${TAG}:rights`;
+
 /** Prefixes of the call counts for rate limits. Each count lives as long as its window. */
 export const RATE_PREFIX = { steady: `${TAG}:rate`, burst: `${TAG}:burst` } as const;
 

@@ -67,7 +67,8 @@ interface Script {
   readonly sha: string;
 }
 
-function loadScript(name: string): Script {
+/** Reads the script `<name>.lua`. */
+export function loadScript(name: string): Script {
   const source = readLua(name);
   return { source, sha: createHash("sha1").update(source).digest("hex") };
 }

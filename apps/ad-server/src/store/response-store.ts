@@ -136,6 +136,12 @@ export class ResponseStore {
     return mapped(stored, (reply) => countReply.parse(reply));
   }
 
+  /** Whether Redis takes writes: a replica doesn't, nor does a Redis that can't write its files. */
+  async takesWrites(): Promise<boolean> {
+    const { kind } = await this.expireReservations(0);
+    return kind === "ok";
+  }
+
   /** One response; undefined if its id is unknown. */
   async load(id: AdResponseId): Promise<Stored<ServedResponse | undefined>> {
     const stored = await this.#store.query((redis) => redis.hgetall(responseKey(id)));

@@ -2,7 +2,7 @@
  * What our user of Redis may not do. Each command that the relay or BullMQ sends, or that their scripts run, is tried on
  * a key that isn't there: Redis checks the right before all else.
  */
-import { redisErrorKind } from "@adrelay/core";
+import { isForbiddenByRedis, redisErrorKind } from "@adrelay/core";
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import { storeKeys } from "./keys.ts";
@@ -61,13 +61,13 @@ async function trySubscribe(subscriber: Redis, channel: string): Promise<string[
 
 /** Names a command of a script if Redis didn't permit it, or doesn't know it. */
 function forbiddenOf([command, message]: readonly [string, string]): string[] {
-  return isForbidden(new StoreRefusalError(message)) ? [command] : [];
+  return isForbiddenByRedis(new StoreRefusalError(message)) ? [command] : [];
 }
 
 /** The same for a command of ours. Rejects if Redis gave no answer. */
 function forbids(command: string): (error: unknown) => string[] {
   return (error) => {
-    if (isForbidden(error)) {
+    if (isForbiddenByRedis(error)) {
       return [command];
     }
     // These words come after the check of rights.
@@ -76,9 +76,4 @@ function forbids(command: string): (error: unknown) => string[] {
     }
     return [];
   };
-}
-
-function isForbidden(error: unknown): boolean {
-  const kind = redisErrorKind(error);
-  return kind === "no_permission" || kind === "unknown_command";
 }
