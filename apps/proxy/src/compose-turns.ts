@@ -55,6 +55,7 @@ export async function startTurns(base: RelayBase<ProxyConfig>, parts: TurnParts)
     journal,
     sessionHashes: new SessionHashes(settings.SESSION_HASH_KEYS ?? []),
     canBook: () => parts.canBook(),
+    canOpen: () => parts.store.room.accepts !== "none",
     log,
     injectionTimeoutMs: settings.PROXY_INJECTION_TIMEOUT_MS,
     turnWaitMs: settings.PROXY_TURN_WAIT_MS,

@@ -221,8 +221,8 @@ describe("no ad is asked for", () => {
     expect(turns.posts()).toBe(before);
   });
 
-  test("while Redis takes no bookings", async () => {
-    const turns = await openTurns(servers, { canBook: () => false });
+  test.each(["canBook", "canOpen"])("while Redis takes no bookings (%s)", async (name) => {
+    const turns = await openTurns(servers, { [name]: () => false });
     const before = turns.posts();
     const { ad } = await turns.prepareCall(surfaceCall(turns, chat()));
     expect(ad).toEqual({ state: "fallback", reason: "store_unavailable" });

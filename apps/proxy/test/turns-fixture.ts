@@ -145,6 +145,7 @@ export async function openTurns(servers: Servers, options: FixtureOptions = {}) 
     }),
     sessionHashes: new SessionHashes([]),
     canBook: () => true,
+    canOpen: () => true,
     ackDeadlineMs: 60_000,
     // Far more than the default, so that a busy machine costs no ad. Tests about the budget have their own.
     injectionTimeoutMs: 10_000,

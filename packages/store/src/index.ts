@@ -42,6 +42,7 @@ export type { FindAd } from "./journal/turn-settler.ts";
 export {
   type EndedStep,
   type FinalStep,
+  type HeldKind,
   type HeldTurn,
   type JoinedTurn,
   type NewTurn,

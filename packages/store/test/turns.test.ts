@@ -33,6 +33,8 @@ const { redis } = await openTestRedis();
 const setup = () => openTestTurns(redis);
 const OPEN_RULES = { acceptsUnknown: true, limits: NO_LIMITS };
 const PAST_LEASE_MS = TURN_LEASE_MS + 1000;
+const otherPublisher = publisherIdSchema.parse("other");
+const LONG_PROMPT = "x".repeat(100_000);
 
 describe("a turn of one step", () => {
   test("is acknowledged with what its step has written, whatever was appended before", async () => {
@@ -642,9 +644,40 @@ describe("what Redis has or takes", () => {
     const { open, turns, stateOf } = setup();
     const step = await open();
     const prompt = "x".repeat(1024 * 1024 + 1);
-    expect(await turns.hold({ step, number: 1, prompt, pointers: ["long"], waitMs: 1000 })).toBe("held");
+    expect(await turns.hold({ step, number: 1, prompt, pointers: ["long"], waitMs: 1000 })).toBe("bare");
     expect(await turns.join({ pointer: "long", token: "t" })).toEqual({ kind: "unknown" });
     expect(await stateOf(step.id)).toBe("awaiting");
+  });
+
+  test("the prompts of one publisher's open turns have a limit, and leave room for others", async () => {
+    const { open, settle, turns, newTurn, age, turnsSwept, parts, key } = setup();
+    // A share of 5 %: room for three.
+    await redis.config("SET", "maxmemory", String(20 * 3 * LONG_PROMPT.length));
+    await parts.room.refresh();
+    await redis.config("SET", "maxmemory", "0");
+    const ask = (step: StepRef, pointer: string) =>
+      turns.hold({ step, number: 1, prompt: LONG_PROMPT, pointers: [pointer], waitMs: 1000 });
+    const kindOfJoin = async (pointer: string) => (await turns.join({ pointer, token: randomUUID() })).kind;
+    const [first, second, third, fourth] = [await open(), await open(), await open(), await open()];
+    expect(await ask(first, "first")).toBe("held");
+    expect(await ask(second, "second")).toBe("held");
+    expect(await ask(third, "third")).toBe("held");
+    expect(await ask(fourth, "fourth")).toBe("bare");
+    // The same hold again takes no more room.
+    expect(await ask(first, "first")).toBe("held");
+    expect([await kindOfJoin("third"), await kindOfJoin("fourth")]).toEqual(["joined", "unknown"]);
+
+    const { id } = newTurn();
+    await turns.open(newTurn(id, { publisher: otherPublisher }));
+    expect(await ask({ id, publisher: otherPublisher, step: 1 }, "other")).toBe("held");
+
+    // However a turn ends, its prompt gives its room back.
+    await settle(first, "text");
+    expect(await ask(fourth, "fourth")).toBe("held");
+    await Promise.all([second, third, fourth].map((step) => age(step.id, LONG_WAIT_MS + PAST_LEASE_MS)));
+    await turnsSwept();
+    const left = await redis.hgetall(key("awaiting:prompt-bytes"));
+    expect(left).toEqual({ [otherPublisher]: String(LONG_PROMPT.length) });
   });
 
   test("a piece that can't be read is left out and counted", async () => {

@@ -15,6 +15,7 @@ import {
   type EndedStep,
   type FinalStep,
   type FindAd,
+  type HeldKind,
   type HeldTurn,
   type StepRef,
   type StepWrite,
@@ -41,7 +42,7 @@ export interface StepHost {
   readonly turns: Turns;
   readonly findAd: FindAd;
   readonly room: JournalRoom;
-  readonly metrics: Pick<TurnMetrics, "truncated" | "lateText">;
+  readonly metrics: Pick<TurnMetrics, "truncated" | "lateText" | "droppedPrompts">;
   readonly textLimitBytes: number;
   /** Bounds the texts that are on their way at the same time. */
   readonly gate: TextGate;
@@ -163,14 +164,17 @@ export class JournaledStep {
     }
   }
 
-  async #sendHold(hold: Omit<HeldTurn, "prompt">): Promise<"held" | "ended"> {
+  async #sendHold(hold: Omit<HeldTurn, "prompt">): Promise<HeldKind> {
     const hasPrompt = this.#prompt !== undefined && this.#promptsSent === 0;
     const prompt = hasPrompt ? String(this.#prompt) : "";
     this.#promptsSent += Number(hasPrompt);
     try {
       const answer = await this.#host.turns.hold({ ...hold, prompt });
-      if (answer === "held" && hasPrompt) {
+      if (answer !== "ended" && hasPrompt) {
         this.#forgetPrompt();
+      }
+      if (answer === "bare") {
+        this.#host.metrics.droppedPrompts.inc();
       }
       return answer;
     } finally {

@@ -30,6 +30,8 @@ export interface PrepareCallDeps extends InjectAdDeps, JoinDeps {
   readonly sessionHashes: Pick<SessionHashes, "hash">;
   /** Whether Redis takes bookings now. Doesn't ask Redis. */
   readonly canBook: () => boolean;
+  /** Whether Redis has room for further turns. Doesn't ask Redis. */
+  readonly canOpen: () => boolean;
   readonly log: Logger;
   /** For look-up, ad call and booking together. */
   readonly injectionTimeoutMs: number;
@@ -131,6 +133,9 @@ async function newMessage(deps: PrepareCallDeps, adCall: AdCall): Promise<Prepar
   const found = isManual ? undefined : await findRetried(deps, bodyPointer, deadlineMs);
   if (found?.kind === "joined") {
     return withAd(deps, adCall, { ...found, ad: undefined, bodyPointer, isPromptKept: true });
+  }
+  if (!deps.canOpen()) {
+    return withoutAd(call, "fallback", "store_unavailable");
   }
   const timeoutMs = deadlineMs - performance.now();
   if (timeoutMs <= 0) {

@@ -5,6 +5,7 @@ export interface TurnMetrics {
   readonly truncated: Pick<Counter, "inc">;
   readonly lostText: Pick<Counter, "inc">;
   readonly lateText: Pick<Counter, "inc">;
+  readonly droppedPrompts: Pick<Counter, "inc">;
 }
 
 export function createTurnMetrics(registry: Registry): TurnMetrics {
@@ -21,6 +22,10 @@ export function createTurnMetrics(registry: Registry): TurnMetrics {
     lateText: counter(
       "adrelay_turns_late_text_total",
       "Turns of which text was written after they had ended: this process stood still for longer than its lease, or the backend acknowledged first.",
+    ),
+    droppedPrompts: counter(
+      "adrelay_turns_dropped_prompts_total",
+      "Times that a turn's prompt was not kept for a next step or a retry: it is longer than 1 MiB, or those of its publisher take 5 % of Redis' memory. Such a step gets no ad.",
     ),
   };
 }

@@ -5,7 +5,8 @@
  *    meanwhile. So this says how many bytes all publishers may take together, and the script that accepts an acknowledgment
  *    compares that with the exact sum.
  * 2. Acknowledgments of unknown ids stop first, then those of known ids. What is left is for injections and deliveries.
- * 3. Without a limit of Redis' memory, or without the right to ask, nothing stops.
+ * 3. The prompts of open turns aren't acknowledgments yet, so they are in no quota. They have a small share for each publisher.
+ * 4. Without a limit of Redis' memory, or without the right to ask, nothing stops.
  */
 import type { Redis } from "ioredis";
 import type { StoreKeys } from "../redis/keys.ts";
@@ -33,6 +34,8 @@ type IntakeLevel = "all" | "known" | "none";
 /** The shares of the memory up to which acknowledgments are accepted. */
 const UNKNOWN_SHARE = 0.7;
 const KNOWN_SHARE = 0.95;
+/** The share of the memory that the prompts of one publisher's open turns may take. */
+const PROMPTS_SHARE = 0.05;
 
 /** What may be stored in all, for this memory. What isn't stored by acknowledgments is taken as given. */
 export function planRoom({ usedBytes, limitBytes, storedBytes }: RoomView): IntakeRoom {
@@ -63,6 +66,12 @@ export class RoomWatch {
   /** As of the latest answer; undefined if there was none, or our user may not ask. */
   get memory(): RoomView | undefined {
     return this.#memory;
+  }
+
+  /** Most bytes of the prompts that one publisher's open turns keep. */
+  get promptBytesMax(): number {
+    const limitBytes = this.#memory?.limitBytes ?? 0;
+    return limitBytes === 0 ? Number.POSITIVE_INFINITY : PROMPTS_SHARE * limitBytes;
   }
 
   /** What intake accepts, as of the latest answer. */

@@ -8,7 +8,7 @@ local JOURNALED, MANUAL = 'j', 'm'
 -- Hash: p publisher, d dialect, n number of the last step, b bytes of text, w end of the wait, W its length in ms, o outcome of
 -- the latest step that ended, f number of the last final step that ended while others ran; of each step that runs l<step> end of
 -- its lease and s<step> its last sequence; k<token> number of the step with this token; P name of the product and U its landing
--- page. Times are in ms.
+-- page; B bytes of its prompt. Times are in ms.
 local function turnKeyOf(id)
   return awaitingKey .. ':turn:' .. id
 end
@@ -21,12 +21,18 @@ local function promptKeyOf(id)
   return awaitingKey .. ':prompt:' .. id
 end
 
+-- Hash: publisher to the bytes of all its prompts.
+local promptBytesKey = awaitingKey .. ':prompt-bytes'
+
 -- Text and prompt go with the turn.
 local function dropTurn(id, outcome)
   local turnKey = turnKeyOf(id)
-  local publisher, dialect = unpack(redis.call('HMGET', turnKey, 'p', 'd'))
+  local publisher, dialect, promptBytes = unpack(redis.call('HMGET', turnKey, 'p', 'd', 'B'))
   if publisher then
     redis.call('DEL', turnKey, textKeyOf(id), promptKeyOf(id))
+    if promptBytes and redis.call('HINCRBY', promptBytesKey, publisher, -promptBytes) <= 0 then
+      redis.call('HDEL', promptBytesKey, publisher)
+    end
     count('turns', publisher, dialect .. ',' .. outcome)
     add(gaugesKey, publisher .. '|turns', -1)
   end

@@ -9,14 +9,16 @@
 import { publisherIdSchema } from "@adrelay/contract";
 import type { Redis } from "ioredis";
 import { z } from "zod";
+import type { RoomWatch } from "../intake/room.ts";
+import { limitArg } from "../intake/rules.ts";
 import { Batcher } from "../redis/batcher.ts";
 import { idOf, memberOf, type StoreKeys } from "../redis/keys.ts";
 import {
   decodeReply,
   ENDED_STEP_CODES,
   type EndedStepCode,
+  HELD_CODES,
   JOINED_CODES,
-  JOURNALED_CODES,
   OPENED_CODES,
   type RunScript,
   readEach,
@@ -27,6 +29,7 @@ import type { TurnSettler } from "./turn-settler.ts";
 import type {
   EndedStep,
   FinalStep,
+  HeldKind,
   HeldTurn,
   JoinedTurn,
   JoinQuestion,
@@ -43,6 +46,7 @@ export interface TurnJournalParts {
   readonly run: RunScript;
   readonly keys: StoreKeys;
   readonly settler: Pick<TurnSettler, "settle">;
+  readonly room: Pick<RoomWatch, "promptBytesMax">;
 }
 
 const PROMPT_MAX_BYTES = 1024 * 1024;
@@ -88,16 +92,19 @@ export class TurnJournal implements Turns {
     return readEach(replies, (reply) => decodeReply(WRITTEN_CODES, reply));
   }
 
-  /** A turn with a very long prompt waits, too, but no step can join it. */
-  async hold({ step: { id, step }, number, prompt, pointers, waitMs }: HeldTurn): Promise<"held" | "ended"> {
-    const { run, keys } = this.#parts;
+  async hold({ step: { id, step }, number, prompt, pointers, waitMs }: HeldTurn): Promise<HeldKind> {
+    const { run, keys, room } = this.#parts;
     const isKept = Buffer.byteLength(prompt) <= PROMPT_MAX_BYTES;
     const kept = isKept ? pointers.slice(0, POINTERS_MAX) : [];
     const reply = await run("journal/hold", {
       keys: [...keys.forEntry(""), ...kept.map((pointer) => keys.turnPointerPrefix + pointer)],
-      args: [memberOf(id), isKept ? prompt : "", waitMs, waitMs + POINTER_EXTRA_MS, step, number],
+      args: [
+        ...[memberOf(id), isKept ? prompt : "", waitMs, waitMs + POINTER_EXTRA_MS, step, number],
+        limitArg(room.promptBytesMax),
+      ],
     });
-    return decodeReply(JOURNALED_CODES, reply) === "alive" ? "held" : "ended";
+    const kind = decodeReply(HELD_CODES, reply);
+    return kind === "held" && !isKept ? "bare" : kind;
   }
 
   /** Redis reads all sockets that are ready before it answers any command of them. */

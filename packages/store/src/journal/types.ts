@@ -67,6 +67,12 @@ export interface HeldTurn {
   readonly waitMs: number;
 }
 
+/**
+ * What became of a hold. `bare`: the turn waits, but no step can join it, because its prompt is very long or the prompts of its
+ * publisher's turns take too much of Redis' memory. `ended`: the turn is over.
+ */
+export type HeldKind = "held" | "bare" | "ended";
+
 export interface JoinQuestion {
   readonly pointer: string;
   /** Random, made by the proxy. The same token again gets the same step. */
@@ -111,7 +117,7 @@ export interface Turns {
   open(turn: NewTurn): Promise<OpenedTurn>;
   /** All writes of this process in one call. One answer for each. */
   write(writes: readonly StepWrite[]): Promise<readonly WriteAnswer[]>;
-  hold(turn: HeldTurn): Promise<"held" | "ended">;
+  hold(turn: HeldTurn): Promise<HeldKind>;
   /** Resolves once Redis has read what other connections had sent it before this call. Rejects if it doesn't answer. */
   catchUp(): Promise<void>;
   join(question: JoinQuestion): Promise<JoinedTurn>;

@@ -131,11 +131,11 @@ export type CancelCode = (typeof CANCEL_CODES)[keyof typeof CANCEL_CODES];
 /** Of the opening of a turn. `known`: the ledger has an entry of this id, which another call made. */
 export const OPENED_CODES = { 1: "opened", 0: "known" } as const;
 
-/** Of a hold of a turn. `ended`: the turn is over, or there never was one. */
-export const JOURNALED_CODES = { 1: "alive", 0: "ended" } as const;
+/** Of a turn that is to wait. `bare`: it waits without its prompt. */
+export const HELD_CODES = { 1: "held", 0: "ended", 2: "bare" } as const;
 
 /** Of a write to a turn's journal. `behind`: earlier pieces of the step are missing, and nothing was appended. */
-export const WRITTEN_CODES = { ...JOURNALED_CODES, 2: "behind" } as const;
+export const WRITTEN_CODES = { 1: "alive", 0: "ended", 2: "behind" } as const;
 
 /** Of a step that wants to join a turn. `unknown`: no turn has such a pointer. */
 export const JOINED_CODES = { 1: "joined", 0: "ended", 2: "unknown" } as const;
