@@ -1,5 +1,6 @@
 /** OpenAI's client: a whole response with a tool. `node examples/openai-responses/whole.ts "A question"` */
 import { OpenAI } from "openai";
+import { toResponseInputItems } from "openai/lib/responses/ResponseInputItems";
 
 const client = new OpenAI({
   baseURL: `${process.env["PROXY_URL"]}/v1`,
@@ -28,6 +29,7 @@ for (let isOver = false; !isOver; ) {
       ? [{ type: "function_call_output" as const, call_id: item.call_id, output: "It is sunny." }]
       : [],
   );
-  input.push(...(output as OpenAI.Responses.ResponseInput), ...results);
+  // What the client has added to the output is no input.
+  input.push(...toResponseInputItems(output), ...results);
   isOver = results.length === 0;
 }

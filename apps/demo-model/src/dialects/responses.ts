@@ -13,12 +13,25 @@ import {
   toolChoiceOf,
 } from "./dialect.ts";
 
+/** What clients add to items of an output. OpenAI refuses them in an input: they are no parameters of it. */
+const ADDED_BY_CLIENTS = ["parsed_arguments", "parsed"];
+
+const inputItemSchema = z
+  .looseObject({
+    type: z.string().optional(),
+    role: z.string().optional(),
+    content: z.union([z.string(), z.array(z.looseObject({}))]).optional(),
+  })
+  .superRefine((item, context) => {
+    const parts = Array.isArray(item.content) ? item.content : [];
+    for (const name of ADDED_BY_CLIENTS.filter((added) => [item, ...parts].some((one) => added in one))) {
+      context.addIssue({ code: "custom", path: [name], message: "Unknown parameter" });
+    }
+  });
+
 const bodySchema = z.looseObject({
   model: z.string().min(1),
-  input: z.union([
-    z.string(),
-    z.array(z.looseObject({ type: z.string().optional(), role: z.string().optional() })).min(1),
-  ]),
+  input: z.union([z.string(), z.array(inputItemSchema).min(1)]),
   instructions: z.string().nullish(),
   stream: z.boolean().nullish(),
   store: z.boolean().nullish(),
