@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { AdResponseId } from "@adrelay/contract";
 import type { Redis } from "ioredis";
 import { expect } from "vitest";
-import type { EndedStep, FinalStep, LedgerSnapshot, NewTurn, StepRef } from "../src/index.ts";
+import type { EndedStep, FinalStep, HeldTurn, LedgerSnapshot, NewTurn, StepRef } from "../src/index.ts";
 import type { StoreOptions } from "../src/open-store.ts";
 import { newId, openTestStore, publisher } from "./store-fixture.ts";
 
@@ -42,8 +42,16 @@ export function openTestTurns(redis: Redis, more: Partial<StoreOptions> = {}) {
       traceparent: undefined,
       ...given,
     });
-  const hold = (step: StepRef, pointer: string, waitMs = LONG_WAIT_MS, number = 1) =>
-    turns.hold({ step, number, prompt: "an enhanced prompt", pointers: [pointer], waitMs });
+  const hold = (step: StepRef, pointer: string, given: Partial<HeldTurn> = {}) =>
+    turns.hold({
+      step,
+      number: 1,
+      prompt: "an enhanced prompt",
+      pointers: [pointer],
+      waitMs: LONG_WAIT_MS,
+      awaits: "next_step",
+      ...given,
+    });
   const join = async (pointer: string, token: string = randomUUID()) => {
     const joined = await turns.join({ pointer, token });
     if (joined.kind !== "joined") {

@@ -142,7 +142,7 @@ const VIEWS: Readonly<Record<string, (fixture: TurnsFixture) => Promise<Met>>> =
   none: () => Promise.resolve({ view: { kind: "none" }, step: { id: newId(), publisher, step: 1 } }),
   "running alone": async ({ open, hold }) => {
     const step = await open();
-    await hold(step, `by ${step.id}`, 0);
+    await hold(step, `by ${step.id}`, { waitMs: 0 });
     return { view: { kind: "running", otherLeases: 0 }, step };
   },
   "running beside another step": async ({ open, hold, join }) => {
@@ -375,7 +375,7 @@ describe("a turn of several steps", () => {
     const { open, hold, join, write, settle, age, turnsSwept, queuedText, snapshot } = setup();
     const first = await open();
     await write(first, 1, "Lost");
-    await hold(first, "again", 0);
+    await hold(first, "again", { waitMs: 0 });
     const second = await join("again");
     await write(second, 1, "Part");
     expect(await settle(second, "Partial answer.")).toBe("open");
@@ -416,13 +416,81 @@ describe("a turn of several steps", () => {
   test("of which another step runs is unknown to a retry, and known to its own token", async () => {
     const { open, hold, turns, endStep } = setup();
     const step = await open();
-    await hold(step, "again");
-    const retry = (token: string) => turns.join({ pointer: "again", token, onlyIfWaiting: true });
+    await hold(step, "again", { awaits: "retry" });
+    const retry = (token: string) => turns.join({ pointer: "again", token, isRetry: true });
     expect(await retry("a")).toEqual({ kind: "unknown" });
     await endStep(step);
     expect(await retry("a")).toMatchObject({ kind: "joined", step: { step: 2 } });
     expect(await retry("a")).toMatchObject({ kind: "joined", step: { step: 2 } });
     expect(await retry("b")).toEqual({ kind: "unknown" });
+  });
+
+  test("is unknown to a second retry once the first one has called a tool", async () => {
+    const { open, hold, turns, endStep, join } = setup();
+    const step = await open();
+    await hold(step, "again", { awaits: "retry" });
+    await endStep(step);
+    const retry = () => turns.join({ pointer: "again", token: randomUUID(), isRetry: true });
+    const joined = await retry();
+    const second = joined.kind === "joined" ? joined.step : expect.fail(joined.kind);
+    await hold(second, "call 1");
+    await endStep(second);
+    expect(await retry()).toEqual({ kind: "unknown" });
+    expect((await join("call 1")).step).toBe(3);
+  });
+
+  test("waits for nothing but the lease of its next step, also if that one joined before this one's end", async () => {
+    const { open, hold, join, write, endStep, age, turnsSwept, queuedText } = setup();
+    const first = await open();
+    await write(first, 1, "One.");
+    await hold(first, "call 1");
+    const second = await join("call 1");
+    expect(await endStep(first, { sequence: 2 })).toBe("waiting");
+    await write(second, 1, "Two");
+    await age(first.id, PAST_LEASE_MS);
+    await turnsSwept();
+    expect(await queuedText(first.id)).toBe("One.\n\nTwo");
+  });
+
+  describe("of which Redis has lost that its next step joined", () => {
+    async function loseJoin() {
+      const fixture = setup();
+      const { open, hold, join, write, turnKey } = fixture;
+      const first = await open();
+      await write(first, 1, "One.");
+      await hold(first, "call 1");
+      const second = await join("call 1");
+      const token = Object.keys(await redis.hgetall(turnKey(first.id))).find((field) => /^k.*-/.test(field));
+      await redis.hdel(turnKey(first.id), "l2", token ?? expect.fail("there is no token"));
+      await redis.hset(turnKey(first.id), "n", 1);
+      const sweepLater = async () => {
+        await fixture.age(first.id, LONG_WAIT_MS + PAST_LEASE_MS);
+        await fixture.turnsSwept();
+        return fixture.queuedText(first.id);
+      };
+      return { ...fixture, second, sweepLater };
+    }
+
+    test("has all of its text once it is final", async () => {
+      const { settle, second, sweepLater } = await loseJoin();
+      await settle(second, "Two.");
+      expect(await sweepLater()).toBe("One.\n\nTwo.");
+    });
+
+    test("has all of its text if it waits for another step", async () => {
+      const { endStep, second, sweepLater } = await loseJoin();
+      expect(await endStep(second, { sequence: 3, text: "o." })).toBe("behind");
+      expect(await endStep(second, { sequence: "=", text: "Two." })).toBe("waiting");
+      expect(await sweepLater()).toBe("One.\n\nTwo.");
+    });
+
+    test("is told that it is behind, or goes on if nothing is missing", async () => {
+      const lost = await loseJoin();
+      expect(await lost.write(lost.second, 2, "o.")).toBe("behind");
+      const none = await loseJoin();
+      expect(await none.write(none.second, 1, "Two.")).toBe("alive");
+      expect(await none.sweepLater()).toBe("One.\n\nTwo.");
+    });
   });
 
   test("can't be joined once it is over, nor by a pointer that nobody set", async () => {
@@ -644,7 +712,8 @@ describe("what Redis has or takes", () => {
     const { open, turns, stateOf } = setup();
     const step = await open();
     const prompt = "x".repeat(1024 * 1024 + 1);
-    expect(await turns.hold({ step, number: 1, prompt, pointers: ["long"], waitMs: 1000 })).toBe("bare");
+    const held = { step, number: 1, prompt, pointers: ["long"], waitMs: 1000, awaits: "next_step" } as const;
+    expect(await turns.hold(held)).toBe("bare");
     expect(await turns.join({ pointer: "long", token: "t" })).toEqual({ kind: "unknown" });
     expect(await stateOf(step.id)).toBe("awaiting");
   });
@@ -656,7 +725,14 @@ describe("what Redis has or takes", () => {
     await parts.room.refresh();
     await redis.config("SET", "maxmemory", "0");
     const ask = (step: StepRef, pointer: string) =>
-      turns.hold({ step, number: 1, prompt: LONG_PROMPT, pointers: [pointer], waitMs: 1000 });
+      turns.hold({
+        step,
+        number: 1,
+        prompt: LONG_PROMPT,
+        pointers: [pointer],
+        waitMs: 1000,
+        awaits: "retry",
+      });
     const kindOfJoin = async (pointer: string) => (await turns.join({ pointer, token: randomUUID() })).kind;
     const [first, second, third, fourth] = [await open(), await open(), await open(), await open()];
     expect(await ask(first, "first")).toBe("held");

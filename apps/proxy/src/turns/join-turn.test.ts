@@ -12,7 +12,7 @@ const JOINED: JoinedTurn = {
   },
   prompt: "with an ad",
 };
-const question = { pointers: ["body"], token: "t", onlyIfWaiting: true, timeoutMs: 0 };
+const question = { pointers: ["body"], token: "t", isRetry: true, timeoutMs: 0 };
 
 /** A turn that is joined only when the call has gone on without it. */
 async function joinLate(endStep: Turns["endStep"]) {
@@ -48,7 +48,7 @@ test("a next step has no turn if Redis doesn't catch up in time, and asks for no
       pending: { add: () => {} },
       turnWaitMs: 5000,
     };
-    const found = await joinTurn(deps, { ...question, onlyIfWaiting: false, timeoutMs: 10 });
+    const found = await joinTurn(deps, { ...question, isRetry: false, timeoutMs: 10 });
     expect(found).toEqual({ kind: "unavailable" });
   }
 });

@@ -8,7 +8,7 @@ export interface JoinQuestion {
   readonly pointers: readonly string[];
   readonly token: string;
   /** A turn with a running step isn't joined: two equal calls at once are two turns. */
-  readonly onlyIfWaiting: boolean;
+  readonly isRetry: boolean;
   readonly timeoutMs: number;
 }
 
@@ -30,14 +30,14 @@ const QUESTIONS_MAX = 8;
  * by another connection. Then it knows no turn, or an earlier one with the same ids. So a next step first lets Redis catch up.
  */
 export async function joinTurn(deps: JoinDeps, question: JoinQuestion): Promise<FoundTurn> {
-  const { pointers, token, onlyIfWaiting, timeoutMs } = question;
+  const { pointers, token, isRetry, timeoutMs } = question;
   const deadlineMs = performance.now() + timeoutMs;
-  if (!(onlyIfWaiting || (await hasCaughtUp(deps, timeoutMs)))) {
+  if (!(isRetry || (await hasCaughtUp(deps, timeoutMs)))) {
     return { kind: "unavailable" };
   }
   let found: FoundTurn = { kind: "unknown" };
   for (const pointer of pointers.slice(0, QUESTIONS_MAX)) {
-    const answer = deps.turns.join({ pointer, token, onlyIfWaiting });
+    const answer = deps.turns.join({ pointer, token, isRetry });
     const joined = await answerWithin(deps, answer, deadlineMs - performance.now());
     if (joined.kind === "joined" || joined.kind === "unavailable") {
       return joined;

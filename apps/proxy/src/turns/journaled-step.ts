@@ -36,6 +36,7 @@ const RENEW_AFTER_MS = 5000;
 const MUCH_TEXT_BYTES = 4096;
 
 type StepWait = Pick<EndedStep, "waitMs" | "outcome">;
+type TurnWait = Pick<HeldTurn, "pointers" | "waitMs" | "awaits">;
 
 /** What a step needs of the journal. */
 export interface StepHost {
@@ -149,15 +150,15 @@ export class JournaledStep {
   }
 
   /** Lets a later call find the turn by these pointers. */
-  hold(pointers: readonly string[], waitMs: number): void {
+  hold(wait: TurnWait): void {
     if (!this.#isTurnOver) {
-      this.#workOn(this.#hold(pointers, waitMs));
+      this.#workOn(this.#hold(wait));
     }
   }
 
-  async #hold(pointers: readonly string[], waitMs: number): Promise<void> {
+  async #hold(wait: TurnWait): Promise<void> {
     this.#holds += 1;
-    const hold = { step: this.#step.ref, number: this.#holds, pointers, waitMs };
+    const hold = { step: this.#step.ref, number: this.#holds, ...wait };
     const held = await this.#host.persist(() => this.#sendHold(hold));
     if (held?.value === "ended") {
       this.#endTurn();

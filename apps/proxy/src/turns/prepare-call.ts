@@ -109,7 +109,7 @@ async function nextStep(deps: PrepareCallDeps, adCall: AdCall): Promise<Prepared
   const found = await joinTurn(deps, {
     pointers: request.answeredCallIds.map(pointers.below(request.userText)),
     token: randomUUID(),
-    onlyIfWaiting: false,
+    isRetry: false,
     timeoutMs: deadlineMs - performance.now(),
   });
   switch (found.kind) {
@@ -159,7 +159,7 @@ function findRetried(deps: PrepareCallDeps, bodyPointer: string, deadlineMs: num
   return joinTurn(deps, {
     pointers: [bodyPointer],
     token: randomUUID(),
-    onlyIfWaiting: true,
+    isRetry: true,
     timeoutMs: Math.min(RETRY_LOOK_UP_MAX_MS, deadlineMs - performance.now()),
   });
 }

@@ -6,6 +6,13 @@ const RETRY_WAIT_MS = 120_000;
 const text = (written: string) => ({ text: written, callIds: [] });
 const calls = (...callIds: string[]) => ({ text: "", callIds });
 
+const forNextStep = (pointer: string) => ({
+  pointers: [pointer],
+  waitMs: TURN_WAIT_MS,
+  awaits: "next_step",
+});
+const forRetry = (waitMs: number) => ({ pointers: ["body"], waitMs, awaits: "retry" });
+
 /** A step, and what it asks of the journal, in order. */
 function setup(bodyPointer: string | null = "body", turnWaitMs = TURN_WAIT_MS) {
   const asked: unknown[][] = [];
@@ -40,7 +47,7 @@ test("text before a tool call stands before the wait for its results", () => {
   step.written({ text: "Let me look.", callIds: ["1"] });
   step.ended({ kind: "continues" }, 200);
   expect(asked).toEqual([
-    ["hold", ["pointer of 1"], TURN_WAIT_MS],
+    ["hold", forNextStep("pointer of 1")],
     ["add", "Let me look."],
     ["endStep", { waitMs: TURN_WAIT_MS, outcome: "complete" }],
   ]);
@@ -54,9 +61,9 @@ test("each tool call holds the turn once, when its id is first seen", () => {
   step.written(calls("3"));
   step.ended({ kind: "continues" }, 200);
   expect(asked).toEqual([
-    ["hold", ["pointer of 1"], TURN_WAIT_MS],
-    ["hold", ["pointer of 2"], TURN_WAIT_MS],
-    ["hold", ["pointer of 3"], TURN_WAIT_MS],
+    ["hold", forNextStep("pointer of 1")],
+    ["hold", forNextStep("pointer of 2")],
+    ["hold", forNextStep("pointer of 3")],
     ["endStep", { waitMs: TURN_WAIT_MS, outcome: "complete" }],
   ]);
 });
@@ -67,7 +74,7 @@ test("an answer with thousands of tool calls holds a bounded number", () => {
     step.sawCalls([`${id}`]);
   }
   step.sawCalls(Array.from({ length: 5000 }, (_, id) => `more ${id}`));
-  expect(asked.flatMap(([, pointers]) => pointers)).toHaveLength(128);
+  expect(asked.map(([name]) => name)).toEqual(Array.from({ length: 128 }, () => "hold"));
 });
 
 test("a call that was seen and not written leaves the turn to a retry", () => {
@@ -75,8 +82,8 @@ test("a call that was seen and not written leaves the turn to a retry", () => {
   step.sawCalls(["1"]);
   step.ended({ kind: "cut" }, 200);
   expect(asked).toEqual([
-    ["hold", ["pointer of 1"], TURN_WAIT_MS],
-    ["hold", ["body"], RETRY_WAIT_MS],
+    ["hold", forNextStep("pointer of 1")],
+    ["hold", forRetry(RETRY_WAIT_MS)],
     ["endStep", { waitMs: RETRY_WAIT_MS, outcome: "cut" }],
   ]);
 });
@@ -101,7 +108,7 @@ test("a turn waits no longer for a retry than for a next step", () => {
   const { asked, step } = setup("body", 2000);
   step.ended({ kind: "cut" }, undefined);
   expect(asked).toEqual([
-    ["hold", ["body"], 2000],
+    ["hold", forRetry(2000)],
     ["endStep", { waitMs: 2000, outcome: "cut" }],
   ]);
 });

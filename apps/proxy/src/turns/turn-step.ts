@@ -63,7 +63,7 @@ export class TurnStep implements StepSink {
       this.#callIds.add(id);
     }
     const { journaled, pointerOfCall, turnWaitMs } = this.#options;
-    journaled.hold(added.map(pointerOfCall), turnWaitMs);
+    journaled.hold({ pointers: added.map(pointerOfCall), waitMs: turnWaitMs, awaits: "next_step" });
   }
 
   ended(end: StepEnd, status: number | undefined): void {
@@ -80,7 +80,8 @@ export class TurnStep implements StepSink {
           return;
         case "wait_for_retry":
           if (bodyPointer !== undefined) {
-            journaled.hold([bodyPointer], retryWaitMs(turnWaitMs));
+            const waitMs = retryWaitMs(turnWaitMs);
+            journaled.hold({ pointers: [bodyPointer], waitMs, awaits: "retry" });
           }
           journaled.endStep({ waitMs: retryWaitMs(turnWaitMs), outcome });
           return;

@@ -8,7 +8,7 @@ local JOURNALED, MANUAL = 'j', 'm'
 -- Hash: p publisher, d dialect, n number of the last step, b bytes of text, w end of the wait, W its length in ms, o outcome of
 -- the latest step that ended, f number of the last final step that ended while others ran; of each step that runs l<step> end of
 -- its lease and s<step> its last sequence; k<token> number of the step with this token; P name of the product and U its landing
--- page; B bytes of its prompt. Times are in ms.
+-- page; B bytes of its prompt; R `1` if it waits for a retry of its step, and not for a next one. Times are in ms.
 local function turnKeyOf(id)
   return awaitingKey .. ':turn:' .. id
 end

@@ -1,5 +1,7 @@
 -- Ends a step whose turn goes on: keeps what it has written, takes its lease away, and begins the turn's wait.
 -- A step may end after one that has answered its calls and was final. Then the turn doesn't wait any more: it is to be settled.
+-- It waits for what the latest step led to: a later one than this has a lease, an end or a wait of its own.
+-- If Redis came back without the join of the step, it joins again first.
 -- If earlier pieces of the step are missing, nothing changes: the caller ends it with its whole text.
 -- ARGV: 1 id, 2 step, 3 sequence of the text, or `*` if the step is final and this is its whole text, or `=` if this is the whole
 --       text of another step, 4 the text, 5 the wait in ms, 6 outcome
@@ -15,6 +17,10 @@ if not turn then
   return '0'
 end
 local now = clockMs()
+if tonumber(step) > tonumber(turn.n) then
+  joinStep(id, step, now)
+  turn = readTurn(id)
+end
 if turn['l' .. step] then
   if tonumber(sequence) then
     if appendText(id, step, sequence, text, turn['s' .. step], turn.b) then
@@ -28,7 +34,9 @@ if turn['l' .. step] then
   turn['l' .. step] = nil
   if tonumber(step) > tonumber(turn.f or 0) then
     redis.call('HSET', turnKeyOf(id), 'o', outcome, unpack(sequence == '*' and {'f', step} or {}))
-    setWait(id, turn, tonumber(waitMs), now)
+    if step == turn.n then
+      setWait(id, turn, tonumber(waitMs), now)
+    end
   end
   setDue(id, dueAt(turn))
 end

@@ -2,7 +2,8 @@
 -- Without room for its prompt it waits, too, but nothing can find it.
 -- KEYS: from 8 on the keys of the pointers
 -- ARGV: 1 id, 2 the prompt or '', 3 the wait in ms, 4 TTL of the pointers in ms, 5 the step,
---       6 which of the step's holds it is, from 1 on, 7 most bytes of all prompts of a publisher, '' without a limit
+--       6 which of the step's holds it is, from 1 on, 7 most bytes of all prompts of a publisher, '' without a limit,
+--       8 `retry` or `next_step`: what it waits for
 -- Clock: Redis'. TTL: the pointers'.
 -- Returns a code of HELD_CODES in redis/scripts.ts. The same call again begins no wait: a next step
 -- may have ended it meanwhile.
@@ -10,7 +11,7 @@
 -- @include redis/ledger
 -- @include journal/drop-turn
 -- @include journal/turn
-local id, prompt, waitMs, pointerMs, step, number, most = unpack(ARGV)
+local id, prompt, waitMs, pointerMs, step, number, most, awaits = unpack(ARGV)
 local turn = readTurn(id)
 if not turn then
   return '0'
@@ -35,6 +36,7 @@ for at = 8, isFound and #KEYS or 0 do
 end
 if tonumber(number) > tonumber(turn['h' .. step] or 0) then
   redis.call('HSET', turnKeyOf(id), 'h' .. step, number)
+  redis.call(unpack(awaits == 'retry' and {'HSET', turnKeyOf(id), 'R', '1'} or {'HDEL', turnKeyOf(id), 'R'}))
   setWait(id, turn, tonumber(waitMs), clockMs())
   setDue(id, dueAt(turn))
 end

@@ -92,7 +92,15 @@ export class TurnJournal implements Turns {
     return readEach(replies, (reply) => decodeReply(WRITTEN_CODES, reply));
   }
 
-  async hold({ step: { id, step }, number, prompt, pointers, waitMs }: HeldTurn): Promise<HeldKind> {
+  async hold(turn: HeldTurn): Promise<HeldKind> {
+    const {
+      step: { id, step },
+      number,
+      prompt,
+      pointers,
+      waitMs,
+      awaits,
+    } = turn;
     const { run, keys, room } = this.#parts;
     const isKept = Buffer.byteLength(prompt) <= PROMPT_MAX_BYTES;
     const kept = isKept ? pointers.slice(0, POINTERS_MAX) : [];
@@ -100,7 +108,7 @@ export class TurnJournal implements Turns {
       keys: [...keys.forEntry(""), ...kept.map((pointer) => keys.turnPointerPrefix + pointer)],
       args: [
         ...[memberOf(id), isKept ? prompt : "", waitMs, waitMs + POINTER_EXTRA_MS, step, number],
-        limitArg(room.promptBytesMax),
+        ...[limitArg(room.promptBytesMax), awaits],
       ],
     });
     const kind = decodeReply(HELD_CODES, reply);
@@ -112,16 +120,16 @@ export class TurnJournal implements Turns {
     await this.#parts.redis.ping();
   }
 
-  async join({ pointer, token, onlyIfWaiting = false }: JoinQuestion): Promise<JoinedTurn> {
+  async join({ pointer, token, isRetry = false }: JoinQuestion): Promise<JoinedTurn> {
     const { redis, run, keys } = this.#parts;
     const pointerKey = keys.turnPointerPrefix + pointer;
     // Nearly every new message is no retry. This tells it for a part of what the script costs.
-    if (onlyIfWaiting && (await redis.exists(pointerKey)) === 0) {
+    if (isRetry && (await redis.exists(pointerKey)) === 0) {
       return { kind: "unknown" };
     }
     const reply = await run("journal/join", {
       keys: [...keys.forEntry(""), pointerKey],
-      args: [token, STEPS_MAX, onlyIfWaiting ? 1 : 0],
+      args: [token, STEPS_MAX, isRetry ? 1 : 0],
     });
     const [code, ...more] = z.array(z.string()).parse(reply);
     const kind = decodeReply(JOINED_CODES, code);

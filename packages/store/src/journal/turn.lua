@@ -53,6 +53,13 @@ local function renewLease(id, step, wait, now)
   setDue(id, math.max(lease, tonumber(wait or 0)))
 end
 
+-- A step that joined runs, and the wait is over.
+local function joinStep(id, step, now)
+  redis.call('HSET', turnKeyOf(id), 'n', step)
+  redis.call('HDEL', turnKeyOf(id), 'w', 'W')
+  renewLease(id, step, nil, now)
+end
+
 -- A longer wait that runs already stays. `turn` is changed, too.
 local function setWait(id, turn, waitMs, now)
   local ends = math.max(tonumber(turn.w or 0), now + waitMs)

@@ -65,6 +65,8 @@ export interface HeldTurn {
   /** What a later call is found by: see `pointers` in the proxy. */
   readonly pointers: readonly string[];
   readonly waitMs: number;
+  /** A turn that waits for a next step is found by no retry: its answer was written in part. */
+  readonly awaits: "next_step" | "retry";
 }
 
 /**
@@ -77,8 +79,8 @@ export interface JoinQuestion {
   readonly pointer: string;
   /** Random, made by the proxy. The same token again gets the same step. */
   readonly token: string;
-  /** A turn of which another step runs is `unknown`. For retries: two equal calls at once are two turns. */
-  readonly onlyIfWaiting?: boolean;
+  /** The turn must wait for a retry, or it is `unknown`: two equal calls at once are two turns. */
+  readonly isRetry?: boolean;
 }
 
 export type JoinedTurn =
