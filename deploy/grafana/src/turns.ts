@@ -164,13 +164,14 @@ export const TURNS: DashboardSpec = {
       kind: "lines",
       title: "Of which turns isn't all text acknowledged?",
       description:
-        "lost: runbook turn-text-lost. unread: runbook copy-faults. too long: PROXY_TEXT_LIMIT_BYTES. late: a proxy stood still.",
+        "lost: runbook turn-text-lost. unread: runbook copy-faults. too long: PROXY_TEXT_LIMIT_BYTES. late: a proxy stood still. not joinable: prompts took too much of Redis, so later steps have no ad.",
       unit: "short",
       queries: [
         { expr: growthOf("adrelay_turns_lost_text_total"), legend: "lost" },
         { expr: growthOf("adrelay_copy_faults_total"), legend: "unread" },
         { expr: growthOf("adrelay_turns_truncated_total"), legend: "too long" },
         { expr: growthOf("adrelay_turns_late_text_total"), legend: "late" },
+        { expr: growthOf("adrelay_turns_dropped_prompts_total"), legend: "not joinable" },
         { expr: ledgerIncrease("adrelay_turns_unreadable_total"), legend: "unreadable" },
       ],
     },

@@ -25,7 +25,7 @@ export interface JournalDeps {
   readonly random: () => number;
   /** Most bytes of texts and prompts in memory. */
   readonly maxBytes: number;
-  /** Most bytes of one turn's text. */
+  /** Most bytes of one step's text. */
   readonly textLimitBytes: number;
 }
 

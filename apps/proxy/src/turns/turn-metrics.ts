@@ -13,7 +13,7 @@ export function createTurnMetrics(registry: Registry): TurnMetrics {
   return {
     truncated: counter(
       "adrelay_turns_truncated_total",
-      "Turns whose text was longer than PROXY_TEXT_LIMIT_BYTES. What was over the limit is not acknowledged.",
+      "Steps of turns whose text was longer than PROXY_TEXT_LIMIT_BYTES. What was over the limit is not acknowledged.",
     ),
     lostText: counter(
       "adrelay_turns_lost_text_total",

@@ -20,7 +20,7 @@ export const TURN_SETTINGS = {
   PROXY_TEXT_LIMIT_BYTES: setting(
     sizeBetween(KIBIBYTE, MEBIBYTE),
     "1048576",
-    "Most bytes of a turn's text that are acknowledged. More is cut off, at a character.",
+    "Most bytes of the text of one step of a turn that are acknowledged. More is cut off, at a character. A whole turn has 1 MiB.",
   ),
   PROXY_JOURNAL_BYTES: setting(
     sizeBetween(MEBIBYTE, 64 * KIBIBYTE * MEBIBYTE),
