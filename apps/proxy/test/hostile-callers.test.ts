@@ -345,7 +345,8 @@ test("each dialect reads a body without a user's text in bounded time, however i
         allowsCacheMarked: false,
         allowsStoredResponses: true,
       });
-      expect(performance.now() - startedAtMs).toBeLessThan(2000);
+      // A search that begins anew in each of these places would take minutes.
+      expect(performance.now() - startedAtMs).toBeLessThan(20_000);
     }
   }
 });
