@@ -164,7 +164,7 @@ export const TURNS: DashboardSpec = {
       kind: "lines",
       title: "Of which turns isn't all text acknowledged?",
       description:
-        "lost: runbook turn-text-lost. unread: runbook copy-faults. too long: PROXY_TEXT_LIMIT_BYTES. late: a proxy stood still.",
+        "lost: by proxies that still run; runbook turn-text-lost. unread: runbook copy-faults. too long: PROXY_TEXT_LIMIT_BYTES. late: a proxy stood still.",
       unit: "short",
       queries: [
         { expr: growthOf("adrelay_turns_lost_text_total"), legend: "lost" },
