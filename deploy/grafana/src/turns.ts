@@ -2,9 +2,10 @@ import type { DashboardSpec, PanelSpec } from "./dashboard-spec.ts";
 import { findingPanels } from "./findings.ts";
 import {
   ledgerIncrease,
+  ledgerOrOneZero,
+  ledgerOrZero,
   ledgerPerMinute,
   ledgerPerMinuteBy,
-  orOneZero,
   orZero,
   quantile,
   ratePerSecond,
@@ -44,7 +45,7 @@ export const TURNS: DashboardSpec = {
       unit: "short",
       queries: [
         {
-          expr: orZero("sum(max by (environment, publisher) (adrelay_turns_open))"),
+          expr: ledgerOrZero("sum(max by (environment, publisher) (adrelay_turns_open))"),
           legend: "open",
         },
       ],
@@ -146,7 +147,9 @@ export const TURNS: DashboardSpec = {
       title: "Which publisher has how many open turns?",
       description: "A line that only grows: its backend never sends the next step, or no worker runs.",
       unit: "short",
-      queries: [{ expr: orOneZero("max by (publisher) (adrelay_turns_open)"), legend: "{{publisher}}" }],
+      queries: [
+        { expr: ledgerOrOneZero("max by (publisher) (adrelay_turns_open)"), legend: "{{publisher}}" },
+      ],
     },
     {
       kind: "lines",
@@ -157,7 +160,7 @@ export const TURNS: DashboardSpec = {
       queries: [
         { expr: ledgerPerMinute("adrelay_turns_opened_total"), legend: "opened" },
         { expr: ledgerPerMinute("adrelay_turns_total"), legend: "ended" },
-        { expr: orZero("max(abs(adrelay_books_imbalance))"), legend: "imbalance" },
+        { expr: ledgerOrZero("max(abs(adrelay_books_imbalance))"), legend: "imbalance" },
       ],
     },
     {
