@@ -90,10 +90,15 @@ export const LIMITS: DashboardSpec = {
     },
     {
       kind: "lines",
-      title: "Why do gateways have no room?",
-      description: "Requests refused to all publishers, by limit. Runbook gateway-overloaded.",
+      title: "Why do gateways or proxies have no room?",
+      description: "Requests refused to all publishers, by job and limit. Runbook gateway-overloaded.",
       unit: "reqps",
-      queries: [{ expr: ratePerSecond("adrelay_overload_refused_total", "limit"), legend: "{{limit}}" }],
+      queries: [
+        {
+          expr: ratePerSecond("adrelay_overload_refused_total", "job, limit"),
+          legend: "{{job}} {{limit}}",
+        },
+      ],
     },
     {
       kind: "lines",
@@ -101,7 +106,7 @@ export const LIMITS: DashboardSpec = {
       description: "Bodies and answers that the processes hold, at the fullest process.",
       unit: "bytes",
       queries: [
-        { expr: orZero("max(adrelay_in_flight_bytes)"), legend: "gateway" },
+        { expr: orOneZero("max by (job) (adrelay_in_flight_bytes)"), legend: "{{job}}" },
         { expr: orZero("max(adrelay_delivery_payload_bytes)"), legend: "worker, large bodies" },
       ],
     },
@@ -112,8 +117,8 @@ export const LIMITS: DashboardSpec = {
         "At the fullest process of each job. Compare GATEWAY_CALLS_IN_FLIGHT and GATEWAY_CONNECTIONS, or those of the proxy.",
       unit: "short",
       queries: [
-        { expr: orZero("max(adrelay_in_flight_calls)"), legend: "calls" },
-        { expr: orZero("max(adrelay_open_connections)"), legend: "connections" },
+        { expr: orOneZero("max by (job) (adrelay_in_flight_calls)"), legend: "{{job}} calls" },
+        { expr: orOneZero("max by (job) (adrelay_open_connections)"), legend: "{{job}} connections" },
       ],
     },
     {
