@@ -183,6 +183,21 @@ test.skipIf(found.kind === "skip")(
   },
 );
 
+test.skipIf(found.kind === "skip")("while Redis is away, panels of the ledger show nothing", async () => {
+  const ofLedger =
+    /adrelay(?:_acknowledgments|_dead_letters|:dead_letters:sum|_turns_open|_queue_jobs|_quota_used_bytes)\{/;
+  // A growth shows what it was until its window is over.
+  const ofNow = loadPanelQueries().filter(({ expr }) => ofLedger.test(expr) && !expr.includes("["));
+  expect(ofNow.length).toBeGreaterThan(5);
+  const shown = async () => {
+    const values = await Promise.all(ofNow.map((query) => evaluate(client, query)));
+    return new Set(values.map(({ kind }) => kind));
+  };
+  await settled(async () => expect(await shown()).toEqual(new Set(["shown"])));
+  await redis.stop();
+  await settled(async () => expect(await shown()).toEqual(new Set(["empty"])));
+});
+
 const raised = async () => {
   const wanted = ["AdrelayDeadLettersGrowing", "AdrelayMissedBurn", "AdrelayWorkerAbsent", "AdrelayNoData"];
   const rules = await client.rules();

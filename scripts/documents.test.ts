@@ -52,6 +52,23 @@ test("every relative link in the documents leads to a file", () => {
   expect(broken).toEqual([]);
 });
 
+test.each([
+  "docs/security.md",
+  "docs/sizing.md",
+  "docs/backup.md",
+  "docs/operations.md",
+  "docs/publishers.example.yaml",
+  "docs/runbooks/unknown-acknowledgments.md",
+  "docs/runbooks/quota-met.md",
+  "docs/runbooks/redis-not-durable.md",
+  "docs/runbooks/redis-memory.md",
+  "docs/runbooks/redis-data-lost.md",
+  "docs/runbooks/intake-refused.md",
+  "docs/runbooks/injections-untracked.md",
+])("%s says that unknown ids must be accepted for a day after an outage", (path) => {
+  expect(read(path).replaceAll(/\s+(?:# )?/g, " ")).toMatch(/reject\b.*\baccept`? for a day/);
+});
+
 test("a newcomer finds each document in one step from the README", () => {
   const linked = new Set(linksOf(read("README.md")));
   const guides = readdirSync(new URL("../docs/", import.meta.url)).filter((name) => name.endsWith(".md"));

@@ -58,3 +58,24 @@ test("every series of a panel is of the chosen environment", () => {
   expect(series.length).toBeGreaterThan(80);
   expect(series.filter((text) => !text.includes('{environment=~"$environment"'))).toEqual([]);
 });
+
+test("what is of the ledger is no zero while nobody can read it", () => {
+  const metrics = readFileSync(new URL("../../docs/metrics.md", import.meta.url), "utf8");
+  const section = metrics.split("\n## ").find((text) => text.startsWith("From the ledger")) ?? "";
+  const names = [...section.matchAll(/^\| `(\w+)/gm)].map(([, name]) => name);
+  expect(names.length).toBeGreaterThan(20);
+  const ofLedger = new RegExp(`\\b(?:${names.join("|")}|adrelay:ads_\\w+:\\w+|adrelay:dead_letters:sum)\\{`);
+  const ledgerQueries = queries.filter(({ expr }) => ofLedger.test(expr));
+  expect(ledgerQueries.length).toBeGreaterThan(30);
+  expect(ledgerQueries.filter(({ expr }) => expr.includes("vector(0)")).map(({ expr }) => expr)).toEqual([]);
+});
+
+test("a number is asked for as of now, since a range also has values that are over", () => {
+  const files = buildDashboards().map(({ json }) => JSON.parse(json));
+  const targets = files.flatMap(({ panels }) =>
+    panels.flatMap((panel: { type: string; targets: { instant?: boolean }[] }) =>
+      panel.targets.map(({ instant = false }) => [panel.type, instant].join(" ")),
+    ),
+  );
+  expect(new Set(targets)).toEqual(new Set(["stat true", "timeseries false"]));
+});

@@ -129,7 +129,10 @@ interface PublicParts {
   readonly admission: Admission;
 }
 
-function makePublicApp({ config, log, tracing, drain }: Base, parts: Adapters & PublicParts): Express {
+function makePublicApp(
+  { config, log, lifecycle, tracing, drain }: Base,
+  parts: Adapters & PublicParts,
+): Express {
   const { settings, publishers } = config;
   const { store, provider, pending, waiters, guard, metrics, admission, countOverload } = parts;
   const { acknowledgments, injections } = store;
@@ -138,6 +141,7 @@ function makePublicApp({ config, log, tracing, drain }: Base, parts: Adapters & 
     provider,
     metrics,
     log,
+    lifecycle,
     tracing,
     pending,
     drainSignal: drain.signal,
@@ -147,6 +151,7 @@ function makePublicApp({ config, log, tracing, drain }: Base, parts: Adapters & 
     acknowledgments,
     waiters,
     log,
+    lifecycle,
     tracing,
     durability: guard,
     onAccepted: metrics.observeAccepted,

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { adAckIdSchema, adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
-import { connectRedis, guardRedis, NO_TRACING } from "@adrelay/service-kit";
+import { connectRedis, guardRedis, Lifecycle, NO_TRACING } from "@adrelay/service-kit";
 import { acknowledgedOf, openStore, type Store, textHashOf } from "@adrelay/store";
 import { eventually } from "@adrelay/testkit";
 import type { Redis } from "ioredis";
@@ -60,6 +60,7 @@ function acknowledgeWith(
     acknowledgments,
     waiters,
     log,
+    lifecycle: new Lifecycle(log),
     tracing: NO_TRACING,
     durability: { isDurable: true },
     onAccepted,

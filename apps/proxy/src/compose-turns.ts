@@ -80,6 +80,7 @@ function openInjections(
       providersMax: settings.METRICS_PUBLISHERS_MAX,
     }),
     log,
+    lifecycle,
     tracing,
     pending,
     drainSignal: drain.signal,

@@ -14,7 +14,7 @@ import {
   PublisherSeries,
   SessionHashes,
 } from "@adrelay/relay-kit";
-import { connectRedis, createLogger, createRegistry, NO_TRACING } from "@adrelay/service-kit";
+import { connectRedis, createLogger, createRegistry, Lifecycle, NO_TRACING } from "@adrelay/service-kit";
 import { type FindAd, openStore, type Turns } from "@adrelay/store";
 import { eventually, parseMetrics, type Samples, startScriptedProvider } from "@adrelay/testkit";
 import { AnswerJudge } from "@adrelay/verdict/answer-judge";
@@ -126,6 +126,7 @@ export async function openTurns(servers: Servers, options: FixtureOptions = {}) 
       providersMax: 1,
     }),
     log,
+    lifecycle: new Lifecycle(log),
     tracing: NO_TRACING,
     pending,
     drainSignal: new AbortController().signal,

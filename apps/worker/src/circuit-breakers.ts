@@ -154,7 +154,10 @@ export class CircuitBreakers {
         if (release.hasClosed) {
           this.#logMove("closed", { provider: shared.name, reason: undefined });
         }
-        metrics.show(shared.name, { ...release, slots: limiter.slots });
+        // Accounts may have been replaced meanwhile: then its series has ended, or has another name.
+        if (!account.isRetired) {
+          metrics.show(account.shared.name, { ...release, slots: limiter.slots });
+        }
         await circuits.bringBack(shared, release);
       }
     }

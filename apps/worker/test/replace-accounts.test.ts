@@ -57,7 +57,11 @@ function setup() {
     const shown = await registry.getSingleMetric("adrelay_delivery_concurrency_limit")?.get();
     return shown?.values.map(({ labels }) => labels["provider"]);
   };
-  return { breakers, circuits, attemptOf, shownProviders };
+  const openProviders = async () => {
+    const shown = await registry.getSingleMetric("adrelay_provider_circuit_open")?.get();
+    return shown?.values.filter(({ value }) => value > 0).map(({ labels }) => labels["provider"]);
+  };
+  return { breakers, circuits, attemptOf, shownProviders, openProviders };
 }
 
 test("a new key begins with a closed breaker while the old one's is open", async () => {
@@ -109,4 +113,30 @@ test("metrics show the accounts that there are now", async () => {
     sharedOf("more", [publisherIdSchema.parse("c")]),
   ]);
   expect(await shownProviders()).toEqual(["beta", "c"]);
+});
+
+test.each([
+  { becomes: "goes", accounts: [sharedOf("stays", [beta])], shown: ["beta"], open: [] },
+  { becomes: "gets another name", accounts: [sharedOf("old", [beta])], shown: ["beta"], open: ["beta"] },
+  { becomes: "leaves its name to another", accounts: [sharedOf("new", [acme])], shown: ["acme"], open: [] },
+])("an account that $becomes while Redis releases shows nothing by its old name", async (change) => {
+  const { breakers, circuits, attemptOf, shownProviders, openProviders } = setup();
+  const { account, attempted } = attemptOf(acme);
+  await breakers.learn(account, attempted, REFUSED);
+  expect(await breakers.learn(account, attempted, REFUSED)).toBe("open");
+  const [released, mayGoOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const release = circuits.release.bind(circuits);
+  circuits.release = async (...args) => {
+    const answer = await release(...args);
+    released.resolve();
+    await mayGoOn.promise;
+    return answer;
+  };
+  const releasing = breakers.release();
+  await released.promise;
+  await breakers.replaceAccounts(change.accounts);
+  mayGoOn.resolve();
+  await releasing;
+  expect(await shownProviders()).toEqual(change.shown);
+  expect(await openProviders()).toEqual(change.open);
 });

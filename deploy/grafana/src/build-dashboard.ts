@@ -126,6 +126,10 @@ function dress<Builder extends NumberBuilder | LinesBuilder>(builder: Builder, p
     .thresholds(new ThresholdsConfigBuilder().mode(ThresholdsMode.Absolute).steps(thresholdsOf(panel)));
   for (const [at, { expr, legend }] of panel.queries.entries()) {
     const query = new DataqueryBuilder().refId(String.fromCharCode(A_CODE + at)).datasource(DATASOURCE);
+    if (panel.kind === "number") {
+      // Of a range Grafana would show the last value that there was, also if there is none now.
+      query.instant();
+    }
     builder.withTarget(query.expr(inEnvironment(expr)).legendFormat(legend));
   }
   return builder;

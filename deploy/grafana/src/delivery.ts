@@ -1,5 +1,5 @@
 import type { DashboardSpec } from "./dashboard-spec.ts";
-import { ledgerPerMinute, orOneZero, orZero, quantile, ratePerSecond } from "./promql.ts";
+import { ledgerOrOneZero, ledgerPerMinute, orOneZero, orZero, quantile, ratePerSecond } from "./promql.ts";
 
 const ATTEMPTS = "adrelay_delivery_attempts_total";
 const PROVIDER_CALLS = "adrelay_provider_request_duration_seconds";
@@ -157,7 +157,7 @@ export const DELIVERY: DashboardSpec = {
       unit: "short",
       queries: [
         {
-          expr: orOneZero("sum by (state) (max by (environment, state) (adrelay_queue_jobs))"),
+          expr: ledgerOrOneZero("sum by (state) (max by (environment, state) (adrelay_queue_jobs))"),
           legend: "{{state}}",
         },
       ],

@@ -28,7 +28,7 @@ export const GATEWAY: DashboardSpec = {
       kind: "number",
       title: "What share of calls fails because of us?",
       description:
-        "Answers 5xx. 503 means Redis: runbook redis-not-durable. Others are bugs: see the log line request_failed.",
+        "Answers 5xx. 503 means Redis, or no room: runbook intake-refused. Others are bugs: see the log line request_failed.",
       unit: "percentunit",
       queries: [{ expr: shareOf(`${CALLS}_count{status=~"5.."}`, `${CALLS}_count`), legend: "5xx" }],
       alarmFrom: 0.01,

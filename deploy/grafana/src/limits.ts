@@ -1,13 +1,13 @@
 import type { DashboardSpec, PanelSpec } from "./dashboard-spec.ts";
-import { ledgerIncrease, orOneZero, orZero, ratePerSecond } from "./promql.ts";
+import { ledgerIncrease, ledgerOrOneZero, ledgerOrZero, orOneZero, orZero, ratePerSecond } from "./promql.ts";
 
-/** The largest share of a limit that is used, of all processes. */
-const fullest = (used: string, limit: string, title: string, description: string): PanelSpec => ({
+/** The largest share of a limit that is used. */
+const fullest = (expr: string, title: string, description: string): PanelSpec => ({
   kind: "number",
   title,
   description,
   unit: "percentunit",
-  queries: [{ expr: orZero(`max(${used} / ${limit})`), legend: "fullest" }],
+  queries: [{ expr, legend: "fullest" }],
   alarmFrom: 0.9,
 });
 
@@ -19,20 +19,17 @@ export const LIMITS: DashboardSpec = {
   hasPublisherChoice: false,
   panels: [
     fullest(
-      "adrelay_quota_used_bytes",
-      "adrelay_quota_limit_bytes",
+      ledgerOrZero("max(adrelay_quota_used_bytes / adrelay_quota_limit_bytes)"),
       "How much of its quota does the fullest publisher use?",
       "Of Redis' memory. At 100 % its new acknowledgments get 429. Runbook quota-met.",
     ),
     fullest(
-      "adrelay_in_flight_bytes",
-      "adrelay_in_flight_max_bytes",
-      "How much of its room for bodies does the fullest gateway use?",
-      "At 100 % large injections get fallbacks. Runbook gateway-overloaded.",
+      orZero("max(adrelay_in_flight_bytes / adrelay_in_flight_max_bytes)"),
+      "How much of its room for bodies does the fullest gateway or proxy use?",
+      "At 100 % large injections get fallbacks, and model calls no ad. Runbook gateway-overloaded.",
     ),
     fullest(
-      "adrelay_delivery_payload_bytes",
-      "adrelay_delivery_payload_max_bytes",
+      orZero("max(adrelay_delivery_payload_bytes / adrelay_delivery_payload_max_bytes)"),
       "How much of its room for bodies does the fullest worker use?",
       "Large bodies wait in Redis for room. If providers are quick: raise WORKER_PAYLOAD_BYTES and the memory.",
     ),
@@ -86,17 +83,22 @@ export const LIMITS: DashboardSpec = {
       unit: "bytes",
       queries: [
         {
-          expr: orOneZero("max by (publisher, quota) (adrelay_quota_used_bytes)"),
+          expr: ledgerOrOneZero("max by (publisher, quota) (adrelay_quota_used_bytes)"),
           legend: "{{publisher}} {{quota}}",
         },
       ],
     },
     {
       kind: "lines",
-      title: "Why do gateways have no room?",
-      description: "Requests refused to all publishers, by limit. Runbook gateway-overloaded.",
+      title: "Why do gateways or proxies have no room?",
+      description: "Requests refused to all publishers, by job and limit. Runbook gateway-overloaded.",
       unit: "reqps",
-      queries: [{ expr: ratePerSecond("adrelay_overload_refused_total", "limit"), legend: "{{limit}}" }],
+      queries: [
+        {
+          expr: ratePerSecond("adrelay_overload_refused_total", "job, limit"),
+          legend: "{{job}} {{limit}}",
+        },
+      ],
     },
     {
       kind: "lines",
@@ -104,18 +106,19 @@ export const LIMITS: DashboardSpec = {
       description: "Bodies and answers that the processes hold, at the fullest process.",
       unit: "bytes",
       queries: [
-        { expr: orZero("max(adrelay_in_flight_bytes)"), legend: "gateway" },
+        { expr: orOneZero("max by (job) (adrelay_in_flight_bytes)"), legend: "{{job}}" },
         { expr: orZero("max(adrelay_delivery_payload_bytes)"), legend: "worker, large bodies" },
       ],
     },
     {
       kind: "lines",
       title: "How many calls and connections are open?",
-      description: "At the fullest gateway. Compare GATEWAY_CALLS_IN_FLIGHT and GATEWAY_CONNECTIONS.",
+      description:
+        "At the fullest process of each job. Compare GATEWAY_CALLS_IN_FLIGHT and GATEWAY_CONNECTIONS, or those of the proxy.",
       unit: "short",
       queries: [
-        { expr: orZero("max(adrelay_in_flight_calls)"), legend: "calls" },
-        { expr: orZero("max(adrelay_open_connections)"), legend: "connections" },
+        { expr: orOneZero("max by (job) (adrelay_in_flight_calls)"), legend: "{{job}} calls" },
+        { expr: orOneZero("max by (job) (adrelay_open_connections)"), legend: "{{job}} connections" },
       ],
     },
     {

@@ -1,12 +1,20 @@
 import type { DashboardSpec } from "./dashboard-spec.ts";
-import { ledgerIncrease, ledgerPerMinute, orOneZero, orZero, quantile } from "./promql.ts";
+import {
+  ledgerIncrease,
+  ledgerOrOneZero,
+  ledgerOrZero,
+  ledgerPerMinute,
+  orOneZero,
+  orZero,
+  quantile,
+} from "./promql.ts";
 
 /** The first dashboard to look at: every way in which an ad goes unpaid. */
 export const MONEY: DashboardSpec = {
   name: "money",
   title: "Adrelay: Is money leaking?",
   description:
-    "Every way in which an ad goes unpaid. All zeros are good; each panel says what to do otherwise.",
+    "Every way in which an ad goes unpaid. All zeros are good; each panel says what to do otherwise. No data: nobody can read Redis, so nobody knows. Runbook no-data.",
   hasPublisherChoice: false,
   panels: [
     {
@@ -23,7 +31,7 @@ export const MONEY: DashboardSpec = {
       description:
         "Of the last hour's ads. Above 2 % a code path leaks; above 14 % something broke. Runbooks missed-ratio-high, missed-burn.",
       unit: "percentunit",
-      queries: [{ expr: orZero("max(adrelay:ads_missed:ratio1h)"), legend: "worst" }],
+      queries: [{ expr: ledgerOrZero("max(adrelay:ads_missed:ratio1h)"), legend: "worst" }],
       alarmFrom: 0.02,
     },
     {
@@ -31,7 +39,7 @@ export const MONEY: DashboardSpec = {
       title: "How many dead letters are there now?",
       description: "Each is an unpaid ad until it is replayed: `adrelay status`, then `adrelay dead replay`.",
       unit: "short",
-      queries: [{ expr: orZero("sum(adrelay:dead_letters:sum)"), legend: "dead letters" }],
+      queries: [{ expr: ledgerOrZero("sum(adrelay:dead_letters:sum)"), legend: "dead letters" }],
       alarmFrom: 1,
     },
     {
@@ -81,7 +89,7 @@ export const MONEY: DashboardSpec = {
       description:
         "Share of the last hour's ads. One publisher: their release. All at the same time: look at our side first.",
       unit: "percentunit",
-      queries: [{ expr: orOneZero("adrelay:ads_missed:ratio1h"), legend: "{{publisher}}" }],
+      queries: [{ expr: ledgerOrOneZero("adrelay:ads_missed:ratio1h"), legend: "{{publisher}}" }],
       alarmFrom: 0.02,
     },
     {
@@ -106,7 +114,7 @@ export const MONEY: DashboardSpec = {
       unit: "short",
       queries: [
         {
-          expr: orOneZero(
+          expr: ledgerOrOneZero(
             "sum by (state) (max by (environment, publisher, state) (adrelay_acknowledgments))",
           ),
           legend: "{{state}}",
@@ -120,7 +128,9 @@ export const MONEY: DashboardSpec = {
       unit: "short",
       queries: [
         {
-          expr: orOneZero("sum by (reason) (max by (environment, publisher, reason) (adrelay_dead_letters))"),
+          expr: ledgerOrOneZero(
+            "sum by (reason) (max by (environment, publisher, reason) (adrelay_dead_letters))",
+          ),
           legend: "{{reason}}",
         },
       ],

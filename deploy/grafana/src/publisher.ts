@@ -1,5 +1,12 @@
 import type { DashboardSpec } from "./dashboard-spec.ts";
-import { ledgerIncrease, ledgerPerMinute, orOneZero, orZero, quantile, ratePerSecond } from "./promql.ts";
+import {
+  ledgerIncrease,
+  ledgerOrOneZero,
+  ledgerOrZero,
+  ledgerPerMinute,
+  quantile,
+  ratePerSecond,
+} from "./promql.ts";
 
 const CHOSEN = '{publisher=~"$publisher"}';
 
@@ -15,7 +22,7 @@ export const PUBLISHER: DashboardSpec = {
       title: "What share of its ads was missed, last hour?",
       description: "Above 2 %: runbook missed-ratio-high. Above 14 %: missed-burn.",
       unit: "percentunit",
-      queries: [{ expr: orZero(`max(adrelay:ads_missed:ratio1h${CHOSEN})`), legend: "missed" }],
+      queries: [{ expr: ledgerOrZero(`max(adrelay:ads_missed:ratio1h${CHOSEN})`), legend: "missed" }],
       alarmFrom: 0.02,
     },
     {
@@ -40,7 +47,7 @@ export const PUBLISHER: DashboardSpec = {
       title: "How many dead letters does it have now?",
       description: "`adrelay dead list --publisher ID`; replay once the cause is fixed.",
       unit: "short",
-      queries: [{ expr: orZero(`sum(adrelay:dead_letters:sum${CHOSEN})`), legend: "dead letters" }],
+      queries: [{ expr: ledgerOrZero(`sum(adrelay:dead_letters:sum${CHOSEN})`), legend: "dead letters" }],
       alarmFrom: 1,
     },
     {
@@ -50,7 +57,7 @@ export const PUBLISHER: DashboardSpec = {
       unit: "short",
       queries: [
         {
-          expr: orZero(
+          expr: ledgerOrZero(
             'sum(max by (environment, publisher) (adrelay_acknowledgments{publisher=~"$publisher",state="awaiting"}))',
           ),
           legend: "awaiting",
@@ -74,7 +81,7 @@ export const PUBLISHER: DashboardSpec = {
       unit: "cpm",
       queries: [
         {
-          expr: orOneZero(
+          expr: ledgerOrOneZero(
             `sum by (outcome) (60 * max by (environment, publisher, outcome) (rate(adrelay_injections_recorded_total${CHOSEN}[$__rate_interval])))`,
           ),
           legend: "{{outcome}}",
@@ -155,8 +162,8 @@ export const PUBLISHER: DashboardSpec = {
         "The last five minutes against the last hour. A step is a release: give the publisher the time.",
       unit: "percentunit",
       queries: [
-        { expr: orOneZero(`adrelay:ads_missed:ratio5m${CHOSEN}`), legend: "{{publisher}}, 5 minutes" },
-        { expr: orOneZero(`adrelay:ads_missed:ratio1h${CHOSEN}`), legend: "{{publisher}}, 1 hour" },
+        { expr: ledgerOrOneZero(`adrelay:ads_missed:ratio5m${CHOSEN}`), legend: "{{publisher}}, 5 minutes" },
+        { expr: ledgerOrOneZero(`adrelay:ads_missed:ratio1h${CHOSEN}`), legend: "{{publisher}}, 1 hour" },
       ],
       alarmFrom: 0.02,
     },
@@ -183,7 +190,7 @@ export const PUBLISHER: DashboardSpec = {
       unit: "short",
       queries: [
         {
-          expr: orOneZero(
+          expr: ledgerOrOneZero(
             `sum by (state) (max by (environment, publisher, state) (adrelay_acknowledgments${CHOSEN}))`,
           ),
           legend: "{{state}}",
@@ -197,7 +204,7 @@ export const PUBLISHER: DashboardSpec = {
       unit: "short",
       queries: [
         {
-          expr: orOneZero(
+          expr: ledgerOrOneZero(
             `sum by (reason) (max by (environment, publisher, reason) (adrelay_dead_letters${CHOSEN}))`,
           ),
           legend: "{{reason}}",

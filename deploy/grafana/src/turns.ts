@@ -2,9 +2,10 @@ import type { DashboardSpec, PanelSpec } from "./dashboard-spec.ts";
 import { findingPanels } from "./findings.ts";
 import {
   ledgerIncrease,
+  ledgerOrOneZero,
+  ledgerOrZero,
   ledgerPerMinute,
   ledgerPerMinuteBy,
-  orOneZero,
   orZero,
   quantile,
   ratePerSecond,
@@ -44,7 +45,7 @@ export const TURNS: DashboardSpec = {
       unit: "short",
       queries: [
         {
-          expr: orZero("sum(max by (environment, publisher) (adrelay_turns_open))"),
+          expr: ledgerOrZero("sum(max by (environment, publisher) (adrelay_turns_open))"),
           legend: "open",
         },
       ],
@@ -146,7 +147,9 @@ export const TURNS: DashboardSpec = {
       title: "Which publisher has how many open turns?",
       description: "A line that only grows: its backend never sends the next step, or no worker runs.",
       unit: "short",
-      queries: [{ expr: orOneZero("max by (publisher) (adrelay_turns_open)"), legend: "{{publisher}}" }],
+      queries: [
+        { expr: ledgerOrOneZero("max by (publisher) (adrelay_turns_open)"), legend: "{{publisher}}" },
+      ],
     },
     {
       kind: "lines",
@@ -157,14 +160,14 @@ export const TURNS: DashboardSpec = {
       queries: [
         { expr: ledgerPerMinute("adrelay_turns_opened_total"), legend: "opened" },
         { expr: ledgerPerMinute("adrelay_turns_total"), legend: "ended" },
-        { expr: orZero("max(abs(adrelay_books_imbalance))"), legend: "imbalance" },
+        { expr: ledgerOrZero("max(abs(adrelay_books_imbalance))"), legend: "imbalance" },
       ],
     },
     {
       kind: "lines",
       title: "Of which turns isn't all text acknowledged?",
       description:
-        "lost: runbook turn-text-lost. unread: runbook copy-faults. too long: PROXY_TEXT_LIMIT_BYTES. late: a proxy stood still. not joinable: prompts took too much of Redis, so later steps have no ad.",
+        "lost: by proxies that still run; runbook turn-text-lost. unread: runbook copy-faults. too long: PROXY_TEXT_LIMIT_BYTES. late: a proxy stood still. not joinable: prompts took too much of Redis, so later steps have no ad.",
       unit: "short",
       queries: [
         { expr: growthOf("adrelay_turns_lost_text_total"), legend: "lost" },

@@ -4,7 +4,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { type AdResponseId, adResponseIdSchema } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { openDirectory, ProviderClient, type Publisher } from "@adrelay/provider";
-import { connectRedis, createRegistry, guardRedis, NO_TRACING } from "@adrelay/service-kit";
+import { connectRedis, createRegistry, guardRedis, Lifecycle, NO_TRACING } from "@adrelay/service-kit";
 import { openStore, type Store } from "@adrelay/store";
 import { filled, type ScriptedProvider, startScriptedProvider, unfilled } from "@adrelay/testkit";
 import { pino } from "pino";
@@ -76,6 +76,7 @@ function setup() {
     provider: { startInjection },
     metrics,
     log,
+    lifecycle: new Lifecycle(log),
     tracing: NO_TRACING,
     pending,
     drainSignal: new AbortController().signal,

@@ -21,7 +21,13 @@ import {
 } from "@adrelay/contract";
 import { redisErrorWord } from "@adrelay/core";
 import { type Caller, OnceASecond, type QuotaName } from "@adrelay/relay-kit";
-import { type DurabilityGuard, OVERDUE, type Tracing, withDeadline } from "@adrelay/service-kit";
+import {
+  type DurabilityGuard,
+  type Lifecycle,
+  OVERDUE,
+  type Tracing,
+  withDeadline,
+} from "@adrelay/service-kit";
 import { type AcceptResult, type LedgerEntry, type OverQuota, type Store, textHashOf } from "@adrelay/store";
 import type { Logger } from "pino";
 import type { OutcomeWait, OutcomeWaiters } from "./outcome-waiters.ts";
@@ -31,6 +37,8 @@ export interface AcknowledgeDeps {
   readonly acknowledgments: Pick<Store["acknowledgments"], "accept" | "find">;
   readonly waiters: OutcomeWaiters;
   readonly log: Logger;
+  /** Its stop reports the last refusals. */
+  readonly lifecycle: Pick<Lifecycle, "onStopLast">;
   readonly refusals: OnceASecond<Refusal>;
   readonly tracing: Tracing;
   /** Whether Redis is durable now. Otherwise no acknowledgment is accepted. */
@@ -80,10 +88,17 @@ interface Refusal {
   readonly err: unknown;
 }
 
-function reportRefusals({ log }: Pick<AcknowledgeDeps, "log">): OnceASecond<Refusal> {
-  return new OnceASecond(({ requestId: request_id, adResponseId: ad_response_id, err }, count) => {
-    log.warn({ event: "intake_failed", count, request_id, ad_response_id, err });
-  });
+function reportRefusals({
+  log,
+  lifecycle,
+}: Pick<AcknowledgeDeps, "log" | "lifecycle">): OnceASecond<Refusal> {
+  const refusals = new OnceASecond<Refusal>(
+    ({ requestId: request_id, adResponseId: ad_response_id, err }, count) => {
+      log.warn({ event: "intake_failed", count, request_id, ad_response_id, err });
+    },
+  );
+  lifecycle.onStopLast("reports of refused acknowledgments", () => refusals.flush());
+  return refusals;
 }
 
 export function makeAcknowledge(given: Omit<AcknowledgeDeps, "refusals">): Acknowledge {

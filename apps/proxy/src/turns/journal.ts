@@ -86,6 +86,8 @@ export class Journal {
     }
     this.#stopped.abort();
     await this.#flushing;
+    this.#failures.flush();
+    this.#losses.flush();
   }
 
   /** Begins to write a step down. */

@@ -5,7 +5,7 @@
 import type { AdResponseId, FilledResponse } from "@adrelay/contract";
 import type { FallbackReason } from "@adrelay/core";
 import type { Publisher } from "@adrelay/provider";
-import { OVERDUE, withDeadline } from "@adrelay/service-kit";
+import { type Lifecycle, OVERDUE, withDeadline } from "@adrelay/service-kit";
 import type { InjectionRecord, RecordedInjection, Store } from "@adrelay/store";
 import type { Logger } from "pino";
 import { OnceASecond } from "../once-a-second.ts";
@@ -45,6 +45,8 @@ export interface RecordDeps {
   readonly injections: Store["injections"];
   readonly metrics: InjectionMetrics;
   readonly log: Logger;
+  /** Its stop reports the last untracked injections. */
+  readonly lifecycle: Pick<Lifecycle, "onStopLast">;
   /** Takes over work that nobody waits for. */
   readonly pending: { add(work: Promise<void>): void };
   readonly ackDeadlineMs: number;
@@ -63,10 +65,14 @@ interface Untracked {
   readonly err: unknown;
 }
 
-function reportUntracked({ log }: RecordDeps): OnceASecond<Untracked> {
-  return new OnceASecond(({ requestId: request_id, adResponseId: ad_response_id, outcome, err }, count) => {
-    log.warn({ event: "injection_untracked", count, request_id, ad_response_id, outcome, err });
-  });
+function reportUntracked({ log, lifecycle }: RecordDeps): OnceASecond<Untracked> {
+  const untracked = new OnceASecond<Untracked>(
+    ({ requestId: request_id, adResponseId: ad_response_id, outcome, err }, count) => {
+      log.warn({ event: "injection_untracked", count, request_id, ad_response_id, outcome, err });
+    },
+  );
+  lifecycle.onStopLast("reports of untracked injections", () => untracked.flush());
+  return untracked;
 }
 
 export function makeRecordAnswer(deps: RecordDeps): RecordAnswer {

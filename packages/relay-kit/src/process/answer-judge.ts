@@ -12,6 +12,7 @@ export async function startAnswerJudge(
     log.warn({ event: "finding_failed", count, err }),
   );
   const judge = new AnswerJudge({ ...options, onFailed: (err) => failures.add(err) });
+  lifecycle.onStopLast("reports of failed findings", () => failures.flush());
   await lifecycle.start("judge of answers", judge);
   return (text, ad, signal) => judge.find(text, ad, signal);
 }

@@ -43,7 +43,7 @@ export const INTAKE_SETTINGS = {
   UNKNOWN_ACK: setting(
     z.enum(UNKNOWN_ACK),
     "accept",
-    "Acknowledgments of unknown ids: accept forwards them, so that the relay can be put before running traffic; reject answers 404. PUBLISHERS_FILE may name another for a publisher.",
+    "Acknowledgments of unknown ids: accept forwards them, so that the relay can be put before running traffic; reject answers 404, also for ads that went out untracked while Redis was away. PUBLISHERS_FILE may name another for a publisher.",
   ),
   ...QUOTA_SETTINGS,
 } as const;
