@@ -78,7 +78,7 @@ local function erase(id, jobId)
   if isOpen then
     task = endWithoutText(key, id, entry)
   end
-  redis.call('HDEL', key, 't', 'y', 'S')
+  redis.call('HDEL', key, 't', 'y', 'S', 'O')
   if not erased then
     redis.call('HSET', key, 'E', now)
     writeAudit(id, publisher, from)
