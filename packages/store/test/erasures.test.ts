@@ -201,6 +201,24 @@ test("an acknowledgment that comes after an erasure is accepted, and the session
   await expectNoTrace(fixture);
 });
 
+test("a repeated erasure of what has no text yet changes nothing, also in the audit", async () => {
+  const fixture = setup();
+  const { erasures, audit } = fixture;
+  const id = await fixture.recorded();
+  const auditedBy = async () => (await audit.page(10, undefined)).entries.map(({ by }) => by);
+  const noText = { kind: "no_text", state: "awaiting", isUnderWay: false };
+  expect(await fixture.erase(id)).toEqual(noText);
+  const before = await fixture.everything();
+  expect(await fixture.erase(id)).toEqual(noText);
+  expect(await erasures.erase(id, { ...ORDER, by: "alice 127.0.0.2" })).toEqual(noText);
+  expect(await fixture.everything()).toBe(before);
+  expect(await erasures.erase(id, { ...ORDER, by: "bob" })).toEqual(noText);
+  expect(await auditedBy()).toEqual(["bob", "alice"]);
+  await fixture.accept(id);
+  expect(await fixture.erase(id)).toMatchObject({ kind: "erased" });
+  expect(await auditedBy()).toEqual(["alice", "bob", "alice"]);
+});
+
 test("an unknown ad response is told, and nothing is written", async () => {
   const fixture = setup();
   expect(await fixture.erase(newId())).toEqual({ kind: "unknown" });
