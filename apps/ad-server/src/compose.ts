@@ -12,7 +12,7 @@ import {
 import type { Logger } from "pino";
 import { ApiKeys, RateLimits } from "./access.ts";
 import { createAdServerApp } from "./app.ts";
-import { CallsInFlight } from "./calls-in-flight.ts";
+import { bytesInFlightMax, CallsInFlight } from "./calls-in-flight.ts";
 import { openCatalog, watchCatalog } from "./compose-catalog.ts";
 import type { AdServerConfig } from "./config.ts";
 import { FaultInjector } from "./faults/fault-injector.ts";
@@ -45,7 +45,10 @@ export async function composeAdServer(config: AdServerConfig): Promise<RunnableS
     faults,
     readBody: makeReadBody(config.bodyBytesMax),
     keys: new ApiKeys(config.apiKeys, config.revokedKeys),
-    calls: new CallsInFlight(config.callsMax),
+    calls: new CallsInFlight({
+      callsMax: config.callsMax,
+      bytesMax: bytesInFlightMax(config.bodyBytesMax),
+    }),
     rates: new RateLimits(redis, config.rateLimits),
     operatorKeys: new ApiKeys(config.reportKeys),
     reports: new ReportStore(redisStore),

@@ -16,7 +16,13 @@ import {
   startIntake,
   startPublicListener,
 } from "@adrelay/relay-kit";
-import { type Environment, makeReadBody, Periodic, type RunnableService } from "@adrelay/service-kit";
+import {
+  type Environment,
+  makeReadBody,
+  Periodic,
+  type RunnableService,
+  readBytesMax,
+} from "@adrelay/service-kit";
 import type { Express } from "express";
 import { makeAcknowledge } from "./acknowledge/acknowledge.ts";
 import { makeAcknowledgeHandler } from "./acknowledge/handler.ts";
@@ -165,6 +171,7 @@ function makePublicApp(
     }),
     keyHeaders: settings.API_KEY_HEADERS,
     readBody: makeReadBody(settings.BODY_LIMIT_BYTES),
+    readBytesMax: readBytesMax(settings.BODY_LIMIT_BYTES),
     admission,
     countOverload,
     refuseInjection: makeRefuseInjection(settings.INJECTION_FALLBACK, metrics),

@@ -60,6 +60,8 @@ interface EndpointDeps {
   /** Where a key may be sent, for the answer to a call without one. */
   readonly keyHeaders: readonly string[];
   readonly readBody: ReadBody;
+  /** How many bytes of a body `readBody` reads at most. */
+  readonly readBytesMax: number;
   readonly admission: Pick<Admission, "admit">;
   readonly countOverload: CountOverload;
   /** Answers an injection that was not admitted. The chat goes on (invariant 8). */
@@ -123,7 +125,7 @@ function makeEndpoint(
       refuse(deps, name, { publisher, response, refusal: { kind: "overloaded", limit: "connections" } });
       return undefined;
     }
-    const bodyBytes = copies === 0 ? 0 : Number(request.headers["content-length"]) || 0;
+    const bodyBytes = copies === 0 ? 0 : announcedLength(request, deps.readBytesMax);
     const announcedBytes = copies * bodyBytes;
     const admitted = deps.admission.admit(publisher, { operation: name, announcedBytes, bodyBytes });
     if (admitted.kind !== "admitted") {
@@ -137,6 +139,17 @@ function makeEndpoint(
     });
     return handle({ publisher, request, response, holding });
   };
+}
+
+/**
+ * The length of a body as its headers announce it, but never more than is read: whoever announces more gets 413. A body of unknown
+ * length has at least one byte, so it isn't read while its publisher has none left.
+ */
+function announcedLength({ headers }: Request, readBytesMax: number): number {
+  if (headers["transfer-encoding"] !== undefined) {
+    return 1;
+  }
+  return Math.min(Number(headers["content-length"]) || 0, readBytesMax);
 }
 
 /** An operation with a JSON body: the key, the limits and the media type before the body is read, then the handler. */
@@ -164,15 +177,23 @@ function makeJsonEndpoint(
   );
 }
 
-/** Reads a body, and drops it if its publisher sends too many bytes a second: what costs time comes after the reading. */
+/**
+ * Reads a body, and drops it if its publisher sends too many bytes a second: what costs time comes after the reading. What was read
+ * of a body that can't be used is charged as well.
+ */
 function chargedBody({ readBody }: EndpointDeps, holding: Holding): ReadBody {
   return async (request, response, hold) => {
-    const result = await readBody(request, response, hold);
-    const { body } = request;
-    if (result === "not_held" || !Buffer.isBuffer(body) || holding.chargeBody(body.length)) {
+    const refusals: Refusal[] = [];
+    const result = await readBody(request, response, hold, (bytes) => {
+      const refusal = holding.chargeBody(bytes);
+      refusals.push(...(refusal === undefined ? [] : [refusal]));
+    });
+    const [refusal] = refusals;
+    if (result === "not_held" || refusal === undefined) {
       return result;
     }
     request.body = undefined;
+    holding.refuse(refusal);
     return "not_held";
   };
 }

@@ -1,7 +1,7 @@
-/** How many bytes of bodies a publisher may send: what is announced, what isn't, and what is compressed. */
+/** How many bytes of bodies a publisher may send: what is announced, what isn't, what is compressed, and what fails. */
 import { request as httpRequest } from "node:http";
 import { gzipSync } from "node:zlib";
-import { ACKNOWLEDGE_PATH, API_KEY_HEADER } from "@adrelay/contract";
+import { ACKNOWLEDGE_PATH, API_KEY_HEADER, JSON_ESCAPE_FACTOR_MAX } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   callerKeyOf,
@@ -21,6 +21,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 const BURST_BYTES = 2000;
 /** A byte a second: a debt of the tests is never paid back. */
 const SLOW = `quotas: { bytes_per_second: 1, bytes_burst: ${BURST_BYTES} }`;
+const LIMIT_BYTES = 20_000;
+const READ_BYTES_MAX = LIMIT_BYTES * JSON_ESCAPE_FACTOR_MAX;
 const ASYNC = { headers: { Prefer: "respond-async" } };
 const LONG = "x".repeat(2 * BURST_BYTES);
 
@@ -32,12 +34,17 @@ let file: PublishersFile;
 beforeAll(async () => {
   [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
   provider.onStart(() => filled());
-  const publishers = ["announced", "chunked", "compressed", "injecting"];
+  const publishers = ["announced", "chunked", "compressed", "injecting", "boasting", "failing", "owing"];
   file = writePublishersFile([
     ...publishers.map((id) => ({ id, providerUrl: provider.url, keyEnv: "PROVIDER_KEY", more: SLOW })),
     { id: "other", providerUrl: provider.url, keyEnv: "PROVIDER_KEY" },
   ]);
-  const env = { API_KEYS: "", PUBLISHERS_FILE: file.path, PROVIDER_KEY: "key" };
+  const env = {
+    API_KEYS: "",
+    PUBLISHERS_FILE: file.path,
+    PROVIDER_KEY: "key",
+    BODY_LIMIT_BYTES: String(LIMIT_BYTES),
+  };
   stack = await startRelayStack({ redis, providerUrl: provider.url, env });
 });
 afterAll(async () => {
@@ -67,25 +74,77 @@ test("a body longer than the burst is accepted once, and refused until the rate 
   expect(samples.get(`adrelay_quota_refused_total{${labels.join(",")}}`)).toBe(1);
 });
 
-/** Without Content-Length. */
-function acknowledgeInChunks(body: string): Promise<{ status: number | undefined; body: unknown }> {
+interface RawAcknowledgment {
+  readonly publisher: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: string | Buffer;
+  /** The body never ends. */
+  readonly isOpen?: boolean;
+}
+
+interface RawAnswer {
+  readonly status: number | undefined;
+  readonly retryAfterSeconds: number;
+  readonly body: unknown;
+}
+
+/** Without Content-Length, unless it is among the headers. Ends with the answer, also if the body doesn't. */
+function acknowledgeRaw({ publisher, headers, body, isOpen }: RawAcknowledgment): Promise<RawAnswer> {
   return new Promise((resolve, reject) => {
-    const headers = { [API_KEY_HEADER]: callerKeyOf("chunked"), "Content-Type": "application/json" };
-    const url = `${stack.gatewayUrl}${ACKNOWLEDGE_PATH}`;
-    const request = httpRequest(url, { method: "POST", headers: { ...headers, ...ASYNC.headers } });
+    const always = { [API_KEY_HEADER]: callerKeyOf(publisher), "Content-Type": "application/json" };
+    const request = httpRequest(`${stack.gatewayUrl}${ACKNOWLEDGE_PATH}`, {
+      method: "POST",
+      headers: { ...always, ...ASYNC.headers, ...headers },
+    });
     request.on("response", async (response) => {
       const text = Buffer.concat(await response.toArray()).toString();
-      resolve({ status: response.statusCode, body: JSON.parse(text) });
+      const retryAfterSeconds = Number(response.headers["retry-after"]);
+      resolve({ status: response.statusCode, retryAfterSeconds, body: JSON.parse(text) });
+      request.destroy();
     });
     request.on("error", reject);
-    request.write(body.slice(0, 10));
-    request.end(body.slice(10));
+    request.write(body);
+    if (isOpen !== true) {
+      request.end();
+    }
   });
 }
 
 test("a body that doesn't announce its length is charged when it has been read", async () => {
-  expect((await acknowledgeInChunks(bodyOf(LONG))).status).toBe(201);
-  expect(await acknowledgeInChunks(bodyOf("short"))).toMatchObject({ status: 429, body: OVER });
+  const publisher = "chunked";
+  expect((await acknowledgeRaw({ publisher, body: bodyOf(LONG) })).status).toBe(201);
+  const refused = await acknowledgeRaw({ publisher, body: bodyOf("short") });
+  expect(refused).toMatchObject({ status: 429, body: OVER });
+});
+
+test("whoever announces more than is read owes no more than what is read", async () => {
+  const headers = { "Content-Length": "1000000000000" };
+  const announced = await acknowledgeRaw({ publisher: "boasting", headers, body: "{", isOpen: true });
+  expect(announced.status).toBe(413);
+  const refused = await acknowledgeRaw({ publisher: "boasting", body: bodyOf("short") });
+  expect(refused).toMatchObject({ status: 429, body: OVER });
+  // The bucket gets one byte a second.
+  expect(refused.retryAfterSeconds).toBeLessThanOrEqual(READ_BYTES_MAX);
+});
+
+test("what was read of a body that can't be used is charged as well", async () => {
+  const body = gzipSync(Buffer.alloc(2 * READ_BYTES_MAX, " "));
+  expect(body.length).toBeLessThan(BURST_BYTES / 4);
+  const headers = { "Content-Encoding": "gzip" };
+  const failed = await acknowledgeRaw({ publisher: "failing", headers, body });
+  expect(failed).toMatchObject({ status: 413, body: { code: "payload_too_large" } });
+  const refused = await acknowledgeRaw({ publisher: "failing", body: bodyOf("short") });
+  expect(refused).toMatchObject({ status: 429, body: OVER });
+  // It owes what was decompressed, not what was sent.
+  expect(refused.retryAfterSeconds).toBeGreaterThan(READ_BYTES_MAX - BURST_BYTES - 600);
+});
+
+test("a body of unknown length isn't read while its publisher owes bytes", async () => {
+  const first = await acknowledgeRaw({ publisher: "owing", body: bodyOf(LONG) });
+  expect(first.status).toBe(201);
+  // If it were read, its answer would wait for its end.
+  const refused = await acknowledgeRaw({ publisher: "owing", body: "{", isOpen: true });
+  expect(refused).toMatchObject({ status: 429, body: OVER });
 });
 
 test("a compressed body is charged with what it becomes", async () => {

@@ -59,6 +59,7 @@ async function setup(given: Partial<Pick<PublicAppDeps, "readBody" | "startInjec
     authenticate: () => publishers.current[0],
     keyHeaders: ["X-Key"],
     readBody,
+    readBytesMax: Number.POSITIVE_INFINITY,
     admission,
     countOverload: unused,
     refuseInjection: unused,

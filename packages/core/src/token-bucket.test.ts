@@ -41,6 +41,13 @@ test("what is taken beyond the tokens is paid back before anything else", () => 
   expect(takes.map(([nowMs, wanted]) => bucket.take(LIMITS, nowMs, wanted))).toEqual([0, 0, 1000, 100, 0]);
 });
 
+test("what is spent already is taken also from an empty bucket, and paid back before anything else", () => {
+  const bucket = new TokenBucket();
+  expect([bucket.owe(LIMITS, 0, 4), bucket.take(LIMITS, 0)]).toEqual([0, 200]);
+  expect([bucket.owe(LIMITS, 100, 10), bucket.take(LIMITS, 100)]).toEqual([1100, 1100]);
+  expect([bucket.take(LIMITS, 1199), bucket.take(LIMITS, 1200)]).toEqual([1, 0]);
+});
+
 test("within any time no more get through than the burst and the rate allow", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(100), { maxLength: 300 }), (pausesMs) => {

@@ -12,16 +12,29 @@ export class TokenBucket {
    * @param nowMs by a clock that never goes back
    * @returns 0, or in how many milliseconds there is a token if nothing else takes it
    */
-  take({ ratePerSecond, burst }: TokenLimits, nowMs: number, wanted = 1): number {
+  take(limits: TokenLimits, nowMs: number, wanted = 1): number {
+    this.#fill(limits, nowMs);
+    const waitMs = this.#waitMs(limits);
+    this.#tokens -= waitMs === 0 ? wanted : 0;
+    return waitMs;
+  }
+
+  /** Takes tokens also if there is none: of something that is spent already. Returns 0 if there was one, or as `take` does. */
+  owe(limits: TokenLimits, nowMs: number, spent: number): number {
+    this.#fill(limits, nowMs);
+    const wasEmpty = this.#waitMs(limits) > 0;
+    this.#tokens -= spent;
+    return wasEmpty ? this.#waitMs(limits) : 0;
+  }
+
+  #fill({ ratePerSecond, burst }: TokenLimits, nowMs: number): void {
     const gained = (Math.max(0, nowMs - this.#atMs) * ratePerSecond) / 1000;
-    const tokens = Number.isFinite(gained) ? Math.min(burst, this.#tokens + gained) : burst;
+    this.#tokens = Number.isFinite(gained) ? Math.min(burst, this.#tokens + gained) : burst;
     this.#atMs = nowMs;
-    if (tokens >= 1) {
-      this.#tokens = tokens - wanted;
-      return 0;
-    }
-    this.#tokens = tokens;
-    return Math.ceil(((1 - tokens) * 1000) / ratePerSecond);
+  }
+
+  #waitMs({ ratePerSecond }: TokenLimits): number {
+    return this.#tokens >= 1 ? 0 : Math.ceil(((1 - this.#tokens) * 1000) / ratePerSecond);
   }
 }
 

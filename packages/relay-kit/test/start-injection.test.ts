@@ -1,12 +1,19 @@
 /** Injections with a real Redis and a real provider: how an ad is recorded in another way, and what if that fails. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
-import { type AdResponseId, adResponseIdSchema } from "@adrelay/contract";
+import { type AdResponseId, adResponseIdSchema, publisherIdSchema } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import { openDirectory, ProviderClient, type Publisher } from "@adrelay/provider";
 import { connectRedis, createRegistry, guardRedis, Lifecycle, NO_TRACING } from "@adrelay/service-kit";
 import { openStore, type Store } from "@adrelay/store";
-import { filled, type ScriptedProvider, startScriptedProvider, unfilled } from "@adrelay/testkit";
+import {
+  type Behaviour,
+  eventually,
+  filled,
+  type ScriptedProvider,
+  startScriptedProvider,
+  unfilled,
+} from "@adrelay/testkit";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
@@ -17,6 +24,7 @@ import {
   type StartInjection,
 } from "../src/index.ts";
 import { RECORD_TIMEOUT_MS } from "../src/injection/record-answer.ts";
+import type { Caller } from "../src/injection/waits.ts";
 
 const log = pino({ level: "silent" });
 const LONG_MS = 10_000;
@@ -113,6 +121,8 @@ function inputOf(publisher: Publisher) {
   };
 }
 
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
 const NEVER = new Promise<never>(() => {});
 
 test("an ad that is recorded in its own way is recorded only so", async () => {
@@ -190,6 +200,32 @@ test("the provider has only the time that is not kept for the record", async () 
   expect(answer).toMatchObject({ kind: "fallback", reason: "timeout", untrackedId: undefined });
   expect(performance.now() - startedAtMs).toBeLessThan(LONG_MS / 2);
   expect(await loadCounts()).toEqual(["fallback 1"]);
+});
+
+test("late answers of one publisher don't end those of another one", async () => {
+  const { id, publisher, inject, pending } = setup();
+  const answers = Promise.withResolvers<void>();
+  /** Asks as often for a publisher; all callers hang up once the provider has their requests. */
+  const hangUp = async (of: Publisher, count: number, answer: Behaviour) => {
+    provider.onStart(() => ({ kind: "held", until: answers.promise, answer }));
+    const before = provider.posts.length;
+    const callers = Array.from(
+      { length: count },
+      (): Mutable<Caller> => ({ isGone: false, onGone: undefined }),
+    );
+    const asked = callers.map((caller) => inject({ publisher: of, caller }));
+    await eventually(() => expect(provider.posts).toHaveLength(before + count));
+    for (const caller of callers) {
+      caller.isGone = true;
+      caller.onGone?.();
+    }
+    expect(await Promise.all(asked)).toEqual(Array(count).fill({ kind: "caller_gone" }));
+  };
+  await hangUp(publisher, 1, filled({ ad_response_id: id }));
+  await hangUp({ ...publisher, id: publisherIdSchema.parse("another") }, 70, unfilled(202));
+  answers.resolve();
+  await pending.stop();
+  expect(await store.acknowledgments.find(id)).toMatchObject({ state: "abandoned" });
 });
 
 test("the provider isn't called for a caller that is gone", async () => {

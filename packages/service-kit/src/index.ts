@@ -46,7 +46,7 @@ export { addressOf, logIn } from "./ops-access.ts";
 export { createOpsApp } from "./ops-app.ts";
 export { Pieces } from "./pieces.ts";
 export { ProviderDurations } from "./provider-durations.ts";
-export { makeReadBody, type ReadBody } from "./read-body.ts";
+export { makeReadBody, type ReadBody, readBytesMax } from "./read-body.ts";
 export { connectRedis, explainAway, type RedisRole, waitForRedis } from "./redis.ts";
 export { DurabilityGuard, describeForbidden, type MissingRights } from "./redis-durability.ts";
 export { loadRedisInfo, loadSyncPolicy, type RedisInfo } from "./redis-info.ts";

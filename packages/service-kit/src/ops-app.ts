@@ -34,13 +34,18 @@ export interface OpsOptions {
   readonly document?: RequestHandler;
   /** Further routes of the same listener. */
   readonly routes?: Router;
+  /** How long a scraper may take to read the metrics; default: 60 s. Then its connection is cut. */
+  readonly scrapeTimeoutMs?: number;
 }
 
 const CHECK_TIMEOUT_MS = 1000;
+/** As long as the listener waits for any other answer to be read. Prometheus gives up after ten seconds by default. */
+const SCRAPE_TIMEOUT_MS = 60_000;
 
 /** Makes the app of an ops listener: metrics, health of the process, and readiness with each dependency by name. */
 export function createOpsApp(options: OpsOptions): Express {
   const { collect, log, access, injectionChecks, document, routes } = options;
+  const { scrapeTimeoutMs = SCRAPE_TIMEOUT_MS } = options;
   const app = express();
   app.disable("x-powered-by");
   // No answer is kept anywhere, so none can be asked for again by its ETag.
@@ -54,7 +59,9 @@ export function createOpsApp(options: OpsOptions): Express {
   const sendMetrics: RequestHandler = async (request, response) => {
     const { contentType, pieces } = renderMetrics(await collect(), request.get("Accept"));
     response.set({ "Content-Type": contentType, Vary: "Accept" });
-    await pipeline(pieces, response).catch((err: unknown) => {
+    // While this waits for the scraper, the listener takes it for a handler at work, which it never cuts off.
+    const signal = AbortSignal.timeout(scrapeTimeoutMs);
+    await pipeline(pieces, response, { signal }).catch((err: unknown) => {
       // The scraper sees a broken answer. Usually it has hung up.
       log.debug({ event: "scrape_failed", err });
     });

@@ -18,12 +18,20 @@ import { Pieces } from "./pieces.ts";
  *
  * @param hold asked for each number of bytes before they are held. False: the body is refused. A negative number is given
  *   back, and is never refused
+ * @param onRead called with how many bytes were read, decompressed, before the promise settles, also if it rejects. Not called if
+ *   none could be read
  */
 export type ReadBody = (
   request: Request,
   response: Response,
   hold?: (bytes: number) => boolean,
+  onRead?: (bytes: number) => void,
 ) => Promise<"read" | "not_held">;
+
+/** How many bytes of a body are read at most, if its limit without the escapes of JSON is `bytesMax`. */
+export function readBytesMax(bytesMax: number): number {
+  return bytesMax * JSON_ESCAPE_FACTOR_MAX;
+}
 
 /**
  * Makes a reader of bodies.
@@ -31,16 +39,22 @@ export type ReadBody = (
  * @param bytesMax limit of a body, counted without the escapes of JSON
  */
 export function makeReadBody(bytesMax: number): ReadBody {
-  const rawBytesMax = bytesMax * JSON_ESCAPE_FACTOR_MAX;
-  return async (request, _response, hold = holdAnything) => {
+  const rawBytesMax = readBytesMax(bytesMax);
+  return async (request, _response, hold = holdAnything, onRead = () => {}) => {
     if (Number(request.headers["content-length"]) > rawBytesMax) {
       throw new BodyTooLargeError(bytesMax);
     }
     const decompressor = decompressorOf(request);
     const body =
       decompressor === undefined
-        ? await collect({ request, source: request, hold, bytesMax: lengthMaxOf(request, rawBytesMax) })
-        : await collectDecompressed({ request, hold, bytesMax: rawBytesMax }, decompressor);
+        ? await collect({
+            request,
+            source: request,
+            hold,
+            onRead,
+            bytesMax: lengthMaxOf(request, rawBytesMax),
+          })
+        : await collectDecompressed({ request, hold, onRead, bytesMax: rawBytesMax }, decompressor);
     if (body === "not_held") {
       return body;
     }
@@ -133,18 +147,21 @@ interface Collected {
   /** The request itself, or what decompresses it. */
   readonly source: Readable;
   readonly hold: (bytes: number) => boolean;
+  readonly onRead: (bytes: number) => void;
   readonly bytesMax: number;
 }
 
 function collect(given: Collected): Promise<Buffer | "too_large" | "not_held"> {
-  const { request, source, hold, bytesMax } = given;
+  const { request, source, hold, onRead, bytesMax } = given;
   return new Promise((resolve, reject) => {
     const pieces = new Pieces(hold, bytesMax);
+    let readBytes = 0;
     const end = (result: Buffer | "too_large" | "not_held") => {
       stop();
       resolve(result);
     };
     const onData = (piece: Buffer) => {
+      readBytes += piece.length;
       const refusal = pieces.add(piece);
       if (refusal !== undefined) {
         end(refusal);
@@ -171,6 +188,7 @@ function collect(given: Collected): Promise<Buffer | "too_large" | "not_held"> {
         source.destroy();
       }
       request.resume();
+      onRead(readBytes);
     };
     source.on("data", onData).on("end", onEnd);
     request.on("close", onClose);

@@ -2,9 +2,10 @@
  * Erasures on a real Redis, in every place that a text can be. They guard against a text that stays anywhere in Redis, against
  * a worker that writes it back, and against counts that an erasure breaks.
  */
-import type { DeliveryJob } from "@adrelay/contract";
+import { type DeliveryJob, type PublisherId, publisherIdSchema } from "@adrelay/contract";
 import { eventually } from "@adrelay/testkit";
 import { afterEach, expect, test } from "vitest";
+import type { AdoptionPlace } from "../src/publishers/adoption.ts";
 import { NO_JOBS, openTestQueue } from "./queue-fixture.ts";
 import { jobOf, newId, openTestRedis, publisher } from "./store-fixture.ts";
 
@@ -200,6 +201,24 @@ test("an acknowledgment that comes after an erasure is accepted, and the session
   await expectNoTrace(fixture);
 });
 
+test("a repeated erasure of what has no text yet changes nothing, also in the audit", async () => {
+  const fixture = setup();
+  const { erasures, audit } = fixture;
+  const id = await fixture.recorded();
+  const auditedBy = async () => (await audit.page(10, undefined)).entries.map(({ by }) => by);
+  const noText = { kind: "no_text", state: "awaiting", isUnderWay: false };
+  expect(await fixture.erase(id)).toEqual(noText);
+  const before = await fixture.everything();
+  expect(await fixture.erase(id)).toEqual(noText);
+  expect(await erasures.erase(id, { ...ORDER, by: "alice 127.0.0.2" })).toEqual(noText);
+  expect(await fixture.everything()).toBe(before);
+  expect(await erasures.erase(id, { ...ORDER, by: "bob" })).toEqual(noText);
+  expect(await auditedBy()).toEqual(["bob", "alice"]);
+  await fixture.accept(id);
+  expect(await fixture.erase(id)).toMatchObject({ kind: "erased" });
+  expect(await auditedBy()).toEqual(["alice", "bob", "alice"]);
+});
+
 test("an unknown ad response is told, and nothing is written", async () => {
   const fixture = setup();
   expect(await fixture.erase(newId())).toEqual({ kind: "unknown" });
@@ -229,6 +248,31 @@ test("a session of which nothing is found is in the audit all the same", async (
   const details = { reason: "the user asked", session: expect.any(String), search: "ended" };
   expect(entries[0]?.details).toEqual(details);
 });
+
+test.each(["the publisher whose it was", "the one that adopted it last"])(
+  "a session whose ad responses were adopted is found under %s",
+  async (whose) => {
+    const fixture = setup();
+    const { adoptions } = fixture;
+    const [between, last] = [publisherIdSchema.parse("between"), publisherIdSchema.parse("last")];
+    const adopt = async (from: PublisherId, to: PublisherId) => {
+      let place: AdoptionPlace | undefined;
+      do {
+        place = (await adoptions.adoptBatch({ from, to, by: "alice", place, limit: 10 })).next;
+      } while (place !== undefined);
+    };
+    await fixture.dead();
+    await Promise.all([fixture.accepted(), fixture.accepted(), fixture.recorded()]);
+    await adopt(publisher, between);
+    await adopt(between, last);
+    expect(await eraseSession(fixture, { publisher: "somebody-else" })).toMatchObject({ erased: 0 });
+    const named = whose === "the publisher whose it was" ? publisher : last;
+    const { erased, withoutText } = await eraseSession(fixture, { publisher: named });
+    expect(erased).toBe(3);
+    expect(withoutText).toBeGreaterThanOrEqual(1);
+    expect(await fixture.everything()).not.toContain("diabetes");
+  },
+);
 
 test("a session of a thousand ad responses is erased in bounded steps, and no other one", async () => {
   const fixture = setup();

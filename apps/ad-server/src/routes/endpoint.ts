@@ -9,7 +9,7 @@ import {
 import type { Request, RequestHandler, Response } from "express";
 import type { z } from "zod";
 import type { ApiKeys, RateLimits } from "../access.ts";
-import type { CallsInFlight } from "../calls-in-flight.ts";
+import type { CallInFlight, CallsInFlight } from "../calls-in-flight.ts";
 import type { FaultInjector } from "../faults/fault-injector.ts";
 import type { FaultOperation } from "../faults/fault-rules.ts";
 
@@ -43,8 +43,8 @@ export interface Operation<T> {
 }
 
 /**
- * Handles a POST in this order: key, media type, room, rate limit, body, injected faults, validation, and then the
- * operation.
+ * Handles a POST in this order: key, media type, room, rate limit, body and room for it, injected faults, validation, and then
+ * the operation.
  */
 export function makeEndpoint<T>(
   { keys, calls, faults, rates, readBody }: EndpointDeps,
@@ -54,14 +54,15 @@ export function makeEndpoint<T>(
     const startedAtMs = performance.now();
     addToRequestLog(response, { operation: operation.name });
     const publisher = admitCaller(keys, request, response);
+    const call = publisher === undefined ? undefined : admitCall(calls, publisher, response);
     if (
       publisher === undefined ||
-      !admitCall(calls, publisher, response) ||
-      !(await admitRate({ rates }, { operation: operation.name, publisher, response }))
+      call === undefined ||
+      !(await admitRate({ rates }, { operation: operation.name, publisher, response })) ||
+      !(await holdBody({ readBody }, call, { request, response }))
     ) {
       return;
     }
-    await readBody(request, response);
     const fault = faults.inject(operation.name, response);
     if (fault !== undefined) {
       addToRequestLog(response, { fault: fault.kind });
@@ -88,17 +89,39 @@ function admitCaller(keys: ApiKeys, request: Request, response: Response): strin
   return publisher;
 }
 
-/** Whether there is room for a call, which then ends with its answer. If false, the refusal has been sent. */
-function admitCall(calls: CallsInFlight, publisher: string, response: Response): boolean {
-  if (response.isSurplus !== true && calls.begin(publisher)) {
-    response.once("close", () => calls.end(publisher));
+/** A call, which ends with its answer. If undefined, there is no room for it, and the refusal has been sent. */
+function admitCall(calls: CallsInFlight, publisher: string, response: Response): CallInFlight | undefined {
+  const call = response.isSurplus === true ? undefined : calls.begin(publisher);
+  if (call === undefined) {
+    sendOverloaded(response, response.isSurplus === true ? "connections" : "calls");
+  }
+  response.once("close", () => call?.end());
+  return call;
+}
+
+/** Of a body: first its bytes, with their text, and then the values that are parsed from them. */
+const COPIES = 2;
+
+/** Reads the body of a call, which holds it until its end. If false, there is no room for it, and the refusal has been sent. */
+async function holdBody(
+  { readBody }: Pick<EndpointDeps, "readBody">,
+  call: CallInFlight,
+  { request, response }: { readonly request: Request; readonly response: Response },
+): Promise<boolean> {
+  const result = await readBody(request, response, (bytes) => call.hold(bytes));
+  const { body } = request;
+  if (result === "read" && call.hold((COPIES - 1) * (Buffer.isBuffer(body) ? body.length : 0))) {
     return true;
   }
-  const limit = response.isSurplus === true ? "connections" : "calls";
+  request.body = undefined;
+  sendOverloaded(response, "bytes");
+  return false;
+}
+
+function sendOverloaded(response: Response, limit: "bytes" | "calls" | "connections"): void {
   addToRequestLog(response, { reason: `no room: ${limit}` });
   response.set("Retry-After", String(RETRY_AFTER_S));
   sendProblem(response, "overloaded", { extensions: { limit } });
-  return false;
 }
 
 /** The validated body, also as it was sent. If undefined, the refusal has been sent. */
@@ -108,6 +131,7 @@ function parseBody<T>(
   { schema, members }: Operation<T>,
 ): Pick<Call<T>, "body" | "sent"> | undefined {
   const body = parseJsonObject(request);
+  request.body = undefined;
   if (body.kind === "refused") {
     sendProblem(response, body.code, { detail: body.detail });
     return undefined;

@@ -76,7 +76,9 @@ export function makeEraseHandler(
       return;
     }
     // The texts that this erasure found have left Redis now, so a rewrite that starts from here on leaves none on disk.
-    if (form.rewrite && view.next_cursor === null && (await askStore(deps.rewrites.request())) === OVERDUE) {
+    const order = { by: actorOf(response), reason: form.reason };
+    const isWanted = form.rewrite && view.next_cursor === null;
+    if (isWanted && (await askStore(deps.rewrites.request(order))) === OVERDUE) {
       sendUnavailable(response);
       return;
     }

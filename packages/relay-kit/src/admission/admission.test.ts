@@ -82,11 +82,22 @@ test("a request without a body passes while its publisher is over its bytes a se
 test("a body of unknown length is charged once it is read, and others beyond what they announced", () => {
   const { admission } = setup();
   const one = publisher("one", { bytesPerSecond: 1, bytesBurst: 100 });
-  const chunked = holdingOf(admission.admit(one, SMALL));
+  const chunked = holdingOf(admission.admit(one, ofBytes(1)));
   const compressed = holdingOf(admission.admit(one, ofBytes(30)));
-  expect([compressed.chargeBody(20), compressed.chargeBody(100)]).toEqual([true, true]);
-  expect(chunked.chargeBody(50)).toBe(false);
-  expect(chunked.refusal).toMatchObject({ quota: "bytes_per_second" });
+  expect([compressed.chargeBody(20), compressed.chargeBody(100)]).toEqual([undefined, undefined]);
+  expect(chunked.chargeBody(50)).toMatchObject({ quota: "bytes_per_second" });
+});
+
+test("bodies of unknown length that are read at the same time are all charged", () => {
+  const { admission } = setup();
+  const one = publisher("one", { bytesPerSecond: 100, bytesBurst: 200 });
+  const chunked = Array.from({ length: 10 }, () => holdingOf(admission.admit(one, ofBytes(1))));
+  for (const holding of chunked) {
+    holding.chargeBody(1000);
+  }
+  const refused = admission.admit(one, ofBytes(1));
+  // They owe nearly 9,800 bytes.
+  expect(refused.kind === "over_quota" && refused.retryAfterSeconds).toBeGreaterThan(60);
 });
 
 test("injections over their quota are refused, and acknowledgments are not", () => {

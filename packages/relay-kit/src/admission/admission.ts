@@ -33,7 +33,7 @@ export interface WantedCall {
   readonly operation: OperationName;
   /** What it will hold if its headers are right; 0 if they don't say. */
   readonly announcedBytes: number;
-  /** The length of its body as its headers announce it; 0 if they don't say. */
+  /** The length of its body as its headers announce it, 1 if they only say that there is one; default: 0. */
   readonly bodyBytes?: number;
 }
 
@@ -88,7 +88,7 @@ export class Admission {
       this.calls.giveBack(use.calls, 1);
     };
     const { operation, bodyBytes = 0 } = call;
-    const chargeBody = (bytes: number) => chargeBytes(use, operation, bytes - bodyBytes);
+    const chargeBody = (bytes: number) => chargeBytes(use, operation, { owed: bytes - bodyBytes });
     return {
       kind: "admitted",
       holding: new Holding({ bytes: use.bytes, chargeBody, endCall, onRefused }),
@@ -117,7 +117,7 @@ export class Admission {
     if (!this.calls.take(use.calls, 1)) {
       return { kind: "overloaded", limit: "calls" };
     }
-    const overBytes = chargeBytes(use, call.operation, call.bodyBytes ?? 0, nowMs);
+    const overBytes = chargeBytes(use, call.operation, { wanted: call.bodyBytes ?? 0 }, nowMs);
     if (overBytes !== undefined) {
       this.calls.giveBack(use.calls, 1);
     }
@@ -152,17 +152,25 @@ export class Admission {
   }
 }
 
-/** Takes bytes of a body from its publisher's bytes a second, or says why not. None, or fewer than announced, cost nothing. */
+/** Bytes of a body: those that it is going to have, or that it had beyond these. */
+type ChargedBytes = { readonly wanted: number } | { readonly owed: number };
+
+/**
+ * Takes bytes of a body from its publisher's bytes a second, or says why it is refused. What is owed is taken also then. None,
+ * or fewer than announced, cost nothing.
+ */
 function chargeBytes(
   { quotas: { bytesPerSecond, bytesBurst }, buckets }: PublisherUse,
   operation: OperationName,
-  bytes: number,
+  charged: ChargedBytes,
   nowMs: number = performance.now(),
 ): Refusal | undefined {
+  const { bytes: bucket } = buckets[operation];
+  const bytes = "owed" in charged ? charged.owed : charged.wanted;
   if (bytes <= 0) {
     return undefined;
   }
   const limits = { ratePerSecond: bytesPerSecond, burst: bytesBurst };
-  const waitMs = buckets[operation].bytes.take(limits, nowMs, bytes);
+  const waitMs = "owed" in charged ? bucket.owe(limits, nowMs, bytes) : bucket.take(limits, nowMs, bytes);
   return waitMs > 0 ? overRate("bytes_per_second", bytesPerSecond, waitMs) : undefined;
 }

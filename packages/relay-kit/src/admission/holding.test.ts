@@ -80,8 +80,10 @@ test("the only body in flight may be larger than the quota and the limit", () =>
 test("a body that comes too fast is refused with the time after which it fits", () => {
   const { refused, open } = setup();
   const holding = open();
-  expect([holding.chargeBody(7), holding.refusal]).toEqual([true, undefined]);
-  expect(holding.chargeBody(8)).toBe(false);
+  expect([holding.chargeBody(7), holding.refusal]).toEqual([undefined, undefined]);
+  const over = holding.chargeBody(8) ?? expect.fail("it fits");
+  expect(refused).toEqual([]);
+  holding.refuse(over);
   const refusal = { kind: "over_quota", quota: "bytes_per_second", limit: 7, retryAfterSeconds: 2 };
   expect(holding.refusal).toMatchObject(refusal);
   expect(refused).toEqual([holding.refusal]);

@@ -95,7 +95,7 @@ export class HeldBytes {
 /** What a holding is made from. */
 export interface HoldingParts {
   readonly bytes: BytesAccount;
-  /** Takes a body of this length from the publisher's bytes a second, or says why not. */
+  /** Takes a body that was read from the publisher's bytes a second, less what was announced. Says why it is refused, if it is. */
   chargeBody(bytes: number): Refusal | undefined;
   endCall(): void;
   onRefused(refusal: Refusal): void;
@@ -113,7 +113,7 @@ export class Holding {
   #hasEnded = false;
 
   constructor(of: HoldingParts) {
-    const refuse = (refusal: Refusal) => this.#refuse(refusal);
+    const refuse = (refusal: Refusal) => this.refuse(refusal);
     this.#of = of;
     this.#body = new HeldBytes(of.bytes, refuse);
     this.#answer = new HeldBytes(of.bytes, refuse);
@@ -124,13 +124,18 @@ export class Holding {
     return this.#refusal;
   }
 
-  /** Takes the body's real length from the publisher's bytes a second, less what was announced. False: refused. */
-  chargeBody(bytes: number): boolean {
-    const refusal = this.#of.chargeBody(bytes);
-    if (refusal !== undefined) {
-      this.#refuse(refusal);
-    }
-    return refusal === undefined;
+  /**
+   * Takes what was read of the body from the publisher's bytes a second, less what was announced. Returns why the body is to be
+   * refused, if it is; what was read costs as much nevertheless.
+   */
+  chargeBody(bytes: number): Refusal | undefined {
+    return this.#of.chargeBody(bytes);
+  }
+
+  /** Notes and counts why the request is refused. */
+  refuse(refusal: Refusal): void {
+    this.#refusal = refusal;
+    this.#of.onRefused(refusal);
   }
 
   holdBody(bytes: number): boolean {
@@ -184,10 +189,5 @@ export class Holding {
     if (!this.#taken.answer) {
       this.#answer.release();
     }
-  }
-
-  #refuse(refusal: Refusal): void {
-    this.#refusal = refusal;
-    this.#of.onRefused(refusal);
   }
 }

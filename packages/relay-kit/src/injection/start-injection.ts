@@ -11,6 +11,7 @@ import { outcomeLabelOf, type ProviderClient, type RawReply, type RunningCall } 
 import type { Tracing } from "@adrelay/service-kit";
 import type { HeldBytes, Holding } from "../admission/holding.ts";
 import { type Fallback, makeFallback, newAdResponseId } from "./fallback.ts";
+import { LateCalls } from "./late-calls.ts";
 import {
   makeRecordAnswer,
   RECORD_TIMEOUT_MS,
@@ -77,7 +78,7 @@ const RECORD_TIMEOUT_MIN_MS = 25;
 /** How long the relay waits for the provider after the caller's time is up. */
 const LATE_ANSWER_MS = 30_000;
 
-/** How many such calls there may be: a provider that hangs must not pile them up. */
+/** How many such calls there may be, of all publishers together. */
 const LATE_ANSWERS_MAX = 64;
 
 /** Asks the provider for an ad. The body is what the provider is sent. */
@@ -91,7 +92,7 @@ interface Parts extends StartInjectionDeps {
 /** Connects an injection to the provider and to the store. */
 export function makeStartInjection(given: StartInjectionDeps): StartInjection {
   const deps: Parts = { ...given, record: makeRecordAnswer(given) };
-  const late = new Set<RunningCall>();
+  const late = new LateCalls(LATE_ANSWERS_MAX);
   const waits = new Waits(deps.drainSignal);
   const follow = async (input: InjectionInput, call: RunningCall): Promise<InjectionAnswer> => {
     const startedAtMs = performance.now();
@@ -122,24 +123,20 @@ export function makeStartInjection(given: StartInjectionDeps): StartInjection {
 function listenLate(
   deps: Parts,
   input: InjectionInput,
-  { call, late }: { call: RunningCall; late: Set<RunningCall> },
+  { call, late }: { call: RunningCall; late: LateCalls },
 ): void {
   if (!call.isBodySent()) {
     call.giveUp();
     return;
   }
-  const [oldest] = late;
-  if (late.size >= LATE_ANSWERS_MAX && oldest !== undefined) {
-    oldest.giveUp();
-    late.delete(oldest);
-  }
-  late.add(call);
+  const publisher = input.publisher.id;
+  late.add(publisher, call);
   input.holding.takeBody().release();
   const answer = input.holding.takeAnswer();
   deps.pending.add(
     call.reply
       .then((raw) => {
-        late.delete(call);
+        late.remove(publisher, call);
         return recordAbandoned(deps, input, raw);
       })
       .finally(() => answer.release()),

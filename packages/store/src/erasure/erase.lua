@@ -6,6 +6,7 @@
 --    is under way, its caller isn't told: the attempt's outcome may still be delivered (delivery/settlement.lua).
 -- 3. With the text go its fingerprint, which could confirm a guess, the provider's code, and the session's hash.
 -- 4. What hasn't been accepted yet has no text, unless a turn has it. Its session's hash stays, so that a later erasure finds it.
+--    The entry keeps who erased it last, because a repeat by the same operator changes nothing.
 -- 5. With an open turn, an ad response ends as if its acknowledgment were queued and discarded in this step. The journal's text
 --    and prompt go with the turn, and what its proxy writes or settles later isn't taken.
 -- 6. A repeat changes nothing, and counts nothing.
@@ -29,6 +30,7 @@
 -- @include erasure/blank-job
 local MEMBERS = 2
 local by, details, retentionMs, entryPrefix, jobPrefix, parkedPrefix = unpack(ARGV, 1, 6)
+local operator = string.match(by, '^%S+')
 local now = clockMs()
 local WITHOUT_TEXT = {awaiting = true, missed = true, unacknowledgeable = true, abandoned = true}
 
@@ -60,7 +62,7 @@ end
 
 local function erase(id, jobId)
   local key, jobKey = entryPrefix .. id, jobPrefix .. jobId
-  local entry = redis.call('HMGET', key, 's', 'p', 'x', 'y', 'R', 'E')
+  local entry = redis.call('HMGET', key, 's', 'p', 'x', 'y', 'R', 'E', 'W')
   local from, publisher, erased = entry[1], entry[2], entry[6]
   if not from then
     return '0,,0,'
@@ -68,7 +70,10 @@ local function erase(id, jobId)
   local state = endTurn(key, id, publisher, from)
   entry[1] = state
   if WITHOUT_TEXT[state] then
-    writeAudit(id, publisher, state)
+    if entry[7] ~= operator then
+      redis.call('HSET', key, 'W', operator)
+      writeAudit(id, publisher, state)
+    end
     return '3,' .. state .. ',0,'
   end
   local isJobHeld = isHeld(jobKey)
@@ -78,7 +83,7 @@ local function erase(id, jobId)
   if isOpen then
     task = endWithoutText(key, id, entry)
   end
-  redis.call('HDEL', key, 't', 'y', 'S')
+  redis.call('HDEL', key, 't', 'y', 'S', 'O', 'W')
   if not erased then
     redis.call('HSET', key, 'E', now)
     writeAudit(id, publisher, from)

@@ -19,6 +19,12 @@ export interface RewritesParts {
   readonly log: StoreLog;
 }
 
+/** Who asks for a rewrite, and why, for the audit. */
+export interface RewriteOrder {
+  readonly by: string;
+  readonly reason: string;
+}
+
 /** What is known of the rewrites. Times are milliseconds since 1970 by Redis' clock. */
 export interface RewriteRecord {
   /** When workers began to look after it; undefined if none has. */
@@ -33,6 +39,8 @@ export interface RewriteRecord {
 
 /** A failed rewrite is started again after this. */
 const START_AGAIN_MS = 5000;
+/** However often operators ask, no third rewrite is started for them within this. */
+const TWO_WITHIN_MS = 300_000;
 /** A worker that was told to start a rewrite has had Redis begin it within this, or it has died. */
 const BEGIN_WITHIN_MS = 10_000;
 
@@ -58,7 +66,7 @@ export class Rewrites {
     const { run, keys } = this.#parts;
     const plan = await run("maintenance/plan-rewrite", {
       keys: [keys.rewrites],
-      args: [intervalMs, START_AGAIN_MS],
+      args: [intervalMs, START_AGAIN_MS, TWO_WITHIN_MS],
     });
     const [isDue, isOpen, nowMs] = planSchema.parse(plan);
     if (isDue === 1) {
@@ -68,9 +76,16 @@ export class Rewrites {
     }
   }
 
-  /** Asks the workers for a rewrite, which one of them starts within seconds. */
-  async request(): Promise<void> {
-    await this.#parts.redis.hset(this.#parts.keys.rewrites, "wanted", 1);
+  /**
+   * Asks the workers for a rewrite, and notes that in the audit. One of them starts it within seconds, or once five minutes have
+   * passed since the latest but one started.
+   */
+  async request({ by, reason }: RewriteOrder): Promise<void> {
+    const { run, keys } = this.#parts;
+    await run("maintenance/request-rewrite", {
+      keys: [keys.rewrites, keys.audit],
+      args: [by, JSON.stringify({ reason, rewrite: "asked" })],
+    });
   }
 
   async load(): Promise<RewriteRecord> {
@@ -98,7 +113,7 @@ export class Rewrites {
         return;
       }
       // Usually one is running already. It may have begun before what is to leave the disk has left Redis.
-      await redis.hset(keys.rewrites, "wanted", 1);
+      await redis.hset(keys.rewrites, "again", 1);
       throw err;
     }
   }
@@ -116,7 +131,7 @@ export class Rewrites {
     }
     const failed = begun === started ? whyFailed(info, run) : "not_begun";
     if (failed !== undefined) {
-      await redis.hset(keys.rewrites, "wanted", 1);
+      await redis.hset(keys.rewrites, "again", 1);
       log.warn({ event: "rewrite_failed", why: failed });
     } else if (saved !== started && (await this.#savesSnapshots())) {
       await this.#saveSnapshot(started);

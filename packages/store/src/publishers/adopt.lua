@@ -6,6 +6,7 @@
 --    changes nothing.
 -- 3. The fingerprint of a text contains its publisher, so it goes. Any text then counts as a repeat (intake/acceptance.lua):
 --    without the text, there is no fingerprint for the new publisher.
+--    The session's hash stays, and beside it the publisher whose session it is, so that an erasure finds it under both.
 -- 4. The rest is left for another call once the jobs' data are many bytes, so that Redis isn't held up.
 -- KEYS: 8 the audit
 -- ARGV: 1 publisher that is gone, 2 the other one, 3 operator, 4 prefix of entry keys, 5 prefix of the keys of parked
@@ -71,6 +72,9 @@ local function adopt(id, jobKey)
   end
   redis.call('HSET', key, 'p', to)
   redis.call('HDEL', key, 't')
+  if redis.call('HEXISTS', key, 'S') == 1 then
+    redis.call('HSETNX', key, 'O', from)
+  end
   if state ~= 'awaiting' then
     moveBytes(key, stored, from, state, to, state)
   end
