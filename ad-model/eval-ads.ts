@@ -2,12 +2,12 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { SHIPPED_CATALOG_FILE } from "../apps/ad-server/src/config.ts";
-import { loadPromptRules } from "../apps/ad-server/src/injection/decide-injection.ts";
 import { evaluateAlarms } from "./evaluation/evaluate-alarms.ts";
 import { evaluateFirst, evaluateOutcomes, evaluateSecond } from "./evaluation/evaluate-outcomes.ts";
 import { evaluateSafety } from "./evaluation/evaluate-safety.ts";
 import { evaluateVerdicts, verdictRows } from "./evaluation/evaluate-verdicts.ts";
 import { loadAds } from "./evaluation/evaluated-catalogs.ts";
+import { loadEvaluatedRules } from "./evaluation/evaluated-rules.ts";
 import { type Evaluation, judgeOfAds } from "./evaluation/judge-prompts.ts";
 import { parseLabelledOutcomes } from "./evaluation/labelled-outcomes.ts";
 import { describeSummary, type SummaryRow } from "./evaluation/summary.ts";
@@ -118,7 +118,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   process.exit(0);
 });
 const print = (line: string) => process.stdout.write(`${line}\n`);
-const evaluation: Evaluation = { rules: await loadPromptRules(), nowMs, print };
+const evaluation: Evaluation = { rules: await loadEvaluatedRules(), nowMs, print };
 if (files.length > 0) {
   const judge = await judgeOfAds(ads ?? [], evaluation);
   for (const { file, lines = [] } of files) {

@@ -3,10 +3,10 @@
  * below the measured figures, because a better model makes other mistakes.
  */
 import { beforeAll, expect, test } from "vitest";
-import { loadPromptRules } from "../../apps/ad-server/src/injection/decide-injection.ts";
 import { evaluateAlarms } from "./evaluate-alarms.ts";
 import { evaluateFirst, evaluateSecond } from "./evaluate-outcomes.ts";
 import { evaluateSafety } from "./evaluate-safety.ts";
+import { loadEvaluatedRules } from "./evaluated-rules.ts";
 import { ratioOf } from "./share.ts";
 import type { SummaryRow } from "./summary.ts";
 
@@ -17,7 +17,7 @@ const TIMEOUT_MS = 300_000;
 const figures = new Map<string, SummaryRow>();
 
 beforeAll(async () => {
-  const evaluation = { rules: await loadPromptRules(), nowMs: NOW_MS, print: () => {} };
+  const evaluation = { rules: await loadEvaluatedRules(), nowMs: NOW_MS, print: () => {} };
   for (const evaluate of [evaluateFirst, evaluateSecond, evaluateSafety, evaluateAlarms]) {
     for (const row of await evaluate(evaluation)) {
       figures.set(row.name, row);
