@@ -1,15 +1,6 @@
-/** The files of the local stack in its folder: a lock, its keys, and the addresses of what runs. */
+/** The files of the local stack in its folder: its keys, and the addresses of what runs. */
 import { randomBytes } from "node:crypto";
-import {
-  closeSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
 /** The keys of the local stack. They are kept, because the data belong to them. */
@@ -75,60 +66,4 @@ export function writeRunFile(file: string, run: RunFile): void {
   const draft = `${file}.new`;
   writeFileSync(draft, `${JSON.stringify(run, null, 2)}\n`, { mode: 0o600 });
   renameSync(draft, file);
-}
-
-export type LockResult = { readonly kind: "acquired" } | { readonly kind: "held"; readonly pid: number };
-
-/** Acquires the lock of this folder, or returns the process that holds it. The lock of a dead process is replaced. */
-export function takeLock(file: string): LockResult {
-  mkdirSync(dirname(file), { recursive: true });
-  for (;;) {
-    try {
-      const handle = openSync(file, "wx");
-      writeSync(handle, String(process.pid));
-      closeSync(handle);
-      return { kind: "acquired" };
-    } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) {
-        throw error;
-      }
-      const pid = readPid(file);
-      if (pid !== undefined && isStart(pid)) {
-        return { kind: "held", pid };
-      }
-      rmSync(file, { force: true });
-    }
-  }
-}
-
-function readPid(file: string): number | undefined {
-  try {
-    const pid = Number(readFileSync(file, "utf8"));
-    return Number.isInteger(pid) && pid > 0 ? pid : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Whether the process is an `npm start`. Another program may have got the pid meanwhile. */
-function isStart(pid: number): boolean {
-  return isAlive(pid) && (commandLineOf(pid)?.includes("start.ts") ?? true);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM";
-  }
-}
-
-/** The command line of a process; undefined where the system has no /proc. */
-function commandLineOf(pid: number): string | undefined {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
-  } catch {
-    return undefined;
-  }
 }
