@@ -49,7 +49,10 @@ const REDIS_MEMORY_SHARE = 0.25;
 /** A file beside the data that names the kind of server that wrote them. */
 const WAY_FILE = "server-kind";
 
-/** Starts a Redis that keeps its data, on a free port that it also keeps. Rejects with a PartError or a RedisStartError. */
+/**
+ * Starts a Redis that keeps its data, on a free port that it also keeps. Rejects with a PartError or a RedisStartError, and
+ * then leaves none.
+ */
 export async function startOwnRedis(options: RedisPartOptions): Promise<{ part: KeptProcess; url: string }> {
   const { env, dataDir: dir, say } = options;
   const wayFile = join(dir, WAY_FILE);
@@ -62,7 +65,6 @@ export async function startOwnRedis(options: RedisPartOptions): Promise<{ part: 
   const extraArgs = ["--maxmemory", String(Math.floor(totalmem() * REDIS_MEMORY_SHARE))];
   const first = await startRedis({ server, dir, extraArgs });
   const { port, url } = first;
-  writeFileSync(wayFile, wayOf(server));
   let next: typeof first | undefined = first;
   const launch = async (): Promise<RunningProcess> => {
     const redis = next ?? (await startRedis({ server, dir, port, extraArgs }));
@@ -74,6 +76,12 @@ export async function startOwnRedis(options: RedisPartOptions): Promise<{ part: 
   await part.start();
   say(`redis runs at ${url}: ${describeServer(server)}, data in ${dir}`);
   return { part, url };
+  try {
+    writeFileSync(wayFile, wayOf(server));
+  } catch (error) {
+    await part.stop();
+    throw new PartError(`${wayFile} can't be written: ${error instanceof Error ? error.message : error}`);
+  }
 }
 
 function wayOf(server: RedisServer): string {
