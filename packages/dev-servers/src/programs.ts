@@ -18,6 +18,8 @@ export type CommandResult =
 export interface CommandOptions {
   readonly timeoutMs: number;
   readonly env?: NodeJS.ProcessEnv | undefined;
+  /** Kills the program once it aborts, as the limit of time does. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Enough for any answer that we read. Of a longer one we need the end, which says why the program failed. */
@@ -49,6 +51,9 @@ export function runCommand(
   args: readonly string[],
   { timeoutMs, env }: CommandOptions,
 ): Promise<CommandResult> {
+  if (signal?.aborted) {
+    return Promise.resolve({ kind: "failed", why: `${program} was aborted` });
+  }
   const stdio: StdioOptions = ["ignore", "pipe", "pipe"];
   const child = trySpawn(program, args, {
     ...{ stdio, timeout: timeoutMs, killSignal: "SIGKILL" },
@@ -60,6 +65,9 @@ export function runCommand(
   const stdout = collectText(child.stdout);
   const stderr = collectText(child.stderr);
   const startedMs = performance.now();
+  const kill = () => child.kill("SIGKILL");
+  signal?.addEventListener("abort", kill);
+  child.once("close", () => signal?.removeEventListener("abort", kill));
   return new Promise((resolve) => {
     child.once("error", (error) => resolve({ kind: "failed", why: describeSpawnError(program, error) }));
     child.once("exit", () => setTimeout(() => closePipes(child), PIPES_GRACE_MS).unref());
@@ -67,6 +75,8 @@ export function runCommand(
       const isLate = killedBy === "SIGKILL" && performance.now() - startedMs >= timeoutMs;
       if (code === 0) {
         resolve({ kind: "ok", stdout: stdout() });
+      } else if (signal?.aborted) {
+        resolve({ kind: "failed", why: `${program} was aborted` });
       } else if (isLate) {
         resolve({ kind: "failed", why: `${program} took longer than ${timeoutMs / 1000} s` });
       } else {
@@ -105,7 +115,7 @@ function describeSpawnError(program: string, error: Error): string {
 }
 
 function lastLine(text: string): string {
-  return text.trim().split("\n").at(-1) ?? "";
+  return text.trim().split("\n").at(-1)?.trim() ?? "";
 }
 
 /** Waits for the end of its input, which comes when the process at the other end dies. Then runs the command. */
