@@ -1,5 +1,8 @@
-import { expect, test } from "vitest";
-import { runCommand } from "./programs.ts";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { installDebianPackage, runCommand } from "./programs.ts";
 
 const run = (program: string, args: string[], timeoutMs = 10_000) => runCommand(program, args, { timeoutMs });
 const node = (script: string, timeoutMs?: number) => run(process.execPath, ["-e", script], timeoutMs);

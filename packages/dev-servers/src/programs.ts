@@ -49,7 +49,7 @@ function isExecutable(path: string): boolean {
 export function runCommand(
   program: string,
   args: readonly string[],
-  { timeoutMs, env }: CommandOptions,
+  { timeoutMs, env, signal }: CommandOptions,
 ): Promise<CommandResult> {
   if (signal?.aborted) {
     return Promise.resolve({ kind: "failed", why: `${program} was aborted` });
@@ -156,6 +156,10 @@ export interface InstallOptions {
   /** Receives a line before the installation, which is slow. */
   readonly log: (line: string) => void;
   readonly env: NodeJS.ProcessEnv;
+  /** Ends it while nothing is installed yet. */
+  readonly signal?: AbortSignal | undefined;
+  /** The file that keeps services from starting; the default is Debian's. */
+  readonly policyFile?: string;
 }
 
 const INSTALL_TIMEOUT_MS = 240_000;
@@ -166,48 +170,65 @@ const POLICY_FILE = "/usr/sbin/policy-rc.d";
 const POLICY =
   "#!/bin/sh\n# Temporary: Adrelay installs a server without starting it as a service.\nexit 101\n";
 
-/** Installs a Debian package with apt-get, without starting its service. Needs root. */
-export async function installDebianPackage(
-  name: string,
-  { log, env }: InstallOptions,
-): Promise<Installation> {
+/** Installs a Debian package with apt-get, without starting its service. Needs root. Never rejects. */
+export async function installDebianPackage(name: string, options: InstallOptions): Promise<Installation> {
   if (process.getuid?.() !== 0) {
     return { kind: "not_installed", why: "apt-get needs root", couldBe: false };
   }
-  const apt = (...args: string[]) =>
+  if (executablesOnPath(options.env, ["apt-get"]).length === 0) {
+    return { kind: "not_installed", why: "apt-get is not installed", couldBe: false };
+  }
+  try {
+    return await installWithApt(name, options);
+  } catch (error) {
+    // A system whose folders can't be written, such as an image that is read only.
+    const why = error instanceof Error ? error.message : String(error);
+    return { kind: "not_installed", why, couldBe: false };
+  }
+}
+
+async function installWithApt(
+  name: string,
+  { log, env, signal, policyFile = POLICY_FILE }: InstallOptions,
+): Promise<Installation> {
+  const apt = (args: readonly string[], abort?: AbortSignal) =>
     runCommand("apt-get", ["-qq", "-o", `DPkg::Lock::Timeout=${LOCK_TIMEOUT_SECONDS}`, ...args], {
       timeoutMs: INSTALL_TIMEOUT_MS,
       env: { ...env, DEBIAN_FRONTEND: "noninteractive" },
+      signal: abort,
     });
   // This mode makes an archive that can't be reached an error. The installation is tried nevertheless: what apt knows
   // of the other archives may be enough.
-  const update = await apt("-o", "APT::Update::Error-Mode=any", "update");
+  const update = await apt(["-o", "APT::Update::Error-Mode=any", "update"], signal);
   log(`installing ${name} with apt-get`);
-  const installed = await withoutServices(() => apt("install", "-y", "--no-install-recommends", name));
+  const install = ["install", "-y", "--no-install-recommends", name];
+  const fetched = await apt([...install, "--download-only"], signal);
+  // To install takes seconds. If it were interrupted, the package would be left half configured.
+  const installed = fetched.kind === "ok" ? await withoutServices(policyFile, () => apt(install)) : fetched;
   return installed.kind === "ok"
     ? { kind: "installed" }
     : { kind: "not_installed", why: installed.why, couldBe: update.kind === "ok" };
 }
 
-async function withoutServices<T>(install: () => Promise<T>): Promise<T> {
-  const present = readPolicy();
+async function withoutServices<T>(policyFile: string, install: () => Promise<T>): Promise<T> {
+  const present = readPolicy(policyFile);
   // Remove a policy only if we wrote it, now or in an interrupted run. The machine's own policy stays.
   const isOurs = present === undefined || present === POLICY;
   if (isOurs) {
-    writeFileSync(POLICY_FILE, POLICY, { mode: 0o755 });
+    writeFileSync(policyFile, POLICY, { mode: 0o755 });
   }
   try {
     return await install();
   } finally {
     if (isOurs) {
-      rmSync(POLICY_FILE, { force: true });
+      rmSync(policyFile, { force: true });
     }
   }
 }
 
-function readPolicy(): string | undefined {
+function readPolicy(policyFile: string): string | undefined {
   try {
-    return readFileSync(POLICY_FILE, "utf8");
+    return readFileSync(policyFile, "utf8");
   } catch {
     return undefined;
   }
