@@ -1,39 +1,46 @@
 /** The files of the local stack in its folder: its keys, and the addresses of what runs. */
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { z } from "zod";
+import type { LocalKeys } from "./app-settings.ts";
+import { PartError } from "./parts.ts";
 
-/** The keys of the local stack. They are kept, because the data belong to them. */
-export interface LocalKeys {
-  readonly apiKey: string;
-  readonly providerKey: string;
-  readonly adminToken: string;
-  readonly sessionHashKey: string;
-}
+const keysSchema = z.object({
+  apiKey: z.string().optional(),
+  providerKey: z.string().optional(),
+  adminToken: z.string().optional(),
+  sessionHashKey: z.string().optional(),
+});
 
-/** Loads the keys, or makes them the first time. */
+/** Loads the keys, and makes those that are missing. Throws a PartError if the file is faulty. */
 export function loadLocalKeys(file: string): LocalKeys {
   const known = readKeys(file);
   const keys = {
-    apiKey: known["apiKey"] ?? newKey("demo"),
-    providerKey: known["providerKey"] ?? newKey("provider"),
-    adminToken: known["adminToken"] ?? newKey("admin"),
-    sessionHashKey: known["sessionHashKey"] ?? newKey("session-hash"),
+    apiKey: known.apiKey ?? newKey("demo"),
+    providerKey: known.providerKey ?? newKey("provider"),
+    adminToken: known.adminToken ?? newKey("admin"),
+    sessionHashKey: known.sessionHashKey ?? newKey("session-hash"),
   };
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600 });
+  const hasAll = Object.keys(keys).every((name) => name in known);
+  if (!hasAll) {
+    mkdirSync(dirname(file), { recursive: true });
+    writeWhole(file, keys);
+  }
   return keys;
 }
 
-function readKeys(file: string): Record<string, string> {
-  try {
-    const value: unknown = JSON.parse(readFileSync(file, "utf8"));
-    const entries = typeof value === "object" && value !== null ? Object.entries(value) : [];
-    return Object.fromEntries(
-      entries.filter((entry): entry is [string, string] => typeof entry[1] === "string"),
-    );
-  } catch {
+/** A file that is there and can't be used is a fault: with new keys, the data of the old ones would be lost. */
+function readKeys(file: string): z.infer<typeof keysSchema> {
+  if (!existsSync(file)) {
     return {};
+  }
+  try {
+    return keysSchema.parse(JSON.parse(readFileSync(file, "utf8")));
+  } catch {
+    throw new PartError(
+      `${file} can't be read as the keys of the local stack. Restore it, or remove it: then new keys are made, and callers need the new one.`,
+    );
   }
 }
 
@@ -61,9 +68,13 @@ export interface RunFile {
   readonly pids: Readonly<Record<string, number>>;
 }
 
-/** Writes a draft and moves it into place, so that nobody reads a partial file. */
 export function writeRunFile(file: string, run: RunFile): void {
+  writeWhole(file, run);
+}
+
+/** Writes a draft and moves it into place, so that nobody reads a partial file. */
+function writeWhole(file: string, value: unknown): void {
   const draft = `${file}.new`;
-  writeFileSync(draft, `${JSON.stringify(run, null, 2)}\n`, { mode: 0o600 });
+  writeFileSync(draft, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });
   renameSync(draft, file);
 }
