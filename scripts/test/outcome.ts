@@ -42,7 +42,7 @@ export function judgeRun(outcomes: readonly CheckOutcome[], filters: readonly st
 }
 
 /** Whether a pinned server is here, or why not. */
-export type PinnedServer =
+type PinnedServer =
   | { readonly kind: "ready" }
   | { readonly kind: "not_here" | "wrong_pin"; readonly why: string };
 
