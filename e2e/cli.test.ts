@@ -1,6 +1,6 @@
 /** The command with a real relay: from the sources, and as the published package. */
 import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -82,6 +82,21 @@ test("npm run adrelay replays a dead letter once, and its hints say npm run adre
   expect(await adrelay("dead")).toMatchObject({
     exit: 2,
     stderr: expect.stringContaining("`npm run adrelay -- --help`"),
+  });
+});
+
+test("npm run adrelay says that ADRELAY_HOME in .env has no effect, and runs", async () => {
+  const root = join(dir, "root");
+  mkdirSync(root);
+  for (const name of ["apps", "scripts"]) {
+    symlinkSync(join(ROOT, name), join(root, name));
+  }
+  writeFileSync(join(root, ".env"), "ADRELAY_HOME=/data/relay\n");
+  const script = ["--preserve-symlinks-main", join(root, "scripts/adrelay.ts")];
+  expect(await run(process.execPath, [...script, "--help"])).toEqual({
+    exit: 0,
+    stdout: expect.stringContaining("adrelay doctor"),
+    stderr: expect.stringContaining("adrelay: .env: ADRELAY_HOME has no effect here"),
   });
 });
 

@@ -338,6 +338,23 @@ describe.concurrent("npm start", () => {
     expect(one.output()).toContain("have the same port");
   });
 
+  test("a stop while a Redis is fetched ends the download at once", async (context) => {
+    const { home, start } = await setup(context);
+    const pidFile = join(home, "pid-of-docker");
+    const docker = `case $1 in info) echo 1.0;; image) exit 1;; *) echo $$ > ${pidFile}; exec sleep 600;; esac`;
+    writeFileSync(join(home, "docker"), `#!/bin/sh\n${docker}\n`, { mode: 0o755 });
+    const one = start([], { PATH: `${home}:${process.env["PATH"]}`, ADRELAY_REDIS_SERVER: "docker" });
+    const pid = await eventually(() => {
+      const text = readFileSync(pidFile, "utf8");
+      expect(text).toMatch(/^\d+\n$/);
+      return Number(text);
+    }, 60_000);
+    one.child.kill("SIGTERM");
+    expect(await one.exited).toBe(0);
+    expect(isAlive(pid)).toBe(false);
+    expect(one.output()).toMatch(/fetching the image \S+\n\nstopping\nstopped\n$/);
+  });
+
   test("a second start in the same folder reports the first one, until its supervisor is killed and its parts end too", async (context) => {
     const { start, readRun } = await setup(context);
     const one = start(RELAY_ALONE.args, RELAY_ALONE.env);

@@ -1,5 +1,5 @@
 /**
- * The commands of package.json (`npm start`, `npm test`, `npm run chaos` …) run this first. It works on any Node from 18
+ * The commands of package.json (`npm start`, `npm test`, `npm run chaos` …) run this first. It works on any Node from 18.3
  * on and without dependencies. It fetches the Node and the pnpm that Adrelay needs, installs the dependencies, and then
  * runs `scripts/<command>.ts`.
  */

@@ -48,3 +48,25 @@ test.each(["SIGINT", "SIGTERM"] as const)(
     expect(existsSync(folder)).toBe(false);
   },
 );
+
+/** A run that can't remove its folder, and that leaves at an uncaught error, as `longRun` does. */
+const UNTIDY_RUN = `
+import { makeLeave } from ${JSON.stringify(import.meta.resolve("./long-run.ts"))};
+const leave = makeLeave("no\\0folder");
+process.on("uncaughtException", () => void leave(1));
+void leave(0);
+`;
+
+test("a run ends and says why, although its folder can't be removed", async () => {
+  const child = spawn(process.execPath, ["--input-type=module", "-e", UNTIDY_RUN], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  let output = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    output += text;
+  });
+  const [code] = await once(child, "close");
+  expect(code).toBe(0);
+  expect(output).toContain("null bytes");
+});

@@ -9,6 +9,8 @@ import { environment } from "./environment.ts";
 const EXIT_FAILED = 1;
 const EXIT_ON = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 const SIGNAL_WAIT_MS = 300;
+/** A process that is just ending may still write into the folder. */
+const REMOVE_RETRIES = 5;
 
 /** Ends this process with an exit code. */
 export type Leave = (code: number) => Promise<void>;
@@ -57,10 +59,16 @@ export async function longRun({ name, run, stopFirst = async () => {} }: LongRun
 export function makeLeave(folder: string, stopFirst: () => Promise<void> = async () => {}): Leave {
   let leaving: Promise<void> | undefined;
   const leaveOnce = async (code: number) => {
-    await stopFirst().catch(() => {});
-    await stopDescendants(process.pid);
-    rmSync(folder, { recursive: true, force: true });
-    process.exit(code);
+    // A failure here must not reach the handler of uncaught errors: it leaves, too, and would wait for itself.
+    try {
+      await stopFirst().catch(() => {});
+      await stopDescendants(process.pid);
+      rmSync(folder, { recursive: true, force: true, maxRetries: REMOVE_RETRIES });
+    } catch (error) {
+      console.error(error);
+    } finally {
+      process.exit(code);
+    }
   };
   return (code) => {
     leaving ??= leaveOnce(code);

@@ -5,11 +5,12 @@ import { fileURLToPath } from "node:url";
 import { ACKNOWLEDGE_PATH, INJECTION_PATH } from "@adrelay/contract";
 import { RedisStartError } from "@adrelay/dev-servers";
 import { optionsOrExit, START_COMMAND } from "./bootstrap/command-line.mjs";
+import { takeLock } from "./bootstrap/lock.mjs";
 import { environment, HOME } from "./environment.ts";
 import type { ModelUrls } from "./start/app-settings.ts";
 import { DEMO_INJECTION, runDemo } from "./start/demo.ts";
 import { runDemoTurn, turnCommand } from "./start/demo-turn.ts";
-import { type RunFile, takeLock } from "./start/home.ts";
+import type { RunFile } from "./start/home.ts";
 import { PartError } from "./start/parts.ts";
 import { loadEnvFile } from "./start/settings.ts";
 import { type Stack, startStack } from "./start/stack.ts";
@@ -29,10 +30,13 @@ interface StartOptions {
 }
 
 async function run({ hasDemo, ...options }: StartOptions): Promise<void> {
-  const lock = takeLock(LOCK);
-  if (lock.kind === "held") {
+  const holder = takeLock(LOCK);
+  if (holder !== undefined) {
+    const { pid } = holder;
     console.error(
-      `npm start: Adrelay already runs in this folder (pid ${lock.pid}); its addresses are in ${join(HOME, "run.json")}. Stop it with: kill ${lock.pid}`,
+      pid === undefined
+        ? "npm start: Adrelay is just being started in this folder by another process"
+        : `npm start: Adrelay already runs in this folder (pid ${pid}); its addresses are in ${join(HOME, "run.json")}. Stop it with: kill ${pid}`,
     );
     process.exit(1);
   }

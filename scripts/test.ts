@@ -9,7 +9,14 @@ import {
 } from "@adrelay/dev-servers";
 import { optionsOrExit, TEST_COMMAND, type TestOptions } from "./bootstrap/command-line.mjs";
 import { type Check, planChecks, runCheck } from "./test/checks.ts";
-import { addTallies, formatTally, NOTHING, type Tally } from "./test/outcome.ts";
+import {
+  type CheckOutcome,
+  formatTally,
+  judgePinnedServer,
+  judgeRun,
+  NOTHING,
+  type Tally,
+} from "./test/outcome.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const EXIT_ON = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
@@ -24,16 +31,16 @@ async function main(options: TestOptions): Promise<void> {
   const needsRedis = checks.some((check) => check.needsRedis);
   const hasRedis = !needsRedis || (await unlessStopped(provideRedis(say)));
   const hasPrometheus = !needsRedis || (await unlessStopped(providePrometheus(say)));
-  let total = hasPrometheus ? NOTHING : { ...NOTHING, failed: 1 };
+  const outcomes: CheckOutcome[] = hasPrometheus
+    ? []
+    : [{ kind: "static", tally: { ...NOTHING, failed: 1 } }];
   for (const check of checks) {
-    total = addTallies(total, await runOne(check, { hasRedis, unlessStopped }));
+    outcomes.push({ kind: check.kind, tally: await runOne(check, { hasRedis, unlessStopped }) });
   }
-  if (total.passed + total.failed + total.skipped === 0) {
-    say(`\nno test file matches ${options.filters.join(" ")}`);
-    total = { ...NOTHING, failed: 1 };
-  }
-  say(`\n${formatTally(total)}`);
-  process.exit(total.failed === 0 ? 0 : 1);
+  const { tally, remark } = judgeRun(outcomes, options.filters);
+  say(remark === "" ? "" : `\n${remark}`);
+  say(formatTally(tally));
+  process.exit(tally.failed === 0 ? 0 : 1);
 }
 
 type UnlessStopped = <T>(work: Promise<T>) => Promise<T>;
@@ -52,10 +59,10 @@ async function runOne(
       say(`=== ${check.name}: done, because the integration tests ran on that server`);
       return NOTHING;
     }
-    const pinned = await unlessStopped(pinnedTestEnv(check.server, say));
-    if (pinned.kind === "not_here") {
-      say(`=== ${check.name}: skipped, because that server can't be had here: ${pinned.why}`);
-      return { ...NOTHING, skipped: 1 };
+    const absence = judgePinnedServer(await unlessStopped(pinnedTestEnv(check.server, say)));
+    if (absence !== undefined) {
+      say(`=== ${check.name}: ${absence.remark}`);
+      return absence.tally;
     }
   }
   const startedMs = performance.now();

@@ -1,14 +1,15 @@
-/** A lock file: only one process of a checkout installs at a time. */
-import { spawnSync } from "node:child_process";
+/** Lock files: only one process of a checkout installs at a time, and only one runs the local stack of a folder. */
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { identify, isSameAndAlive } from "./process-identity.mjs";
 import { BootstrapError } from "./run-process.mjs";
 
-/**
- * A process by its pid and start time. After its end another process may get the same pid.
- * @typedef {{ pid: number, startedAt: string | null }} ProcessIdentity
- */
+/** @typedef {import("./process-identity.mjs").ProcessIdentity} ProcessIdentity */
 /** @typedef {{ owner?: ProcessIdentity, tool?: ProcessIdentity | undefined }} LockContent */
+/**
+ * The pid of the process that holds a lock; undefined while that one writes the lock.
+ * @typedef {{ pid: number | undefined }} Holder
+ */
 /** @typedef {import("./run-process.mjs").Lock} Lock */
 
 const POLL_MS = 200;
@@ -27,7 +28,6 @@ const WRITING_MAX_MS = 5000;
  * @returns {Promise<T>}
  */
 export async function withLock(file, say, work) {
-  mkdirSync(dirname(file), { recursive: true });
   await acquire(file, say);
   /** @type {LockContent} */
   const content = { owner: identify(process.pid), tool: undefined };
@@ -50,11 +50,10 @@ export async function withLock(file, say, work) {
 async function acquire(file, say) {
   const deadlineMs = Date.now() + WAIT_MAX_MS;
   let hasSaid = false;
-  while (!tryCreate(file)) {
-    const holder = livingHolder(file);
+  for (;;) {
+    const holder = takeLock(file);
     if (holder === undefined) {
-      removeStale(file);
-      continue;
+      return;
     }
     if (!hasSaid && holder.pid !== undefined) {
       hasSaid = true;
@@ -67,6 +66,24 @@ async function acquire(file, say) {
     }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
+}
+
+/**
+ * Takes a lock without waiting. The lock of a dead process is replaced. Returns who holds it; undefined if this process does
+ * now, until it removes the file.
+ * @param {string} file
+ * @returns {Holder | undefined}
+ */
+export function takeLock(file) {
+  mkdirSync(dirname(file), { recursive: true });
+  while (!tryCreate(file)) {
+    const holder = livingHolder(file);
+    if (holder !== undefined) {
+      return holder;
+    }
+    removeStale(file);
+  }
+  return undefined;
 }
 
 /** @param {string} file */
@@ -90,16 +107,16 @@ function replace(file, content) {
 }
 
 /**
- * Who holds the lock. The pid is undefined while another process writes the lock. Undefined for a stale lock.
+ * Who holds the lock. Undefined for a stale lock.
  * @param {string} file
- * @returns {{ pid: number | undefined } | undefined}
+ * @returns {Holder | undefined}
  */
 function livingHolder(file) {
   const { owner, tool } = read(file);
   if (owner === undefined) {
     return isFresh(file) ? { pid: undefined } : undefined;
   }
-  return [owner, tool].find((holder) => holder !== undefined && isSame(holder));
+  return [owner, tool].find((holder) => holder !== undefined && isSameAndAlive(holder));
 }
 
 /**
@@ -110,8 +127,11 @@ function removeStale(file) {
   const aside = `${file}.stale-${process.pid}`;
   try {
     renameSync(file, aside);
-  } catch {
-    return;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") {
+      return;
+    }
+    throw error;
   }
   if (livingHolder(aside) !== undefined && read(aside).owner !== undefined) {
     renameSync(aside, file);
@@ -123,7 +143,9 @@ function removeStale(file) {
 /** @param {string} file @returns {LockContent} */
 function read(file) {
   try {
-    return JSON.parse(readFileSync(file, "utf8"));
+    const content = JSON.parse(readFileSync(file, "utf8"));
+    // Older versions wrote only a pid, which says nothing: it repeats.
+    return typeof content === "object" && content !== null ? content : {};
   } catch {
     return {};
   }
@@ -135,43 +157,6 @@ function isFresh(file) {
     return Date.now() - statSync(file).mtimeMs < WRITING_MAX_MS;
   } catch {
     return false;
-  }
-}
-
-/** @param {number} pid @returns {ProcessIdentity} */
-function identify(pid) {
-  return { pid, startedAt: startOf(pid) };
-}
-
-/** Whether this very process still runs. @param {ProcessIdentity} identity */
-function isSame({ pid, startedAt }) {
-  return isAlive(pid) && startOf(pid) === startedAt;
-}
-
-/** @param {number} pid */
-function isAlive(pid) {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return codeOf(error) === "EPERM";
-  }
-}
-
-/**
- * The start time, only for comparison: ticks since boot from /proc, otherwise the date that ps prints. Null if neither
- * is available.
- * @param {number} pid
- */
-function startOf(pid) {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The name in parentheses may contain spaces. The start time is the 20th field after it.
-    const [state, ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return state === "Z" ? "ended" : (fields[18] ?? null);
-  } catch {
-    const asked = spawnSync("ps", ["-o", "lstart=", "-p", String(pid)], { encoding: "utf8" });
-    return asked.stdout?.trim() || null;
   }
 }
 

@@ -10,8 +10,8 @@ import { BootstrapError } from "./run-process.mjs";
 /** @typedef {{ path: string, version: string, missing: readonly Download[] }} LocatedNode */
 /** @typedef {{ path: string, missing: readonly Download[] }} LocatedTool */
 
-/** The oldest Node that runs the sources unbuilt. */
-const NODE_OLDEST = "24.0.0";
+/** The oldest Node that runs the sources unbuilt and knows all options in NODE_OPTIONS of deploy/Dockerfile. */
+export const NODE_OLDEST = "24.6.0";
 const PNPM_OLDEST = "12.4.2";
 const PNPM_MAJOR = "12.";
 

@@ -3,7 +3,6 @@ import { API_KEY_HEADER } from "@adrelay/contract";
 import { loadConfig } from "@adrelay/service-kit";
 import { z } from "zod";
 import { MODEL_KEY_HEADERS, PROXY_SETTINGS } from "../../apps/proxy/src/config.ts";
-import type { LocalKeys } from "./home.ts";
 import { type Ports, urlOf } from "./ports.ts";
 
 /** The apps of the local stack. */
@@ -13,6 +12,14 @@ export type AppName = "ad-server" | "demo-model" | "gateway" | "proxy" | "worker
 export interface ModelUrls {
   readonly openai: string | undefined;
   readonly anthropic: string | undefined;
+}
+
+/** The keys of the local stack. They are kept, because the data belong to them. */
+export interface LocalKeys {
+  readonly apiKey: string;
+  readonly providerKey: string;
+  readonly adminToken: string;
+  readonly sessionHashKey: string;
 }
 
 /** Answers that run when the stack stops are cut after this time, so that Ctrl-C doesn't take long. */

@@ -1,48 +1,46 @@
-/** The files of the local stack in its folder: a lock, its keys, and the addresses of what runs. */
+/** The files of the local stack in its folder: its keys, and the addresses of what runs. */
 import { randomBytes } from "node:crypto";
-import {
-  closeSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { z } from "zod";
+import type { LocalKeys } from "./app-settings.ts";
+import { PartError } from "./parts.ts";
 
-/** The keys of the local stack. They are kept, because the data belong to them. */
-export interface LocalKeys {
-  readonly apiKey: string;
-  readonly providerKey: string;
-  readonly adminToken: string;
-  readonly sessionHashKey: string;
-}
+const keysSchema = z.object({
+  apiKey: z.string().optional(),
+  providerKey: z.string().optional(),
+  adminToken: z.string().optional(),
+  sessionHashKey: z.string().optional(),
+});
 
-/** Loads the keys, or makes them the first time. */
+/** Loads the keys, and makes those that are missing. Throws a PartError if the file is faulty. */
 export function loadLocalKeys(file: string): LocalKeys {
   const known = readKeys(file);
   const keys = {
-    apiKey: known["apiKey"] ?? newKey("demo"),
-    providerKey: known["providerKey"] ?? newKey("provider"),
-    adminToken: known["adminToken"] ?? newKey("admin"),
-    sessionHashKey: known["sessionHashKey"] ?? newKey("session-hash"),
+    apiKey: known.apiKey ?? newKey("demo"),
+    providerKey: known.providerKey ?? newKey("provider"),
+    adminToken: known.adminToken ?? newKey("admin"),
+    sessionHashKey: known.sessionHashKey ?? newKey("session-hash"),
   };
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600 });
+  const hasAll = Object.keys(keys).every((name) => name in known);
+  if (!hasAll) {
+    mkdirSync(dirname(file), { recursive: true });
+    writeWhole(file, keys);
+  }
   return keys;
 }
 
-function readKeys(file: string): Record<string, string> {
-  try {
-    const value: unknown = JSON.parse(readFileSync(file, "utf8"));
-    const entries = typeof value === "object" && value !== null ? Object.entries(value) : [];
-    return Object.fromEntries(
-      entries.filter((entry): entry is [string, string] => typeof entry[1] === "string"),
-    );
-  } catch {
+/** A file that is there and can't be used is a fault: with new keys, the data of the old ones would be lost. */
+function readKeys(file: string): z.infer<typeof keysSchema> {
+  if (!existsSync(file)) {
     return {};
+  }
+  try {
+    return keysSchema.parse(JSON.parse(readFileSync(file, "utf8")));
+  } catch {
+    throw new PartError(
+      `${file} can't be read as the keys of the local stack. Restore it, or remove it: then new keys are made, and callers need the new one.`,
+    );
   }
 }
 
@@ -70,65 +68,13 @@ export interface RunFile {
   readonly pids: Readonly<Record<string, number>>;
 }
 
-/** Writes a draft and moves it into place, so that nobody reads a partial file. */
 export function writeRunFile(file: string, run: RunFile): void {
+  writeWhole(file, run);
+}
+
+/** Writes a draft and moves it into place, so that nobody reads a partial file. */
+function writeWhole(file: string, value: unknown): void {
   const draft = `${file}.new`;
-  writeFileSync(draft, `${JSON.stringify(run, null, 2)}\n`, { mode: 0o600 });
+  writeFileSync(draft, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });
   renameSync(draft, file);
-}
-
-export type LockResult = { readonly kind: "acquired" } | { readonly kind: "held"; readonly pid: number };
-
-/** Acquires the lock of this folder, or returns the process that holds it. The lock of a dead process is replaced. */
-export function takeLock(file: string): LockResult {
-  mkdirSync(dirname(file), { recursive: true });
-  for (;;) {
-    try {
-      const handle = openSync(file, "wx");
-      writeSync(handle, String(process.pid));
-      closeSync(handle);
-      return { kind: "acquired" };
-    } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) {
-        throw error;
-      }
-      const pid = readPid(file);
-      if (pid !== undefined && isStart(pid)) {
-        return { kind: "held", pid };
-      }
-      rmSync(file, { force: true });
-    }
-  }
-}
-
-function readPid(file: string): number | undefined {
-  try {
-    const pid = Number(readFileSync(file, "utf8"));
-    return Number.isInteger(pid) && pid > 0 ? pid : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Whether the process is an `npm start`. Another program may have got the pid meanwhile. */
-function isStart(pid: number): boolean {
-  return isAlive(pid) && (commandLineOf(pid)?.includes("start.ts") ?? true);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM";
-  }
-}
-
-/** The command line of a process; undefined where the system has no /proc. */
-function commandLineOf(pid: number): string | undefined {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
-  } catch {
-    return undefined;
-  }
 }

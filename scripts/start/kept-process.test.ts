@@ -63,6 +63,35 @@ test("a stop between two launches prevents the second one, and leaves no timer",
   vi.useRealTimers();
 });
 
+test("a process that runs again is launched once, also if that can't be told", async () => {
+  const { ends, lines, running, launch } = makeLauncher();
+  const onRestarted = () => {
+    throw new TypeError("the disk is full");
+  };
+  const kept = new KeptProcess({ name: "app", launch, say: (line) => lines.push(line), onRestarted });
+  await kept.start();
+  ends.get(1)?.("exit 1");
+  await eventually(() => expect(lines).toContain("app runs again (pid 2)"));
+  expect(lines).toEqual([
+    "app ended (exit 1); starting it again",
+    "the disk is full",
+    "app runs again (pid 2)",
+  ]);
+  await kept.stop();
+  expect(running.size).toBe(0);
+});
+
+test("a stop aborts a launch that takes long", async () => {
+  const launch = (signal: AbortSignal) =>
+    new Promise<RunningProcess>((_, reject) => {
+      signal.addEventListener("abort", () => reject(new TypeError("aborted")));
+    });
+  const kept = new KeptProcess({ name: "app", launch, say: () => {}, onRestarted: () => {} });
+  const failing = expect(kept.start()).rejects.toThrow("aborted");
+  await kept.stop();
+  await failing;
+});
+
 test("a start whose launch fails rejects, and its stop resolves", async () => {
   const launch = () => Promise.reject(new TypeError("not here"));
   const kept = new KeptProcess({ name: "app", launch, say: () => {}, onRestarted: () => {} });

@@ -14,7 +14,8 @@ export interface KeptOptions {
   readonly say: (line: string) => void;
   /** Called each time the process was launched again: it has another pid. */
   readonly onRestarted: () => void;
-  readonly launch: () => Promise<RunningProcess>;
+  /** The signal aborts once the process is to be stopped. A launch that takes long heeds it. */
+  readonly launch: (signal: AbortSignal) => Promise<RunningProcess>;
 }
 
 const RESTART_DELAY_MS = 500;
@@ -32,7 +33,7 @@ export class KeptProcess {
   #restart: NodeJS.Timeout | undefined;
   #delayMs = RESTART_DELAY_MS;
   #starting: Promise<void> | undefined;
-  #isStopped = false;
+  readonly #stopping = new AbortController();
 
   constructor(options: KeptOptions) {
     this.#options = options;
@@ -52,15 +53,19 @@ export class KeptProcess {
 
   /** Sends SIGTERM, later SIGKILL. Resolves once the process has ended. It is not launched again. */
   async stop(): Promise<void> {
-    this.#isStopped = true;
+    this.#stopping.abort();
     clearTimeout(this.#restart);
     // A launch that is under way must not leave a process behind.
-    const launched = await this.#launching?.catch(() => undefined);
-    await launched?.stop();
+    await this.#launching?.catch(() => {});
+    await this.#running?.stop();
+  }
+
+  get #isStopped(): boolean {
+    return this.#stopping.signal.aborted;
   }
 
   async #launch(): Promise<void> {
-    this.#launching = this.#options.launch();
+    this.#launching = this.#options.launch(this.#stopping.signal);
     this.#running = await this.#launching;
     void this.#watch(this.#running);
   }
@@ -81,18 +86,32 @@ export class KeptProcess {
   }
 
   async #launchAgain(): Promise<void> {
-    const { say, onRestarted } = this.#options;
+    const { say } = this.#options;
     try {
       await this.#launch();
-      if (!this.#isStopped) {
-        onRestarted();
-        say(`${this.name} runs again (pid ${this.pid})`);
-      }
     } catch (error) {
       if (!this.#isStopped) {
-        say(error instanceof Error ? error.message : String(error));
+        say(messageOf(error));
         this.#launchLater();
       }
+      return;
+    }
+    if (!this.#isStopped) {
+      this.#tellRestarted();
+      say(`${this.name} runs again (pid ${this.pid})`);
     }
   }
+
+  /** The process runs, even if this can't be told, as on a full disk. */
+  #tellRestarted(): void {
+    try {
+      this.#options.onRestarted();
+    } catch (error) {
+      this.#options.say(messageOf(error));
+    }
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

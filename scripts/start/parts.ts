@@ -41,6 +41,8 @@ export async function startApp(options: AppPartOptions): Promise<KeptProcess> {
 
 export interface RedisPartOptions extends PartOptions {
   readonly dataDir: string;
+  /** Ends the search and the first launch. */
+  readonly signal: AbortSignal;
 }
 
 /** How much of the machine's memory a Redis of ours may use: its maxmemory, of which quotas are shares. */
@@ -49,29 +51,37 @@ const REDIS_MEMORY_SHARE = 0.25;
 /** A file beside the data that names the kind of server that wrote them. */
 const WAY_FILE = "server-kind";
 
-/** Starts a Redis that keeps its data, on a free port that it also keeps. Rejects with a PartError or a RedisStartError. */
+/**
+ * Starts a Redis that keeps its data, on a free port that it also keeps. Rejects with a PartError or a RedisStartError, and
+ * then leaves none.
+ */
 export async function startOwnRedis(options: RedisPartOptions): Promise<{ part: KeptProcess; url: string }> {
-  const { env, dataDir: dir, say } = options;
+  const { env, dataDir: dir, say, signal } = options;
   const wayFile = join(dir, WAY_FILE);
-  const server = await findRedisServer({ env: { ...rememberedWay(wayFile), ...env }, log: say });
+  const server = await findRedisServer({ env: { ...rememberedWay(wayFile), ...env }, log: say, signal });
   if (server.kind === "none") {
     throw new PartError(
       `no Redis was found, and none could be fetched:\n${describeTried(server)}\nInstall redis-server or valkey-server, or set REDIS_URL.`,
     );
   }
   const extraArgs = ["--maxmemory", String(Math.floor(totalmem() * REDIS_MEMORY_SHARE))];
-  const first = await startRedis({ server, dir, extraArgs });
+  const first = await startRedis({ server, dir, extraArgs, signal });
   const { port, url } = first;
-  writeFileSync(wayFile, wayOf(server));
   let next: typeof first | undefined = first;
-  const launch = async (): Promise<RunningProcess> => {
-    const redis = next ?? (await startRedis({ server, dir, port, extraArgs }));
+  const launch = async (stopped: AbortSignal): Promise<RunningProcess> => {
+    const redis = next ?? (await startRedis({ server, dir, port, extraArgs, signal: stopped }));
     next = undefined;
     const ended = redis.exited.then(({ code, signal }) => describeEnd(code, signal));
     return { pid: redis.pid, ended, stop: () => redis.stop() };
   };
   const part = new KeptProcess({ ...options, name: "redis", launch });
   await part.start();
+  try {
+    writeFileSync(wayFile, wayOf(server));
+  } catch (error) {
+    await part.stop();
+    throw new PartError(`${wayFile} can't be written: ${error instanceof Error ? error.message : error}`);
+  }
   say(`redis runs at ${url}: ${describeServer(server)}, data in ${dir}`);
   return { part, url };
 }

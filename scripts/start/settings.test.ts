@@ -34,6 +34,13 @@ test("the environment comes before the file, also with an empty value", () => {
   expect(env).toEqual({ API_KEYS: "a#b", ADMIN_TOKEN: "", LOG_LEVEL: "warn" });
 });
 
+test("the folder of data in the file is told to have no effect, unless the shell names one", () => {
+  const line = ".env: ADRELAY_HOME has no effect here: set it in the shell, because it is read before .env";
+  expect(load("ADRELAY_HOME=/data/relay").said).toEqual([line]);
+  expect(load("ADRELAY_HOME=/data/relay", { ADRELAY_HOME: "/data/relay" }).said).toEqual([]);
+  expect(load("ADRELAY_HOME=").said).toEqual([]);
+});
+
 test("without a file nothing changes", () => {
   expect(loadEnvFile(join(folder, "none"), {})).toEqual([]);
 });

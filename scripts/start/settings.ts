@@ -6,6 +6,7 @@ import { DEMO_MODEL_SETTINGS, loadDemoModelConfig } from "../../apps/demo-model/
 import { GATEWAY_SETTINGS, keyVariables, loadGatewayConfig } from "../../apps/gateway/src/config.ts";
 import { loadProxyConfig, PROXY_SETTINGS } from "../../apps/proxy/src/config.ts";
 import { loadWorkerConfig, WORKER_SETTINGS } from "../../apps/worker/src/config.ts";
+import { homeRemarks } from "../environment.ts";
 import { proxySettings } from "./app-settings.ts";
 import { PartError } from "./parts.ts";
 
@@ -29,6 +30,7 @@ export function loadEnvFile(file: string, env: NodeJS.ProcessEnv): string[] {
   if (read.kind === "faulty") {
     throw new PartError(read.faults.map(({ path, message }) => `${path}: ${message}`).join("\n"));
   }
+  const remarks = homeRemarks(file, env);
   const fromShell = Object.keys(env);
   for (const [name, value] of Object.entries(read.values)) {
     env[name] ??= value;
@@ -43,11 +45,12 @@ export function loadEnvFile(file: string, env: NodeJS.ProcessEnv): string[] {
   const unknown = Object.keys(read.values).filter((name) => !known.has(name) && !OTHER_PREFIXES.test(name));
   const misspelt = misspeltNames([...fromShell, ...unknown], SETTINGS, [...OTHER_NAMES, ...variables]);
   const nearest = new Map(misspelt.map((one) => [one.name, one.nearest]));
-  return [...new Set([...unknown, ...nearest.keys()])].map((name) => {
+  const notSettings = [...new Set([...unknown, ...nearest.keys()])].map((name) => {
     const meant = nearest.get(name);
     const source = unknown.includes(name) ? ".env" : "environment";
     return `${source}: Adrelay has no setting ${name}${meant === undefined ? "" : `: is ${meant} meant?`}`;
   });
+  return [...remarks, ...notSettings];
 }
 
 /** The faults of all apps' settings, each with the setting's name. */

@@ -69,7 +69,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   let save = () => {};
   try {
     const kept = { say, onRestarted: () => save() };
-    const redisUrl = given || (await addOwnRedis(parts, home, { env, ...kept }));
+    const redisUrl = given || (await addOwnRedis(parts, home, { env, signal, ...kept }));
     const settings = settingsWith(redisUrl);
     const run = () => describeRun({ ports, redisUrl, settings, parts });
     save = () => writeRunFile(join(home, "run.json"), run());
@@ -173,7 +173,11 @@ function hindrancesOf(env: NodeJS.ProcessEnv, ports: Ports, { openai }: ModelUrl
   return { demoHindrance, turnHindrance };
 }
 
-async function addOwnRedis(parts: KeptProcess[], home: string, options: PartOptions): Promise<string> {
+async function addOwnRedis(
+  parts: KeptProcess[],
+  home: string,
+  options: PartOptions & { readonly signal: AbortSignal },
+): Promise<string> {
   const redis = await startOwnRedis({ ...options, dataDir: join(home, "redis") });
   parts.push(redis.part);
   return redis.url;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { addTallies, formatTally, judgeVitestRun, NOTHING } from "./outcome.ts";
+import { addTallies, formatTally, judgePinnedServer, judgeRun, judgeVitestRun, NOTHING } from "./outcome.ts";
 
 describe("the last line", () => {
   it("counts passed and failed tests, and skipped ones only if there are any", () => {
@@ -51,4 +51,56 @@ describe("a vitest run is counted", () => {
     const { tally } = judgeVitestRun({ report: EMPTY, exitCode: 0, mayBeEmpty: true });
     expect(tally).toEqual({ passed: 0, failed: 0, skipped: 0 });
   });
+});
+
+describe("a whole run is counted", () => {
+  const passed = { passed: 2, failed: 0, skipped: 1 };
+  const skipped = { passed: 0, failed: 0, skipped: 2 };
+  const failed = { passed: 0, failed: 1, skipped: 0 };
+
+  it.each([
+    [
+      "tests that passed",
+      [
+        { kind: "static", tally: passed },
+        { kind: "tests", tally: passed },
+      ],
+      ["one"],
+      0,
+    ],
+    ["a failed test", [{ kind: "tests", tally: failed }], ["one"], 1],
+    ["static checks alone, without a filter", [{ kind: "static", tally: passed }], [], 0],
+    ["static checks alone, with a filter", [{ kind: "static", tally: passed }], ["one"], 1],
+    ["only skipped tests, with a filter", [{ kind: "tests", tally: skipped }], ["one"], 1],
+    [
+      "only an audit, with a filter",
+      [
+        { kind: "audit", tally: passed },
+        { kind: "tests", tally: NOTHING },
+      ],
+      ["one"],
+      1,
+    ],
+    ["nothing at all", [], [], 1],
+  ] as const)("%s", (_name, outcomes, filters, failures) => {
+    expect(judgeRun(outcomes, filters).tally.failed).toBe(failures);
+  });
+
+  it("names the filters that no test matched", () => {
+    expect(judgeRun([], ["one", "other"]).remark).toBe("no test ran in a file that matches one or other");
+  });
+});
+
+it.each([
+  [{ kind: "ready" }, undefined],
+  [
+    { kind: "not_here", why: "no network" },
+    { passed: 0, failed: 0, skipped: 1 },
+  ],
+  [
+    { kind: "wrong_pin", why: "another hash" },
+    { passed: 0, failed: 1, skipped: 0 },
+  ],
+] as const)("the tests on a pinned server that is %j", (server, tally) => {
+  expect(judgePinnedServer(server)?.tally).toEqual(tally);
 });

@@ -22,6 +22,47 @@ export function formatTally({ passed, failed, skipped }: Tally): string {
   return skipped === 0 ? counts : `${counts}, ${skipped} skipped`;
 }
 
+/** A check that is done. */
+export interface CheckOutcome {
+  readonly kind: "audit" | "static" | "tests";
+  readonly tally: Tally;
+}
+
+/** Counts a whole run. With filters only tests count as what was asked for, and skipped ones don't: one must have run. */
+export function judgeRun(outcomes: readonly CheckOutcome[], filters: readonly string[]): Verdict {
+  const sum = (some: readonly CheckOutcome[]) =>
+    some.map((one) => one.tally).reduce((total, one) => addTallies(total, one), NOTHING);
+  const tally = sum(outcomes);
+  const asked = filters.length === 0 ? tally : sum(outcomes.filter(({ kind }) => kind === "tests"));
+  if (asked.passed + asked.failed > 0) {
+    return { tally, remark: "" };
+  }
+  const where = filters.length === 0 ? "" : ` in a file that matches ${filters.join(" or ")}`;
+  return { tally: { ...tally, failed: tally.failed + 1 }, remark: `no test ran${where}` };
+}
+
+/** Whether a pinned server is here, or why not. */
+type PinnedServer =
+  | { readonly kind: "ready" }
+  | { readonly kind: "not_here" | "wrong_pin"; readonly why: string };
+
+/** Undefined if tests can run on the server. They are skipped only if it can't be fetched: a wrong pin is a fault. */
+export function judgePinnedServer(server: PinnedServer): Verdict | undefined {
+  switch (server.kind) {
+    case "ready":
+      return undefined;
+    case "not_here":
+      return {
+        tally: { ...NOTHING, skipped: 1 },
+        remark: `skipped, because that server can't be had here: ${server.why}`,
+      };
+    case "wrong_pin":
+      return { tally: { ...NOTHING, failed: 1 }, remark: `the pin of that server is wrong: ${server.why}` };
+    default:
+      return server satisfies never;
+  }
+}
+
 /** How a vitest run ended: its JSON report, if it wrote one, and its exit code, or null if a signal ended it. */
 export interface VitestRun {
   readonly report: string | undefined;

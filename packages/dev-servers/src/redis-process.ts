@@ -1,7 +1,7 @@
 /** A Redis server's process: its command line, its signals and its end. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { join, resolve } from "node:path";
-import { type Command, guardAgainstOrphaning } from "./programs.ts";
+import { type Command, guardAgainstOrphaning, runCommand } from "./programs.ts";
 import { LOG_FILE } from "./redis-data-folder.ts";
 import type { RedisServer } from "./redis-server.ts";
 
@@ -15,9 +15,9 @@ interface RedisExit {
 export interface RunningRedis {
   readonly url: string;
   readonly port: number;
-  /** The server's process. In Docker it is the client that runs the container: use `kill` there. */
+  /** The server's process. In Docker it is the client that runs the container. */
   readonly pid: number;
-  /** Resolves once the process has ended, for whatever reason. */
+  /** Resolves once the process has ended, for whatever reason. A container ends with its client. */
   readonly exited: Promise<RedisExit>;
   /** Sends a signal, as fault tests do. SIGKILL is a crash. Does nothing after the process has ended. */
   kill(signal: NodeJS.Signals): void;
@@ -44,6 +44,7 @@ export interface ServerSettings {
 const STOP_TIMEOUT_MS = 5000;
 const LAST_WORDS_CHARS = 4096;
 const LAST_WORDS_TIMEOUT_MS = 500;
+const REMOVE_TIMEOUT_MS = 15_000;
 
 /** Starts a server's process. The process is stopped if this one dies. */
 export function spawnServer(settings: ServerSettings, log: (line: string) => void): ServerProcess {
@@ -53,8 +54,20 @@ export function spawnServer(settings: ServerSettings, log: (line: string) => voi
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], detached: true });
   const pid = child.pid ?? 0;
   const lastWords = collectLastWords(child);
-  const exited = whenExited(child);
-  const kill = (signal: NodeJS.Signals) => sendSignal(child, server, { container, signal });
+  let hasEnded = false;
+  const exited = whenExited(child).then(async (exit) => {
+    if (server.kind === "docker") {
+      // A client that was killed leaves its container running, on the port and the data.
+      await runCommand("docker", ["rm", "--force", container], { timeoutMs: REMOVE_TIMEOUT_MS });
+    }
+    hasEnded = true;
+    return exit;
+  });
+  const kill = (signal: NodeJS.Signals) => {
+    if (!hasEnded) {
+      sendSignal(child, server, { container, signal });
+    }
+  };
   if (pid !== 0) {
     exited.then(guardAgainstOrphaning(stopCommand(server, { pid, container })));
   }
@@ -140,9 +153,6 @@ function sendSignal(
   server: RedisServer,
   { container, signal }: { container: string; signal: NodeJS.Signals },
 ): void {
-  if (child.exitCode !== null || child.signalCode !== null) {
-    return;
-  }
   if (server.kind === "binary") {
     child.kill(signal);
     return;

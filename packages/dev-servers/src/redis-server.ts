@@ -38,14 +38,16 @@ export interface FindRedisOptions {
   readonly log: (line: string) => void;
   /** PATH and ADRELAY_REDIS_SERVER are read from it. The default is this process's environment. */
   readonly env?: NodeJS.ProcessEnv;
+  /** Ends the search: what it runs at the moment is killed, and no other way is tried. */
+  readonly signal?: AbortSignal | undefined;
 }
 
-/** The result of one way of finding a server. */
+/** The result of one way of finding a server. `isWrongPin`: it could be fetched, but isn't what its pin says. */
 export type Attempt =
   | { readonly kind: "found"; readonly server: RedisServer }
-  | { readonly kind: "not_here"; readonly why: string };
+  | { readonly kind: "not_here"; readonly why: string; readonly isWrongPin?: boolean };
 
-export type SearchContext = Required<FindRedisOptions>;
+export type SearchContext = FindRedisOptions & Required<Pick<FindRedisOptions, "cacheDir" | "env">>;
 
 export type VersionCheck = { readonly kind: "fits" } | { readonly kind: "unfit"; readonly why: string };
 
@@ -54,8 +56,11 @@ const OLDEST = { major: 6, minor: 2 };
 const VERSION_TIMEOUT_MS = 10_000;
 
 /** Runs a server's `--version`. Shows that the binary runs on this machine and is not too old. */
-export async function checkServerVersion(path: string, env: NodeJS.ProcessEnv): Promise<VersionCheck> {
-  const ran = await runCommand(path, ["--version"], { timeoutMs: VERSION_TIMEOUT_MS, env });
+export async function checkServerVersion(
+  path: string,
+  { env, signal }: Pick<SearchContext, "env" | "signal">,
+): Promise<VersionCheck> {
+  const ran = await runCommand(path, ["--version"], { timeoutMs: VERSION_TIMEOUT_MS, env, signal });
   if (ran.kind === "failed") {
     return { kind: "unfit", why: `${path} doesn't run here: ${ran.why}` };
   }

@@ -68,7 +68,12 @@ async function launch(options: StartRedisOptions, port: number): Promise<Running
   const process = spawnServer({ server, dir, port, appendfsync, extraArgs, container }, log);
   const outcome = await waitUntilReady(process, { port, server, signal });
   if (outcome.kind === "ready") {
-    markFolder(dir, { port, runId: outcome.runId });
+    try {
+      markFolder(dir, { port, runId: outcome.runId });
+    } catch (error) {
+      await process.stop();
+      throw error;
+    }
     const { pid, exited, kill, stop } = process;
     return { url: `redis://127.0.0.1:${port}`, port, pid, exited, kill, stop };
   }

@@ -91,18 +91,23 @@ export async function provideRedis(say: (line: string) => void): Promise<boolean
   return true;
 }
 
-/** An environment in which each test's Redis is a certain pinned server; or why this machine can't have that server. */
+/**
+ * An environment in which each test's Redis is a certain pinned server; or why this machine can't have that server. With
+ * `wrong_pin` it could have it, if it were what the pin says: tests fail then, and are not skipped.
+ */
 export type PinnedTestEnv =
   | { readonly kind: "ready"; readonly env: NodeJS.ProcessEnv }
-  | { readonly kind: "not_here"; readonly why: string };
+  | { readonly kind: "not_here" | "wrong_pin"; readonly why: string };
 
 /** Finds or fetches a pinned server, so that tests can run on it whatever this run uses otherwise. */
 export async function pinnedTestEnv(way: PinnedWay, log: (line: string) => void): Promise<PinnedTestEnv> {
   const env = { ...environment, [TEST_REDIS_VARIABLE]: "local", [REDIS_SERVER_VARIABLE]: way };
   const server = await findRedisServer({ log, env });
-  return server.kind === "none"
-    ? { kind: "not_here", why: server.tried.map(({ why }) => why).join("; ") }
-    : { kind: "ready", env };
+  if (server.kind !== "none") {
+    return { kind: "ready", env };
+  }
+  const isWrong = server.tried.some(({ isWrongPin }) => isWrongPin);
+  return { kind: isWrong ? "wrong_pin" : "not_here", why: server.tried.map(({ why }) => why).join("; ") };
 }
 
 /** Whether `provideRedis` has chosen this pinned server for the whole run. */

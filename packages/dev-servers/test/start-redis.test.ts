@@ -1,6 +1,6 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -133,6 +133,66 @@ test("an aborted start leaves no server", async () => {
   const port = await freePort();
   await expect(start({ port, signal: AbortSignal.abort() })).rejects.toMatchObject({ code: "aborted" });
   await expect(ask(port, "PING")).rejects.toMatchObject({ code: "ECONNREFUSED" });
+});
+
+test("a server whose folder can't be marked is stopped again", async () => {
+  const { dir, start } = setup(anyServer);
+  const port = await freePort();
+  mkdirSync(join(dir, "server.json"));
+  await expect(start({ port })).rejects.toMatchObject({
+    code: "not_marked",
+    message: expect.stringContaining("server.json"),
+  });
+  await expect(ask(port, "PING")).rejects.toMatchObject({ code: "ECONNREFUSED" });
+});
+
+/** A docker program that runs a container's command as a process beside the client, which it outlives as a container does. */
+const FAKE_DOCKER = `
+case "$1" in
+run)
+  while :; do
+    case "$1" in
+    --name) name=$2; shift 2;;
+    -p) port=\${2#127.0.0.1:}; port=\${port%:6379}; shift 2;;
+    -v) dir=\${2%:/data}; shift 2;;
+    --user) shift 2;;
+    run | --rm) shift;;
+    *) break;;
+    esac
+  done
+  shift 2
+  for arg in "$@"; do
+    case "$arg" in /data*) arg=$dir\${arg#/data};; esac
+    shift
+    set -- "$@" "$arg"
+  done
+  "$REAL_REDIS" "$@" --port "$port" &
+  echo $! > "$0.$name"
+  wait $!;;
+kill) kill -s "\${3#SIG}" "$(cat "$0.$4")";;
+rm) kill -s KILL "$(cat "$0.$3")";;
+stop) kill -s TERM "$(cat "$0.$2")";;
+esac
+`;
+
+test.skipIf(anyServer?.kind !== "binary")("a container ends with its client that is killed", async () => {
+  const { dir, server } = setup(anyServer);
+  const docker = join(dir, "docker");
+  writeFileSync(docker, `#!/bin/sh\n${FAKE_DOCKER}`, { mode: 0o755 });
+  vi.stubEnv("PATH", `${dir}:${process.env["PATH"]}`);
+  vi.stubEnv("REAL_REDIS", server.kind === "binary" ? server.path : "");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const { start } = setup({ kind: "docker", image: "an-image" });
+  const first = await start();
+  expect(await ask(first.port, "SET kept yes")).toBe("+OK");
+  process.kill(first.pid, "SIGKILL");
+  await first.exited;
+  await vi.waitFor(
+    () => expect(ask(first.port, "PING")).rejects.toMatchObject({ code: "ECONNREFUSED" }),
+    10_000,
+  );
+  const second = await start({ port: first.port });
+  expect(await ask(second.port, "GET kept")).toBe("yes");
 });
 
 test("a server stops when its owner is killed", async () => {

@@ -108,7 +108,8 @@ test.for(PINNED_SERVERS)(
   "a test can have $title, whatever the other tests run on",
   async ({ way, title }, { skip }) => {
     const pinned = await pinnedTestEnv(way, () => {});
-    if (pinned.kind === "not_here") {
+    if (pinned.kind !== "ready") {
+      expect(pinned).toMatchObject({ kind: "not_here" });
       return skip(pinned.why);
     }
     const redis = await startTestRedis([], pinned.env);

@@ -1,7 +1,7 @@
 /** The doctor's check of the providers: whether each can be reached and accepts our key; if not, what to do. */
 import { randomUUID } from "node:crypto";
 import { adAckIdSchema, type DoctorCheck } from "@adrelay/contract";
-import type { CallFailure, ProviderReply } from "@adrelay/core";
+import { type CallFailure, isServiceForm, type ProviderReply } from "@adrelay/core";
 import type { ProviderClient, PublisherDirectory, SharedAccount } from "@adrelay/provider";
 
 export interface ProviderCheckDeps {
@@ -43,9 +43,21 @@ function describeProvider(
     const advice = adviceWith(protocol === "https:" ? "HTTPS_PROXY" : "HTTP_PROXY");
     return { name, status: "fail", detail: `${where}: ${why}: ${advice[code]}` };
   }
-  return reply.status === 401 || reply.status === 403
-    ? { name, status: "fail", detail: `${where}: key refused (${reply.status})` }
-    : { name, status: "ok", detail: `${where}: answers, and accepts the key` };
+  return { name, ...describeAnswer(where, reply) };
+}
+
+/** Only an answer in the service's own form has met the service, and with it the key. The others may come from the edge. */
+function describeAnswer(
+  where: string,
+  { status, body }: Extract<ProviderReply, { kind: "answered" }>,
+): Omit<DoctorCheck, "name"> {
+  const isServices = status < 500 && (status < 300 || status >= 400) && isServiceForm(body);
+  if (status === 401 || (status === 403 && isServices)) {
+    return { status: "fail", detail: `${where}: key refused (${status})` };
+  }
+  return isServices
+    ? { status: "ok", detail: `${where}: answers ${status}, and accepts the key` }
+    : { status: "warn", detail: `${where}: answers ${status}, which doesn't show whether the key is right` };
 }
 
 /** What to do about each failure. `proxyVariable` is the one that counts for the scheme of the URL. */
