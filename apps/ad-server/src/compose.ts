@@ -6,6 +6,7 @@ import {
   Lifecycle,
   LoginGuard,
   makeReadBody,
+  OPS_LISTENER_LIMITS,
   type RunnableService,
   startHttpServer,
 } from "@adrelay/service-kit";
@@ -123,6 +124,7 @@ async function startOpsListener({ config, log, lifecycle, ...parts }: OpsParts):
     host: config.opsHost,
     port: config.opsPort,
     log,
+    limits: OPS_LISTENER_LIMITS,
   });
   // It stops last, so that the stop can be watched.
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));

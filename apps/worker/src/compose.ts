@@ -13,6 +13,7 @@ import {
   describeProcess,
   type Environment,
   LoginGuard,
+  OPS_LISTENER_LIMITS,
   type RunnableService,
   reportDurability,
   reportMemory,
@@ -64,6 +65,7 @@ export async function compose(config: WorkerConfig, env: Environment): Promise<R
     host: settings.WORKER_OPS_HOST,
     port: settings.WORKER_OPS_PORT,
     log,
+    limits: OPS_LISTENER_LIMITS,
   });
   // It stops last, so that the stop can be watched.
   lifecycle.onStopLast("ops listener", (signal) => opsServer.stop(signal));

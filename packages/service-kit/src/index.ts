@@ -43,7 +43,7 @@ export { createHistogramWithExemplars, createRegistry } from "./metrics.ts";
 export { onAbort } from "./on-abort.ts";
 export { openTracing } from "./open-tracing.ts";
 export { addressOf, logIn } from "./ops-access.ts";
-export { createOpsApp } from "./ops-app.ts";
+export { createOpsApp, OPS_LISTENER_LIMITS } from "./ops-app.ts";
 export { Pieces } from "./pieces.ts";
 export { ProviderDurations } from "./provider-durations.ts";
 export { makeReadBody, type ReadBody, readBytesMax } from "./read-body.ts";

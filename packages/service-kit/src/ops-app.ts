@@ -38,6 +38,9 @@ export interface OpsOptions {
   readonly scrapeTimeoutMs?: number;
 }
 
+/** Scrapers, probes and operators together need a few dozen connections. */
+export const OPS_LISTENER_LIMITS = { connectionsMax: 256 };
+
 const CHECK_TIMEOUT_MS = 1000;
 /** As long as the listener waits for any other answer to be read. Prometheus gives up after ten seconds by default. */
 const SCRAPE_TIMEOUT_MS = 60_000;

@@ -4,6 +4,7 @@ import {
   type DurabilityGuard,
   type HttpServer,
   type LoginGuard,
+  OPS_LISTENER_LIMITS,
   type OPS_SETTINGS,
   reportDurability,
   reportMemory,
@@ -35,9 +36,6 @@ export async function startIntake(base: RelayBase, adapters: IntakeAdapters): Pr
   reportMemory(base.registry, adapters.guard);
   return { publishersWatch, heartbeat, intake };
 }
-
-/** Scrapers, probes and operators together need a few dozen. */
-const OPS_CONNECTIONS_MAX = 256;
 
 const UNUSABLE = "is away, refuses writes or isn't durable";
 
@@ -85,7 +83,7 @@ export async function startOpsListener(
     access: { settings: config.settings, listenHost: host, guard: loginGuard },
     ...routes,
   });
-  const limits = { connectionsMax: OPS_CONNECTIONS_MAX };
+  const limits = OPS_LISTENER_LIMITS;
   const server = await startHttpServer(app, { name: `the ${role}'s ops listener`, host, port, log, limits });
   lifecycle.onStopLast("ops listener", (signal) => server.stop(signal));
   return server;
