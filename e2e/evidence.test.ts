@@ -123,7 +123,7 @@ describe.concurrent("tests that mostly wait", () => {
       await callerOf("alpha").acknowledgeUntilAccepted(bad, "text", ASYNC);
       await eventually(() => expect(provider.acknowledgmentsOf(bad).length).toBeGreaterThan(0));
       await acknowledge("alpha", 365);
-      await delivered(365, 10_000);
+      await delivered(365, 60_000);
       await eventually(async () => expect(await countIn("dead")).toBe(1));
       expect(sumOf(await stack.samples(), "adrelay_acknowledgments_dead_total", { reason })).toBe(1);
       expect(openings()).toEqual([]);
@@ -186,7 +186,7 @@ test.for([30, 60, 80])(
     await eventually(async () => {
       fewest = Math.min(fewest, sumOf(await samples(), "adrelay_delivery_concurrency_limit"));
       expect(await countIn("delivered")).toBe(538);
-    }, 60_000);
+    }, 100_000);
     expect(openings()).toEqual([]);
     expect(await countIn("dead")).toBe(0);
     // With fewer failures all may be delivered before the limit has been seen.
