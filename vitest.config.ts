@@ -23,10 +23,19 @@ const e2e = { isolate, testTimeout: 120_000, hookTimeout: 120_000, globalSetup }
 const endToEnd = (...names: readonly string[]) => names.map((name) => `e2e/${name}.test.ts`);
 
 /** End-to-end tests that must run alone: they check tight times, or they disturb everything around them. */
-const ALONE = endToEnd("chaos", "gone-worker", "outage", "regressions", "shutdown");
+const ALONE = endToEnd("regressions", "shutdown");
 
-/** End-to-end tests that check times too, but mostly wait: two of them find enough of two cores. */
-const IN_PAIRS = endToEnd("breaker", "chaos-turns", "fair-turns", "kill", "long-outage", "worker-memory");
+/** End-to-end tests that check times or memory too, but mostly wait: two of them find enough of two cores. */
+const IN_PAIRS = endToEnd(
+  ...["breaker", "chaos", "chaos-turns", "event-loop", "fair-turns", "gateway-memory", "gone-worker", "kill"],
+  ...["long-outage", "many-publishers", "outage", "proxy-memory", "worker-memory"],
+);
+
+/** End-to-end tests that wait for most of their time, and check no short ones: four of them find enough of two cores. */
+const IN_FOURS = endToEnd(
+  ...["canaries", "cli-dead-letters", "clock-skew", "documented-errors", "orphaned-turns", "proxy-canaries"],
+  ...["redis-tls", "redis-versions", "silent-peers", "tool-loops"],
+).concat("examples/test/clients.test.ts");
 
 /** The store on the oldest and on the newest supported Redis. `embedded` is the newest one. */
 const storeOn = (way: "oldest" | "embedded") => ({
@@ -75,7 +84,7 @@ export default defineConfig({
           ...e2e,
           name: "e2e",
           include: ["e2e/**/*.test.ts", "examples/**/*.test.ts"],
-          exclude: [...ALONE, ...IN_PAIRS],
+          exclude: [...ALONE, ...IN_PAIRS, ...IN_FOURS],
           maxWorkers: e2eWorkers,
           // Some files run their own tests at the same time, each with a stack of processes.
           maxConcurrency: 3,
@@ -85,11 +94,21 @@ export default defineConfig({
       {
         test: {
           ...e2e,
+          name: "e2e-in-fours",
+          include: IN_FOURS,
+          maxWorkers: 4,
+          maxConcurrency: 3,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        test: {
+          ...e2e,
           name: "e2e-in-pairs",
           include: IN_PAIRS,
           maxWorkers: 2,
           maxConcurrency: 5,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
       {

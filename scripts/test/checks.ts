@@ -58,9 +58,9 @@ function staticCheck(name: string, program: string, args: readonly string[]) {
   return { of: "static", kind: "static", name, program, args, needsRedis: false } as const;
 }
 
-/** A kind of tests has the project of its name. e2e has two more, for tests that others would disturb. */
+/** A kind of tests has the project of its name. e2e has three more, for tests that mostly wait and for tests that others would disturb. */
 function testCheck(kind: "unit" | "integration" | "e2e", filters: readonly string[]) {
-  const projects = kind === "e2e" ? ["e2e", "e2e-in-pairs", "e2e-alone"] : [kind];
+  const projects = kind === "e2e" ? ["e2e", "e2e-in-fours", "e2e-in-pairs", "e2e-alone"] : [kind];
   return {
     of: kind,
     kind: "tests",

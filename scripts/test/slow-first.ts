@@ -13,7 +13,10 @@ const SLOW = [
   "e2e/event-loop",
   "e2e/evidence",
   "e2e/fuzz",
+  "e2e/long-outage",
   "e2e/many-publishers",
+  "e2e/start",
+  "e2e/tool-loops",
 ].map((name) => `/${name}.test.ts`);
 
 const isSlow = ({ moduleId }: TestSpecification) => SLOW.some((path) => moduleId.endsWith(path));

@@ -7,6 +7,9 @@ import { programOf } from "./app-programs.ts";
 /** For NODE_COMPILE_CACHE: each process keeps its compiled code here, so the next one starts in two thirds of the time. */
 const COMPILE_CACHE = fileURLToPath(new URL("../../../.adrelay/compile-cache", import.meta.url));
 
+/** As in the image. Without it, an app spends a tenth more of its start on garbage. */
+const IMAGE_OPTIONS = ["--max-semi-space-size=4"];
+
 export type AppName = "gateway" | "worker" | "proxy" | "ad-server" | "demo-model";
 
 /** A log line of an app, parsed. */
@@ -60,7 +63,9 @@ export async function startApp(
 ): Promise<AppProcess> {
   // Options of Node's own are for tests that measure the process or change what it runs on. They get what is shipped.
   const isPlain = nodeArgs.length === 0 && env["NODE_OPTIONS"] === undefined;
-  const command = [process.execPath, ...nodeArgs, programOf(name, isPlain ? "bundles" : "sources")];
+  const command = isPlain
+    ? [process.execPath, ...IMAGE_OPTIONS, programOf(name)]
+    : [process.execPath, ...nodeArgs, programOf(name, "sources")];
   // The shell replaces itself by the app, which keeps the shell's limits, its pid and its channels.
   const limits = descriptorsMax === undefined ? [] : ["-c", `ulimit -n ${descriptorsMax} && exec "$@"`, "sh"];
   const [file = "", ...args] = limits.length === 0 ? command : ["/bin/sh", ...limits, ...command];
