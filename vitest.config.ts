@@ -35,7 +35,7 @@ const IN_PAIRS = endToEnd(
 const IN_FOURS = endToEnd(
   ...["canaries", "cli-dead-letters", "clock-skew", "documented-errors", "orphaned-turns", "proxy-canaries"],
   ...["redis-tls", "redis-versions", "silent-peers", "tool-loops"],
-).concat("examples/test/clients.test.ts");
+);
 
 /** The store on the oldest and on the newest supported Redis. `embedded` is the newest one. */
 const storeOn = (way: "oldest" | "embedded") => ({
