@@ -34,7 +34,13 @@ async function setup({ onTestFinished }: TestContext, env: Record<string, string
   const publishers = writePublishersFile(
     PUBLISHERS.map((id) => ({ id, providerUrl: provider.url, keyEnv: "SHARED_KEY" })),
   );
-  const shared = { API_KEYS: "", PUBLISHERS_FILE: publishers.path, SHARED_KEY: "key-of-the-account" };
+  const shared = {
+    API_KEYS: "",
+    PUBLISHERS_FILE: publishers.path,
+    SHARED_KEY: "key-of-the-account",
+    // No attempt of a busy machine runs into its time limit.
+    DELIVERY_TIMEOUT_MS: "10000",
+  };
   const providerUrl = "http://127.0.0.1:9";
   const stack = await startRelayStack({ redis, providerUrl, env: { ...shared, ...env } });
   onTestFinished(async () => {
@@ -170,8 +176,7 @@ test("429 for several publishers pauses their account, and nothing goes out befo
 test.for([30, 60, 80])(
   "a provider that fails %i percent of its calls at random gets all, without an outage",
   async (percent, context) => {
-    // No attempt of a busy machine runs into its time limit.
-    const env = { RETRY_SCHEDULE: "100ms,200ms,400ms", DELIVERY_TIMEOUT_MS: "10000" };
+    const env = { RETRY_SCHEDULE: "100ms,200ms,400ms" };
     const { provider, acknowledge, countIn, openings, samples } = await setup(context, env);
     const random = makeRandom(`flaky ${percent}`);
     const failures: readonly Behaviour[] = [

@@ -330,12 +330,12 @@ describe("the original prompt goes to the model", () => {
     const proxy = await startSocketProxy(servers.server.port);
     onTestFinished(() => proxy.close());
     const redisUrl = `redis://127.0.0.1:${proxy.port}`;
-    const turns = await openTurns(servers, { redisUrl });
+    const turns = await openTurns(servers, { redisUrl, injectionTimeoutMs: 4000 });
     const first = await turns.prepareCall(surfaceCall(turns, chat()));
     first.step?.ended({ kind: "failed" }, 503);
     const { turn } = turns.keysOf(first.adResponseId);
     await eventually(async () => expect(await servers.admin.hexists(turn, "l1")).toBe(0));
-    proxy.setReplyDelay(120);
+    proxy.setReplyDelay(700);
     const second = await turns.prepareCall(surfaceCall(turns, chat()));
     expect(second.adResponseId).not.toBe(first.adResponseId);
     proxy.setReplyDelay(0);

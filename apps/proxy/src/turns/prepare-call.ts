@@ -37,8 +37,8 @@ export interface PrepareCallDeps extends InjectAdDeps, JoinDeps {
   readonly injectionTimeoutMs: number;
 }
 
-/** A new message's retry is rare. If Redis is slow, its look-up must not cost the ad. */
-const RETRY_LOOK_UP_MAX_MS = 50;
+/** The look-up of a retry may take this share of the time for an ad. A retry is rare: if Redis is slow, its look-up must not cost the ad. */
+const RETRY_LOOK_UP_SHARE = 1 / 8;
 
 /** A call whose body may get an ad. */
 interface AdCall {
@@ -160,7 +160,7 @@ function findRetried(deps: PrepareCallDeps, bodyPointer: string, deadlineMs: num
     pointers: [bodyPointer],
     token: randomUUID(),
     isRetry: true,
-    timeoutMs: Math.min(RETRY_LOOK_UP_MAX_MS, deadlineMs - performance.now()),
+    timeoutMs: Math.min(RETRY_LOOK_UP_SHARE * deps.injectionTimeoutMs, deadlineMs - performance.now()),
   });
 }
 
