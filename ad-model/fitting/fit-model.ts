@@ -24,7 +24,7 @@ export interface FitOptions {
   readonly textsMin: number;
 }
 export const FIT_OPTIONS: FitOptions = {
-  draws: 1_300_000,
+  draws: 1_600_000,
   learningRate: 0.1,
   dropout: 0.2,
   decay: 3e-4,

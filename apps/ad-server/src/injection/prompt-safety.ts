@@ -6,7 +6,7 @@ import type { NamedTopic, SensitivePhrases } from "./sensitive-phrases.ts";
  * A text gets no ad if the probability that an ad would be wrong is at least this. An ad that isn't shown costs a
  * fraction of a cent, but an ad beside someone's grief costs a publisher its users.
  */
-const REJECT_MIN = 0.6;
+const REJECT_MIN = 0.55;
 /** The same, if the text has a phrase that hints at a topic. */
 const REJECT_MIN_HINTED = 0.25;
 /** The same for a span of ten words of a longer sentence. */

@@ -38,7 +38,10 @@ test.each([
   expect(strongTopicOf(text)).toBe(topic);
 });
 
-test("no strong phrase occurs in a harmless training text", { timeout: 60_000 }, () => {
+/** Whatever is said plainly stands in a harmless text at times: "I keep cutting myself shaving". */
+const HARMLESS_SHARE_MAX = 1 / 5000;
+
+test("strong phrases occur in hardly any harmless training text", { timeout: 60_000 }, () => {
   const folder = new URL("../../../../ad-model/training/prompts/", import.meta.url);
   const lines = readdirSync(folder).flatMap((name) =>
     readFileSync(new URL(name, folder), "utf8").split("\n"),
@@ -51,7 +54,8 @@ test("no strong phrase occurs in a harmless training text", { timeout: 60_000 },
     return text === "" || isSensitive ? [] : [text.replaceAll("\\n", "\n")];
   });
   expect(harmless.length).toBeGreaterThan(10_000);
-  expect(harmless.filter((text) => strongTopicOf(text) !== undefined)).toEqual([]);
+  const named = harmless.filter((text) => strongTopicOf(text) !== undefined);
+  expect(named.length, named.join("\n")).toBeLessThanOrEqual(HARMLESS_SHARE_MAX * harmless.length);
 });
 
 test.each([

@@ -19,7 +19,7 @@ const WISH_SCORE_MAX = 4;
  * Weights of a logistic regression on the signs, in the order of `termsOf`. `node ad-model/fit-signs.ts` fits them to the
  * development prompts of two catalogues, each also tried with the other catalogue, in which nearly nothing fits.
  */
-export const SIGN_WEIGHTS: readonly number[] = [0.17, 0.64, 1.66, 0.28, 0.56];
+export const SIGN_WEIGHTS: readonly number[] = [0.78, 0.65, 2.49, 0.24, 0.61];
 
 /** What the weights are multiplied with. The first is for the probability without any signs. */
 export function termsOf({ certainty, served, wish, keyword }: FitSigns): number[] {
