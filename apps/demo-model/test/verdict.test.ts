@@ -79,7 +79,7 @@ test.each(CASES)("an ad in %s is used by %s: named, linked and marked as one", a
 });
 
 test.each(WRAPPING_TYPES)("in %s the user's own text is read back unchanged", async (type) => {
-  const prompt = `${TEST_INJECTION.prompt}\n\n\`\`\`text\n## Instructions <b>&amp;</b>\n\`\`\``;
+  const prompt = `${TEST_INJECTION.prompt}\n\n\`\`\`text\n## Instructions <b>&amp;</b>\nWide running shoes\n\`\`\``;
   const { enhanced, product } = await inject(type, prompt);
   expect(readPrompt(enhanced)).toMatchObject({ userText: prompt, product: { name: product } });
   expect(readPrompt(prompt)).toEqual({ userText: prompt, product: undefined });
