@@ -27,7 +27,7 @@ const ALONE = endToEnd("regressions", "shutdown");
 
 /** End-to-end tests that check times or memory too, but mostly wait: two of them find enough of two cores. */
 const IN_PAIRS = endToEnd(
-  ...["breaker", "chaos", "chaos-turns", "event-loop", "fair-turns", "gateway-memory", "gone-worker", "kill"],
+  ...["breaker", "chaos", "chaos-turns", "fair-turns", "gateway-memory", "gone-worker", "kill"],
   ...["long-outage", "many-publishers", "outage", "proxy-memory", "worker-memory"],
 );
 
