@@ -23,7 +23,7 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 const PRELOAD = fileURLToPath(new URL("report-loop-delay.ts", import.meta.url));
-/** Twice what is asked of a core that does nothing else: here the apps share it. The faults that this guards against took 450 ms. */
+/** Five times what is asked of a core that does nothing else: here a slow one is shared. The faults that this guards against took 450 ms. */
 const DELAY_MAX_MS = 250;
 /** The first call of a kind compiles code, and any call can meet a full garbage collection. So the median counts. */
 const TRIES = 7;
@@ -135,7 +135,7 @@ const longQuestion = (piece: string) => {
 };
 const message = `${QUESTION},`;
 
-/** Here the processor's time is measured on a core that others use, too. So there is no more room than promised. */
+/** Three times what is promised, for slow cores. */
 const MODEL_CALL_DELAY_MAX_MS = 150;
 const MODEL_CALLS = [
   ["plain text", earlierText("x"), "injected"],
