@@ -78,13 +78,14 @@ export class TurnStep implements StepSink {
         case "wait_for_next_step":
           journaled.endStep({ waitMs: turnWaitMs, outcome });
           return;
-        case "wait_for_retry":
+        case "wait_for_retry": {
+          const waitMs = retryWaitMs(turnWaitMs);
           if (bodyPointer !== undefined) {
-            const waitMs = retryWaitMs(turnWaitMs);
             journaled.hold({ pointers: [bodyPointer], waitMs, awaits: "retry" });
           }
-          journaled.endStep({ waitMs: retryWaitMs(turnWaitMs), outcome });
+          journaled.endStep({ waitMs, outcome });
           return;
+        }
         default:
           kind satisfies never;
       }
