@@ -1,14 +1,14 @@
 /** The ad server's rules, as the evaluation needs them. */
 import { readFileSync } from "node:fs";
 import { loadPromptRules, type PromptRules } from "../../apps/ad-server/src/injection/decide-injection.ts";
-import { PromptSafety } from "../../apps/ad-server/src/injection/prompt-safety.ts";
-import { loadShippedPhrases } from "../../apps/ad-server/src/injection/sensitive-phrases.ts";
 import { decodeModel } from "../../apps/ad-server/src/prompt-model/model-weights.ts";
 import {
   PROMPT_MODEL_FILE,
   PromptModel,
   type TextReading,
+  WORD_VECTORS_FILE,
 } from "../../apps/ad-server/src/prompt-model/prompt-model.ts";
+import { loadWordVectors } from "../../apps/ad-server/src/prompt-model/word-vectors.ts";
 
 /** About 2 KB each. */
 const READINGS_MAX = 50_000;
@@ -28,8 +28,7 @@ class RememberingModel extends PromptModel {
 }
 
 /** Loads what the ad server is shipped with. It decides as the ad server does, in less time. */
-export async function loadEvaluatedRules(): Promise<PromptRules> {
-  const rules = await loadPromptRules();
-  const model = new RememberingModel(decodeModel(readFileSync(PROMPT_MODEL_FILE)), rules.model.vectors);
-  return { ...rules, model, safety: new PromptSafety(model, loadShippedPhrases()) };
+export function loadEvaluatedRules(): Promise<PromptRules> {
+  const weights = decodeModel(readFileSync(PROMPT_MODEL_FILE));
+  return loadPromptRules(new RememberingModel(weights, loadWordVectors(WORD_VECTORS_FILE)));
 }

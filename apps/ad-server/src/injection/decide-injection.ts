@@ -41,8 +41,7 @@ export type PromptRules = Pick<DecisionRules, "detectLanguage" | "hasUnreadSente
 };
 
 /** Loads the prompt model, the language tables and the sensitive topics that the ad server is shipped with. */
-export async function loadPromptRules(): Promise<PromptRules> {
-  const model = loadShippedModel();
+export async function loadPromptRules(model: PromptModel = loadShippedModel()): Promise<PromptRules> {
   return {
     model,
     detectLanguage: await loadLanguageDetector(),
