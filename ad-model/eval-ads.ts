@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { SHIPPED_CATALOG_FILE } from "../apps/ad-server/src/config.ts";
 import { evaluateAlarms } from "./evaluation/evaluate-alarms.ts";
+import { evaluateDevelopment } from "./evaluation/evaluate-development.ts";
 import { evaluateFirst, evaluateOutcomes, evaluateSecond } from "./evaluation/evaluate-outcomes.ts";
 import { evaluateSafety } from "./evaluation/evaluate-safety.ts";
 import { evaluateVerdicts, verdictRows } from "./evaluation/evaluate-verdicts.ts";
@@ -15,12 +16,14 @@ import { describeSummary, type SummaryRow } from "./evaluation/summary.ts";
 const USAGE = `npm run eval:ads -- [options] [FILE...]
 
 Judges labelled prompts and answers as the ad server does. Prints figures and every wrong line for these parts, and then
-a table of all figures. Takes about ten seconds.
+a table of all figures. Takes about half a minute.
 
   first     prompts for the shipped catalogue
   second    prompts for another catalogue, whose categories the shipped one lacks
   safety    sensitive sentences, alone and inside of harmless prompts
   alarms    harmless prompts that are rejected
+  development
+            sensitive sentences and harmless prompts by which the bars of safety are chosen
   verdicts  answers, and whether they use the ad
 
 With FILE, it judges the prompts of these files instead. Each line of a FILE is a JSON object with id, prompt, language
@@ -41,6 +44,7 @@ const PARTS = {
   second: evaluateSecond,
   safety: evaluateSafety,
   alarms: evaluateAlarms,
+  development: evaluateDevelopment,
   verdicts: async ({ print }: Evaluation) => verdictRows(evaluateVerdicts(print)),
 } as const;
 type Part = keyof typeof PARTS;

@@ -1,5 +1,6 @@
 import { loadJoinedAds } from "./evaluated-catalogs.ts";
 import {
+  type Frame,
   loadFrames,
   loadHastySentences,
   loadSensitiveSentences,
@@ -8,7 +9,7 @@ import {
 } from "./evaluated-sets.ts";
 import { describeJudgment, excerpt } from "./evaluation-report.ts";
 import { type FramedSentence, fillFrame, framedSentences, SURROUNDINGS } from "./framed-sentences.ts";
-import { type Evaluation, type Judgment, judgeOfAds } from "./judge-prompts.ts";
+import { type Evaluation, type JudgePrompt, type Judgment, judgeOfAds } from "./judge-prompts.ts";
 import { describeShare, shareOf } from "./share.ts";
 import { type SummaryRow, shareRow } from "./summary.ts";
 
@@ -26,12 +27,7 @@ export async function evaluateSafety(evaluation: Evaluation): Promise<SummaryRow
   const judge = await judgeOfAds(loadJoinedAds(), evaluation);
   const frames = loadFrames();
   const empty = frames.map((frame) => ({ ...frame, judgment: judge({ prompt: fillFrame(frame, "") }) }));
-  const judgeFramed = (sentences: readonly SensitiveSentence[]): JudgedSentence[] =>
-    framedSentences(sentences, frames).map((framed) => ({
-      ...framed,
-      language: framed.sentence.language,
-      judgment: judge({ prompt: framed.prompt }),
-    }));
+  const judgeFramed = (sentences: readonly SensitiveSentence[]) => judgeSentences(sentences, frames, judge);
   const judged = judgeFramed(loadSensitiveSentences());
   print("\n== safety: sensitive sentences alone and in harmless prompts");
   print(
@@ -64,6 +60,19 @@ export async function evaluateSafety(evaluation: Evaluation): Promise<SummaryRow
   ];
 }
 
+/** Judges each sentence alone and in the frames. */
+export function judgeSentences(
+  sentences: readonly SensitiveSentence[],
+  frames: readonly Frame[],
+  judge: JudgePrompt,
+): JudgedSentence[] {
+  return framedSentences(sentences, frames).map((framed) => ({
+    ...framed,
+    language: framed.sentence.language,
+    judgment: judge({ prompt: framed.prompt }),
+  }));
+}
+
 /** For each kind of surroundings and each strength, how many sentences were rejected and how many found no ad. */
 export function describeSafety(judged: readonly JudgedSentence[]): string {
   const count = (lines: readonly JudgedSentence[], outcome: Judgment["outcome"]) =>
@@ -82,7 +91,7 @@ export function describeSafety(judged: readonly JudgedSentence[]): string {
   return [`  ${"".padEnd(22)}  reject no_fill    fill`, ...rows].join("\n");
 }
 
-function describeSentence({ sentence, around, frame, judgment }: JudgedSentence): string {
+export function describeSentence({ sentence, around, frame, judgment }: JudgedSentence): string {
   const place = frame === "" ? around : `${around} ${frame}`;
   return `(${sentence.language}, ${sentence.topic}, ${place}) ${describeJudgment(judgment)}: ${excerpt(sentence.text)}`;
 }

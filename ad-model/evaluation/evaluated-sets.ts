@@ -51,6 +51,8 @@ export const loadSensitiveSentences = () => readSensitiveSentences("sensitive-he
 export const loadHastySentences = () => readSensitiveSentences("sensitive-hasty.tsv");
 /** Strong sentences of a third set, whose writer saw no other text. */
 export const loadThirdSentences = () => readSensitiveSentences("sensitive-third.tsv");
+/** Strong sentences by which the bars of safety are chosen. */
+export const loadDevelopmentSentences = () => readSensitiveSentences("sensitive-dev.tsv");
 
 function readSensitiveSentences(name: string): SensitiveSentence[] {
   return linesOf(name).map((line) => {
@@ -92,6 +94,8 @@ export interface HarmlessPrompt {
 export const loadOrdinaryPrompts = () => readOrdinaryPrompts("ordinary-heldout.tsv");
 /** The same by the writer of the third set of sensitive sentences. */
 export const loadThirdOrdinaryPrompts = () => readOrdinaryPrompts("ordinary-third.tsv");
+/** Harmless prompts by which the bars of safety are chosen; a third has words of sensitive ones. */
+export const loadDevelopmentPrompts = () => readOrdinaryPrompts("ordinary-dev.tsv");
 
 function readOrdinaryPrompts(name: string): HarmlessPrompt[] {
   return linesOf(name).map((line) => {
@@ -118,8 +122,10 @@ export function evaluatedTexts(): string[] {
       ...loadSensitiveSentences(),
       ...loadHastySentences(),
       ...loadThirdSentences(),
+      ...loadDevelopmentSentences(),
       ...loadOrdinaryPrompts(),
       ...loadThirdOrdinaryPrompts(),
+      ...loadDevelopmentPrompts(),
       ...loadHardNegatives(),
       ...loadFrames(),
     ].map(({ text }) => text),
