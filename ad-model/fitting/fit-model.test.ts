@@ -35,14 +35,17 @@ const FEW = {
   terms: linesOf("en\ttents\ttent", "en\tcameras\tcamera", "en\treject:grief\tfuneral"),
   sha256: "few",
 };
-const fitFew = (onProgress?: (share: number) => void) =>
+const fitFew = ({ seed = 0, ...more }: FewOptions = {}) =>
   fitModel(labelledTexts(FEW), {
     classes: classesOf(FEW),
     vectors,
     fittedTo: FEW.sha256,
-    options: { ...FIT_OPTIONS, draws: 4000, rank: 8, textsMin: 1 },
-    ...(onProgress && { onProgress }),
+    options: { ...FIT_OPTIONS, draws: 4000, rank: 8, textsMin: 1, seed },
+    ...more,
   });
+type FewOptions = { seed?: number } & Partial<
+  Pick<Parameters<typeof fitModel>[1], "teachers" | "onProgress">
+>;
 
 test("the shipped model was fitted to the training texts as they are", () => {
   const { fittedTo, classes } = decodeModel(readFileSync(PROMPT_MODEL_FILE));
@@ -72,6 +75,21 @@ test("the same texts give the same file", () => {
   expect(encodeModel(fitFew()).equals(encodeModel(fitFew()))).toBe(true);
 });
 
+test("a fit with another seed gives another model, which reads its texts as well", () => {
+  const other = fitFew({ seed: 1 });
+  expect(encodeModel(other).equals(encodeModel(fitFew()))).toBe(false);
+  expect(new PromptModel(other, vectors).read("who painted the ceiling").none).toBeGreaterThan(0.6);
+});
+
+test("a fit follows its teachers where they contradict the labels", () => {
+  const text = "which tent for two people";
+  const cameras = { ...new PromptModel(fitFew(), vectors).read("which camera for portraits") };
+  const teacher = { read: () => cameras };
+  const shareOf = (model: PromptModel) => model.read(text).needs[model.needs.indexOf("cameras")] ?? 0;
+  expect(shareOf(new PromptModel(fitFew(), vectors))).toBeLessThan(0.2);
+  expect(shareOf(new PromptModel(fitFew({ teachers: [teacher] }), vectors))).toBeGreaterThan(0.4);
+});
+
 test("the file gives back the weights", () => {
   const weights = fitFew();
   expect(decodeModel(encodeModel(weights))).toEqual(weights);
@@ -79,7 +97,7 @@ test("the file gives back the weights", () => {
 
 test("a fit tells how much of it is done", () => {
   const shares: number[] = [];
-  fitFew((share) => shares.push(share));
+  fitFew({ onProgress: (share) => shares.push(share) });
   expect(shares).toEqual([0]);
 });
 

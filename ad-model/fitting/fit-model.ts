@@ -1,48 +1,26 @@
 import { gzipSync } from "node:zlib";
 import type { ModelWeights } from "../../apps/ad-server/src/prompt-model/model-weights.ts";
+import type { PromptModel } from "../../apps/ad-server/src/prompt-model/prompt-model.ts";
 import {
   featuresOf,
   MEANING_WEIGHT,
   type TextFeatures,
 } from "../../apps/ad-server/src/prompt-model/text-features.ts";
 import type { WordVectors } from "../../apps/ad-server/src/prompt-model/word-vectors.ts";
-import { Adagrad } from "./adagrad.ts";
+import { Descent, type Example, type FitOptions } from "./descent.ts";
+import { softLabelOf } from "./soft-labels.ts";
 import type { LabelledText } from "./training-texts.ts";
 import { WeightedDraw } from "./weighted-draw.ts";
 
-export interface FitOptions {
-  /** How many texts are drawn, with repetition. */
-  readonly draws: number;
-  readonly learningRate: number;
-  /** Each feature of a drawn text is left out with this probability, so that no single word decides. */
-  readonly dropout: number;
-  /** Pulls every weight towards 0. */
-  readonly decay: number;
-  /** Numbers in the hidden vector of a text. */
-  readonly rank: number;
-  /** A feature gets a row only if at least this many texts have it. */
-  readonly textsMin: number;
-}
 export const FIT_OPTIONS: FitOptions = {
-  draws: 1_600_000,
-  learningRate: 0.1,
-  dropout: 0.2,
+  draws: 4_800_000,
+  learningRate: 0.3,
+  dropout: 0.3,
   decay: 3e-4,
   rank: 96,
   textsMin: 8,
+  seed: 0,
 };
-
-/** Probabilities below this have no effect on the weights; leaving them out saves most of the time. */
-const ERROR_MIN = 1e-5;
-
-interface Example {
-  /** Rows of the features, with their values. */
-  readonly rows: Uint32Array;
-  readonly values: Float32Array;
-  readonly meaning: Float32Array;
-  /** Indices of the classes that the label allows. */
-  readonly allowed: readonly number[];
-}
 
 /**
  * Fits the model by stochastic gradient descent (AdaGrad), one text at a time. A text becomes a hidden vector, which
@@ -52,7 +30,10 @@ interface Example {
  * A label may leave open which of several classes is right: a sentence of a harmless prompt is no sensitive topic, but
  * it may or may not wish for something. Then the sum of their probabilities is fitted.
  *
- * The same texts in the same order give the same model.
+ * If there are teachers, each text also has a soft label: the mean of what they say of it (knowledge distillation). So
+ * one model learns what several together know.
+ *
+ * The same texts in the same order, teachers and options give the same model.
  */
 export function fitModel(
   texts: readonly LabelledText[],
@@ -61,158 +42,59 @@ export function fitModel(
     vectors,
     fittedTo,
     options = FIT_OPTIONS,
+    teachers = [],
     onProgress = () => {},
   }: {
     classes: readonly string[];
     vectors: WordVectors;
     fittedTo: string;
     options?: FitOptions;
+    /** Models of the same classes. */
+    teachers?: readonly Pick<PromptModel, "read">[];
     onProgress?: (share: number) => void;
   },
 ): ModelWeights {
-  const read = texts.map(({ text }) => featuresOf(text, vectors));
+  const read = texts.map(({ text }) => compactFeatures(featuresOf(text, vectors)));
   const features = frequentFeatures(read, options.textsMin);
   const rowOf = new Map(Array.from(features, (feature, row) => [feature, row]));
   const indicesOf = indexReader(classes);
-  const examples = read.map(({ sparse, meaning }, index): Example => {
-    const known = [...sparse].filter(([feature]) => rowOf.has(feature));
+  const examples = read.map(({ names, values, meaning }, index): Example => {
+    const isKnown = (_: number, at: number) => rowOf.has(names[at] ?? 0);
+    const { text = "", classes: allowed = [] } = texts[index] ?? {};
     return {
-      rows: Uint32Array.from(known, ([feature]) => rowOf.get(feature) ?? 0),
-      values: Float32Array.from(known, ([, value]) => value),
+      rows: names.filter(isKnown).map((feature) => rowOf.get(feature) ?? 0),
+      values: values.filter(isKnown),
       meaning: meaning.map((value) => value * MEANING_WEIGHT),
-      allowed: indicesOf(texts[index]?.classes ?? []),
+      allowed: indicesOf(allowed),
+      softLabel: teachers.length === 0 ? undefined : softLabelOf(text, teachers),
     };
   });
   const shape = { features: features.length, classes: classes.length, dimensions: vectors.dimensions };
   const descent = new Descent(shape, options);
-  const draw = new WeightedDraw(texts.map(({ weight }) => weight));
+  const draw = new WeightedDraw(
+    texts.map(({ weight }) => weight),
+    options.seed,
+  );
+  const chance = () => draw.chance();
   for (let drawn = 0; drawn < options.draws; drawn += 1) {
     const example = examples[draw.next()];
     if (example !== undefined) {
-      descent.step(example, draw);
+      descent.step(example, chance);
     }
     if (drawn % 50_000 === 0) {
       descent.slowDown(1 - drawn / options.draws);
       onProgress(drawn / options.draws);
     }
   }
-  return { classes, fittedTo, features, rank: options.rank, ...descent.weights() };
-}
-
-interface Shape {
-  readonly features: number;
-  readonly classes: number;
-  readonly dimensions: number;
-}
-
-/** The weights while they are fitted. */
-class Descent {
-  readonly #options: FitOptions;
-  readonly #rank: number;
-  readonly #classCount: number;
-  readonly #rows: Adagrad;
-  readonly #meaning: Adagrad;
-  /** One row a class. */
-  readonly #outputs: Adagrad;
-  readonly #bias: Adagrad;
-  readonly #hidden: Float32Array;
-  readonly #hiddenError: Float32Array;
-  readonly #scores: Float32Array;
-
-  constructor({ features, classes, dimensions }: Shape, options: FitOptions) {
-    const { rank, learningRate, decay } = options;
-    this.#options = options;
-    this.#rank = rank;
-    this.#classCount = classes;
-    this.#rows = new Adagrad(features * rank, { learningRate, decay, spread: 0 });
-    this.#meaning = new Adagrad(dimensions * rank, { learningRate, decay, spread: 0.15 });
-    this.#outputs = new Adagrad(classes * rank, { learningRate, decay, spread: 0.3 });
-    this.#bias = new Adagrad(classes, { learningRate, decay: 0, spread: 0 });
-    this.#hidden = new Float32Array(rank);
-    this.#hiddenError = new Float32Array(rank);
-    this.#scores = new Float32Array(classes);
-  }
-
-  /** Lowers the learning rate to a share of its first value. */
-  slowDown(share: number): void {
-    for (const part of [this.#rows, this.#meaning, this.#outputs, this.#bias]) {
-      part.rateShare = share;
-    }
-  }
-
-  step(example: Example, draw: WeightedDraw): void {
-    const { dropout } = this.#options;
-    const values = example.values.map((value) => (draw.chance() < dropout ? 0 : value / (1 - dropout)));
-    this.#readHidden(example, values);
-    this.#readErrors(example.allowed);
-    this.#learnOutputs();
-    for (let index = 0; index < values.length; index += 1) {
-      const value = values[index] ?? 0;
-      if (value !== 0) {
-        this.#rows.descend((example.rows[index] ?? 0) * this.#rank, this.#hiddenError, value);
-      }
-    }
-    for (let dimension = 0; dimension < example.meaning.length; dimension += 1) {
-      this.#meaning.descend(dimension * this.#rank, this.#hiddenError, example.meaning[dimension] ?? 0);
-    }
-  }
-
-  weights(): Pick<ModelWeights, "rows" | "rowScales" | "meaning" | "outputs" | "bias"> {
-    return {
-      ...quantisedRows(this.#rows.values, this.#rank),
-      meaning: this.#meaning.values,
-      outputs: this.#outputs.values,
-      bias: this.#bias.values,
-    };
-  }
-
-  #readHidden({ rows, meaning }: Example, values: Float32Array): void {
-    this.#hidden.fill(0);
-    for (let index = 0; index < values.length; index += 1) {
-      this.#rows.addRow(this.#hidden, (rows[index] ?? 0) * this.#rank, values[index] ?? 0);
-    }
-    for (let dimension = 0; dimension < meaning.length; dimension += 1) {
-      this.#meaning.addRow(this.#hidden, dimension * this.#rank, meaning[dimension] ?? 0);
-    }
-  }
-
-  /** Leaves the errors of the classes in `#scores`: probability minus the share that the label asks for. */
-  #readErrors(allowed: readonly number[]): void {
-    const scores = this.#scores;
-    let highest = Number.NEGATIVE_INFINITY;
-    for (let index = 0; index < this.#classCount; index += 1) {
-      const score = (this.#bias.values[index] ?? 0) + this.#outputs.product(index * this.#rank, this.#hidden);
-      scores[index] = score;
-      highest = Math.max(highest, score);
-    }
-    let sum = 0;
-    for (let index = 0; index < this.#classCount; index += 1) {
-      scores[index] = Math.exp((scores[index] ?? 0) - highest);
-      sum += scores[index] ?? 0;
-    }
-    let allowedSum = 1e-30;
-    for (const index of allowed) {
-      allowedSum += scores[index] ?? 0;
-    }
-    for (let index = 0; index < this.#classCount; index += 1) {
-      scores[index] = (scores[index] ?? 0) / sum;
-    }
-    for (const index of allowed) {
-      scores[index] = (scores[index] ?? 0) * (1 - sum / allowedSum);
-    }
-  }
-
-  #learnOutputs(): void {
-    this.#hiddenError.fill(0);
-    for (let index = 0; index < this.#classCount; index += 1) {
-      const error = this.#scores[index] ?? 0;
-      if (Math.abs(error) >= ERROR_MIN) {
-        this.#outputs.addRow(this.#hiddenError, index * this.#rank, error);
-        this.#outputs.descend(index * this.#rank, this.#hidden, error);
-        this.#bias.descendOne(index, error);
-      }
-    }
-  }
+  const { rows, ...weights } = descent.weights();
+  return {
+    classes,
+    fittedTo,
+    features,
+    rank: options.rank,
+    ...quantisedRows(rows, options.rank),
+    ...weights,
+  };
 }
 
 /** Turns names of classes into their indices. Many texts share one long list, so each list is read once. */
@@ -226,16 +108,26 @@ function indexReader(classes: readonly string[]) {
   };
 }
 
-function frequentFeatures(read: readonly TextFeatures[], textsMin: number): Uint32Array {
+/** The features of a text in little memory: there are hundreds of thousands of texts. */
+interface CompactFeatures {
+  /** Hashes of the names of the sparse features, and their values in the same order. */
+  readonly names: Uint32Array;
+  readonly values: Float32Array;
+  readonly meaning: Float32Array;
+}
+
+function compactFeatures({ sparse, meaning }: TextFeatures): CompactFeatures {
+  return { names: Uint32Array.from(sparse.keys()), values: Float32Array.from(sparse.values()), meaning };
+}
+
+function frequentFeatures(read: readonly CompactFeatures[], textsMin: number): Uint32Array {
   const texts = new Map<number, number>();
-  for (const { sparse } of read) {
-    for (const feature of sparse.keys()) {
-      texts.set(feature, (texts.get(feature) ?? 0) + 1);
+  for (const { names } of read) {
+    for (const name of names) {
+      texts.set(name, (texts.get(name) ?? 0) + 1);
     }
   }
-  return Uint32Array.from(
-    [...texts].filter(([, count]) => count >= textsMin).map(([feature]) => feature),
-  ).sort();
+  return Uint32Array.from([...texts].filter(([, count]) => count >= textsMin).map(([name]) => name)).sort();
 }
 
 /** Rounds each row to bytes, in units of a 127th of its largest weight. */

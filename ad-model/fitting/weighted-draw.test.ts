@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { WeightedDraw } from "./weighted-draw.ts";
 
-const drawn = (weights: readonly number[], count: number) => {
-  const draw = new WeightedDraw(weights);
+const drawn = (weights: readonly number[], count: number, seed = 0) => {
+  const draw = new WeightedDraw(weights, seed);
   return Array.from({ length: count }, () => draw.next());
 };
 
@@ -14,12 +14,13 @@ test("indices are drawn in proportion to their weights", () => {
   expect(shareOf(2)).toBeCloseTo(0.75, 1);
 });
 
-test("every run draws the same indices", () => {
-  expect(drawn([1, 2, 3], 100)).toEqual(drawn([1, 2, 3], 100));
+test("every run with the same seed draws the same indices", () => {
+  expect(drawn([1, 2, 3], 100, 7)).toEqual(drawn([1, 2, 3], 100, 7));
+  expect(drawn([1, 2, 3], 100, 8)).not.toEqual(drawn([1, 2, 3], 100, 7));
 });
 
 test("chances are at least zero, below one, and spread evenly", () => {
-  const draw = new WeightedDraw([1]);
+  const draw = new WeightedDraw([1], 0);
   const chances = Array.from({ length: 10_000 }, () => draw.chance());
   expect(Math.min(...chances)).toBeGreaterThanOrEqual(0);
   expect(Math.max(...chances)).toBeLessThan(1);

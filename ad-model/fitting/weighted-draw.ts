@@ -1,10 +1,11 @@
-/** Draws indices in proportion to their weights, with the same draws in every run. */
+/** Draws indices in proportion to their weights. The same seed, a whole number, gives the same draws. */
 export class WeightedDraw {
   /** Sums of the weights up to each index. */
   readonly #sums: Float64Array;
-  #state = 1;
+  #state: number;
 
-  constructor(weights: readonly number[]) {
+  constructor(weights: readonly number[], seed: number) {
+    this.#state = (1 + Math.imul(seed, 2654435761)) >>> 0;
     let sum = 0;
     this.#sums = Float64Array.from(weights, (weight) => {
       sum += weight;
