@@ -21,11 +21,11 @@ export async function loadSignCases(model: PromptModel) {
       .slice(0, 1)
       .flatMap(loadOutcomes)
       .filter(({ expect }) => expect !== "reject")
-      .flatMap(({ prompt, language, categories }) => {
+      .flatMap(({ prompt, categories }) => {
         const reading = model.read(prompt);
         return catalogs.flatMap(({ relevance }) =>
           relevance
-            .judge({ prompt, language, reading })
+            .judge({ reading })
             .toSorted((one, other) => other.signs.served - one.signs.served)
             .slice(0, CASES_MAX)
             .map(({ ad, signs }) => ({

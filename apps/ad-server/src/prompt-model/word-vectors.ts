@@ -74,12 +74,6 @@ export class WordVectors {
     return normalised(sum);
   }
 
-  /** How much a word says of what a text is about, from 0 for the commonest words to nearly 1, and 1 for unknown ones. */
-  weightOf(word: string): number {
-    const row = this.#rows.get(word);
-    return row === undefined ? 1 : (this.#weights[row] ?? 1);
-  }
-
   knows(word: string): boolean {
     return this.#rows.has(word);
   }

@@ -2,8 +2,6 @@
 import type { Ad } from "../catalog/ad.ts";
 import { OTHER_NEED } from "../prompt-model/model-weights.ts";
 import type { PromptModel, TextReading } from "../prompt-model/prompt-model.ts";
-import type { WordVectors } from "../prompt-model/word-vectors.ts";
-import { stemmedKeywords } from "./keyword-share.ts";
 import { type NeedProfile, profileOf } from "./need-profile.ts";
 import { isSensitiveAd } from "./sensitive-ads.ts";
 
@@ -11,9 +9,7 @@ import { isSensitiveAd } from "./sensitive-ads.ts";
 const CLEAR_SHARE_MIN = 0.3;
 
 type TextReader = Pick<PromptModel, "read">;
-export type AdReader = Pick<PromptModel, "needs" | "read"> & {
-  readonly vectors: Pick<WordVectors, "weightOf">;
-};
+export type AdReader = Pick<PromptModel, "needs" | "read">;
 
 /** What the model says of an ad. It depends on the ad's texts alone. */
 export interface AdReading {
@@ -21,7 +17,6 @@ export interface AdReading {
   readonly isSensitive: boolean;
   /** The direction of meaning of the texts. */
   readonly meaning: Float32Array;
-  readonly keywords: ReturnType<typeof stemmedKeywords>;
 }
 
 /** What an ad says of what it sells. */
@@ -65,7 +60,6 @@ export function readAd(ad: Ad, model: AdReader): AdReading {
     profile: profileOf(reading),
     isSensitive: isSensitiveAd(reading, model.needs),
     meaning: reading.meaning,
-    keywords: stemmedKeywords([ad.category.replaceAll("-", " "), ...ad.keywords], model.vectors),
   };
 }
 

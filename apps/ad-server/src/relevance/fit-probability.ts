@@ -6,8 +6,6 @@ export interface FitSigns {
   readonly served: number;
   /** The probability that the prompt wants anything that can be sold. */
   readonly wish: number;
-  /** How much of one of the ad's keywords is in the prompt. */
-  readonly keyword: number;
 }
 
 /** Keeps logarithms finite. */
@@ -19,17 +17,16 @@ const WISH_SCORE_MAX = 4;
  * Weights of a logistic regression on the signs, in the order of `termsOf`. `node ad-model/fit-signs.ts` fits them to the
  * development prompts of two catalogues, each also tried with the other catalogue, in which nearly nothing fits.
  */
-export const SIGN_WEIGHTS: readonly number[] = [0.78, 0.65, 2.49, 0.24, 0.61];
+export const SIGN_WEIGHTS: readonly number[] = [0.45, 0.86, 1.42, 0.32];
 
 /** What the weights are multiplied with. The first is for the probability without any signs. */
-export function termsOf({ certainty, served, wish, keyword }: FitSigns): number[] {
+export function termsOf({ certainty, served, wish }: FitSigns): number[] {
   const wishScore = Math.log((wish + SMALLEST) / (1 - wish + SMALLEST));
   return [
     1,
     Math.log(certainty + SMALLEST),
     Math.log(served + SMALLEST),
     Math.min(WISH_SCORE_MAX, Math.max(-WISH_SCORE_MAX, wishScore)),
-    keyword,
   ];
 }
 

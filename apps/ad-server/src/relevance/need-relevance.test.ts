@@ -2,7 +2,6 @@ import { expect, test, vi } from "vitest";
 import { PLAIN_AD } from "../../testdata/plain-ad.ts";
 import { type Ad, adSchema } from "../catalog/ad.ts";
 import { loadShippedModel, type PromptModel, type TextReading } from "../prompt-model/prompt-model.ts";
-import type { WordVectors } from "../prompt-model/word-vectors.ts";
 import { NeedRelevance } from "./need-relevance.ts";
 import { SENSITIVE_NEEDS } from "./sensitive-ads.ts";
 
@@ -14,9 +13,8 @@ const SENSITIVE = "therapy";
  * reads the ads and the prompts alike.
  */
 const NEEDS = ["shoes", "tents", "wine", SENSITIVE, "other"];
-const fakeModel: Pick<PromptModel, "needs" | "read"> & { vectors: Pick<WordVectors, "weightOf"> } = {
+const fakeModel: Pick<PromptModel, "needs" | "read"> = {
   needs: NEEDS,
-  vectors: { weightOf: () => 1 },
   read(text) {
     const odds = new Map(
       Array.from(text.matchAll(/([a-z]+)=(\d?\.\d+)/g), ([, name, value]) => [name, Number(value)]),

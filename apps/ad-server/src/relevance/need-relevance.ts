@@ -4,12 +4,11 @@ import { OTHER_NEED } from "../prompt-model/model-weights.ts";
 import { dotProduct } from "../prompt-model/word-vectors.ts";
 import { type AdReader, type AdReading, readAd, readingKeyOf } from "./ad-reading.ts";
 import { type FitSigns, fitProbability } from "./fit-probability.ts";
-import { keywordShare, stemsOf } from "./keyword-share.ts";
 import { type NeedProfile, profileOf } from "./need-profile.ts";
 import type { Question, Relevance, ScoredAd } from "./relevance.ts";
 
 /** Least probability that an ad serves the need. An ad beside the point costs more than no ad. */
-const FIT_MIN = 0.5;
+const FIT_MIN = 0.65;
 /** The same for an ad that is itself about illness, debt or the like. Its need must also be the likeliest of the prompt. */
 const SENSITIVE_FIT_MIN = 0.75;
 /**
@@ -23,8 +22,6 @@ const CLOSENESS_SHARE = 0.3;
 const CANDIDATES_MAX = 500;
 /** Ads with less than this share of the best one's probability are not looked at either. */
 const CANDIDATE_SHARE_MIN = 0.6;
-/** Only the beginning of a prompt is searched for keywords. */
-const KEYWORD_CHARS_MAX = 4000;
 /** Ads that are read in one turn of the event loop, which takes about ten milliseconds. */
 const TURN_ADS = 40;
 /** Ads that are read before a server starts to listen, which takes a quarter of a second. */
@@ -93,22 +90,20 @@ export class NeedRelevance implements Relevance {
   }
 
   /** The ads that may fit, each with the signs of it; none if the prompt hardly wants anything. */
-  judge({ prompt, reading }: Question): readonly JudgedAd[] {
+  judge({ reading }: Pick<Question, "reading">): readonly JudgedAd[] {
     const wish = wishOf(reading);
     if (wish < WISH_MIN) {
       return [];
     }
     const profile = profileOf(reading);
     const certainty = profile[0]?.probability ?? 0;
-    const stems = stemsOf(prompt.slice(0, KEYWORD_CHARS_MAX));
     return this.#candidatesFor(profile).flatMap(({ place, sameNeed }) => {
       const indexed = this.#ads[place];
       if (indexed === undefined) {
         return [];
       }
       const { ad, reading: ofAd } = indexed;
-      const keyword = keywordShare(stems, ofAd.keywords);
-      const signs = { certainty, served: sameNeed / certainty, wish, keyword };
+      const signs = { certainty, served: sameNeed / certainty, wish };
       return [{ ad, ofAd, signs, isSameNeed: ofAd.profile[0]?.need === profile[0]?.need }];
     });
   }
