@@ -14,17 +14,13 @@ import {
 } from "@adrelay/dev-servers";
 import { type AppName, stopLimitMs } from "./app-settings.ts";
 import { KeptProcess, type RunningProcess } from "./kept-process.ts";
+import { PartError } from "./part-error.ts";
 
 export interface PartOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly say: (line: string) => void;
   /** Called each time the part was started again: it has another pid. */
   readonly onRestarted: () => void;
-}
-
-/** A part ended before it was ready. The message says why. */
-export class PartError extends Error {
-  override readonly name = "PartError";
 }
 
 export interface AppPartOptions extends PartOptions {

@@ -17,7 +17,8 @@ import {
 } from "./app-settings.ts";
 import { loadLocalKeys, type RunFile, writeRunFile } from "./home.ts";
 import type { KeptProcess } from "./kept-process.ts";
-import { PartError, type PartOptions, startApp, startOwnRedis } from "./parts.ts";
+import { PartError } from "./part-error.ts";
+import { type PartOptions, startApp, startOwnRedis } from "./parts.ts";
 import { type Ports, urlOf, usedPorts, wantedPorts } from "./ports.ts";
 import { absentRedis, equalPorts, takenPorts } from "./preflight.ts";
 import { settingFaults } from "./settings.ts";
