@@ -114,14 +114,14 @@ function describeOne({ state, erased, without_text, under_way }: ErasureView): s
 
 /**
  * One call for each step of the search. What was erased stays so, whatever happens to the next call. Redis may restart during a long
- * search, so all steps but the first are repeated for a while.
+ * search, so a step is repeated for a while.
  */
 async function eraseSession(
   session: Session,
   which: { readonly session_id: string; readonly publisher: string | undefined },
   erasure: Erasure,
 ): Promise<ExitCode> {
-  const { client, terminal, isJson } = session;
+  const { terminal, isJson } = session;
   const sum = { erased: 0, withoutText: 0, underWay: 0 };
   let cursor: string | undefined;
   do {
@@ -131,7 +131,7 @@ async function eraseSession(
       change: { look: "audit" },
       schema: erasureSchema,
     };
-    const answer = cursor === undefined ? await client.call(step) : await callPatiently(session, step);
+    const answer = await callPatiently(session, step);
     const exit = showAnswer(session, answer, () => {});
     if (answer.kind === "failed") {
       if (answer.failure.kind !== "refused" && answer.failure.kind !== "denied") {

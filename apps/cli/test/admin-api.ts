@@ -32,6 +32,7 @@ type Oddity =
   | "html"
   | "old_form"
   | "unavailable"
+  | "busy"
   | "wrong_value"
   | "redirect"
   | "no_admin_api"
@@ -259,6 +260,10 @@ function carryOut(disturbance: Disturbance, request: IncomingMessage, response: 
       sendJson(response, 200, { states: "many" });
       return;
     case "unavailable":
+      sendProblem(response, "queue_unavailable");
+      return;
+    case "busy":
+      response.setHeader("Retry-After", "1");
       sendProblem(response, "queue_unavailable");
       return;
     case "wrong_value":

@@ -519,9 +519,39 @@ test("an adoption calls for batch after batch, and says if it was cut short or a
     ["/publishers/gone/adopt", { to: "acme" }],
     ["/publishers/gone/adopt", { to: "acme", cursor: "next" }],
   ]);
+  api.calls.length = 0;
   api.disturb = ({ body }) => ("cursor" in Object(body) ? "unavailable" : batch(0, "next"));
-  const cut = await adrelay("publishers", "adopt", "gone", "acme", "--yes");
+  const words = ["--url", api.url, "publishers", "adopt", "gone", "acme", "--yes"];
+  const cut = await runHere(words, { patienceMs: 700 });
   expect(cut).toMatchObject({ exit: 3, stderr: expect.stringContaining("run the command again") });
+  // The first batch, the second one, and its repeat.
+  expect(api.calls).toHaveLength(3);
+});
+
+test("an adoption repeats a batch and a count that got a 503, after the time that the answer names", async () => {
+  const times: number[] = [];
+  const answers = ["busy", batch(0, "next"), "cut", batch(0, null), "unavailable"] as const;
+  api.disturb = () => {
+    times.push(performance.now());
+    return answers[times.length - 1];
+  };
+  const adopted = await adrelay("publishers", "adopt", "gone", "acme", "--yes");
+  const waited = "The gateway is unavailable. Trying again for 30 s.\n";
+  expect(adopted).toEqual({
+    exit: 0,
+    stdout: "acme has adopted 4 queued, 2 dead and 6 awaiting from gone\n",
+    stderr: waited.repeat(3),
+  });
+  expect(api.calls.map(({ path, body }) => [path, Object(body).cursor])).toEqual([
+    ["/publishers/gone/adopt", undefined],
+    ["/publishers/gone/adopt", undefined],
+    ["/publishers/gone/adopt", "next"],
+    ["/publishers/gone/adopt", "next"],
+    ["/stats", undefined],
+    ["/stats", undefined],
+  ]);
+  const [first = 0, second = 0] = times;
+  expect(second - first).toBeGreaterThan(950);
 });
 
 test("an adoption that is refused halfway says that what was adopted stays so", async () => {
