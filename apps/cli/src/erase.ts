@@ -2,6 +2,7 @@
 import { type ErasureView, erasureSchema } from "@adrelay/contract";
 import { adResponsesPositional, defineCommand } from "./command.ts";
 import { askWhy, checkWhy } from "./discard-reason.ts";
+import { changeEachId } from "./each-id.ts";
 import { EXIT, type ExitCode, UsageError } from "./exit-codes.ts";
 import { callPatiently } from "./patient-call.ts";
 import { yesOption } from "./selection-options.ts";
@@ -81,25 +82,18 @@ function checkErase(args: {
  * One call for each. An unknown id doesn't end the command. Each asks for the rewrite, because a later one may fail. The workers
  * rewrite the files once or twice for all of them.
  */
-async function eraseEach(session: Session, ids: readonly string[], erasure: Erasure): Promise<ExitCode> {
-  const { client, terminal } = session;
-  let worst: ExitCode = EXIT.done;
-  for (const id of ids) {
-    const answer = await client.call({
-      path: "/erasures",
-      body: { ...erasure, ad_response_id: id },
-      change: { look: `lookup ${id}` },
-      schema: erasureSchema,
-    });
-    const exit = showAnswer(session, answer, (view) => terminal.print(`${id}  ${describeOne(view)}`));
-    if (exit === EXIT.refused) {
-      terminal.note(`adrelay: ${id} was not erased.`);
-      worst = exit;
-    } else if (exit !== EXIT.done) {
-      return exit;
-    }
-  }
-  return worst;
+function eraseEach(session: Session, ids: readonly string[], erasure: Erasure): Promise<ExitCode> {
+  return changeEachId(session, ids, {
+    verb: "erased",
+    change: (id) =>
+      callPatiently(session, {
+        path: "/erasures",
+        body: { ...erasure, ad_response_id: id },
+        change: { look: `lookup ${id}` },
+        schema: erasureSchema,
+      }),
+    onDone: (id, view) => session.terminal.print(`${id}  ${describeOne(view)}`),
+  });
 }
 
 function describeOne({ state, erased, without_text, under_way }: ErasureView): string {

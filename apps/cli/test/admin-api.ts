@@ -36,6 +36,7 @@ type Oddity =
   | "wrong_value"
   | "redirect"
   | "no_admin_api"
+  | "not_dead"
   | "unknown_id";
 
 export interface AdminApi {
@@ -274,6 +275,9 @@ function carryOut(disturbance: Disturbance, request: IncomingMessage, response: 
       return;
     case "no_admin_api":
       sendProblem(response, "not_found");
+      return;
+    case "not_dead":
+      sendProblem(response, "not_dead");
       return;
     case "unknown_id":
       sendProblem(response, "unknown_ad_response");
