@@ -355,6 +355,33 @@ describe.concurrent("npm start", () => {
     expect(one.output()).toMatch(/fetching the image \S+\n\nstopping\nstopped\n$/);
   });
 
+  test("a stop while an app starts ends it at once, and leaves nothing behind", async (context) => {
+    const { home, start } = await setup(context);
+    const pidFile = join(home, "pid-of-gateway");
+    // A gateway that never comes to listen.
+    const hanging = `if (process.argv[1].includes("/gateway/")) {
+      (await import("node:fs")).writeFileSync(process.env.PID_FILE, process.pid + "\\n");
+      await new Promise(() => setInterval(() => {}, 1000));
+    }`;
+    writeFileSync(join(home, "hanging.mjs"), hanging);
+    const one = start(RELAY_ALONE.args, {
+      ...RELAY_ALONE.env,
+      PID_FILE: pidFile,
+      NODE_OPTIONS: `--import=${join(home, "hanging.mjs")}`,
+    });
+    const pid = await eventually(() => {
+      const text = readFileSync(pidFile, "utf8");
+      expect(text).toMatch(/^\d+\n$/);
+      return Number(text);
+    }, 60_000);
+    one.child.kill("SIGINT");
+    expect(await one.exited).toBe(0);
+    expect(isAlive(pid)).toBe(false);
+    expect(one.output()).toMatch(/\nstopping\n[\s\S]*stopped\n$/);
+    expect(one.output()).not.toContain("gateway runs");
+    expect(existsSync(join(home, "run.json"))).toBe(false);
+  });
+
   test("a second start in the same folder reports the first one, until its supervisor is killed and its parts end too", async (context) => {
     const { start, readRun } = await setup(context);
     const one = start(RELAY_ALONE.args, RELAY_ALONE.env);

@@ -176,6 +176,11 @@ or a 503, the gateway may have made the change: check before you repeat it. The 
 \`dead again\` with the reason and the provider's own code, or \`waits\`. If one is dead again or refused, the exit code is 1.
 With \`--no-wait\` it prints \`queued\`. With \`--json\` it doesn't wait either.
 
+**While the gateway is unavailable.** \`dead replay\`, \`dead discard\` and \`erase\` with ids, \`erase --session\` and \`publishers adopt\`
+repeat a call that got a 503, for 30 seconds and at the times that \`Retry-After\` says. Once one of their calls has
+been answered, they also repeat calls without an answer. If a command with several ids gives up or is interrupted, it says how
+many were changed, of which id that isn't known, and which ones weren't.
+
 **Bulk discards.** \`dead discard\` with a filter or \`--all\` counts and asks in the same way. It covers only what was
 counted, not what died or was adopted while it asked. \`adrelay discards\` shows and cancels it; what it has discarded stays discarded.
 Without \`--why\`, \`dead discard\` asks for it at a terminal. If very many are queued, \`queued discard\` counts only

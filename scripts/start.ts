@@ -11,7 +11,7 @@ import type { ModelUrls } from "./start/app-settings.ts";
 import { DEMO_INJECTION, runDemo } from "./start/demo.ts";
 import { runDemoTurn, turnCommand } from "./start/demo-turn.ts";
 import type { RunFile } from "./start/home.ts";
-import { PartError } from "./start/parts.ts";
+import { PartError } from "./start/part-error.ts";
 import { loadEnvFile } from "./start/settings.ts";
 import { type Stack, startStack } from "./start/stack.ts";
 

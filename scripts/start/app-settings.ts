@@ -3,6 +3,7 @@ import { API_KEY_HEADER } from "@adrelay/contract";
 import { loadConfig } from "@adrelay/service-kit";
 import { z } from "zod";
 import { MODEL_KEY_HEADERS, PROXY_SETTINGS } from "../../apps/proxy/src/config.ts";
+import { PartError } from "./part-error.ts";
 import { type Ports, urlOf } from "./ports.ts";
 
 /** The apps of the local stack. */
@@ -73,11 +74,11 @@ const stopSettings = z.object({ SHUTDOWN_DELAY_MS, SHUTDOWN_TIMEOUT_MS, PROXY_DR
 /** Beyond what the settings say. */
 const STOP_MARGIN_MS = 3000;
 
-/** How long an app may take to stop before it is killed. These settings have no faults. */
+/** How long an app may take to stop before it is killed, in ms. Throws a PartError that names each setting that can't be used. */
 export function stopLimitMs(app: AppName, settings: NodeJS.ProcessEnv): number {
   const result = loadConfig(stopSettings, settings);
   if (result.kind === "faulty") {
-    throw new Error("the settings of a stop are faulty");
+    throw new PartError(result.faults.map(({ path, message }) => `${path}: ${message}`).join("\n"));
   }
   const { config } = result;
   const drainMs = app === "proxy" ? config.PROXY_DRAIN_MS : 0;

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "
 import { dirname } from "node:path";
 import { z } from "zod";
 import type { LocalKeys } from "./app-settings.ts";
-import { PartError } from "./parts.ts";
+import { PartError } from "./part-error.ts";
 
 const keysSchema = z.object({
   apiKey: z.string().optional(),

@@ -14,17 +14,15 @@ import {
 } from "@adrelay/dev-servers";
 import { type AppName, stopLimitMs } from "./app-settings.ts";
 import { KeptProcess, type RunningProcess } from "./kept-process.ts";
+import { PartError } from "./part-error.ts";
 
 export interface PartOptions {
   readonly env: NodeJS.ProcessEnv;
+  /** Ends a launch that is under way, and leaves none of it behind. */
+  readonly signal: AbortSignal;
   readonly say: (line: string) => void;
   /** Called each time the part was started again: it has another pid. */
   readonly onRestarted: () => void;
-}
-
-/** A part ended before it was ready. The message says why. */
-export class PartError extends Error {
-  override readonly name = "PartError";
 }
 
 export interface AppPartOptions extends PartOptions {
@@ -32,17 +30,19 @@ export interface AppPartOptions extends PartOptions {
   readonly logFile: string;
 }
 
-/** Starts an app and waits until it reports that it listens. Rejects with a PartError if it ends before. */
+/** Starts an app and waits until it reports that it listens. Rejects if it ends before, and then leaves none. */
 export async function startApp(options: AppPartOptions): Promise<KeptProcess> {
-  const part = new KeptProcess({ ...options, name: options.app, launch: () => launchApp(options) });
+  const part = new KeptProcess({
+    ...options,
+    name: options.app,
+    launch: (stopped) => launchApp(options, AbortSignal.any([options.signal, stopped])),
+  });
   await part.start();
   return part;
 }
 
 export interface RedisPartOptions extends PartOptions {
   readonly dataDir: string;
-  /** Ends the search and the first launch. */
-  readonly signal: AbortSignal;
 }
 
 /** How much of the machine's memory a Redis of ours may use: its maxmemory, of which quotas are shares. */
@@ -102,7 +102,14 @@ function rememberedWay(file: string): NodeJS.ProcessEnv {
   return way === "embedded" || way === "docker" ? { ADRELAY_REDIS_SERVER: way } : {};
 }
 
-function launchApp({ app, env, logFile }: AppPartOptions): Promise<RunningProcess> {
+/** Resolves once the app listens. Rejects with a PartError if it ends before, also because the signal has ended it. */
+async function launchApp(
+  { app, env, logFile }: AppPartOptions,
+  signal: AbortSignal,
+): Promise<RunningProcess> {
+  signal.throwIfAborted();
+  // A fault in it must come before the process that it is about.
+  const limitMs = stopLimitMs(app, env);
   const main = fileURLToPath(new URL(`../../apps/${app}/src/main.ts`, import.meta.url));
   // It gets its own process group: we pass Ctrl-C on, in the right order. If we are killed, the IPC channel closes.
   const child = spawn(process.execPath, [main], {
@@ -110,6 +117,26 @@ function launchApp({ app, env, logFile }: AppPartOptions): Promise<RunningProces
     detached: true,
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });
+  const readStderr = keepLog(child, logFile);
+  const ended = new Promise<string>((resolve) => {
+    child.once("exit", (code, endSignal) => resolve(describeEnd(code, endSignal)));
+  });
+  const stop = () => endProcess(child, limitMs);
+  const giveUp = () => void stop();
+  signal.addEventListener("abort", giveUp);
+  const listening = new Promise<RunningProcess>((resolve, reject) => {
+    child.once("message", () => resolve({ pid: child.pid ?? 0, ended, stop }));
+    void ended.then((how) => {
+      reject(new PartError(`${app} ended (${how}): ${readStderr() || `see ${logFile}`}`));
+    });
+    child.once("error", (error) => reject(new PartError(`${app} can't be started: ${error.message}`)));
+  });
+  // Once it listens, the stack stops it, in its order.
+  return listening.finally(() => signal.removeEventListener("abort", giveUp));
+}
+
+/** Appends all that a process writes to its log. Returns how to read what it has written to standard error. */
+function keepLog(child: ChildProcess, logFile: string): () => string {
   const log = createWriteStream(logFile, { flags: "a" });
   // A full disk must not end the stack.
   log.on("error", () => {});
@@ -119,21 +146,8 @@ function launchApp({ app, env, logFile }: AppPartOptions): Promise<RunningProces
     stderr += text;
     log.write(text);
   });
-  const ended = new Promise<string>((resolve) => {
-    child.once("exit", (code, signal) => {
-      log.end();
-      resolve(describeEnd(code, signal));
-    });
-  });
-  return new Promise((resolve, reject) => {
-    child.once("message", () =>
-      resolve({ pid: child.pid ?? 0, ended, stop: () => endProcess(child, stopLimitMs(app, env)) }),
-    );
-    void ended.then((how) => {
-      reject(new PartError(`${app} ended (${how}): ${stderr.trim() || `see ${logFile}`}`));
-    });
-    child.once("error", (error) => reject(new PartError(`${app} can't be started: ${error.message}`)));
-  });
+  child.once("exit", () => log.end());
+  return () => stderr.trim();
 }
 
 function describeEnd(code: number | null, signal: NodeJS.Signals | null): string {

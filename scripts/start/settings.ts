@@ -8,7 +8,7 @@ import { loadProxyConfig, PROXY_SETTINGS } from "../../apps/proxy/src/config.ts"
 import { loadWorkerConfig, WORKER_SETTINGS } from "../../apps/worker/src/config.ts";
 import { homeRemarks } from "../environment.ts";
 import { proxySettings } from "./app-settings.ts";
-import { PartError } from "./parts.ts";
+import { PartError } from "./part-error.ts";
 
 const SETTINGS = [
   AD_SERVER_SETTINGS,

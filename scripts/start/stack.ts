@@ -17,7 +17,8 @@ import {
 } from "./app-settings.ts";
 import { loadLocalKeys, type RunFile, writeRunFile } from "./home.ts";
 import type { KeptProcess } from "./kept-process.ts";
-import { PartError, type PartOptions, startApp, startOwnRedis } from "./parts.ts";
+import { PartError } from "./part-error.ts";
+import { type PartOptions, startApp, startOwnRedis } from "./parts.ts";
 import { type Ports, urlOf, usedPorts, wantedPorts } from "./ports.ts";
 import { absentRedis, equalPorts, takenPorts } from "./preflight.ts";
 import { settingFaults } from "./settings.ts";
@@ -29,7 +30,7 @@ export interface StackOptions {
   readonly gatewayPort: number | undefined;
   readonly modelUrls: ModelUrls;
   readonly say: (line: string) => void;
-  /** Aborts the start: the parts that run by then are stopped. */
+  /** Aborts the start at once: the parts that run or start by then are stopped. */
   readonly signal: AbortSignal;
 }
 
@@ -68,8 +69,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   };
   let save = () => {};
   try {
-    const kept = { say, onRestarted: () => save() };
-    const redisUrl = given || (await addOwnRedis(parts, home, { env, signal, ...kept }));
+    const kept = { say, signal, onRestarted: () => save() };
+    const redisUrl = given || (await addOwnRedis(parts, home, { env, ...kept }));
     const settings = settingsWith(redisUrl);
     const run = () => describeRun({ ports, redisUrl, settings, parts });
     save = () => writeRunFile(join(home, "run.json"), run());
@@ -173,11 +174,7 @@ function hindrancesOf(env: NodeJS.ProcessEnv, ports: Ports, { openai }: ModelUrl
   return { demoHindrance, turnHindrance };
 }
 
-async function addOwnRedis(
-  parts: KeptProcess[],
-  home: string,
-  options: PartOptions & { readonly signal: AbortSignal },
-): Promise<string> {
+async function addOwnRedis(parts: KeptProcess[], home: string, options: PartOptions): Promise<string> {
   const redis = await startOwnRedis({ ...options, dataDir: join(home, "redis") });
   parts.push(redis.part);
   return redis.url;
@@ -221,7 +218,8 @@ async function waitUntilReady(run: RunFile, signal: AbortSignal): Promise<void> 
     if (url === undefined) {
       continue;
     }
-    for (let answer = await askReady(url); answer !== "ready"; answer = await askReady(url)) {
+    const ask = () => askReady(url, signal);
+    for (let answer = await ask(); answer !== "ready"; answer = await ask()) {
       signal.throwIfAborted();
       if (performance.now() > deadlineMs) {
         throw new PartError(`${name} did not get ready: ${answer}`);
@@ -231,9 +229,11 @@ async function waitUntilReady(run: RunFile, signal: AbortSignal): Promise<void> 
   }
 }
 
-async function askReady(url: string): Promise<string> {
+async function askReady(url: string, signal: AbortSignal): Promise<string> {
   try {
-    const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2000) });
+    const response = await fetch(`${url}/readyz`, {
+      signal: AbortSignal.any([AbortSignal.timeout(2000), signal]),
+    });
     return response.ok ? "ready" : await response.text();
   } catch (error) {
     return error instanceof Error ? error.message : String(error);

@@ -54,9 +54,15 @@ export function acknowledgmentPath(id: string): string {
 
 export class AdminClient {
   readonly #options: AdminClientOptions;
+  #hasAnswered = false;
 
   constructor(options: AdminClientOptions) {
     this.#options = options;
+  }
+
+  /** Whether the gateway has carried out or refused a call before. Then the address and the token are right. */
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
   }
 
   async call<T>(call: AdminCall<T>): Promise<Answer<T>> {
@@ -78,7 +84,11 @@ export class AdminClient {
         signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), signal]),
       });
       const text = await response.text();
-      return readAnswer({ status: response.status, text, url, calledAs, change }, call.schema);
+      const retryAfterMs = readRetryAfter(response.headers);
+      const raw = { status: response.status, text, retryAfterMs, url, calledAs, change };
+      const answer = readAnswer(raw, call.schema);
+      this.#hasAnswered ||= answer.kind === "ok" || answer.failure.kind === "refused";
+      return answer;
     } catch (error) {
       return failed(
         explainSilence(error, { url, timeoutMs, isInterrupted: signal.aborted, calledAs, change }),
@@ -123,7 +133,13 @@ function readAnswer<T>(raw: RawAnswer, schema: z.ZodType<T>): Answer<T> {
   const where = parsed.error.issues[0]?.path.join(".") || "the whole body";
   const message = `${raw.url} sent an unexpected answer (fault in: ${where}). Is it a gateway's ops listener, and does its version match this command?`;
   const doubt = raw.change === undefined ? undefined : describeDoubt(raw.change, raw.calledAs);
-  return failed({ kind: "unexpected", message: joinSentences(message, doubt) });
+  return failed({ kind: "unexpected", message: joinSentences(message, doubt), doubt });
+}
+
+/** The gateway sends whole seconds. The header's other form, a date, is for nobody. */
+function readRetryAfter(headers: Headers): number | undefined {
+  const text = headers.get("Retry-After") ?? "";
+  return /^\d{1,6}$/.test(text) ? Number(text) * 1000 : undefined;
 }
 
 function failed(failure: Failure): { readonly kind: "failed"; readonly failure: Failure } {

@@ -2,7 +2,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import cliProgress from "cli-progress";
 import type { AdminCall, Answer } from "./admin-client.ts";
-import { UNAVAILABLE_MAX_MS } from "./patient-call.ts";
 import { loadStats, WorkerWatch } from "./relay-state.ts";
 import type { Session } from "./session.ts";
 import { describeSeconds, type Streams } from "./terminal.ts";
@@ -54,7 +53,7 @@ export async function watchBulk<V>(session: Session, { call, progressOf }: BulkW
           return answer;
         }
         await workers.look(progress.isRunning && nowMs - changedAtMs > STANDSTILL_MS);
-      } else if (answer.failure.kind !== "unavailable" || nowMs - answeredAtMs > UNAVAILABLE_MAX_MS) {
+      } else if (answer.failure.kind !== "unavailable" || nowMs - answeredAtMs > session.patienceMs) {
         return answer;
       }
       // An interruption ends the wait early. The next call then fails as interrupted.

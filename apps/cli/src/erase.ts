@@ -2,6 +2,7 @@
 import { type ErasureView, erasureSchema } from "@adrelay/contract";
 import { adResponsesPositional, defineCommand } from "./command.ts";
 import { askWhy, checkWhy } from "./discard-reason.ts";
+import { changeEachId } from "./each-id.ts";
 import { EXIT, type ExitCode, UsageError } from "./exit-codes.ts";
 import { callPatiently } from "./patient-call.ts";
 import { yesOption } from "./selection-options.ts";
@@ -81,25 +82,18 @@ function checkErase(args: {
  * One call for each. An unknown id doesn't end the command. Each asks for the rewrite, because a later one may fail. The workers
  * rewrite the files once or twice for all of them.
  */
-async function eraseEach(session: Session, ids: readonly string[], erasure: Erasure): Promise<ExitCode> {
-  const { client, terminal } = session;
-  let worst: ExitCode = EXIT.done;
-  for (const id of ids) {
-    const answer = await client.call({
-      path: "/erasures",
-      body: { ...erasure, ad_response_id: id },
-      change: { look: `lookup ${id}` },
-      schema: erasureSchema,
-    });
-    const exit = showAnswer(session, answer, (view) => terminal.print(`${id}  ${describeOne(view)}`));
-    if (exit === EXIT.refused) {
-      terminal.note(`adrelay: ${id} was not erased.`);
-      worst = exit;
-    } else if (exit !== EXIT.done) {
-      return exit;
-    }
-  }
-  return worst;
+function eraseEach(session: Session, ids: readonly string[], erasure: Erasure): Promise<ExitCode> {
+  return changeEachId(session, ids, {
+    verb: "erased",
+    change: (id) =>
+      callPatiently(session, {
+        path: "/erasures",
+        body: { ...erasure, ad_response_id: id },
+        change: { look: `lookup ${id}` },
+        schema: erasureSchema,
+      }),
+    onDone: (id, view) => session.terminal.print(`${id}  ${describeOne(view)}`),
+  });
 }
 
 function describeOne({ state, erased, without_text, under_way }: ErasureView): string {
@@ -114,14 +108,14 @@ function describeOne({ state, erased, without_text, under_way }: ErasureView): s
 
 /**
  * One call for each step of the search. What was erased stays so, whatever happens to the next call. Redis may restart during a long
- * search, so all steps but the first are repeated for a while.
+ * search, so a step is repeated for a while.
  */
 async function eraseSession(
   session: Session,
   which: { readonly session_id: string; readonly publisher: string | undefined },
   erasure: Erasure,
 ): Promise<ExitCode> {
-  const { client, terminal, isJson } = session;
+  const { terminal, isJson } = session;
   const sum = { erased: 0, withoutText: 0, underWay: 0 };
   let cursor: string | undefined;
   do {
@@ -131,7 +125,7 @@ async function eraseSession(
       change: { look: "audit" },
       schema: erasureSchema,
     };
-    const answer = cursor === undefined ? await client.call(step) : await callPatiently(session, step);
+    const answer = await callPatiently(session, step);
     const exit = showAnswer(session, answer, () => {});
     if (answer.kind === "failed") {
       if (answer.failure.kind !== "refused" && answer.failure.kind !== "denied") {

@@ -38,6 +38,10 @@ export interface Failure {
   readonly isWrongValue?: boolean;
   /** The body of the API's error answer. Absent if the API sent none. */
   readonly text?: string;
+  /** What to say because the gateway may have made the change nevertheless. Absent if it hasn't, or if no change was asked for. */
+  readonly doubt?: string | undefined;
+  /** The time in ms after which the gateway wants to be called again. Absent if it is unavailable without saying so. */
+  readonly retryAfterMs?: number | undefined;
 }
 
 const EXIT_OF_FAILURE = {
@@ -56,6 +60,8 @@ export function exitOf({ kind, isWrongValue }: Failure): ExitCode {
 export interface RawAnswer {
   readonly status: number;
   readonly text: string;
+  /** What its Retry-After says, in ms; absent if it has none. */
+  readonly retryAfterMs?: number | undefined;
   readonly url: string;
   /** How to call the command, for hints. */
   readonly calledAs: string;
@@ -79,7 +85,7 @@ export function describeDoubt({ look }: RequestedChange, calledAs: string): stri
 
 /** Explains an answer whose status is not 2xx. `problem` is its body, if that has the form of a problem. */
 export function explainRefusal(
-  { status, text, url, calledAs, change }: RawAnswer,
+  { status, text, retryAfterMs, url, calledAs, change }: RawAnswer,
   problem: Problem | undefined,
 ): Failure {
   const body = problem === undefined ? {} : { text: text.trim() };
@@ -90,7 +96,7 @@ export function explainRefusal(
   const doubt = status >= 500 && change !== undefined ? describeDoubt(change, calledAs) : undefined;
   if (problem === undefined) {
     const message = `${url} answered ${status}, but not in the form of the admin API. Is it a gateway's ops listener?`;
-    return { kind: "unexpected", message: joinSentences(message, doubt) };
+    return { kind: "unexpected", message: joinSentences(message, doubt), doubt };
   }
   if (problem.code === "not_found") {
     const message = `${url} has no such admin call. Either it is not a gateway's ops listener, or the gateway has no ADMIN_TOKEN, or it has another version than this command.`;
@@ -102,6 +108,8 @@ export function explainRefusal(
     ? {
         kind: "unavailable",
         message: `${message}. ${doubt ?? "Try again."} \`${calledAs} doctor\` looks for the cause.`,
+        doubt,
+        retryAfterMs,
         ...body,
       }
     : { kind: "refused", message, isWrongValue: problem.code === "validation_failed", ...body };
@@ -154,12 +162,13 @@ export function explainSilence(error: unknown, { url, timeoutMs, ...call }: Unan
   const { change, calledAs } = call;
   const doubt = change === undefined || NEVER_SENT.has(code) ? undefined : describeDoubt(change, calledAs);
   if (call.isInterrupted) {
-    return { kind: "interrupted", message: joinSentences("Interrupted.", doubt) };
+    return { kind: "interrupted", message: joinSentences("Interrupted.", doubt), doubt };
   }
   const isLate = error instanceof Error && error.name === "TimeoutError";
   const why = isLate ? `within ${timeoutMs} ms` : `(${code})`;
   const hint = "Is this the gateway's ops listener? Set the address with --url or ADRELAY_URL.";
-  return { kind: "unavailable", message: joinSentences(`No answer from ${url} ${why}.`, doubt, hint) };
+  const message = joinSentences(`No answer from ${url} ${why}.`, doubt, hint);
+  return { kind: "unavailable", message, doubt };
 }
 
 /** The system's error code, which `fetch` puts in the cause. */

@@ -31,6 +31,9 @@ export interface Place {
 /** The command as an installed package, outside a checkout. */
 export const INSTALLED: Place = { calledAs: "adrelay", stackHomes: [] };
 
+/** The gateway may be restarting, or Redis. */
+const PATIENCE_MS = 30_000;
+
 /** How long an interrupted command may take to write its last lines. */
 const INTERRUPTED_MAX_MS = 2000;
 
@@ -84,6 +87,8 @@ export interface CliRun {
   readonly place: Place;
   /** Fires at Ctrl-C. */
   readonly signal: AbortSignal;
+  /** For how long a command goes on while the gateway is unavailable, in ms; 30 s if not given. */
+  readonly patienceMs?: number | undefined;
   /** Called before each call that asks for a change. */
   readonly onChange?: (() => void) | undefined;
 }
@@ -121,11 +126,11 @@ export async function runCli(cli: CliRun): Promise<ExitCode> {
 }
 
 function openLocalSession(
-  { env, signal, place: { calledAs } }: CliRun,
+  { env, signal, patienceMs = PATIENCE_MS, place: { calledAs } }: CliRun,
   { json: isJson, timeoutMs }: GlobalArgs,
   terminal: Terminal,
 ): LocalSession {
-  return { terminal, calledAs, isJson, env, timeoutMs, signal, now: () => Date.now() };
+  return { terminal, calledAs, isJson, env, timeoutMs, patienceMs, signal, now: () => Date.now() };
 }
 
 /** Returns the session, or the exit code if there is no usable address or token. */

@@ -17,6 +17,8 @@ export interface LocalSession {
   readonly env: Environment;
   /** How long to wait for one answer. */
   readonly timeoutMs: number;
+  /** For how long a command goes on while the gateway is unavailable. */
+  readonly patienceMs: number;
   /** Fires at Ctrl-C. */
   readonly signal: AbortSignal;
   now(): number;

@@ -6,11 +6,14 @@ import {
   acknowledgmentDetailSchema,
   acknowledgmentStateSchema,
 } from "@adrelay/contract";
+import type { z } from "zod";
 import { type Answer, acknowledgmentPath } from "./admin-client.ts";
 import { askWhy } from "./discard-reason.ts";
-import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { changeEachId } from "./each-id.ts";
+import { EXIT, type ExitCode, joinSentences } from "./exit-codes.ts";
+import { callPatiently } from "./patient-call.ts";
 import { describeOpenCircuits, hasWorker, loadStats } from "./relay-state.ts";
-import { confirm, type Session, showCall, showFailure } from "./session.ts";
+import { confirm, type Session, showFailure } from "./session.ts";
 import { describeAge, printable } from "./terminal.ts";
 
 const POLL_MS = 250;
@@ -31,7 +34,7 @@ export async function replayEach(
   const exit = await changeEach(session, ids, {
     action: "replay",
     body: {},
-    onDone: (id) => (isTelling ? replayed.push(id) : session.terminal.print(`${id}  queued`)),
+    onDone: (id, state) => (isTelling ? replayed.push(id) : printState(session, id, state)),
   });
   const outcome = replayed.length > 0 ? await tellOutcomes(session, replayed) : EXIT.done;
   return exit === EXIT.done ? outcome : exit;
@@ -141,42 +144,60 @@ export async function discardEach(
     ? changeEach(session, ids, {
         action: "discard",
         body: { reason: reason.trim() },
-        onDone: (id) => session.terminal.print(`${id}  discarded`),
+        onDone: (id, state) => printState(session, id, state),
       })
     : exit;
 }
 
 interface Change {
   /** Last part of the call's path. */
-  readonly action: "replay" | "discard";
+  readonly action: keyof typeof STATES_AFTER;
   readonly body: Readonly<Record<string, unknown>>;
-  onDone(id: string): void;
+  onDone(id: string, state: string): void;
+}
+
+function printState({ terminal }: Session, id: string, state: string): void {
+  terminal.print(`${id}  ${printable(state)}`);
+}
+
+/** States that a change leads to. A replay's delivery may have ended by the time of a look-up. */
+const STATES_AFTER = {
+  replay: ["queued", "delivered", "refused"],
+  discard: ["discarded"],
+} as const satisfies Readonly<Record<string, readonly AcknowledgmentDetail["state"][]>>;
+
+function changeEach(session: Session, ids: readonly string[], change: Change): Promise<ExitCode> {
+  return changeEachId(session, ids, {
+    verb: "changed",
+    change: (id) => changeOne(session, id, change),
+    onDone: (id, { state }) => change.onDone(id, state),
+  });
 }
 
 /**
- * Changes acknowledgments with one call each. If the gateway refuses one change, the next ones still go on, and the exit
- * code is `refused`. Any other failure ends the command.
+ * A call that got no result may have made the change, and its repeat is then refused. So the state decides whether the change was
+ * made.
  */
-async function changeEach(
+async function changeOne(
   session: Session,
-  ids: readonly string[],
-  { action, body, onDone }: Change,
-): Promise<ExitCode> {
-  const callOf = (id: string) => ({
-    path: `${acknowledgmentPath(id)}/${action}`,
+  id: string,
+  { action, body }: Change,
+): Promise<Answer<z.infer<typeof acknowledgmentStateSchema>>> {
+  const path = acknowledgmentPath(id);
+  const answer = await callPatiently(session, {
+    path: `${path}/${action}`,
     body,
     change: { look: `lookup ${id}` },
     schema: acknowledgmentStateSchema,
   });
-  let worst: ExitCode = EXIT.done;
-  for (const id of ids) {
-    const exit = await showCall(session, callOf(id), () => onDone(id));
-    if (exit === EXIT.refused) {
-      session.terminal.note(`adrelay: ${id} was not changed.`);
-      worst = exit;
-    } else if (exit !== EXIT.done) {
-      return exit;
-    }
+  if (answer.kind === "ok" || answer.failure.kind !== "refused" || answer.failure.doubt === undefined) {
+    return answer;
   }
-  return worst;
+  const { doubt } = answer.failure;
+  const found = await callPatiently(session, { path, schema: acknowledgmentDetailSchema });
+  if (found.kind === "failed") {
+    const message = joinSentences(found.failure.message, doubt);
+    return { kind: "failed", failure: { ...found.failure, message, doubt } };
+  }
+  return STATES_AFTER[action].some((state) => state === found.value.state) ? found : answer;
 }

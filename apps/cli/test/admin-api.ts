@@ -32,9 +32,11 @@ type Oddity =
   | "html"
   | "old_form"
   | "unavailable"
+  | "busy"
   | "wrong_value"
   | "redirect"
   | "no_admin_api"
+  | "not_dead"
   | "unknown_id";
 
 export interface AdminApi {
@@ -261,6 +263,10 @@ function carryOut(disturbance: Disturbance, request: IncomingMessage, response: 
     case "unavailable":
       sendProblem(response, "queue_unavailable");
       return;
+    case "busy":
+      response.setHeader("Retry-After", "1");
+      sendProblem(response, "queue_unavailable");
+      return;
     case "wrong_value":
       sendProblem(response, "validation_failed");
       return;
@@ -269,6 +275,9 @@ function carryOut(disturbance: Disturbance, request: IncomingMessage, response: 
       return;
     case "no_admin_api":
       sendProblem(response, "not_found");
+      return;
+    case "not_dead":
+      sendProblem(response, "not_dead");
       return;
     case "unknown_id":
       sendProblem(response, "unknown_ad_response");

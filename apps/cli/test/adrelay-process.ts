@@ -24,6 +24,8 @@ export interface HereOptions extends ProcessOptions {
   readonly typed?: string | readonly string[];
   /** Width of the terminal. */
   readonly columns?: number;
+  /** For how long the command goes on while the gateway is unavailable, in ms; 30 s if not given. */
+  readonly patienceMs?: number;
 }
 
 const QUESTION_END = /(?:\[y\/N\]|keeps it:) /;
@@ -31,7 +33,7 @@ const QUESTION_END = /(?:\[y\/N\]|keeps it:) /;
 /** Runs the command in this process, which is faster. */
 export async function runHere(
   words: readonly string[],
-  { typed, columns = 120, env = { ADRELAY_ADMIN_TOKEN: TOKEN } }: HereOptions = {},
+  { typed, columns = 120, patienceMs, env = { ADRELAY_ADMIN_TOKEN: TOKEN } }: HereOptions = {},
 ): Promise<EndedCommand> {
   let answered = 1;
   const makeStream = () => Object.assign(new PassThrough(), { isTTY: typed !== undefined, columns });
@@ -49,6 +51,6 @@ export async function runHere(
   });
   const { signal } = new AbortController();
   const streams = { stdin, stdout, stderr };
-  const exit = await runCli({ words, env, cwd: tmpdir(), streams, place: INSTALLED, signal });
+  const exit = await runCli({ words, env, cwd: tmpdir(), streams, place: INSTALLED, signal, patienceMs });
   return { exit, stdout: String(stdout.read() ?? ""), stderr: written };
 }

@@ -1,5 +1,6 @@
 /** Commands at a terminal, and with answers that a real gateway hardly ever gives. The e2e tests cover the rest. */
 import { stripVTControlCharacters } from "node:util";
+import type { AcknowledgmentDetail } from "@adrelay/contract";
 import { unknownId } from "@adrelay/testkit";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type AdminApi, COUNTED_UNTIL, letter, replay, startAdminApi } from "./admin-api.ts";
@@ -438,6 +439,82 @@ test("an erasure of ids asks for a rewrite also if the last id is unknown", asyn
   ]);
 });
 
+const CHANGES_OF_IDS = [
+  [["dead", "discard"], ["--why", "old", "--yes"], "discarded", "discarded"],
+  [["dead", "replay"], ["--no-wait"], "queued", "queued"],
+  [["erase"], ["--why", "old", "--yes"], "discarded", "erased, discarded"],
+] as const;
+const ERASED = {
+  raw: JSON.stringify({ erased: 1, without_text: 0, under_way: 0, state: "discarded", next_cursor: null }),
+};
+
+/** Ids of acknowledgments that have this state after the change. */
+function addChanged(count: number, state: AcknowledgmentDetail["state"]): string[] {
+  const ids = addLetters(count);
+  for (const id of ids) {
+    api.letters.set(id, letter({ ad_response_id: id, state }));
+  }
+  return ids;
+}
+
+/** The id that a call changes. */
+const changedId = ({ path, body }: { readonly path: string; readonly body: unknown }): string =>
+  Object(body).ad_response_id ?? path.split("/")[2];
+
+test.each(CHANGES_OF_IDS)(
+  "%j of ids waits out a 503, and goes on with the same id",
+  async (command, options, state, done) => {
+    const ids = addChanged(3, state);
+    const answers = ["busy", undefined, "cut", "unavailable"] as const;
+    api.disturb = ({ path }) => answers[api.calls.length - 1] ?? (path === "/erasures" ? ERASED : undefined);
+    const { exit, stdout, stderr } = await adrelay(...command, ...ids, ...options);
+    expect({ exit, stdout, stderr }).toEqual({
+      exit: 0,
+      stdout: ids.map((id) => `${id}  ${done}\n`).join(""),
+      stderr: "The gateway is unavailable. Trying again for 30 s.\n".repeat(2),
+    });
+    const changes = api.calls.filter(({ method }) => method === "POST");
+    expect(changes.map((call) => ids.indexOf(changedId(call)))).toEqual([0, 0, 1, 1, 1, 2]);
+  },
+);
+
+test.each(CHANGES_OF_IDS)(
+  "%j of ids that gives up says what was done and what wasn't",
+  async (command, options, state, done) => {
+    const ids = addChanged(4, state);
+    api.disturb = (call) =>
+      changedId(call) === ids[1] ? "unavailable" : call.path === "/erasures" ? ERASED : undefined;
+    const words = ["--url", api.url, ...command, ...ids, ...options];
+    const { exit, stdout, stderr } = await runHere(words, { patienceMs: 700 });
+    expect({ exit, stdout }).toEqual({ exit: 3, stdout: `${ids[0]}  ${done}\n` });
+    const verb = command[0] === "erase" ? "erased" : "changed";
+    expect(stderr).toContain(`with \`adrelay lookup ${ids[1]}\``);
+    expect(stderr).toContain(
+      `\n1 of 4 were ${verb}.\nNot known: ${ids[1]}\nNot ${verb}: ${ids[2]} ${ids[3]}\n`,
+    );
+    expect(api.calls.filter((call) => changedId(call) === ids[1])).toHaveLength(2);
+  },
+);
+
+test.each([
+  ["discard", ["--why", "old", "--yes"], "discarded", 0],
+  ["discard", ["--why", "old", "--yes"], "expired", 1],
+  ["replay", ["--no-wait"], "delivered", 0],
+  ["replay", ["--no-wait"], "discarded", 1],
+] as const)(
+  "a %s with %j that is refused after a 503 was made only if the state %s says so",
+  async (action, options, state, exit) => {
+    const id = unknownId();
+    api.letters.set(id, letter({ ad_response_id: id, state }));
+    const answers = ["busy", "not_dead"] as const;
+    api.disturb = () => answers[api.calls.length - 1];
+    const ended = await adrelay("dead", action, id, ...options);
+    expect(ended.exit).toBe(exit);
+    expect(ended.stdout).toBe(exit === 0 ? `${id}  ${state}\n` : "");
+    expect(ended.stderr.includes(`${id} was not changed.`)).toBe(exit === 1);
+  },
+);
+
 test("dead letters of all pages are counted by publisher, reason and code", async () => {
   const page = (codes: readonly (string | null)[], next_cursor: string | null) => ({
     raw: JSON.stringify({
@@ -519,9 +596,39 @@ test("an adoption calls for batch after batch, and says if it was cut short or a
     ["/publishers/gone/adopt", { to: "acme" }],
     ["/publishers/gone/adopt", { to: "acme", cursor: "next" }],
   ]);
+  api.calls.length = 0;
   api.disturb = ({ body }) => ("cursor" in Object(body) ? "unavailable" : batch(0, "next"));
-  const cut = await adrelay("publishers", "adopt", "gone", "acme", "--yes");
+  const words = ["--url", api.url, "publishers", "adopt", "gone", "acme", "--yes"];
+  const cut = await runHere(words, { patienceMs: 700 });
   expect(cut).toMatchObject({ exit: 3, stderr: expect.stringContaining("run the command again") });
+  // The first batch, the second one, and its repeat.
+  expect(api.calls).toHaveLength(3);
+});
+
+test("an adoption repeats a batch and a count that got a 503, after the time that the answer names", async () => {
+  const times: number[] = [];
+  const answers = ["busy", batch(0, "next"), "cut", batch(0, null), "unavailable"] as const;
+  api.disturb = () => {
+    times.push(performance.now());
+    return answers[times.length - 1];
+  };
+  const adopted = await adrelay("publishers", "adopt", "gone", "acme", "--yes");
+  const waited = "The gateway is unavailable. Trying again for 30 s.\n";
+  expect(adopted).toEqual({
+    exit: 0,
+    stdout: "acme has adopted 4 queued, 2 dead and 6 awaiting from gone\n",
+    stderr: waited.repeat(3),
+  });
+  expect(api.calls.map(({ path, body }) => [path, Object(body).cursor])).toEqual([
+    ["/publishers/gone/adopt", undefined],
+    ["/publishers/gone/adopt", undefined],
+    ["/publishers/gone/adopt", "next"],
+    ["/publishers/gone/adopt", "next"],
+    ["/stats", undefined],
+    ["/stats", undefined],
+  ]);
+  const [first = 0, second = 0] = times;
+  expect(second - first).toBeGreaterThan(950);
 });
 
 test("an adoption that is refused halfway says that what was adopted stays so", async () => {

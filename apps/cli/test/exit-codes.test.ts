@@ -163,6 +163,21 @@ test("Ctrl-C during a call ends the command with 130", async () => {
   expect((await ended).exit).toBe(130);
 });
 
+test("Ctrl-C while changes wait out a 503 says what was done and what wasn't, and ends with 130", async () => {
+  const ids = addLetters(3);
+  for (const id of ids) {
+    api.letters.set(id, letter({ ad_response_id: id, state: "discarded" }));
+  }
+  api.disturb = ({ path }) => (path.includes(String(ids[1])) ? "busy" : undefined);
+  const words = ["dead", "discard", ...ids, "--why", "old", "--yes", "--url", api.url];
+  const { child, ended } = startCommand(words);
+  await eventually(() => expect(api.calls).toHaveLength(3));
+  child.kill("SIGINT");
+  const { exit, stdout, stderr } = await ended;
+  expect({ exit, stdout }).toEqual({ exit: 130, stdout: `${ids[0]}  discarded\n` });
+  expect(stderr).toContain(`\n1 of 3 were changed.\nNot known: ${ids[1]}\nNot changed: ${ids[2]}\n`);
+});
+
 test.each([
   ["ADRELAY_ADMIN_TOKEN", { ADRELAY_ADMIN_TOKEN: TOKEN, ADMIN_TOKEN: "other" }, []],
   ["ADMIN_TOKEN", { ADMIN_TOKEN: TOKEN }, []],

@@ -183,12 +183,10 @@ function makeJsonEndpoint(
  */
 function chargedBody({ readBody }: EndpointDeps, holding: Holding): ReadBody {
   return async (request, response, hold) => {
-    const refusals: Refusal[] = [];
+    let refusal: Refusal | undefined;
     const result = await readBody(request, response, hold, (bytes) => {
-      const refusal = holding.chargeBody(bytes);
-      refusals.push(...(refusal === undefined ? [] : [refusal]));
+      refusal = holding.chargeBody(bytes);
     });
-    const [refusal] = refusals;
     if (result === "not_held" || refusal === undefined) {
       return result;
     }

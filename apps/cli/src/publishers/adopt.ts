@@ -2,6 +2,7 @@
 import { type AdoptionView, adoptionSchema, type Stats, statsSchema } from "@adrelay/contract";
 import { defineCommand } from "../command.ts";
 import { EXIT, type ExitCode, type Failure } from "../exit-codes.ts";
+import { callPatiently } from "../patient-call.ts";
 import { yesOption } from "../selection-options.ts";
 import { confirm, type Session, showAnswer, showFailure } from "../session.ts";
 
@@ -40,7 +41,7 @@ const ROUNDS_MAX = 3;
 
 /** Goes through all ad responses, and again if some were missed. */
 async function adoptAll(session: Session, { gone, by }: Parties): Promise<ExitCode> {
-  const { terminal, client, isJson } = session;
+  const { terminal, isJson } = session;
   const sum: Sum = { batches: 0, queued: 0, dead: 0, awaiting: 0, underWay: 0 };
   let left = 0;
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
@@ -51,7 +52,7 @@ async function adoptAll(session: Session, { gone, by }: Parties): Promise<ExitCo
     if (sum.underWay > 0) {
       break;
     }
-    const stats = await client.call({ path: "/stats", schema: statsSchema });
+    const stats = await callPatiently(session, { path: "/stats", schema: statsSchema });
     if (stats.kind === "failed") {
       return stopHalfway(session, stats.failure, sum);
     }
@@ -75,11 +76,11 @@ async function adoptAll(session: Session, { gone, by }: Parties): Promise<ExitCo
   return EXIT.done;
 }
 
-/** One call for each batch. Resolves with the exit code if one failed. */
+/** One call for each batch. A batch is safe to repeat. Resolves with the exit code if one failed. */
 async function adoptOnce(session: Session, { gone, by }: Parties, sum: Sum): Promise<ExitCode | undefined> {
   let cursor: string | undefined;
   do {
-    const answer = await session.client.call({
+    const answer = await callPatiently(session, {
       path: `/publishers/${encodeURIComponent(gone)}/adopt`,
       body: { to: by, cursor },
       change: { look: "status" },
