@@ -29,7 +29,7 @@ export class NegativeTopics {
       if (known.size % TURN_TOPICS === 0) {
         await turn();
       }
-      known.set(topic, profileOf(model.read(topic)));
+      known.set(topic, profileOfTopic(topic, model));
     }
     for (const { id, negative_topics = [] } of ads) {
       if (negative_topics.length > 0) {
@@ -49,6 +49,12 @@ export class NegativeTopics {
   }
 }
 
+/** The profile of a topic; empty if it has no known word: whatever the model says of it then is chance. */
+function profileOfTopic(topic: string, model: Reader): NeedProfile {
+  const reading = model.read(topic);
+  return reading.meaning.some((value) => value !== 0) ? profileOf(reading) : [];
+}
+
 function isAbout(text: NeedProfile, topic: NeedProfile): boolean {
   return likenessOf(text, topic) >= LIKENESS_MIN;
 }
@@ -59,7 +65,7 @@ export type TopicUse = "useful" | "own" | "unclear";
 /** Returns a function that says what a negative topic of an ad does. */
 export function topicJudge(model: Reader): (topic: string, ad: Ad) => TopicUse {
   return (topic, ad) => {
-    const profile = profileOf(model.read(topic));
+    const profile = profileOfTopic(topic, model);
     if ((profile[0]?.softened ?? 0) < CLEAR_SHARE_MIN) {
       return "unclear";
     }
