@@ -1,22 +1,24 @@
 /**
  * Operators' changes of thirty dead letters of five kinds, by the command and real processes: filters, what a replay says of
  * its letters, its stop, and discards in bulk. They guard against an operator who believes that all is well.
- * Each test has its own stack, so some run at the same time.
+ * A test that changes what is dead has its own stack. So some run at the same time.
  */
 import { acknowledgmentPageSchema, statsSchema } from "@adrelay/contract";
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
   eventually,
+  fetchLedgerMetrics,
   relayCaller,
   startAdrelay,
   startRelayStack,
   startScriptedProvider,
+  sumOf,
   TEST_ADMIN_TOKEN,
   unknownId,
 } from "@adrelay/testkit";
 import { Redis } from "ioredis";
-import { describe, expect, type TestContext, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, type TestContext, test } from "vitest";
 
 const KINDS = [
   { status: 422, code: "text_too_long" },
@@ -27,14 +29,18 @@ const KINDS = [
 ] as const;
 const OF_EACH = 6;
 
+type Surroundings = Awaited<ReturnType<typeof startSurroundings>>;
+
 /** A stack of its own for one test, which ends with the test. */
-async function setup({ onTestFinished }: TestContext) {
+async function setup({ onTestFinished }: TestContext): Promise<Surroundings> {
+  const surroundings = await startSurroundings();
+  onTestFinished(surroundings.stop);
+  return surroundings;
+}
+
+async function startSurroundings() {
   const [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
   const stack = await startRelayStack({ redis, providerUrl: provider.url });
-  onTestFinished(async () => {
-    await stack.stop();
-    await Promise.all([provider.close(), redis.dispose()]);
-  });
   const caller = relayCaller(stack.gatewayUrl);
   const env = { ADRELAY_URL: stack.gatewayOpsUrl, ADRELAY_ADMIN_TOKEN: TEST_ADMIN_TOKEN };
   const begin = (...words: string[]) => startAdrelay(words, { env });
@@ -51,6 +57,10 @@ async function setup({ onTestFinished }: TestContext) {
     adrelay,
     loadStates,
     acknowledge,
+    stop: async () => {
+      await stack.stop();
+      await Promise.all([provider.close(), redis.dispose()]);
+    },
     /** Ids that `dead list` prints. */
     listed: async (...filter: string[]) => {
       const { stdout } = await adrelay("dead", "list", "--json", ...filter);
@@ -64,10 +74,8 @@ async function setup({ onTestFinished }: TestContext) {
 async function thirtyDeadLetters({
   provider,
   acknowledge,
-  loadStates,
-}: Pick<Awaited<ReturnType<typeof setup>>, "provider" | "acknowledge" | "loadStates">): Promise<
-  Map<string | undefined, string[]>
-> {
+  stack,
+}: Pick<Surroundings, "provider" | "acknowledge" | "stack">): Promise<Map<string | undefined, string[]>> {
   const kindOf = new Map(
     KINDS.flatMap((kind) => Array.from({ length: OF_EACH }, () => [unknownId(), kind] as const)),
   );
@@ -78,7 +86,10 @@ async function thirtyDeadLetters({
   for (const [id, { code }] of kindOf) {
     await acknowledge(id, `canary of ${code}`);
   }
-  await eventually(async () => expect((await loadStates()).dead).toBe(KINDS.length * OF_EACH), 20_000);
+  await eventually(async () => {
+    const samples = await fetchLedgerMetrics(stack.workerOpsUrl);
+    expect(sumOf(samples, "adrelay_acknowledgments", { state: "dead" })).toBe(KINDS.length * OF_EACH);
+  });
   const ids = [...kindOf.keys()];
   return Map.groupBy(ids, (id) => kindOf.get(id)?.code);
 }
@@ -94,11 +105,17 @@ async function dumpRedis({ url }: TestRedis): Promise<string> {
   return JSON.stringify(values);
 }
 
-describe.concurrent("changes of thirty dead letters", () => {
-  test("dead letters are listed with the provider's own codes, and filtered by them", async (context) => {
-    const surroundings = await setup(context);
+describe("lists of thirty dead letters", () => {
+  let surroundings: Surroundings;
+  let byCode: Awaited<ReturnType<typeof thirtyDeadLetters>>;
+  beforeAll(async () => {
+    surroundings = await startSurroundings();
+    byCode = await thirtyDeadLetters(surroundings);
+  });
+  afterAll(() => surroundings.stop());
+
+  test("dead letters are listed with the provider's own codes, and filtered by them", async () => {
     const { adrelay, listed } = surroundings;
-    const byCode = await thirtyDeadLetters(surroundings);
     const { stdout } = await adrelay("dead", "list");
     expect(stdout.split("\n")[0]).toMatch(/^AD RESPONSE +PUBLISHER +REASON +CODE +ATTEMPTS +DIED$/);
     for (const [code, reason] of [
@@ -128,8 +145,8 @@ describe.concurrent("changes of thirty dead letters", () => {
     ],
   ] as const)(
     "%j with an unknown publisher or reason fails, and names those that there are",
-    async ([words, more], context) => {
-      const { adrelay } = await setup(context);
+    async ([words, more]) => {
+      const { adrelay } = surroundings;
       const publisher = await adrelay(...words, "--publisher", "acme", ...more);
       expect(publisher).toMatchObject({ exit: 2, stdout: "" });
       expect(publisher.stderr).toMatch(/publisher: there is no such publisher; known: default$/m);
@@ -141,6 +158,32 @@ describe.concurrent("changes of thirty dead letters", () => {
     },
   );
 
+  test("queued acknowledgments are listed with their last answer and next attempt", async () => {
+    const { provider, adrelay, acknowledge } = surroundings;
+    expect(await adrelay("queued", "list")).toEqual({
+      exit: 0,
+      stdout: "",
+      stderr: "No queued acknowledgments match.\n",
+    });
+    const [status, headers, body] = [429, { "Retry-After": "60" }, { code: "too_fast" }];
+    provider.onAcknowledge(() => ({ kind: "answer", status, headers, body }));
+    const id = unknownId();
+    await acknowledge(id, "text");
+    await eventually(async () => {
+      const { stdout } = await adrelay("queued", "list", "--publisher", "default", "--since", "1h");
+      expect(stdout).toMatch(
+        /^AD RESPONSE +PUBLISHER +LAST ANSWER +CODE +ATTEMPTS +NEXT ATTEMPT +WAITS FOR +QUEUED\n/,
+      );
+      expect(stdout).toMatch(new RegExp(`^${id}  default +http_429 +too_fast +1 +`, "m"));
+    });
+    expect((await adrelay("queued", "list", "--until", "1h")).stderr).toBe(
+      "No queued acknowledgments match.\n",
+    );
+    expect((await adrelay("queued", "list", "--publisher", "acme")).exit).toBe(2);
+  });
+});
+
+describe.concurrent("changes of thirty dead letters", () => {
   test("a replay says how many were delivered, died again by reason, and wait", async (context) => {
     const surroundings = await setup(context);
     const { provider, adrelay } = surroundings;
@@ -295,29 +338,5 @@ describe.concurrent("changes of thirty dead letters", () => {
     ]);
     expect(refused.map(({ exit }) => exit)).toEqual([1, 1, 1]);
     expect(await loadStates()).toMatchObject({ dead: 30, discarded: 0 });
-  });
-
-  test("queued acknowledgments are listed with their last answer and next attempt", async (context) => {
-    const { provider, adrelay, acknowledge } = await setup(context);
-    expect(await adrelay("queued", "list")).toEqual({
-      exit: 0,
-      stdout: "",
-      stderr: "No queued acknowledgments match.\n",
-    });
-    const [status, headers, body] = [429, { "Retry-After": "60" }, { code: "too_fast" }];
-    provider.onAcknowledge(() => ({ kind: "answer", status, headers, body }));
-    const id = unknownId();
-    await acknowledge(id, "text");
-    await eventually(async () => {
-      const { stdout } = await adrelay("queued", "list", "--publisher", "default", "--since", "1h");
-      expect(stdout).toMatch(
-        /^AD RESPONSE +PUBLISHER +LAST ANSWER +CODE +ATTEMPTS +NEXT ATTEMPT +WAITS FOR +QUEUED\n/,
-      );
-      expect(stdout).toMatch(new RegExp(`^${id}  default +http_429 +too_fast +1 +`, "m"));
-    });
-    expect((await adrelay("queued", "list", "--until", "1h")).stderr).toBe(
-      "No queued acknowledgments match.\n",
-    );
-    expect((await adrelay("queued", "list", "--publisher", "acme")).exit).toBe(2);
   });
 });

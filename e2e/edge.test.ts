@@ -1,12 +1,13 @@
 /**
  * Guards against an edge (a firewall, a balancer, a log-in wall before the service) that ends acknowledgments, tells callers
  * something false, or stops the others.
- * The tests mostly wait, so some run at the same time.
+ * The tests mostly wait, so some run at the same time, on one stack: each has a publisher of its own, with its own provider.
  */
 import { startTestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
   type Behaviour,
+  callerKeyOf,
   eventually,
   fetchLedgerMetrics,
   relayCaller,
@@ -14,29 +15,72 @@ import {
   startScriptedProvider,
   sumOf,
   unknownId,
+  writePublishersFile,
 } from "@adrelay/testkit";
-import { describe, expect, type TestContext, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 const ASYNC = { headers: { Prefer: "respond-async" } };
 const HTML = { "content-type": "text/html" };
 const AGE_MAX_MS = 12_000;
 const SHORT_AGE_MAX_MS = 7000;
 
-/** A stack of its own for one test, which ends with the test. */
-async function setup({ onTestFinished }: TestContext, ageMaxMs = AGE_MAX_MS) {
-  const [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
-  const stack = await startRelayStack({
+type Stack = Awaited<ReturnType<typeof startStack>>;
+
+/** A stack with a publisher for each test. */
+async function startStack(ageMaxMs: number, tests: number) {
+  const redis = await startTestRedis();
+  const free = await Promise.all(
+    Array.from({ length: tests }, async (_, at) => ({
+      publisher: `publisher-${at}`,
+      provider: await startScriptedProvider(),
+    })),
+  );
+  const providers = free.map(({ provider }) => provider);
+  const publishers = writePublishersFile(
+    free.map(({ publisher: id, provider: { url } }) => ({ id, providerUrl: url, keyEnv: "SERVICE_KEY" })),
+  );
+  const relay = await startRelayStack({
     redis,
-    providerUrl: provider.url,
-    env: { DELIVERY_MAX_AGE: `${ageMaxMs}ms`, RETRY_SCHEDULE: "100ms,500ms", WORKER_CONCURRENCY: "10" },
+    providerUrl: "http://127.0.0.1:9",
+    env: {
+      API_KEYS: "",
+      PUBLISHERS_FILE: publishers.path,
+      SERVICE_KEY: "key-at-each-provider",
+      DELIVERY_MAX_AGE: `${ageMaxMs}ms`,
+      RETRY_SCHEDULE: "100ms,500ms",
+      WORKER_CONCURRENCY: "10",
+    },
   });
-  onTestFinished(async () => {
-    await stack.stop();
-    await Promise.all([provider.close(), redis.dispose()]);
+  return {
+    relay,
+    /** A publisher that no test has had. */
+    take: () => free.pop() ?? expect.fail("there are more tests than publishers"),
+    stop: async () => {
+      await relay.stop();
+      await Promise.all([...providers.map((provider) => provider.close()), redis.dispose()]);
+      publishers.remove();
+    },
+  };
+}
+
+/** Starts a stack for the tests of one `describe`. Returns what gives each of them its publisher. */
+function shareStack(ageMaxMs: number, tests: number): () => ReturnType<typeof setup> {
+  let stack: Stack;
+  beforeAll(async () => {
+    stack = await startStack(ageMaxMs, tests);
   });
-  const caller = relayCaller(stack.gatewayUrl);
+  afterAll(() => stack.stop());
+  return () => setup(stack);
+}
+
+/** A publisher and a provider for one test. */
+function setup({ relay, take }: Stack) {
+  const { publisher, provider } = take();
+  const caller = relayCaller(relay.gatewayUrl, callerKeyOf(publisher));
   const inject = () => caller.injectUntilFilled();
-  const samples = () => fetchLedgerMetrics(stack.workerOpsUrl);
+  const samples = () => fetchLedgerMetrics(relay.workerOpsUrl);
+  const isOpening = (line: Readonly<Record<string, unknown>>) =>
+    line["event"] === "circuit_open" && line["provider"] === publisher;
   return {
     provider,
     caller,
@@ -46,11 +90,15 @@ async function setup({ onTestFinished }: TestContext, ageMaxMs = AGE_MAX_MS) {
       expect((await caller.acknowledgeUntilAccepted(id, text, ASYNC)).status).toBe(201);
       return id;
     },
-    countIn: async (state: string) => sumOf(await samples(), "adrelay_acknowledgments", { state }),
-    openings: () => stack.apps.get("worker")?.logs.filter(({ event }) => event === "circuit_open") ?? [],
+    countIn: async (state: string) => sumOf(await samples(), "adrelay_acknowledgments", { state, publisher }),
+    openings: () => relay.apps.get("worker")?.logs.filter(isOpening) ?? [],
     deadFor: async () =>
       [...(await samples())].flatMap(([name, value]) =>
-        name.startsWith("adrelay_acknowledgments_dead_total") && value > 0 ? [`${name} ${value}`] : [],
+        name.startsWith("adrelay_acknowledgments_dead_total") &&
+        name.includes(`publisher="${publisher}"`) &&
+        value > 0
+          ? [`${name} ${value}`]
+          : [],
       ),
   };
 }
@@ -98,11 +146,52 @@ const DEPLOYS: readonly (readonly [string, Behaviour])[] = [
   ["503 with a page", { kind: "raw", status: 503, bytes: "<html>Service Unavailable</html>", headers: HTML }],
 ];
 
-describe.concurrent("tests that mostly wait", () => {
+describe.concurrent("before the age limit", () => {
+  const takePublisher = shareStack(AGE_MAX_MS, DEPLOYS.length + 1);
+
+  test.for(DEPLOYS)(
+    "while an edge answers all with %s, nothing ends and nothing false is told",
+    async ([_name, answer]) => {
+      const { provider, caller, inject, countIn, deadFor, openings } = takePublisher();
+      const known = await inject();
+      const others = await Promise.all(Array.from({ length: 40 }, inject));
+      provider.onAcknowledge(() => answer);
+      provider.onStart(() => answer);
+      const told = await caller.acknowledgeUntilAccepted(known, "text", { headers: { Prefer: "wait=2" } });
+      expect(told).toMatchObject({ status: 201, body: { status: "recoverable_error" } });
+      const taken = await Promise.all(others.map((id) => caller.acknowledgeUntilAccepted(id, "text", ASYNC)));
+      expect(new Set(taken.map(({ status }) => status))).toEqual(new Set([201]));
+      const injection = await caller.inject();
+      expect(injection).toMatchObject({ status: 202, body: { status: "no_fill", success: false } });
+      expect(injection.headers.get("X-Adrelay-Fallback")).not.toBeNull();
+      await eventually(() => expect(openings()).toHaveLength(1));
+      const again = await caller.acknowledgeUntilAccepted(known, "text", { headers: { Prefer: "wait=1" } });
+      expect(again.status).toBe(201);
+      expect(await countIn("queued")).toBe(41);
+      provider.onAcknowledge(() => acknowledged());
+      await eventually(async () => expect(await countIn("delivered")).toBe(41), AGE_MAX_MS);
+      expect(await deadFor()).toEqual([]);
+    },
+  );
+
+  test("a 404 of the service itself is an end, and is told only for an id that the relay has no record of", async () => {
+    const { provider, caller, inject, deadFor } = takePublisher();
+    provider.onAcknowledge(() => ({ kind: "answer", status: 404, body: { code: "unknown_ad_response" } }));
+    const told = (id: string) =>
+      caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "wait=5" } });
+    expect(await told(unknownId())).toMatchObject({ status: 404, body: { code: "unknown_ad_response" } });
+    expect(await told(await inject())).toMatchObject({ status: 201, body: { status: "recoverable_error" } });
+    expect(await deadFor()).toEqual([expect.stringMatching(/reason="http_404".* 2$/)]);
+  });
+});
+
+describe.concurrent("up to the age limit", () => {
+  const takePublisher = shareStack(SHORT_AGE_MAX_MS, FIREWALLS.length + 1);
+
   test.for(FIREWALLS)(
     "twenty texts that a firewall answers with %s in a row stop no other acknowledgment",
-    async ([_name, answer], context) => {
-      const { provider, acknowledge, countIn, deadFor, openings } = await setup(context, SHORT_AGE_MAX_MS);
+    async ([_name, answer]) => {
+      const { provider, acknowledge, countIn, deadFor, openings } = takePublisher();
       provider.onAcknowledge(({ fields }) =>
         REFUSED_BY_FIREWALL.test(String(fields["llm_response"])) ? answer : acknowledged(),
       );
@@ -127,33 +216,8 @@ describe.concurrent("tests that mostly wait", () => {
     },
   );
 
-  test.for(DEPLOYS)(
-    "while an edge answers all with %s, nothing ends and nothing false is told",
-    async ([_name, answer], context) => {
-      const { provider, caller, inject, countIn, deadFor, openings } = await setup(context);
-      const known = await inject();
-      const others = await Promise.all(Array.from({ length: 40 }, inject));
-      provider.onAcknowledge(() => answer);
-      provider.onStart(() => answer);
-      const told = await caller.acknowledgeUntilAccepted(known, "text", { headers: { Prefer: "wait=2" } });
-      expect(told).toMatchObject({ status: 201, body: { status: "recoverable_error" } });
-      const taken = await Promise.all(others.map((id) => caller.acknowledgeUntilAccepted(id, "text", ASYNC)));
-      expect(new Set(taken.map(({ status }) => status))).toEqual(new Set([201]));
-      const injection = await caller.inject();
-      expect(injection).toMatchObject({ status: 202, body: { status: "no_fill", success: false } });
-      expect(injection.headers.get("X-Adrelay-Fallback")).not.toBeNull();
-      await eventually(() => expect(openings()).toHaveLength(1));
-      const again = await caller.acknowledgeUntilAccepted(known, "text", { headers: { Prefer: "wait=1" } });
-      expect(again.status).toBe(201);
-      expect(await countIn("queued")).toBe(41);
-      provider.onAcknowledge(() => acknowledged());
-      await eventually(async () => expect(await countIn("delivered")).toBe(41), AGE_MAX_MS);
-      expect(await deadFor()).toEqual([]);
-    },
-  );
-
-  test("a deploy that lasts beyond the age limit ends no acknowledgment", async (context) => {
-    const { provider, caller, inject, countIn, openings } = await setup(context, SHORT_AGE_MAX_MS);
+  test("a deploy that lasts beyond the age limit ends no acknowledgment", async () => {
+    const { provider, caller, inject, countIn, openings } = takePublisher();
     const ids = await Promise.all(Array.from({ length: 40 }, inject));
     provider.onAcknowledge(() => ({ kind: "raw", status: 404, bytes: "404 page not found\n" }));
     await Promise.all(ids.map((id) => caller.acknowledgeUntilAccepted(id, "text", ASYNC)));
@@ -166,15 +230,5 @@ describe.concurrent("tests that mostly wait", () => {
     expect(await countIn("dead")).toBe(0);
     provider.onAcknowledge(() => acknowledged());
     await eventually(async () => expect(await countIn("delivered")).toBe(40));
-  });
-
-  test("a 404 of the service itself is an end, and is told only for an id that the relay has no record of", async (context) => {
-    const { provider, caller, inject, deadFor } = await setup(context);
-    provider.onAcknowledge(() => ({ kind: "answer", status: 404, body: { code: "unknown_ad_response" } }));
-    const told = (id: string) =>
-      caller.acknowledgeUntilAccepted(id, "text", { headers: { Prefer: "wait=5" } });
-    expect(await told(unknownId())).toMatchObject({ status: 404, body: { code: "unknown_ad_response" } });
-    expect(await told(await inject())).toMatchObject({ status: 201, body: { status: "recoverable_error" } });
-    expect(await deadFor()).toEqual([expect.stringMatching(/reason="http_404".* 2$/)]);
   });
 });

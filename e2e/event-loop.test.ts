@@ -25,8 +25,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 const PRELOAD = fileURLToPath(new URL("report-loop-delay.ts", import.meta.url));
 /** Five times what is asked of a core that does nothing else: here a slow one is shared. The faults that this guards against took 450 ms. */
 const DELAY_MAX_MS = 250;
-/** The first call of a kind compiles code, and any call can meet a full garbage collection. So the median counts. */
+/**
+ * The first call of a kind compiles code, and any call can meet a full garbage collection. So most calls count: once so many were
+ * quick, no more are made.
+ */
 const TRIES = 7;
+const QUICK_TRIES = 4;
 const LIMIT_BYTES = 1_048_576;
 
 const shortMembers = (count: number) =>
@@ -98,12 +102,18 @@ async function delayOf(app: AppProcess, call: () => Promise<unknown>): Promise<n
   return Math.max(...delays().slice(before));
 }
 
-async function medianDelayOf(app: AppProcess, call: () => Promise<unknown>): Promise<number> {
+/** Fails if the median of all delays would not be below the limit. */
+async function expectShortDelays(
+  app: AppProcess,
+  maxMs: number,
+  call: () => Promise<unknown>,
+): Promise<void> {
   const delays: number[] = [];
-  for (let round = 0; round < TRIES; round += 1) {
+  const quick = () => delays.filter((delayMs) => delayMs < maxMs);
+  while (quick().length < QUICK_TRIES && delays.length < TRIES) {
     delays.push(await delayOf(app, call));
   }
-  return delays.sort((a, b) => a - b)[Math.floor(TRIES / 2)] ?? Number.NaN;
+  expect(quick().length, `delays of ${delays.join(", ")} ms`).toBe(QUICK_TRIES);
 }
 
 const callerOf = (app: AppProcess): RelayCaller => relayCaller(`http://127.0.0.1:${app.listening["port"]}`);
@@ -113,8 +123,7 @@ describe.each(["gateway", "ad-server"] as const)("the event loop of the %s", (na
     const app = apps.get(name) ?? expect.fail("the app has not started");
     const headers = { Prefer: "respond-async" };
     for (const path of [INJECTION_PATH, ACKNOWLEDGE_PATH]) {
-      const delayMs = await medianDelayOf(app, () => callerOf(app).send(path, body, { headers }));
-      expect(delayMs).toBeLessThan(DELAY_MAX_MS);
+      await expectShortDelays(app, DELAY_MAX_MS, () => callerOf(app).send(path, body, { headers }));
     }
   });
 });
@@ -162,13 +171,12 @@ describe("the event loop of the proxy", () => {
   test.each(MODEL_CALLS)("is not stopped by a long call of %s", async (_what, body, expected) => {
     const app = apps.get("proxy") ?? expect.fail("the app has not started");
     const states: string[] = [];
-    const delayMs = await medianDelayOf(app, async () => {
+    await expectShortDelays(app, MODEL_CALL_DELAY_MAX_MS, async () => {
       const url = `http://127.0.0.1:${app.listening["port"]}/v1/chat/completions`;
       const answer = await fetch(url, { method: "POST", headers: USER, body });
       await answer.text();
       states.push(answer.headers.get("x-adrelay-ad")?.split(";")[0] ?? "none");
     });
-    expect(states).toEqual(Array.from({ length: TRIES }, () => expected));
-    expect(delayMs).toBeLessThan(MODEL_CALL_DELAY_MAX_MS);
+    expect(new Set(states)).toEqual(new Set([expected]));
   });
 });

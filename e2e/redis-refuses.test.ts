@@ -1,7 +1,7 @@
 /**
  * Guards the promise that a Redis that answers but can't be used is named: by readiness, the doctor, one log line a
  * second, or at the start; and that the relay goes on by itself as soon as it can.
- * Each test has its own Redis, so some run at the same time.
+ * Most tests have their own Redis, so some run at the same time.
  */
 import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
 import {
@@ -12,6 +12,7 @@ import {
   type RelayCaller,
   type RelayStack,
   relayCaller,
+  type ScriptedProvider,
   type SocketProxy,
   startApp,
   startRelayStack,
@@ -20,7 +21,7 @@ import {
   TEST_ADMIN_TOKEN,
 } from "@adrelay/testkit";
 import { Redis } from "ioredis";
-import { describe, expect, type TestContext, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, type TestContext, test } from "vitest";
 import { LogWatch } from "./chaos/log-watch.ts";
 
 const ASYNC = { headers: { Prefer: "respond-async" } };
@@ -92,7 +93,26 @@ async function isDelivered(caller: RelayCaller): Promise<void> {
 
 const withSettings = (url: string) => ({ REDIS_URL: url, REDIS_DURABILITY: "warn" });
 
-describe.concurrent("a Redis that can't be used", () => {
+describe("a Redis that can't be used for a while", () => {
+  let server: TestRedis;
+  let redis: Redis;
+  let provider: ScriptedProvider;
+  let stack: RelayStack;
+  let caller: RelayCaller;
+
+  beforeAll(async () => {
+    [server, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
+    redis = adminOf(server);
+    stack = await startRelayStack({ redis: server, providerUrl: provider.url });
+    caller = relayCaller(stack.gatewayUrl);
+  });
+  afterAll(async () => {
+    await stack.stop();
+    redis.disconnect();
+    await Promise.all([provider.close(), server.dispose()]);
+  });
+  beforeEach(() => isDelivered(caller));
+
   test.for([
     {
       what: "a replica",
@@ -114,10 +134,7 @@ describe.concurrent("a Redis that can't be used", () => {
     },
   ])(
     "a Redis that is $what makes both processes not ready, and is named",
-    async ({ refuse, relent, words }, context) => {
-      const { server, redis, startStack } = await setup(context);
-      const { stack, caller } = await startStack(server.url);
-      await isDelivered(caller);
+    async ({ refuse, relent, words }) => {
       await refuse(redis);
       for (const url of [stack.gatewayOpsUrl, stack.workerOpsUrl]) {
         await eventually(async () => {
@@ -150,7 +167,9 @@ describe.concurrent("a Redis that can't be used", () => {
       }
     },
   );
+});
 
+describe.concurrent("a Redis that can't be used", () => {
   test("refused acknowledgments make one log line a second, with their number", async (context) => {
     const { server, redis, startStack } = await setup(context);
     const { stack, caller } = await startStack(server.url);

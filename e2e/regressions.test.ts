@@ -19,18 +19,27 @@ import {
 import { Redis } from "ioredis";
 import { describe, expect, type TestContext, test } from "vitest";
 
-/** A stack of its own for one test, which ends with the test. */
-async function setup({ onTestFinished }: TestContext) {
+/** A Redis and a provider for one test, which end with the test. */
+async function startPeers({ onTestFinished }: TestContext) {
   const [redis, provider] = await Promise.all([startTestRedis(), startScriptedProvider()]);
+  onTestFinished(async () => {
+    await provider.close();
+    await redis.dispose();
+  });
+  return { redis, provider };
+}
+
+/** A stack of its own for one test, which ends with the test. */
+async function setup(context: TestContext) {
+  const { redis, provider } = await startPeers(context);
   const proxy = await startSocketProxy(redis.port);
   const stack = await startRelayStack({
     redis: { url: `redis://127.0.0.1:${proxy.port}` },
     providerUrl: provider.url,
   });
-  onTestFinished(async () => {
+  context.onTestFinished(async () => {
     await stack.stop();
-    await Promise.all([proxy.close(), provider.close()]);
-    await redis.dispose();
+    await proxy.close();
   });
   const caller = relayCaller(stack.gatewayUrl);
   return {
@@ -154,7 +163,7 @@ describe.concurrent("tests that mostly wait", () => {
   test.for(["stopped reading", "gone"] as const)(
     "a process whose log reader is %s still ends on SIGTERM",
     async (how, context) => {
-      const { redis, provider } = await setup(context);
+      const { redis, provider } = await startPeers(context);
       const main = fileURLToPath(new URL("../apps/gateway/src/main.ts", import.meta.url));
       const port = await freeLanePort();
       const child = spawn(process.execPath, [main], {

@@ -2,10 +2,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startTestRedis } from "@adrelay/dev-servers";
-import { type AppName, AppStartError, eventually, startApp } from "@adrelay/testkit";
+import { startTestRedis, type TestRedis } from "@adrelay/dev-servers";
+import { type AppName, type AppProcess, AppStartError, eventually, startApp } from "@adrelay/testkit";
 import { Redis } from "ioredis";
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 async function failure(
   app: AppName,
@@ -35,6 +35,13 @@ const WORKING = {
 
 // Each test has its own processes, so some run at the same time.
 describe.concurrent("the settings of a process", () => {
+  let redis: TestRedis;
+  let notDurable: TestRedis;
+  beforeAll(async () => {
+    [redis, notDurable] = await Promise.all([startTestRedis(), startTestRedis(["--appendonly", "no"])]);
+  });
+  afterAll(() => Promise.all([redis.dispose(), notDurable.dispose()]));
+
   test.each([
     [
       "gateway",
@@ -142,7 +149,6 @@ describe.concurrent("the settings of a process", () => {
   );
 
   test("line breaks and blanks around values are no part of them", async () => {
-    const redis = await startTestRedis();
     const env = {
       REDIS_URL: `${redis.url}\n`,
       API_KEYS: "key-for-this-test\n",
@@ -156,33 +162,57 @@ describe.concurrent("the settings of a process", () => {
     const path = "/api/ad-injection/acknowledgments/3f2b8c1e-9d4a-4c6b-8f10-0a1b2c3d4e5f/";
     expect([stats, await ask(port, path, { "X-Service-API-Key": "key-for-this-test" })]).toEqual([200, 404]);
     expect(await gateway.stop()).toBe(0);
-    await redis.dispose();
   });
 
-  test.each([
-    ["gateway", { ACK_DEADLINE_MS: "15m", ACK_WAIT_MS: "1s", RECORD_RETENTION: "2592000000" }],
-    ["gateway", { INJECTION_TIMEOUT_MS: "2s", SHUTDOWN_DELAY_MS: "0", KEEP_ALIVE_TIMEOUT_MS: "75s" }],
-    ["worker", { RETRY_SCHEDULE: "5000,30s", DELIVERY_MAX_AGE: "259200000", SWEEP_INTERVAL_MS: "1s" }],
-    ["worker", { DELIVERY_TIMEOUT_MS: "10s", BREAKER_PROBE_INTERVAL_MS: "5s", SHUTDOWN_TIMEOUT_MS: "25s" }],
-    ["ad-server", { ACK_WINDOW: "345600000", CATALOG_RELOAD_INTERVAL: "250", PACING_DAYS: "30d" }],
-  ] as const)("%s takes time spans with and without a unit: %j", async (name, env) => {
-    const redis = await startTestRedis();
-    const app = await startApp(name, { ...WORKING, ...env, REDIS_URL: redis.url });
-    expect(await app.stop()).toBe(0);
-    await redis.dispose();
-  });
+  describe.each([
+    {
+      name: "gateway",
+      spans: {
+        ACK_DEADLINE_MS: "15m",
+        ACK_WAIT_MS: "1s",
+        RECORD_RETENTION: "2592000000",
+        INJECTION_TIMEOUT_MS: "2s",
+        SHUTDOWN_DELAY_MS: "0",
+        KEEP_ALIVE_TIMEOUT_MS: "75s",
+      },
+      misspelt: "ACK_DEADLINE",
+      nearest: "ACK_DEADLINE_MS",
+    },
+    {
+      name: "worker",
+      spans: {
+        RETRY_SCHEDULE: "5000,30s",
+        DELIVERY_MAX_AGE: "259200000",
+        SWEEP_INTERVAL_MS: "1s",
+        DELIVERY_TIMEOUT_MS: "10s",
+        BREAKER_PROBE_INTERVAL_MS: "5s",
+        SHUTDOWN_TIMEOUT_MS: "25s",
+      },
+      misspelt: "RETRY_SHEDULE",
+      nearest: "RETRY_SCHEDULE",
+    },
+    {
+      name: "ad-server",
+      spans: { ACK_WINDOW: "345600000", CATALOG_RELOAD_INTERVAL: "250", PACING_DAYS: "30d" },
+      misspelt: "CATALOG_FLIE",
+      nearest: "CATALOG_FILE",
+    },
+  ] as const)("a running $name", ({ name, spans, misspelt, nearest }) => {
+    let app: AppProcess;
+    beforeAll(async () => {
+      const env = { ...WORKING, ...spans, REDIS_URL: redis.url, [misspelt]: "1", GLOBE_KEY: "1" };
+      app = await startApp(name, env);
+    });
+    afterAll(() => app.stop());
 
-  test.each([
-    ["gateway", "ACK_DEADLINE", "ACK_DEADLINE_MS"],
-    ["worker", "RETRY_SHEDULE", "RETRY_SCHEDULE"],
-    ["ad-server", "CATALOG_FLIE", "CATALOG_FILE"],
-  ] as const)("%s logs that %s is no setting, and names the nearest one", async (name, misspelt, nearest) => {
-    const redis = await startTestRedis();
-    const app = await startApp(name, { ...WORKING, REDIS_URL: redis.url, [misspelt]: "1", GLOBE_KEY: "1" });
-    expect(await app.stop()).toBe(0);
-    const warnings = app.logs.filter(({ event }) => event === "setting_unknown");
-    expect(warnings).toEqual([expect.objectContaining({ level: "warn", name: misspelt, nearest })]);
-    await redis.dispose();
+    test(`logs that ${misspelt} is no setting, and names the nearest one`, () => {
+      const warnings = app.logs.filter(({ event }) => event === "setting_unknown");
+      expect(warnings).toEqual([expect.objectContaining({ level: "warn", name: misspelt, nearest })]);
+    });
+
+    test(`has taken time spans with and without a unit: ${JSON.stringify(spans)}`, async () => {
+      expect(await app.stop()).toBe(0);
+    });
   });
 
   test.each(["gateway", "worker", "ad-server"] as const)(
@@ -202,9 +232,8 @@ describe.concurrent("the settings of a process", () => {
   test.each(["gateway", "worker", "ad-server"] as const)(
     "%s refuses a Redis without an append-only file",
     async (app) => {
-      const redis = await startTestRedis(["--appendonly", "no"]);
       const env = {
-        REDIS_URL: redis.url,
+        REDIS_URL: notDurable.url,
         API_KEYS: "key-for-this-test",
         PROVIDER_API_KEY: "k",
         AD_SERVER_API_KEYS: "key-for-this-test",
@@ -225,15 +254,14 @@ describe.concurrent("the settings of a process", () => {
         });
       }
       expect(await warning.stop()).toBe(0);
-      await redis.dispose();
     },
   );
 
   test("a gateway starts before Redis, and accepts acknowledgments once Redis runs", async () => {
-    const redis = await startTestRedis();
-    await redis.stop();
+    const own = await startTestRedis();
+    await own.stop();
     const gateway = await startApp("gateway", {
-      REDIS_URL: redis.url,
+      REDIS_URL: own.url,
       API_KEYS: "key-for-this-test",
       PROVIDER_API_KEY: "k",
       PROVIDER_URL: "http://127.0.0.1:9",
@@ -249,12 +277,12 @@ describe.concurrent("the settings of a process", () => {
     const acknowledgment = { ad_response_id: "3f2b8c1e-9d4a-4c6b-8f10-0a1b2c3d4e5f", llm_response: "x" };
     expect((await call("start", { prompt: "x" })).headers.get("X-Adrelay-Fallback")).toBe("unreachable");
     expect((await call("acknowledge", acknowledgment)).status).toBe(503);
-    await redis.restart();
+    await own.restart();
     await eventually(async () => expect((await call("acknowledge", acknowledgment)).status).toBe(201), 5000);
     expect(await gateway.stop()).toBe(0);
-    const client = new Redis(redis.url);
+    const client = new Redis(own.url);
     expect(await client.hget("{adrelay:0}:totals", "accepted|default|")).toBe("1");
     client.disconnect();
-    await redis.dispose();
+    await own.dispose();
   });
 });

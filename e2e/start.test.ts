@@ -144,10 +144,12 @@ async function statusOfReport({ adServer }: z.infer<typeof runSchema>): Promise<
   return (await fetch(`${adServer}/reports/spend`, { headers })).status;
 }
 const PATIENT = { headers: { Prefer: "wait=20" } };
+/** So that no demo model is started, for tests that need none. */
+const NO_MODEL = ["--model-url", "http://127.0.0.1:9/v1", "--anthropic-url", "http://127.0.0.1:9"];
 
 /** Only Redis and the relay's own processes, for tests that need no other part. */
 const RELAY_ALONE = {
-  args: ["--no-demo", "--model-url", "http://127.0.0.1:9/v1", "--anthropic-url", "http://127.0.0.1:9"],
+  args: ["--no-demo", ...NO_MODEL],
   env: { PROVIDER_URL: "http://127.0.0.1:9", PROVIDER_API_KEY: "our-key" },
 } as const;
 
@@ -188,14 +190,14 @@ describe.concurrent("npm start", () => {
 
   test("data and keys outlive a restart", async (context) => {
     const { start, readRun } = await setup(context);
-    const first = start(["--no-demo"]);
+    const first = start(["--no-demo", ...NO_MODEL]);
     await running(first);
     expect(first.output()).not.toContain("Demo: one injection");
     const before = readRun();
     const id = await relayCaller(before.gateway, before.apiKey).injectUntilFilled();
     first.child.kill("SIGINT");
     expect(await first.exited).toBe(0);
-    await running(start(["--no-demo"]));
+    await running(start(["--no-demo", ...NO_MODEL]));
     const after = readRun();
     expect(after.apiKey).toBe(before.apiKey);
     const answer = await relayCaller(after.gateway, after.apiKey).acknowledgeUntilAccepted(
@@ -257,7 +259,7 @@ describe.concurrent("npm start", () => {
   test("a part that can't start is reported, and all others are stopped", async (context) => {
     const { home, start } = await setup(context);
     const notDurable = await startTestRedis(["--appendonly", "no"]);
-    const one = start([], { REDIS_URL: notDurable.url });
+    const one = start(NO_MODEL, { REDIS_URL: notDurable.url });
     expect(await one.exited).toBe(1);
     expect(one.output()).toMatch(/ad-server ended \(exit 1\)[\s\S]*appendonly yes/);
     expect(existsSync(join(home, "run.json"))).toBe(false);
@@ -274,8 +276,7 @@ describe.concurrent("npm start", () => {
   test("with another ad service and other models' servers, only the relay runs, without a demo", async (context) => {
     const { start, readRun } = await setup(context);
     const provider = await startScriptedProvider();
-    const models = ["--model-url", "http://127.0.0.1:9/v1", "--anthropic-url", "http://127.0.0.1:9"];
-    const one = start(models, { PROVIDER_URL: provider.url, PROVIDER_API_KEY: "our-key" });
+    const one = start(NO_MODEL, { PROVIDER_URL: provider.url, PROVIDER_API_KEY: "our-key" });
     await running(one);
     expect(one.output()).toContain("No demo: PROVIDER_URL names another ad service");
     expect(one.output()).toContain("ad service   the one of PROVIDER_URL");
@@ -291,7 +292,7 @@ describe.concurrent("npm start", () => {
   test("a PROVIDER_URL that is the ad server's own address starts it, with the gateway's key", async (context) => {
     const { ports, start, readRun } = await setup(context);
     const address = `http://localhost:${ports["AD_SERVER_PORT"]}`;
-    const one = start([], { PROVIDER_URL: address, PROVIDER_API_KEY: OWN_KEY });
+    const one = start(NO_MODEL, { PROVIDER_URL: address, PROVIDER_API_KEY: OWN_KEY });
     await running(one);
     expect(one.output()).toContain("delivered  (ok");
     expect(await statusOfReport(readRun())).toBe(200);

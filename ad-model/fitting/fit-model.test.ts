@@ -1,12 +1,8 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { decodeModel } from "../../apps/ad-server/src/prompt-model/model-weights.ts";
-import {
-  PROMPT_MODEL_FILE,
-  PromptModel,
-  WORD_VECTORS_FILE,
-} from "../../apps/ad-server/src/prompt-model/prompt-model.ts";
-import { loadWordVectors } from "../../apps/ad-server/src/prompt-model/word-vectors.ts";
+import { PROMPT_MODEL_FILE, PromptModel } from "../../apps/ad-server/src/prompt-model/prompt-model.ts";
+import { SHIPPED_MODEL } from "../../apps/ad-server/testdata/shipped-model.ts";
 import { encodeModel, FIT_OPTIONS, fitModel } from "./fit-model.ts";
 import {
   classesOf,
@@ -16,7 +12,7 @@ import {
   TRAINING_FOLDER,
 } from "./training-texts.ts";
 
-const vectors = loadWordVectors(WORD_VECTORS_FILE);
+const { vectors } = SHIPPED_MODEL;
 
 const linesOf = (...lines: string[]) => parseTrainingLines(lines.join("\n"), "few.tsv");
 const FEW = {

@@ -1,12 +1,15 @@
-/** The alerts: promtool runs rules.test.yml and rules-hours.test.yml, and each alert must have a test, a runbook and texts. */
+/** The alerts: promtool runs the cases of rules.test.yml and rules-hours.test.yml, and each alert must have a test, a runbook and texts. */
 import { execFile } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { findTestPrometheus } from "@adrelay/dev-servers";
-import { describe, expect, test } from "vitest";
+import { describe, expect, type TestContext, test } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { z } from "zod";
+import { writeCaseFiles, writeFilesOfAllRules } from "./case-files.ts";
 import { linkRunbooks, SHIPPED_RUNBOOKS } from "./link-runbooks.ts";
 
 const HERE = fileURLToPath(new URL("./", import.meta.url));
@@ -54,17 +57,42 @@ const fileOf = (alert: string) =>
     .replaceAll(/(?<=.)([A-Z])/g, "-$1")
     .toLowerCase();
 
-test.for([
-  ["check", "config", "prometheus.yml"],
-  ["check", "rules", "rules.yml"],
-  ...TEST_FILES.map((file) => ["test", "rules", file]),
-])("promtool %s %s passes for %s", { timeout: 300_000 }, async (words, { skip }) => {
+async function promtool(words: readonly string[], skip: TestContext["skip"]): Promise<void> {
   const prometheus = await findTestPrometheus();
   if (prometheus.kind === "skip") {
     return skip(prometheus.why);
   }
   const run = promisify(execFile)(prometheus.programs.promtool, words, { cwd: HERE });
   await expect(run).resolves.toMatchObject({ stdout: expect.stringContaining("SUCCESS") });
+}
+
+/** A folder for the files of one test. */
+function makeFolder({ onTestFinished }: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "adrelay-rules-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+const parsed = (file: string) => parseYaml(read(`deploy/prometheus/${file}`));
+const TIMEOUT = { timeout: 300_000 };
+
+test.for([
+  ["check", "config", "prometheus.yml"],
+  ["check", "rules", "rules.yml"],
+])("promtool %s %s passes for %s", TIMEOUT, (words, { skip }) => promtool(words, skip));
+
+test.for(TEST_FILES)("promtool passes each case of %s", TIMEOUT, async (file, context) => {
+  const files = writeCaseFiles(makeFolder(context), { rules: parsed("rules.yml"), testFile: parsed(file) });
+  expect(new Set(files).size).toBe(files.length);
+  await promtool(["test", "rules", ...files], context.skip);
+});
+
+test("every rule can be evaluated on the series of every case", TIMEOUT, async (context) => {
+  const folder = makeFolder(context);
+  const files = TEST_FILES.flatMap((file) =>
+    writeFilesOfAllRules(folder, { rules: parsed("rules.yml"), testFile: parsed(file) }),
+  );
+  await promtool(["test", "rules", ...files], context.skip);
 });
 
 describe.each(alerts)("$alert", ({ alert, annotations }) => {

@@ -25,6 +25,7 @@ import { loadPromptRules } from "../src/injection/decide-injection.ts";
 import { NegativeKeywords } from "../src/relevance/negative-keywords.ts";
 import { NegativeTopics } from "../src/relevance/negative-topics.ts";
 import { PLAIN_AD } from "../testdata/plain-ad.ts";
+import { SHIPPED_MODEL } from "../testdata/shipped-model.ts";
 import { callerOf, KEY, PROMPTS, startAdServer, type TestAdServer } from "./ad-server.ts";
 
 const SHOE = {
@@ -154,7 +155,7 @@ async function watchedFrom(replace: (path: string) => void, results: readonly Ca
 const watched = (...results: readonly CatalogResult[]) => watchedFrom(() => {}, results);
 
 async function buildRules() {
-  const promptRules = await loadPromptRules();
+  const promptRules = await loadPromptRules(SHIPPED_MODEL);
   return {
     ...promptRules,
     relevance: { rank: () => [] },

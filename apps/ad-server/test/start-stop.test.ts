@@ -19,6 +19,7 @@ import { loadPromptRules } from "../src/injection/decide-injection.ts";
 import { NegativeKeywords } from "../src/relevance/negative-keywords.ts";
 import { NegativeTopics } from "../src/relevance/negative-topics.ts";
 import { sweepReservations } from "../src/store/response-store.ts";
+import { SHIPPED_MODEL } from "../testdata/shipped-model.ts";
 import { openTestStore } from "./test-store.ts";
 
 const log = pino({ level: "silent" });
@@ -38,7 +39,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const promptRules = await loadPromptRules();
+const promptRules = await loadPromptRules(SHIPPED_MODEL);
 
 startStopSuite(
   "the catalogue's watch",

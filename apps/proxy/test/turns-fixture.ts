@@ -42,18 +42,21 @@ const NO_QUOTAS = quotasOf(
   },
 );
 
-/** A Redis and an ad service for the tests of one file. */
+/** A Redis, an ad service, and a judge of answers, whose thread takes a while to begin, for the tests of one file. */
 export async function openServers() {
   const server = await startTestRedis();
   const provider = await startScriptedProvider();
   const admin = new Redis(server.url, { retryStrategy: () => 50, maxRetriesPerRequest: null });
   admin.on("error", () => {});
+  const judge = new AnswerJudge({ onFailed: () => {}, timeoutMs: 20_000 });
+  judge.start();
   afterAll(async () => {
+    await judge.stop();
     admin.disconnect();
     await provider.close();
     await server.dispose();
   });
-  return { server, provider, admin };
+  return { server, provider, admin, judge };
 }
 
 export const PROMPT_WITH_AD = "Which shoes? <ad>Velmora Drift</ad>";
@@ -82,7 +85,7 @@ export interface FixtureOptions extends Partial<PrepareCallDeps> {
   readonly redisUrl?: string;
   /** Around the store's turns, to count calls. */
   readonly wrapTurns?: (turns: Turns) => Turns;
-  /** Default: as the proxy searches. Its thread takes a while to begin. */
+  /** Default: as the proxy searches. */
   readonly findAd?: FindAd;
   readonly quotas?: ConstructorParameters<typeof Admission>[0]["quotas"];
 }
@@ -90,15 +93,13 @@ export interface FixtureOptions extends Partial<PrepareCallDeps> {
 export type TurnsFixture = Awaited<ReturnType<typeof openTurns>>;
 
 export async function openTurns(servers: Servers, options: FixtureOptions = {}) {
-  const { provider: adService, admin, server } = servers;
+  const { provider: adService, admin, server, judge } = servers;
   adService.onStart(() => ({ kind: "answer", status: 200, body: filledBody() }));
   const { partition = randomUUID() } = options;
   const lines: string[] = [];
   const log = createLogger("proxy", "debug", { write: (line) => lines.push(line) });
   const redis = connectRedis(options.redisUrl ?? server.url, "request", log);
   await eventually(() => expect(redis.status).toBe("ready"));
-  const judge = new AnswerJudge({ onFailed: () => {}, timeoutMs: 20_000 });
-  judge.start();
   const { findAd = (text, ad, signal) => judge.find(text, ad, signal) } = options;
   const store = openStore({ redis, recordRetentionMs: 600_000, partition, findAd });
   const turns = options.wrapTurns?.(store.turns) ?? store.turns;
@@ -157,7 +158,6 @@ export async function openTurns(servers: Servers, options: FixtureOptions = {}) 
   const close = async () => {
     await journal.stop(AbortSignal.timeout(1000));
     await pending.stop();
-    await judge.stop();
     await store.stop();
     await provider.stop();
     redis.disconnect();

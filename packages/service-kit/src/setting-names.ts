@@ -37,10 +37,12 @@ export function misspeltNames(
 function nearestName(name: string, settings: readonly string[]): string | undefined {
   const [best] = settings
     .map((setting) => ({ setting, slips: slipsBetween(name.toUpperCase(), setting) }))
-    .filter(({ setting, slips }) => slips <= Math.max(1, Math.floor(setting.length / CHARACTERS_PER_SLIP)))
+    .filter(({ setting, slips }) => slips <= slipsMax(setting))
     .sort((one, other) => one.slips - other.slips);
   return best?.setting ?? settings.find((setting) => lacksOneWord(name.toUpperCase(), setting));
 }
+
+const slipsMax = (setting: string) => Math.max(1, Math.floor(setting.length / CHARACTERS_PER_SLIP));
 
 /** Whether a name of several words is a setting's without one of its words: `PROVIDER_KEY` for `PROVIDER_API_KEY`. */
 function lacksOneWord(name: string, setting: string): boolean {
@@ -48,21 +50,26 @@ function lacksOneWord(name: string, setting: string): boolean {
   return name.includes("_") && words.some((_, at) => words.toSpliced(at, 1).join("_") === name);
 }
 
-/** How far apart two names are. A forgotten or wrong unit of time counts as one slip. */
+/** How far apart two names are; infinite if that is too far. A forgotten or wrong unit of time counts as one slip. */
 function slipsBetween(name: string, setting: string): number {
-  const slips = editDistance(name, setting);
+  const max = slipsMax(setting);
+  const slips = editDistance(name, setting, max);
   const [bareName, bareSetting] = [withoutUnit(name), withoutUnit(setting)];
   return bareName === name && bareSetting === setting
     ? slips
-    : Math.min(slips, 1 + editDistance(bareName, bareSetting));
+    : Math.min(slips, 1 + editDistance(bareName, bareSetting, max));
 }
 
 function withoutUnit(name: string): string {
   return name.replace(/_(MS|MILLIS|S|SEC|SECS|SECONDS|MIN|MINUTES)$/, "");
 }
 
-/** Insertions, deletions, replacements, and swaps of neighbours. */
-function editDistance(from: string, to: string): number {
+/** Insertions, deletions, replacements, and swaps of neighbours; infinite if the lengths alone differ by more than `max`. */
+function editDistance(from: string, to: string, max: number): number {
+  // Each process asks this of each variable and setting when it starts.
+  if (Math.abs(from.length - to.length) > max) {
+    return Number.POSITIVE_INFINITY;
+  }
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, column) => column);
   for (let row = 1; row <= from.length; row += 1) {

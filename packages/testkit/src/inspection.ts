@@ -1,20 +1,28 @@
 /** What a test waits for and reads: conditions, metrics, the whole content of a Redis. */
 import { Redis } from "ioredis";
 
+const PAUSE_MIN_MS = 20;
+const PAUSE_MAX_MS = 200;
+/** A pause is so much of the wait until then, so that a long wait costs few checks. */
+const PAUSE_SHARE = 0.05;
+
 /**
  * Repeats a check until it passes. After `timeoutMs` it throws the last failure. Tests wait only in this way. The
  * default time suits a busy machine: a test about a duration passes its own.
  */
 export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 20_000): Promise<T> {
-  const deadlineMs = performance.now() + timeoutMs;
+  const startedAtMs = performance.now();
   for (;;) {
     try {
       return await check();
     } catch (error) {
-      if (performance.now() > deadlineMs) {
+      const waitedMs = performance.now() - startedAtMs;
+      if (waitedMs > timeoutMs) {
         throw error;
       }
-      await pause(20);
+      // The last check comes at the end of the time, not after it.
+      const pauseMs = Math.min(PAUSE_SHARE * waitedMs, PAUSE_MAX_MS, timeoutMs - waitedMs);
+      await pause(Math.max(PAUSE_MIN_MS, pauseMs));
     }
   }
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { PLAIN_AD } from "../../testdata/plain-ad.ts";
+import { SHIPPED_MODEL } from "../../testdata/shipped-model.ts";
 import { loadPromptRules } from "../injection/decide-injection.ts";
 import { NegativeKeywords } from "../relevance/negative-keywords.ts";
 import { NegativeTopics } from "../relevance/negative-topics.ts";
@@ -14,7 +15,7 @@ function adsNamed(...names: string[]): readonly Ad[] {
   return parsed.kind === "ok" ? parsed.ads : [];
 }
 
-const promptRules = await loadPromptRules();
+const promptRules = await loadPromptRules(SHIPPED_MODEL);
 const scored = (ad: Ad) => ({ ad, score: 1 });
 
 function idsFoundBy({ rules }: Catalog): string[] {

@@ -1,6 +1,7 @@
 import { type InjectionRequest, injectionRequestSchema } from "@adrelay/contract";
 import { expect, test } from "vitest";
 import { PLAIN_AD } from "../../testdata/plain-ad.ts";
+import { SHIPPED_MODEL } from "../../testdata/shipped-model.ts";
 import { type Ad, adSchema } from "../catalog/ad.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { SHIPPED_CATALOG_FILE } from "../config.ts";
@@ -11,7 +12,7 @@ const NOW = { id: "3f2b8c1e-9d4a-4c6b-8f10-0a1b2c3d4e5f", nowMs: Date.UTC(2026, 
 
 const catalog = loadCatalog(SHIPPED_CATALOG_FILE);
 const ads = catalog.kind === "ok" ? catalog.ads : [];
-const promptRules = await loadPromptRules();
+const promptRules = await loadPromptRules(SHIPPED_MODEL);
 const rules: DecisionRules = {
   ...promptRules,
   ...(await rulesOfAds(ads, promptRules.model)),

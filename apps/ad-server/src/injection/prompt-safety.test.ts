@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { loadShippedModel } from "../prompt-model/prompt-model.ts";
+import { SHIPPED_MODEL as model } from "../../testdata/shipped-model.ts";
 import { PromptSafety } from "./prompt-safety.ts";
 import { loadShippedPhrases } from "./sensitive-phrases.ts";
 
-const model = loadShippedModel();
 const safety = new PromptSafety(model, loadShippedPhrases());
 const topicOf = (prompt: string) => safety.find(prompt, model.read(prompt));
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { loadShippedModel } from "../prompt-model/prompt-model.ts";
+import { SHIPPED_MODEL } from "../../testdata/shipped-model.ts";
 import { loadUnreadSentences } from "./unread-sentences.ts";
 
-const hasUnreadSentence = await loadUnreadSentences(loadShippedModel().vectors);
+const hasUnreadSentence = await loadUnreadSentences(SHIPPED_MODEL.vectors);
 const WISH = "Which tent should I buy for two weeks in Norway?";
 
 test.each([

@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
+import { SHIPPED_MODEL as model } from "../../testdata/shipped-model.ts";
 import { NONE, REJECT_PREFIX } from "./model-weights.ts";
-import { loadShippedModel, PromptModel, WORD_VECTORS_FILE } from "./prompt-model.ts";
-import { loadWordVectors } from "./word-vectors.ts";
+import { PromptModel } from "./prompt-model.ts";
 
-const model = loadShippedModel();
 const likeliestNeed = (text: string) => {
   const { needs } = model.read(text);
   return model.needs[needs.indexOf(Math.max(...needs))];
@@ -54,7 +53,7 @@ test("a question with nothing to sell is read as no need", () => {
 });
 
 test("a model of few weights is read as it was fitted", () => {
-  const vectors = loadWordVectors(WORD_VECTORS_FILE);
+  const { vectors } = model;
   const weights = {
     classes: ["shoes", "tents", NONE, `${REJECT_PREFIX}grief`],
     fittedTo: "",

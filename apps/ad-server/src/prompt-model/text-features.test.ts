@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { WORD_VECTORS_FILE } from "./prompt-model.ts";
+import { SHIPPED_MODEL } from "../../testdata/shipped-model.ts";
 import { featuresOf } from "./text-features.ts";
 import { dictionaryWords, foldSpelling, readableText, wordsOfText } from "./text-words.ts";
-import { dotProduct, loadWordVectors } from "./word-vectors.ts";
+import { dotProduct } from "./word-vectors.ts";
 
-const vectors = loadWordVectors(WORD_VECTORS_FILE);
+const { vectors } = SHIPPED_MODEL;
 const wordsOf = (text: string) => dictionaryWords(wordsOfText(readableText(text)));
 const closeness = (a: string, b: string) =>
   dotProduct(vectors.meaningOf(wordsOf(a)), vectors.meaningOf(wordsOf(b)));

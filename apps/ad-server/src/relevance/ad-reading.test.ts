@@ -1,10 +1,9 @@
 import { expect, test } from "vitest";
 import { PLAIN_AD } from "../../testdata/plain-ad.ts";
+import { SHIPPED_MODEL as model } from "../../testdata/shipped-model.ts";
 import { type Ad, adSchema } from "../catalog/ad.ts";
-import { loadShippedModel } from "../prompt-model/prompt-model.ts";
 import { adExplainer, readAd, readTextsOf } from "./ad-reading.ts";
 
-const model = loadShippedModel();
 const explain = adExplainer(model);
 const adOf = (more: Partial<Ad>): Ad => ({ ...adSchema.parse(PLAIN_AD), category: "zq-17", ...more });
 

@@ -1,11 +1,11 @@
 import { expect, test, vi } from "vitest";
 import { PLAIN_AD } from "../../testdata/plain-ad.ts";
+import { SHIPPED_MODEL as model } from "../../testdata/shipped-model.ts";
 import { type Ad, adSchema } from "../catalog/ad.ts";
-import { loadShippedModel, type PromptModel, type TextReading } from "../prompt-model/prompt-model.ts";
+import type { PromptModel, TextReading } from "../prompt-model/prompt-model.ts";
 import { NeedRelevance } from "./need-relevance.ts";
 import { SENSITIVE_NEEDS } from "./sensitive-ads.ts";
 
-const model = loadShippedModel();
 const SENSITIVE = "therapy";
 
 /**

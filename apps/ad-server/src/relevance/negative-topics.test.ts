@@ -1,10 +1,9 @@
 import { expect, test } from "vitest";
 import { PLAIN_AD } from "../../testdata/plain-ad.ts";
+import { SHIPPED_MODEL as model } from "../../testdata/shipped-model.ts";
 import { type Ad, adSchema } from "../catalog/ad.ts";
-import { loadShippedModel } from "../prompt-model/prompt-model.ts";
 import { NegativeTopics, topicJudge } from "./negative-topics.ts";
 
-const model = loadShippedModel();
 const adOf = (id: string, ...negative_topics: string[]) =>
   adSchema.parse({ ...PLAIN_AD, id, negative_topics });
 

@@ -83,7 +83,13 @@ const INSTRUCTION_PHRASES: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-const INSTRUCTION = anyOf(Object.values(INSTRUCTION_PHRASES).flat());
+/**
+ * A pattern is compiled at its first use, when the ad server starts, in a time that grows much faster than its length. Fewer phrases
+ * in each make that cheaper, but the search slower.
+ */
+const PHRASES_PER_PATTERN = 8;
+
+const INSTRUCTIONS = patternsOf(Object.values(INSTRUCTION_PHRASES).flat());
 const DIGIT_LETTERS: Readonly<Record<string, string>> = {
   "0": "o",
   "1": "i",
@@ -97,9 +103,11 @@ const DIGIT_LETTERS: Readonly<Record<string, string>> = {
 
 /** Whether a folded text reads like an instruction to a model. */
 export function isInstruction(folded: string): boolean {
-  return (
-    INSTRUCTION.test(folded) || (/\p{L}[\d@$]|[\d@$]\p{L}/u.test(folded) && INSTRUCTION.test(spelled(folded)))
-  );
+  return hasPhrase(folded) || (/\p{L}[\d@$]|[\d@$]\p{L}/u.test(folded) && hasPhrase(spelled(folded)));
+}
+
+function hasPhrase(text: string): boolean {
+  return INSTRUCTIONS.some((pattern) => pattern.test(text));
 }
 
 /** Replaces digits that stand for letters: "1gn0re" becomes "ignore". */
@@ -108,15 +116,20 @@ function spelled(folded: string): string {
 }
 
 /**
- * Joins patterns into one. Most begin at the start of a word: in the joined pattern that is tested once for each
+ * Joins phrases into a few patterns. Most begin at the start of a word: in a joined pattern that is tested once for each
  * character, and not once for each phrase.
  */
-function anyOf(sources: readonly string[]): RegExp {
-  const [atWords, others] = [true, false].map((isAtWord) =>
-    sources.filter((source) => source.startsWith("\\b") === isAtWord),
+function patternsOf(phrases: readonly string[]): readonly RegExp[] {
+  const { atWords = [], others = [] } = Object.groupBy(phrases, (phrase) =>
+    phrase.startsWith("\\b") ? "atWords" : "others",
   );
-  return new RegExp(
-    `\\b(?:${atWords?.map((source) => source.slice(2)).join("|")})|${others?.join("|")}`,
-    "u",
-  );
+  return [
+    ...inGroups(atWords).map((some) => `\\b(?:${some.map((phrase) => phrase.slice(2)).join("|")})`),
+    ...inGroups(others).map((some) => some.join("|")),
+  ].map((source) => new RegExp(source, "u"));
+}
+
+function inGroups(phrases: readonly string[]): readonly (readonly string[])[] {
+  const groups = Object.groupBy(phrases.keys(), (at) => Math.floor(at / PHRASES_PER_PATTERN));
+  return Object.values(groups).map((group = []) => group.flatMap((at) => phrases[at] ?? []));
 }
