@@ -6,13 +6,13 @@ import type { NamedTopic, SensitivePhrases } from "./sensitive-phrases.ts";
  * A text gets no ad if the probability that an ad would be wrong is at least this. An ad that isn't shown costs a
  * fraction of a cent, but an ad beside someone's grief costs a publisher its users.
  */
-const REJECT_MIN = 0.55;
+const REJECT_MIN = 0.6;
 /** The same, if the text has a phrase that hints at a topic. */
-const REJECT_MIN_HINTED = 0.25;
+const REJECT_MIN_HINTED = 0.15;
 /** The same for a span of ten words of a longer sentence. */
-const REJECT_MIN_SPAN = 0.95;
+const REJECT_MIN_SPAN = 0.9;
 /** The same for a clause or a run of six words, which may be torn out of a harmless sentence. */
-const REJECT_MIN_RUN = 0.97;
+const REJECT_MIN_RUN = 0.99;
 /** In a prompt of more sentences, spans and runs aren't judged, so that the work is bounded. */
 const RUNS_SENTENCES_MAX = 12;
 /** Sentences with a hint that are judged on their own. Others of a long prompt are judged together with neighbours. */

@@ -17,7 +17,7 @@ const WISH_SCORE_MAX = 4;
  * Weights of a logistic regression on the signs, in the order of `termsOf`. `node ad-model/fit-signs.ts` fits them to the
  * development prompts of two catalogues, each also tried with the other catalogue, in which nearly nothing fits.
  */
-export const SIGN_WEIGHTS: readonly number[] = [0.45, 0.86, 1.42, 0.32];
+export const SIGN_WEIGHTS: readonly number[] = [0.56, 0.75, 1.44, 0.29];
 
 /** What the weights are multiplied with. The first is for the probability without any signs. */
 export function termsOf({ certainty, served, wish }: FitSigns): number[] {

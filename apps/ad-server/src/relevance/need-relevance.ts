@@ -8,7 +8,7 @@ import { type NeedProfile, profileOf } from "./need-profile.ts";
 import type { Question, Relevance, ScoredAd } from "./relevance.ts";
 
 /** Least probability that an ad serves the need. An ad beside the point costs more than no ad. */
-const FIT_MIN = 0.65;
+const FIT_MIN = 0.58;
 /** The same for an ad that is itself about illness, debt or the like. Its need must also be the likeliest of the prompt. */
 const SENSITIVE_FIT_MIN = 0.75;
 /**
