@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { judgeAnswer } from "./judge-answer.ts";
+import { normalized } from "./readable-text.ts";
 
 const DRIFT = "Velmora Drift";
 
@@ -243,4 +244,8 @@ test.each([
   "Stridewell Tempo 3. Ad hoc runs are fun.",
 ])("%j doesn't mark the mention as an ad", (answer) => {
   expect(isDisclosed(answer)).toBe(false);
+});
+
+test.each(["NFKC", "NFKD"] as const)("of the marks of one letter %s is given thirty", (form) => {
+  expect(normalized(`a${"\u0316\u0301".repeat(30_000)}`, form).length).toBeLessThanOrEqual(31);
 });

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { normalizable } from "@adrelay/core";
 import { parse as parseYaml } from "yaml";
 import { z } from "zod";
 
@@ -46,12 +47,12 @@ export class SensitivePhrases {
   }
 }
 
-/** Normalising can turn one character into eighteen. */
+/** Normalising can turn one character into six. */
 const TEXT_CHARS_MAX = 100_000;
 
 /** Makes different ways to type the same text equal: width, case, quotes, blanks, invisible characters. */
 function normalise(text: string): string {
-  return text
+  return normalizable(text)
     .normalize("NFKC")
     .toLowerCase()
     .replace(/[\u2018\u2019\u02bc`\u00b4]/g, "'")

@@ -1,4 +1,5 @@
 import type { WRAPPING_TYPES } from "@adrelay/contract";
+import { normalizable } from "@adrelay/core";
 import type { Ad } from "../catalog/ad.ts";
 
 /**
@@ -56,7 +57,7 @@ export function wrapPrompt(
 /** A nonce that occurs in none of the texts: in no case, width or style, and not with other characters in between. */
 function nonceOutside(texts: readonly string[], drawNonce: () => string): string {
   const folded = texts.map((text) =>
-    text
+    normalizable(text)
       .normalize("NFKC")
       .toLowerCase()
       .replace(/[^a-z\d]+/g, ""),

@@ -20,6 +20,11 @@ test.each([
   expect(foldSpelling(text)).toBe(folded.normalize("NFC"));
 });
 
+test("of the marks of one letter thirty are folded, also if they are parted by invisible characters", () => {
+  const marks = "\u094d\u200b\u093c".repeat(10_000);
+  expect([...foldSpelling(`\u0915${marks}`)].length).toBeLessThanOrEqual(31);
+});
+
 test.each([
   ["l'hiver d'occasion", ["hiver", "occasion"]],
   ["the dog's bed and the boys' tent", ["the", "dog", "bed", "and", "the", "boys", "tent"]],

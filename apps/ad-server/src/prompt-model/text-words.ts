@@ -1,3 +1,5 @@
+import { normalizable } from "@adrelay/core";
+
 /** Of a long prompt only the beginning and the end are read, so that the work is bounded. */
 const READ_CHARS_HEAD = 1200;
 const READ_CHARS_TAIL = 600;
@@ -26,7 +28,7 @@ export function headAndTail(text: string, head: number, tail: number): string {
 
 /** Gives variants of a word the same spelling: differences of width, case, Latin accents and apostrophes go. */
 export function foldSpelling(text: string): string {
-  return text
+  return normalizable(text)
     .normalize("NFKC")
     .replace(/\p{Cf}/gu, "")
     .toLowerCase()
