@@ -18,7 +18,12 @@ export interface PromptWord {
 
 /** The part of a prompt that is read, with its spelling folded. */
 export function readableText(prompt: string): string {
-  return foldSpelling(headAndTail(prompt, READ_CHARS_HEAD, READ_CHARS_TAIL));
+  // Folding can make a text several times as long.
+  return endsOf(foldSpelling(endsOf(prompt)));
+}
+
+function endsOf(text: string): string {
+  return headAndTail(text, READ_CHARS_HEAD, READ_CHARS_TAIL);
 }
 
 /** The beginning and the end of a text, as many characters of each; a text that is no longer stays whole. */
