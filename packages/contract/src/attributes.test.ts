@@ -139,6 +139,7 @@ test.each([
   ["\tNew\u00a0York", "New York"],
   ["Unknown", undefined],
   [" ", undefined],
+  ["a".repeat(1001), undefined],
   [7, undefined],
   [null, undefined],
 ])("the place %j is read as %j", (sent, name) => {

@@ -17,10 +17,18 @@ export function readText(value: unknown): string | undefined {
   return typeof value === "string" && value.trim() !== "" ? value : undefined;
 }
 
-/** The name of a region or city, composed (NFC), with one blank between words. */
+/** In characters. No place has a longer name, and composing takes a time that grows with the square of the marks of a letter. */
+const NAME_CHARS_MAX = 1000;
+
+/** The name of a region or city, composed (NFC), with one blank between words. A longer text is none. */
 export function readName(value: unknown): string | undefined {
-  const name = readText(value)?.normalize("NFC").trim().replace(/\s+/gu, " ");
+  const text = readText(value);
+  const name = text === undefined || text.length > NAME_CHARS_MAX ? undefined : composed(text);
   return name?.toLowerCase() === "unknown" ? undefined : name;
+}
+
+function composed(text: string): string {
+  return text.normalize("NFC").trim().replace(/\s+/gu, " ");
 }
 
 const genderSchema = z.enum(GENDERS);

@@ -47,6 +47,7 @@ export {
   type FallbackReason,
   type InjectionClass,
 } from "./injection.ts";
+export { normalizable } from "./normalizable.ts";
 export { OTHER_LABEL, OwnSeries } from "./own-series.ts";
 export { planRetry } from "./plan-retry.ts";
 export { HOLD_MAX_MS, judgeProvider, type ProviderHealth } from "./provider-health.ts";

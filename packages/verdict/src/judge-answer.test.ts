@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { judgeAnswer } from "./judge-answer.ts";
+import { normalized } from "./readable-text.ts";
+import { withoutToolCalls } from "./tool-calls.ts";
 
 const DRIFT = "Velmora Drift";
 
@@ -243,4 +245,35 @@ test.each([
   "Stridewell Tempo 3. Ad hoc runs are fun.",
 ])("%j doesn't mark the mention as an ad", (answer) => {
   expect(isDisclosed(answer)).toBe(false);
+});
+
+test.each(["NFKC", "NFKD"] as const)("of the marks of one letter %s is given thirty", (form) => {
+  expect(normalized(`a${"\u0316\u0301".repeat(30_000)}`, form).length).toBeLessThanOrEqual(31);
+});
+
+const filler = (chars: number) => "so it is. ".repeat(chars / 10);
+
+test.each([
+  ["at the beginning", 0, 200_000, "ok"],
+  ["at the end", 200_000, 0, "ok"],
+  ["in the middle", 100_000, 100_000, "no_ad_used"],
+  ["in the middle of an answer that is read as a whole", 60_000, 60_000, "ok"],
+])("the verdict on a long answer that has the name %s", (_place, before, after, verdict) => {
+  expect(verdictOf(`${filler(before)}Velmora Drift. ${filler(after)}`, DRIFT)).toBe(verdict);
+});
+
+test.each([
+  [16_000, "no_ad_used"],
+  [17_000, "ok"],
+])("a name that an element hides behind %i characters", (chars, verdict) => {
+  expect(verdictOf(`${filler(chars)}\n\n<p hidden>Velmora Drift</p>`, DRIFT)).toBe(verdict);
+});
+
+test.each([
+  [8, false],
+  [12, true],
+])("behind %i objects of 20,000 characters without an end, a call stays: %s", (objects, stays) => {
+  const call = '{"name": "search", "arguments": {"query": "shoes"}}';
+  const text = `${'{"a":"'.repeat(objects)}${" ".repeat(20_000)}\n\n${call}`;
+  expect(withoutToolCalls(text).includes(call)).toBe(stays);
 });

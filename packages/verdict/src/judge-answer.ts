@@ -17,17 +17,13 @@ export type Judgment =
   | { readonly verdict: "ok"; readonly disclosed: boolean; readonly link: AdLink }
   | { readonly verdict: "no_ad_used" };
 
+/** Of a longer answer the beginning and the end are read, as many characters of each. No chat shows as much. */
+const READ_CHARS_END = 65_536;
 /**
- * Only this much of an answer is rendered, since rendering takes a second for a hostile megabyte. It is more than a chat
- * shows in one answer. In the rest, reasoning, calls of tools and comments are hidden too, but elements aren't.
+ * Only this much of an answer is rendered, since rendering takes a second for a hostile megabyte. Few answers are longer. In
+ * the rest, reasoning, calls of tools and comments are hidden too, but elements aren't.
  */
-const RENDERED_CHARS_MAX = 65_536;
-
-/**
- * Paraphrases are searched only in this much of an answer, since each costs a look around. Names and links are
- * searched in all of it.
- */
-const PARAPHRASE_CHARS_MAX = 200_000;
+const RENDERED_CHARS_MAX = 16_384;
 /** How far before a short name its maker may be mentioned: about three sentences. */
 const MAKER_CHARS = 300;
 /** Mentions whose surroundings are searched for a label. */
@@ -43,8 +39,8 @@ const MENTIONS_MAX = 50;
  * 3. If a mention links to another domain than the landing page's, the answer is never disclosed: its label would
  *    speak for somebody else's page.
  * 4. The patterns of a product may be made once for many answers: that takes as long as judging a short one.
- * 5. The work is linear in the length of the answer, or its input has a bound: RENDERED_CHARS_MAX for the libraries, and
- *    one for every look-ahead and look-behind.
+ * 5. The work is linear in the length of what is read of the answer, or its input has a bound: RENDERED_CHARS_MAX for the
+ *    libraries, and one for every look-ahead and look-behind.
  */
 export function judgeAnswer(
   answer: string,
@@ -66,7 +62,7 @@ export function judgeAnswer(
 }
 
 function seenText(answer: string, landingPage: LandingPage): MarkedText {
-  const spoken = withoutToolCalls(withoutUnspokenParts(answer));
+  const spoken = withoutToolCalls(withoutUnspokenParts(endsOf(answer)));
   const rendered = visibleText(htmlOf(spoken.slice(0, RENDERED_CHARS_MAX)), landingPage);
   const rest = withoutMarkup(withoutMarks(spoken.slice(RENDERED_CHARS_MAX)));
   // NFKC makes letters of a trademark sign, so that signs go first.
@@ -75,6 +71,12 @@ function seenText(answer: string, landingPage: LandingPage): MarkedText {
     "",
   );
   return readMarks(searchable(landingPage.withMarkedAddresses(text)));
+}
+
+function endsOf(answer: string): string {
+  return answer.length <= 2 * READ_CHARS_END
+    ? answer
+    : `${answer.slice(0, READ_CHARS_END)}\n\n${answer.slice(-READ_CHARS_END)}`;
 }
 
 function overlaps(mention: Span, spans: readonly Span[]): boolean {
@@ -86,13 +88,12 @@ function findNames(text: string, { name, tied, short }: NamePatterns): Span[] {
   if (names.length > 0) {
     return names;
   }
-  const beginning = text.slice(0, PARAPHRASE_CHARS_MAX);
-  const paraphrases = tied === undefined ? [] : spansOf(beginning, tied);
+  const paraphrases = tied === undefined ? [] : spansOf(text, tied);
   if (paraphrases.length > 0 || short === undefined) {
     return paraphrases;
   }
-  return spansOf(beginning, short.rest).filter(({ start }) =>
-    short.maker.test(beginning.slice(Math.max(0, start - MAKER_CHARS), start)),
+  return spansOf(text, short.rest).filter(({ start }) =>
+    short.maker.test(text.slice(Math.max(0, start - MAKER_CHARS), start)),
   );
 }
 

@@ -1,6 +1,7 @@
+import { normalizable } from "@adrelay/core";
 import { decodeHTML } from "entities";
 
-/** NFKD can make a text 18 times as long. No ordinary answer that fits into a body needs more characters than this. */
+/** NFKD can make a text several times as long. No ordinary answer that fits into a body needs more characters than this. */
 const READ_CHARS_MAX = 2_200_000;
 const CHUNK_CHARS = 65_536;
 
@@ -94,9 +95,10 @@ function plainCharacters(text: string): string {
 
 /** Normalizes a text in chunks, and stops at READ_CHARS_MAX if the text grows too long. */
 export function normalized(text: string, form: "NFKC" | "NFKD"): string {
+  const read = normalizable(text);
   let result = "";
-  for (let from = 0; from < text.length && result.length < READ_CHARS_MAX; from += CHUNK_CHARS) {
-    result += text.slice(from, from + CHUNK_CHARS).normalize(form);
+  for (let from = 0; from < read.length && result.length < READ_CHARS_MAX; from += CHUNK_CHARS) {
+    result += read.slice(from, from + CHUNK_CHARS).normalize(form);
   }
   return result.slice(0, READ_CHARS_MAX);
 }

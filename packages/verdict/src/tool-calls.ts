@@ -27,13 +27,19 @@ export function withoutToolCalls(text: string): string {
   const kept: string[] = [];
   let from = 0;
   let searchesLeft = SEARCHES_MAX;
+  let charsLeft = OBJECTS_CHARS_MAX;
   const pattern = new RegExp(CANDIDATE);
-  for (let found = pattern.exec(text); found !== null && searchesLeft > 0; found = pattern.exec(text)) {
+  for (
+    let found = pattern.exec(text);
+    found !== null && searchesLeft > 0 && charsLeft > 0;
+    found = pattern.exec(text)
+  ) {
     const candidate = candidateAt(text, found, code);
     if (candidate === undefined) {
       continue;
     }
     searchesLeft -= candidate.kind === "json" ? 1 : 0;
+    charsLeft -= candidate.searchedChars ?? 0;
     if (candidate.kind !== "code" && (isCallText(candidate.body) || TOOL_INFO.test(candidate.info))) {
       kept.push(text.slice(from, found.index));
       from = candidate.end;
@@ -48,15 +54,18 @@ export function withoutToolCalls(text: string): string {
 
 /** Where a block of code, code within a line, or an object of JSON begins. */
 const CANDIDATE = /^ {0,3}(?<fence>```|~~~)|(?<ticks>`+)|(?:\[\s*)?\{\s*"[\w-]{1,40}"\s*:/gm;
-/** How many objects are searched for their ends, and how long one may be. They bound the work. */
+/** How many objects are searched for their ends, how long one may be, and all together. They bound the work. */
 const SEARCHES_MAX = 200;
 const OBJECT_CHARS_MAX = 20_000;
+const OBJECTS_CHARS_MAX = 200_000;
 
 interface Candidate {
   readonly kind: "fence" | "code" | "json";
   readonly body: string;
   readonly info: string;
   readonly end: number;
+  /** Of JSON: how far its end was searched for. */
+  readonly searchedChars?: number;
 }
 
 function candidateAt(text: string, found: RegExpExecArray, code: CodeFinder): Candidate | undefined {
@@ -71,25 +80,25 @@ function candidateAt(text: string, found: RegExpExecArray, code: CodeFinder): Ca
     const end = code.inlineEnd(found.index, ticks);
     return end === undefined ? undefined : { kind: "code", body: "", info: "", end };
   }
-  const end = objectEnd(text, found.index);
-  return { kind: "json", body: text.slice(found.index, end), info: "", end };
+  const { end, searchedChars } = objectEnd(text, found.index);
+  return { kind: "json", body: text.slice(found.index, end), info: "", end, searchedChars };
 }
 
 /**
  * The end of the object or array that begins here; the end of its paragraph if it is cut off. A string without an end goes on to the
  * end of the text, so that no other string is looked for in it.
  */
-function objectEnd(text: string, start: number): number {
+function objectEnd(text: string, start: number): { readonly end: number; readonly searchedChars: number } {
   const near = text.slice(start, start + OBJECT_CHARS_MAX);
   let depth = 0;
   for (const { 0: token, index } of near.matchAll(/"(?:[^"\\]|\\.)*(?:"|\\?$)|[[\]{}]/gs)) {
     depth += /^[[{]/.test(token) ? 1 : /^[\]}]/.test(token) ? -1 : 0;
     if (depth === 0 && !token.startsWith('"')) {
-      return start + index + 1;
+      return { end: start + index + 1, searchedChars: index + 1 };
     }
   }
   const paragraph = near.indexOf("\n\n");
-  return start + (paragraph === -1 ? near.length : paragraph);
+  return { end: start + (paragraph === -1 ? near.length : paragraph), searchedChars: near.length };
 }
 
 function isCallText(text: string): boolean {

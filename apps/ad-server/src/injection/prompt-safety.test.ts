@@ -181,6 +181,36 @@ test.each([
   expect(reads).toBeLessThanOrEqual(96);
 });
 
+/** The texts that the model is given for a prompt. */
+function textsReadOf(prompt: string): string[] {
+  const texts: string[] = [];
+  const read = (text: string) => {
+    texts.push(text);
+    return fakeModel.read(text);
+  };
+  new PromptSafety({ read }, fakePhrases).find(prompt, { topics: new Map() });
+  return texts;
+}
+const charsOf = (texts: readonly string[]) => texts.reduce((sum, text) => sum + text.length, 0);
+
+test("of a prompt of 20,000 characters all is read, and of a longer one 24,000", () => {
+  const sentences = Array.from({ length: 20_000 }, (_, index) => `It rains ${index + 10_000}.`);
+  const ordinary = sentences.slice(0, 1300).join(" ");
+  expect(ordinary.length).toBeGreaterThan(20_000);
+  const read = textsReadOf(ordinary).join("\n");
+  expect(sentences.slice(0, 1300).filter((sentence) => !read.includes(sentence))).toEqual([]);
+  const long = textsReadOf(sentences.join(" "));
+  expect(charsOf(long)).toBeGreaterThan(20_000);
+  expect(charsOf(long)).toBeLessThanOrEqual(24_000);
+  expect(long.at(-1)).toContain("It rains 29999.");
+});
+
+test("spans and runs of very long words have a bounded number of characters", () => {
+  const words = Array.from({ length: 90 }, (_, index) => `${index}${"x".repeat(250)}`);
+  const prompt = [0, 30, 60].map((from) => words.slice(from, from + 30).join(" ")).join(". ");
+  expect(charsOf(textsReadOf(prompt))).toBeLessThan(60_000);
+});
+
 test("a sentence with a hint among hundreds is judged on its own", () => {
   const sentences = Array.from({ length: 600 }, (_, index) => `It rains ${index}.`);
   const prompt = [...sentences, "A hint:grief grief=.3.", ...sentences].join(" ");

@@ -1,5 +1,6 @@
 import type { PromptModel, TextReading } from "../prompt-model/prompt-model.ts";
 import { runsOf, sentencesOf, spansOf, turnsOf } from "../prompt-model/prompt-parts.ts";
+import { headAndTail } from "../prompt-model/text-words.ts";
 import type { NamedTopic, SensitivePhrases } from "./sensitive-phrases.ts";
 
 /**
@@ -19,8 +20,10 @@ const RUNS_SENTENCES_MAX = 12;
 const HINTED_MAX = 48;
 /** Parts into which all other sentences are put, neighbours together, so that the work is bounded. */
 const PARTS_MAX = 48;
+/** Characters of all spans together, and of all runs. If they have more, the longer ones are shortened. */
+const PIECES_CHARS_MAX = 16_000;
 /** Of a longer prompt only the beginning and the end are checked, for the same reason. */
-const CHECKED_CHARS_MAX = 100_000;
+const CHECKED_CHARS_MAX = 24_000;
 
 type Topics = Pick<TextReading, "topics">;
 
@@ -95,8 +98,17 @@ interface NamedText {
 
 const textsOf = (texts: readonly NamedText[]) => texts.map(({ text }) => text);
 
-function piecesIn(sentences: readonly NamedText[], cut: (sentence: string) => string[]): string[] {
-  return sentences.length > RUNS_SENTENCES_MAX ? [] : [...new Set(textsOf(sentences).flatMap(cut))];
+function piecesIn(sentences: readonly NamedText[], cut: (sentence: string) => string[]): readonly string[] {
+  return sentences.length > RUNS_SENTENCES_MAX
+    ? []
+    : shortened([...new Set(textsOf(sentences).flatMap(cut))], PIECES_CHARS_MAX);
+}
+
+/** The texts, which together have at most so many characters. Of those with more than their share both ends are left. */
+function shortened(texts: readonly string[], charsMax: number): readonly string[] {
+  const chars = texts.reduce((sum, text) => sum + text.length, 0);
+  const end = Math.floor(charsMax / texts.length / 2);
+  return chars <= charsMax ? texts : texts.map((text) => headAndTail(text, end, end));
 }
 
 /** The likeliest topic, if all topics together are at least so likely. */

@@ -11,6 +11,8 @@ const DETECTED_MAX = 24;
 const SENTENCE_CHARS_MAX = 300;
 /** Fewer words may be a name. */
 const WORDS_MIN = 3;
+/** The least that so many words have, with blanks between them. */
+const SENTENCE_CHARS_MIN = 2 * WORDS_MIN - 1;
 const UNKNOWN_WORDS_MIN = 2;
 /** A name or a loan word is beside known words. */
 const KNOWN_SHARE_MAX = 0.9;
@@ -57,6 +59,9 @@ export async function loadUnreadSentences(words: KnownWords): Promise<HasUnreadS
 }
 
 function hasUnreadScript(sentence: string): boolean {
+  if (sentence.length < HAN_MIN) {
+    return false;
+  }
   const unread = countOf(sentence, UNREAD_LETTER);
   const isChinese = CHINESE.test(sentence) && !KANA.test(sentence) && countOf(sentence, HAN) >= HAN_MIN;
   return (
@@ -71,6 +76,9 @@ function countOf(text: string, pattern: RegExp): number {
 }
 
 function hasUnknownWords(sentence: string, words: KnownWords): boolean {
+  if (sentence.length < SENTENCE_CHARS_MIN) {
+    return false;
+  }
   const written = wordsOfText(readableText(sentence)).filter(
     ({ text, unspaced }) => !unspaced && /^\p{L}/u.test(text),
   );

@@ -113,3 +113,14 @@ test("wrapping throws if every nonce that is drawn occurs in the prompt", () => 
   const ad = { product_name: "p", advertiser: "a", description: "d", landing_url: "l" };
   expect(() => wrapPrompt({ prompt: NONCE, ad, type: "xml" }, () => NONCE)).toThrow(RangeError);
 });
+
+test.each([
+  ["itself in the middle", "a".repeat(60_000), NONCE, FRESH],
+  ["in capitals in the middle", "a".repeat(60_000), NONCE.toUpperCase(), FRESH],
+  ["in another spelling near an end", "a".repeat(10_000), [...NONCE].join(" "), FRESH],
+  ["in another spelling in the middle", "a".repeat(60_000), [...NONCE].join(" "), NONCE],
+])("of a long prompt that has the nonce %s", (_, before, written, used) => {
+  const ad = { product_name: "p", advertiser: "a", description: "d", landing_url: "l" };
+  const prompt = `${before}-${written}-${"b".repeat(60_000)}`;
+  expect(wrapPrompt({ prompt, ad, type: "xml" }, drawFrom(FRESH))).toContain(`<user_message_${used}>`);
+});

@@ -1,5 +1,7 @@
 import type { WRAPPING_TYPES } from "@adrelay/contract";
+import { normalizable } from "@adrelay/core";
 import type { Ad } from "../catalog/ad.ts";
+import { headAndTail } from "../prompt-model/text-words.ts";
 
 /**
  * Wraps the user's prompt and an ad into one prompt for the model.
@@ -27,6 +29,8 @@ interface WrapParts {
 export const DEFAULT_WRAPPING: WrappingType = "xml";
 /** A nonce has 128 random bits, so even a second draw is a sign of a broken random source. */
 const DRAWS_MAX = 8;
+/** Characters of each end of a prompt in which all spellings of a nonce are looked for. It bounds the work. */
+const FOLDED_CHARS_END = 50_000;
 
 const WRAPPERS = {
   xml: wrapAsXml,
@@ -53,14 +57,18 @@ export function wrapPrompt(
   return WRAPPERS[type]({ prompt, facts, nonce: nonceOutside(texts, drawNonce) });
 }
 
-/** A nonce that occurs in none of the texts: in no case, width or style, and not with other characters in between. */
+/**
+ * A nonce that occurs in none of the texts: in no case, width or style, and not with other characters in between. Between the ends
+ * of a long text, only the nonce itself is looked for.
+ */
 function nonceOutside(texts: readonly string[], drawNonce: () => string): string {
-  const folded = texts.map((text) =>
-    text
+  const folded = texts.flatMap((text) => [
+    text.length > 2 * FOLDED_CHARS_END ? text.toLowerCase() : "",
+    normalizable(headAndTail(text, FOLDED_CHARS_END, FOLDED_CHARS_END))
       .normalize("NFKC")
       .toLowerCase()
       .replace(/[^a-z\d]+/g, ""),
-  );
+  ]);
   for (let draw = 0; draw < DRAWS_MAX; draw += 1) {
     const nonce = drawNonce();
     if (!folded.some((text) => text.includes(nonce.toLowerCase()))) {
@@ -142,8 +150,8 @@ function wrapAsMarkdown({ prompt, facts, nonce }: WrapParts): string {
 
 /** A fence that no line of the text can close: by CommonMark 4.5 a closing fence is at least as long. */
 export function fenceFor(text: string): string {
-  const longest = (text.match(/`+/g) ?? []).reduce((max, run) => Math.max(max, run.length), 0);
-  return "`".repeat(Math.max(3, longest + 1));
+  const longest = (text.match(/`{3,}/g) ?? []).reduce((max, run) => Math.max(max, run.length), 2);
+  return "`".repeat(longest + 1);
 }
 
 /** The instructions for the model, the same in every format. The nonce occurs in them once. */

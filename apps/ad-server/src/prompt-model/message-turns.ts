@@ -1,4 +1,5 @@
 /** Reads prompts that are messages in JSON, such as the body of a call to a model. */
+import { isJsonWithinLimits } from "@adrelay/contract";
 import { isUsersName, type Turn } from "./speakers.ts";
 
 /** More levels than any message has. It bounds the recursion. */
@@ -34,7 +35,8 @@ export function turnsOfMessages(prompt: string, charsEnd = Number.POSITIVE_INFIN
 }
 
 function parseJson(text: string): unknown {
-  if (!/^\s*[[{]/.test(text)) {
+  // The check of the request's body saw the prompt as one text.
+  if (!/^\s*[[{]/.test(text) || !isJsonWithinLimits(Buffer.from(text))) {
     return undefined;
   }
   try {

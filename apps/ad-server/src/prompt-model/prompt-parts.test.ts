@@ -1,3 +1,4 @@
+import { JSON_DEPTH_MAX, JSON_VALUES_MAX } from "@adrelay/contract";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { runsOf, sentencesOf, spansOf, turnsOf } from "./prompt-parts.ts";
@@ -61,6 +62,15 @@ test("messages in JSON are turns, whatever the order of their members", () => {
 
 test("of messages that can't be parsed all is the user's if their roles are behind their texts", () => {
   const prompt = '[{"content":"hello","role":"user"},{"content":"hi","role":"assistant"},';
+  expect(turnsOf(prompt)).toEqual([{ isUser: true, text: prompt }]);
+});
+
+test.each([
+  ["more values", JSON_VALUES_MAX, 1],
+  ["more levels", 1, JSON_DEPTH_MAX + 1],
+])("messages with %s than the body of a request may have aren't parsed", (_, values, levels) => {
+  const nested = `${"[".repeat(levels)}${"0,".repeat(values)}0${"]".repeat(levels)}`;
+  const prompt = `[{"content":"hello","role":"user"},{"content":"hi","role":"assistant"},${nested}]`;
   expect(turnsOf(prompt)).toEqual([{ isUser: true, text: prompt }]);
 });
 

@@ -20,6 +20,15 @@ test.each([
   expect(foldSpelling(text)).toBe(folded.normalize("NFC"));
 });
 
+test("no more is read of a text that folding makes longer", () => {
+  expect(readableText("\u3316".repeat(1800)).length).toBeLessThanOrEqual(1801);
+});
+
+test("of the marks of one letter thirty are folded, also if they are parted by invisible characters", () => {
+  const marks = "\u094d\u200b\u093c".repeat(10_000);
+  expect([...foldSpelling(`\u0915${marks}`)].length).toBeLessThanOrEqual(31);
+});
+
 test.each([
   ["l'hiver d'occasion", ["hiver", "occasion"]],
   ["the dog's bed and the boys' tent", ["the", "dog", "bed", "and", "the", "boys", "tent"]],

@@ -1,3 +1,5 @@
+import { normalizable } from "@adrelay/core";
+
 /** Of a long prompt only the beginning and the end are read, so that the work is bounded. */
 const READ_CHARS_HEAD = 1200;
 const READ_CHARS_TAIL = 600;
@@ -16,7 +18,12 @@ export interface PromptWord {
 
 /** The part of a prompt that is read, with its spelling folded. */
 export function readableText(prompt: string): string {
-  return foldSpelling(headAndTail(prompt, READ_CHARS_HEAD, READ_CHARS_TAIL));
+  // Folding can make a text several times as long.
+  return endsOf(foldSpelling(endsOf(prompt)));
+}
+
+function endsOf(text: string): string {
+  return headAndTail(text, READ_CHARS_HEAD, READ_CHARS_TAIL);
 }
 
 /** The beginning and the end of a text, as many characters of each; a text that is no longer stays whole. */
@@ -26,7 +33,7 @@ export function headAndTail(text: string, head: number, tail: number): string {
 
 /** Gives variants of a word the same spelling: differences of width, case, Latin accents and apostrophes go. */
 export function foldSpelling(text: string): string {
-  return text
+  return normalizable(text)
     .normalize("NFKC")
     .replace(/\p{Cf}/gu, "")
     .toLowerCase()
