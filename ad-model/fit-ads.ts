@@ -1,4 +1,4 @@
-/** `npm run fit:ads`: fits the ad server's prompt model to its training texts. Takes about half an hour on two cores. */
+/** `npm run fit:ads`: fits the ad server's prompt model to its training texts. Takes about forty minutes on two cores. */
 import { writeFileSync } from "node:fs";
 import { PROMPT_MODEL_FILE } from "../apps/ad-server/src/prompt-model/prompt-model.ts";
 import { encodeModel } from "./fitting/fit-model.ts";
@@ -8,7 +8,7 @@ import { loadTrainingTexts, TRAINING_FOLDER } from "./fitting/training-texts.ts"
 const USAGE = `npm run fit:ads
 
 Fits the prompt model to the prompts, ads and terms in ad-model/training and writes
-apps/ad-server/model/prompt-model.bin.gz. The same texts give the same file. Takes about half an hour on two cores.
+apps/ad-server/model/prompt-model.bin.gz. The same texts give the same file. Takes about forty minutes on two cores.
 Run npm run eval:ads afterwards to see the effect.
 `;
 

@@ -38,9 +38,9 @@ test.each([
   ["First catalogue, held out: expected outcome", 0.8],
   ["First catalogue, held out: fills with an expected category", 0.9],
   ["First catalogue, held out: sensitive prompts rejected", 0.92],
-  ["Second catalogue, development: fills with an expected category", 0.75],
-  ["Second catalogue, development: wishes that get an ad", 0.7],
-  ["Second catalogue, held out: fills with an expected category", 0.88],
+  ["Second catalogue, development: fills with an expected category", 0.87],
+  ["Second catalogue, development: wishes that get an ad", 0.65],
+  ["Second catalogue, held out: fills with an expected category", 0.9],
   ["Second catalogue, held out: wishes that get an ad", 0.55],
   ["Strong sentences without an ad: alone", 0.98],
   ["Strong sentences without an ad: in prompts of their language", 0.955],
@@ -51,7 +51,7 @@ test.each([
   ["Hasty sentences without an ad: alone", 0.95],
   ["Hasty sentences without an ad: in prompts of their language", 0.9],
   ["Third set, strong sentences without an ad: alone", 0.98],
-  ["Third set, strong sentences without an ad: in prompts of their language", 0.94],
+  ["Third set, strong sentences without an ad: in prompts of their language", 0.955],
   ["Third set, strong sentences without an ad: in prompts of other languages", 0.94],
 ])("%s: the share is at least %d", (name, least) => {
   expect(ratio(name)).toBeGreaterThanOrEqual(least);

@@ -193,7 +193,7 @@ function textsReadOf(prompt: string): string[] {
 }
 const charsOf = (texts: readonly string[]) => texts.reduce((sum, text) => sum + text.length, 0);
 
-test("of a prompt of 20,000 characters all is read, and of a longer one 24,000", () => {
+test("of a prompt of 20,000 characters all is read, and of a longer one 100,000 at most", () => {
   const sentences = Array.from({ length: 20_000 }, (_, index) => `It rains ${index + 10_000}.`);
   const ordinary = sentences.slice(0, 1300).join(" ");
   expect(ordinary.length).toBeGreaterThan(20_000);
@@ -201,7 +201,7 @@ test("of a prompt of 20,000 characters all is read, and of a longer one 24,000",
   expect(sentences.slice(0, 1300).filter((sentence) => !read.includes(sentence))).toEqual([]);
   const long = textsReadOf(sentences.join(" "));
   expect(charsOf(long)).toBeGreaterThan(20_000);
-  expect(charsOf(long)).toBeLessThanOrEqual(24_000);
+  expect(charsOf(long)).toBeLessThanOrEqual(100_000);
   expect(long.at(-1)).toContain("It rains 29999.");
 });
 

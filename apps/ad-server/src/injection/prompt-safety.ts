@@ -13,7 +13,7 @@ const REJECT_MIN_HINTED = 0.15;
 /** The same for a span of ten words of a longer sentence. */
 const REJECT_MIN_SPAN = 0.9;
 /** The same for a clause or a run of six words, which may be torn out of a harmless sentence. */
-const REJECT_MIN_RUN = 0.99;
+const REJECT_MIN_RUN = 0.995;
 /** In a prompt of more sentences, spans and runs aren't judged, so that the work is bounded. */
 const RUNS_SENTENCES_MAX = 12;
 /** Sentences with a hint that are judged on their own. Others of a long prompt are judged together with neighbours. */
@@ -23,7 +23,7 @@ const PARTS_MAX = 48;
 /** Characters of all spans together, and of all runs. If they have more, the longer ones are shortened. */
 const PIECES_CHARS_MAX = 16_000;
 /** Of a longer prompt only the beginning and the end are checked, for the same reason. */
-const CHECKED_CHARS_MAX = 24_000;
+const CHECKED_CHARS_MAX = 100_000;
 
 type Topics = Pick<TextReading, "topics">;
 
