@@ -11,7 +11,7 @@ const GENERAL = `
   create date dead decide decision default delay delivering depth detail details doctor drop dry due duplicate each empty end ended enhancement error escape event events
   expand factor fault faults field fields filled filter format found from gender genders header health hex http id ids
   in index interval is job json judge key keys kind known label labelled last late latest letter level limit list listed load log
-  lower case make max member memory metrics min ms name names new no not note of on open options order other outcomes over page parse
+  lower case make max member memory metrics min ms name names new no normalizable not note of on open options order other outcomes over page parse
   part path per phase phases place plan policy process processes public query question quoted rate read reading
   readiness reason reasons redis ref relay render reply reports request response result results role row run rows schema seconds send share
   since size slow state states stats status store stream table text texts time times to total trace traceparent tracestate transition type
