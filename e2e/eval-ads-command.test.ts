@@ -87,7 +87,7 @@ test.each([
   [["none.jsonl"], /^none\.jsonl: ENOENT/],
   [["."], /^\.: EISDIR/],
   [["--only", "first", "sound.jsonl"], /^--only chooses among the shipped sets and accepts no FILE\n/],
-  [["--only", "third"], /^--only must be one of first, second, safety, alarms, verdicts\n/],
+  [["--only", "third"], /^--only must be one of first, second, safety, alarms, development, verdicts\n/],
   [["--catalog", "catalog.yaml"], /^--catalog needs a FILE of prompts\n/],
   [["--catalog", "none.yaml", "sound.jsonl"], /^none\.yaml: CATALOG_FILE: /],
   [["--now", "soon"], /^--now must be a date/],
