@@ -25,7 +25,7 @@ export async function loadSignCases(model: PromptModel) {
         const reading = model.read(prompt);
         return catalogs.flatMap(({ relevance }) =>
           relevance
-            .judge({ reading })
+            .judge(reading)
             .toSorted((one, other) => other.signs.served - one.signs.served)
             .slice(0, CASES_MAX)
             .map(({ ad, signs }) => ({

@@ -39,7 +39,7 @@ test("a wish to buy gets ads, and the most relevant one is of its category", () 
   const prompt = "Which running shoes should I buy for my first marathon?";
   const offered = adsFor(prompt, { country: "US", age: 34 });
   expect(offered.map(({ category }) => category)).toContain("running-shoes");
-  const [best] = rules.relevance.rank({ prompt, language: "en", reading: rules.model.read(prompt) });
+  const [best] = rules.relevance.rank(rules.model.read(prompt));
   expect(best?.ad.category).toBe("running-shoes");
 });
 

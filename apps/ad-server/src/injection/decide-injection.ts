@@ -98,7 +98,7 @@ export function decideInjection(
   const hasNegativeKeyword = negativeKeywords.read({ prompt, language });
   const hasNegativeTopic = negativeTopics.read(reading);
   const candidates = relevance
-    .rank({ prompt, language, reading })
+    .rank(reading)
     .filter(({ ad }) => isEligible(ad, audience, nowMs) && !hasNegativeKeyword(ad) && !hasNegativeTopic(ad))
     .map(({ ad, score }) => ({ ad, relevance: score }));
   const [best, ...others] = holdAuction(candidates, floorCpmMicros, id);

@@ -18,7 +18,7 @@ export type NeedProfile = readonly NeedShare[];
 
 /**
  * The profile of a text, whatever the probability that it wants or sells anything. The softened shares are those of the
- * square roots of the probabilities, so an ad may serve the second likeliest need.
+ * square roots of the probabilities, so that the second likeliest need counts, too.
  */
 export function profileOf({ needs }: Pick<TextReading, "needs">): NeedProfile {
   let [sum, rootSum] = [0, 0];

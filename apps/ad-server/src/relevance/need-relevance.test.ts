@@ -9,8 +9,8 @@ import { SENSITIVE_NEEDS } from "./sensitive-ads.ts";
 const SENSITIVE = "therapy";
 
 /**
- * A model of four needs. The words of a text say what it is about: `shoes=.8 none=.1`; what is left goes to `tents`. It
- * reads the ads and the prompts alike.
+ * A model of four needs and `other`. The words of a text say what it is about: `shoes=.8 none=.1`. It reads the ads and the
+ * prompts alike.
  */
 const NEEDS = ["shoes", "tents", "wine", SENSITIVE, "other"];
 const fakeModel: Pick<PromptModel, "needs" | "read"> = {
@@ -32,9 +32,9 @@ const adOf = (id: string, description: string, more: Partial<Ad> = {}): Ad => ({
 });
 
 /** The ids of the ads that fit a prompt, best first. */
-async function idsFor(ads: readonly Ad[], prompt: string, reader = fakeModel, language = "en") {
+async function idsFor(ads: readonly Ad[], prompt: string, reader = fakeModel) {
   const relevance = await NeedRelevance.build(ads, reader);
-  return relevance.rank({ prompt, language, reading: reader.read(prompt) }).map(({ ad }) => ad.id);
+  return relevance.rank(reader.read(prompt)).map(({ ad }) => ad.id);
 }
 
 const SHOES = adOf("shoes", "shoes=.9 none=.1");
@@ -43,7 +43,7 @@ const THERAPY = adOf("help", `${SENSITIVE}=.9 none=.1`);
 
 test("an ad fits a prompt of the same need, whatever its category is called", async () => {
   expect(await idsFor([WINE, SHOES], "shoes=.8 none=.1")).toEqual(["shoes"]);
-  expect(await idsFor([WINE, SHOES], "wine=.8 none=.1", fakeModel, "de")).toEqual(["wine"]);
+  expect(await idsFor([WINE, SHOES], "wine=.8 none=.1")).toEqual(["wine"]);
 });
 
 test("nothing fits a prompt that wants nothing or something else", async () => {
@@ -61,7 +61,7 @@ test("of two ads of the same need the one in the prompt's words comes first", as
 
 test("the score of an ad is at most 1 and above 0", async () => {
   const relevance = await NeedRelevance.build([SHOES], fakeModel);
-  const [found] = relevance.rank({ prompt: "", language: "en", reading: fakeModel.read("shoes=1.0") });
+  const [found] = relevance.rank(fakeModel.read("shoes=1.0"));
   expect(found?.score).toBeGreaterThan(0);
   expect(found?.score).toBeLessThanOrEqual(1);
 });
@@ -115,7 +115,7 @@ test("ads in categories with nonsense names are found by their texts", async () 
   );
   const relevance = await NeedRelevance.build(ads, model);
   const best = STRANGE.map(([, , prompt]) => {
-    const [first] = relevance.rank({ prompt, language: "en", reading: model.read(prompt) });
+    const [first] = relevance.rank(model.read(prompt));
     return first?.ad.id;
   });
   const right = best.filter((id, index) => id === `ad-${index}`);
@@ -161,15 +161,14 @@ test("a catalogue that replaces another one reads only ads with new texts, and a
   const edited = ads.with(2_999, adOf("new", "wine=.9"));
   const after = await NeedRelevance.build(edited, counting, before);
   expect(reads).toBe(2 * ads.length + 2);
-  const found = after.rank({ prompt: "", language: "en", reading: fakeModel.read("wine=.95 none=.05") });
+  const found = after.rank(fakeModel.read("wine=.95 none=.05"));
   expect(found.map(({ ad }) => ad.id)).toEqual(["new"]);
 });
 
 test("a long catalogue is served before all of it is read", async () => {
   const ads = Array.from({ length: 3_000 }, (_, index) => adOf(`ad-${index}`, `tents=.9 number ${index}`));
   const relevance = await NeedRelevance.build([SHOES, ...ads, WINE], fakeModel);
-  const idsOf = (reading: string) =>
-    relevance.rank({ prompt: "", language: "en", reading: fakeModel.read(reading) }).map(({ ad }) => ad.id);
+  const idsOf = (reading: string) => relevance.rank(fakeModel.read(reading)).map(({ ad }) => ad.id);
   expect(idsOf("shoes=.95 none=.05")).toEqual(["shoes"]);
   expect(idsOf("wine=.95 none=.05")).toEqual([]);
   await vi.waitFor(() => expect(idsOf("wine=.95 none=.05")).toEqual(["wine"]));

@@ -1,11 +1,12 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { Ad } from "../catalog/ad.ts";
 import { OTHER_NEED } from "../prompt-model/model-weights.ts";
+import type { TextReading } from "../prompt-model/prompt-model.ts";
 import { dotProduct } from "../prompt-model/word-vectors.ts";
 import { type AdReader, type AdReading, readAd, readingKeyOf } from "./ad-reading.ts";
 import { type FitSigns, fitProbability } from "./fit-probability.ts";
 import { type NeedProfile, profileOf } from "./need-profile.ts";
-import type { Question, Relevance, ScoredAd } from "./relevance.ts";
+import type { Relevance, ScoredAd } from "./relevance.ts";
 
 /** Least probability that an ad serves the need. An ad beside the point costs more than no ad. */
 const FIT_MIN = 0.58;
@@ -78,19 +79,19 @@ export class NeedRelevance implements Relevance {
     return relevance;
   }
 
-  rank(question: Question): readonly ScoredAd[] {
-    return this.judge(question)
+  rank(reading: TextReading): readonly ScoredAd[] {
+    return this.judge(reading)
       .flatMap(({ ad, signs, isSameNeed, ofAd }) => {
         const fit = fitProbability(signs);
         const isFit = ofAd.isSensitive ? isSameNeed && fit >= SENSITIVE_FIT_MIN : fit >= FIT_MIN;
-        const closeness = Math.max(0, dotProduct(ofAd.meaning, question.reading.meaning));
+        const closeness = Math.max(0, dotProduct(ofAd.meaning, reading.meaning));
         return isFit ? [{ ad, score: fit * (1 - CLOSENESS_SHARE * (1 - closeness)) }] : [];
       })
       .sort((a, b) => b.score - a.score);
   }
 
   /** The ads that may fit, each with the signs of it; none if the prompt hardly wants anything. */
-  judge({ reading }: Pick<Question, "reading">): readonly JudgedAd[] {
+  judge(reading: TextReading): readonly JudgedAd[] {
     const wish = wishOf(reading);
     if (wish < WISH_MIN) {
       return [];
@@ -169,7 +170,7 @@ function leastCandidate(probabilities: Float32Array): number {
 }
 
 /** The probability that a prompt wants anything that can be sold. Sensitive topics are left out. */
-function wishOf({ needs, none }: Question["reading"]): number {
+function wishOf({ needs, none }: TextReading): number {
   const wish = needs.reduce((sum, probability) => sum + probability, 0);
   return wish / (wish + none);
 }

@@ -2,7 +2,6 @@ import { setImmediate as turn } from "node:timers/promises";
 import type { Ad } from "../catalog/ad.ts";
 import { isUnspaced, termsOfKeywords, termsOfPrompt } from "./keyword-terms.ts";
 import { numberFormsOf } from "./number-forms.ts";
-import type { Question } from "./relevance.ts";
 
 /**
  * Negative keywords: an ad isn't shown beside a prompt that contains one of its negative keywords.
@@ -149,8 +148,11 @@ export class NegativeKeywords {
   }
 }
 
-/** A prompt and its language, ISO 639-1. */
-type KeywordText = Pick<Question, "prompt" | "language">;
+interface KeywordText {
+  readonly prompt: string;
+  /** ISO 639-1. */
+  readonly language: string;
+}
 /** The numbers of the sentences that have a term. */
 type Places = ReadonlyMap<string, ReadonlySet<number>>;
 
