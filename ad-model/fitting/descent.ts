@@ -17,7 +17,7 @@ export interface FitOptions {
   readonly seed: number;
 }
 
-/** Probabilities below this have no effect on the weights; leaving them out saves most of the time. */
+/** Smaller errors have no effect on the weights; leaving them out saves most of the time. */
 const ERROR_MIN = 1e-4;
 /** What the soft label of a text weighs; its own label weighs the rest. Chosen on the development sets. */
 const SOFT_SHARE = 0.7;

@@ -25,7 +25,7 @@ export const FIT_OPTIONS: FitOptions = {
 /**
  * Fits the model by stochastic gradient descent (AdaGrad), one text at a time. A text becomes a hidden vector, which
  * is the sum of its features' rows and of its meaning times a matrix; the scores of the classes are the products of
- * the hidden vector with the columns of a second matrix.
+ * the hidden vector with the rows of a second matrix.
  *
  * A label may leave open which of several classes is right: a sentence of a harmless prompt is no sensitive topic, but
  * it may or may not wish for something. Then the sum of their probabilities is fitted.
