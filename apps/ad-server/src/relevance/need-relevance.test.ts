@@ -32,9 +32,9 @@ const adOf = (id: string, description: string, more: Partial<Ad> = {}): Ad => ({
 });
 
 /** The ids of the ads that fit a prompt, best first. */
-async function idsFor(ads: readonly Ad[], prompt: string, reader = fakeModel) {
-  const relevance = await NeedRelevance.build(ads, reader);
-  return relevance.rank(reader.read(prompt)).map(({ ad }) => ad.id);
+async function idsFor(ads: readonly Ad[], prompt: string) {
+  const relevance = await NeedRelevance.build(ads, fakeModel);
+  return relevance.rank(fakeModel.read(prompt)).map(({ ad }) => ad.id);
 }
 
 const SHOES = adOf("shoes", "shoes=.9 none=.1");
