@@ -1,10 +1,8 @@
-import { describeAlarms } from "./evaluate-alarms.ts";
+import { describeAlarms, isRejected, judgeHarmless } from "./evaluate-alarms.ts";
 import { describeSafety, describeSentence, judgeSentences } from "./evaluate-safety.ts";
 import { loadDevelopmentPrompts, loadDevelopmentSentences, loadFrames } from "./evaluated-sets.ts";
-import { type Evaluation, type Judgment, judgeOfAds } from "./judge-prompts.ts";
+import { type Evaluation, judgeOfAds } from "./judge-prompts.ts";
 import { type SummaryRow, shareRow } from "./summary.ts";
-
-const isRejected = ({ judgment }: { readonly judgment: Judgment }) => judgment.outcome === "reject";
 
 /**
  * Judges the development sets of safety, by which its bars are chosen. It counts rejects, not prompts without an ad, so
@@ -17,10 +15,7 @@ export async function evaluateDevelopment(evaluation: Evaluation): Promise<Summa
   const isAlone = ({ around }: (typeof sentences)[number]) => around === "alone";
   const alone = sentences.filter(isAlone);
   const framed = sentences.filter((sentence) => !isAlone(sentence));
-  const ordinary = loadDevelopmentPrompts().map((prompt) => ({
-    ...prompt,
-    judgment: judge({ prompt: prompt.text }),
-  }));
+  const ordinary = judgeHarmless(loadDevelopmentPrompts(), judge);
   print("\n== safety, development");
   print(describeSafety(sentences));
   print("sentences that aren't rejected even alone:");
