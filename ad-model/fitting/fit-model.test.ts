@@ -4,13 +4,7 @@ import { decodeModel } from "../../apps/ad-server/src/prompt-model/model-weights
 import { PROMPT_MODEL_FILE, PromptModel } from "../../apps/ad-server/src/prompt-model/prompt-model.ts";
 import { SHIPPED_MODEL } from "../../apps/ad-server/testdata/shipped-model.ts";
 import { encodeModel, FIT_OPTIONS, fitModel } from "./fit-model.ts";
-import {
-  classesOf,
-  labelledTexts,
-  loadTrainingTexts,
-  parseTrainingLines,
-  TRAINING_FOLDER,
-} from "./training-texts.ts";
+import { classesOf, loadTrainingTexts, parseTrainingLines, TRAINING_FOLDER } from "./training-texts.ts";
 
 const { vectors } = SHIPPED_MODEL;
 
@@ -32,10 +26,8 @@ const FEW = {
   sha256: "few",
 };
 const fitFew = ({ seed = 0, ...more }: FewOptions = {}) =>
-  fitModel(labelledTexts(FEW), {
-    classes: classesOf(FEW),
+  fitModel(FEW, {
     vectors,
-    fittedTo: FEW.sha256,
     options: { ...FIT_OPTIONS, draws: 4000, rank: 8, textsMin: 1, seed },
     ...more,
   });
@@ -100,10 +92,8 @@ test("a fit tells how much of it is done", () => {
 test("features of fewer texts than wanted get no row", () => {
   const options = { ...FIT_OPTIONS, draws: 10, rank: 8 };
   const rowsOf = (textsMin: number) =>
-    fitModel(labelledTexts(FEW), {
-      classes: classesOf(FEW),
+    fitModel(FEW, {
       vectors,
-      fittedTo: "few",
       options: { ...options, textsMin },
     }).features.length;
   expect(rowsOf(2)).toBeLessThan(rowsOf(1));

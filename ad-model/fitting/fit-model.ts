@@ -9,7 +9,7 @@ import {
 import type { WordVectors } from "../../apps/ad-server/src/prompt-model/word-vectors.ts";
 import { Descent, type Example, type FitOptions } from "./descent.ts";
 import { softLabelOf } from "./soft-labels.ts";
-import type { LabelledText } from "./training-texts.ts";
+import { classesOf, labelledTexts, type TrainingTexts } from "./training-texts.ts";
 import { WeightedDraw } from "./weighted-draw.ts";
 
 export const FIT_OPTIONS: FitOptions = {
@@ -36,24 +36,22 @@ export const FIT_OPTIONS: FitOptions = {
  * The same texts in the same order, teachers and options give the same model.
  */
 export function fitModel(
-  texts: readonly LabelledText[],
+  training: TrainingTexts,
   {
-    classes,
     vectors,
-    fittedTo,
     options = FIT_OPTIONS,
     teachers = [],
     onProgress = () => {},
   }: {
-    classes: readonly string[];
     vectors: WordVectors;
-    fittedTo: string;
     options?: FitOptions;
     /** Models of the same classes. */
     teachers?: readonly Pick<PromptModel, "read">[];
     onProgress?: (share: number) => void;
   },
 ): ModelWeights {
+  const texts = labelledTexts(training);
+  const classes = classesOf(training);
   const read = texts.map(({ text }) => compactFeatures(featuresOf(text, vectors)));
   const features = frequentFeatures(read, options.textsMin);
   const rowOf = new Map(Array.from(features, (feature, row) => [feature, row]));
@@ -89,7 +87,7 @@ export function fitModel(
   const { rows, ...weights } = descent.weights();
   return {
     classes,
-    fittedTo,
+    fittedTo: training.sha256,
     features,
     rank: options.rank,
     ...quantisedRows(rows, options.rank),

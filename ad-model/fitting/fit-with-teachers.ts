@@ -2,8 +2,8 @@ import { Worker } from "node:worker_threads";
 import type { ModelWeights } from "../../apps/ad-server/src/prompt-model/model-weights.ts";
 import { PromptModel, WORD_VECTORS_FILE } from "../../apps/ad-server/src/prompt-model/prompt-model.ts";
 import { loadWordVectors } from "../../apps/ad-server/src/prompt-model/word-vectors.ts";
-import { FIT_OPTIONS, fitModel } from "./fit-model.ts";
-import { classesOf, labelledTexts, type TrainingTexts } from "./training-texts.ts";
+import { fitModel } from "./fit-model.ts";
+import type { TrainingTexts } from "./training-texts.ts";
 
 /** Each teacher is fitted in a thread of its own. With four of them the development sets were judged no better. */
 const TEACHERS = 2;
@@ -45,11 +45,8 @@ export async function fitWithTeachers(
       return new PromptModel(weights, vectors);
     }),
   );
-  return fitModel(labelledTexts(training), {
-    classes: classesOf(training),
+  return fitModel(training, {
     vectors,
-    fittedTo: training.sha256,
-    options: FIT_OPTIONS,
     teachers,
     onProgress: (share) => report((1 + share) / 2),
   });

@@ -4,14 +4,11 @@ import { WORD_VECTORS_FILE } from "../../apps/ad-server/src/prompt-model/prompt-
 import { loadWordVectors } from "../../apps/ad-server/src/prompt-model/word-vectors.ts";
 import { FIT_OPTIONS, fitModel } from "./fit-model.ts";
 import type { TeacherReport, TeacherTask } from "./fit-with-teachers.ts";
-import { classesOf, labelledTexts } from "./training-texts.ts";
 
 const { training, seed } = workerData as TeacherTask;
 const report = (message: TeacherReport) => parentPort?.postMessage(message);
-const weights = fitModel(labelledTexts(training), {
-  classes: classesOf(training),
+const weights = fitModel(training, {
   vectors: loadWordVectors(WORD_VECTORS_FILE),
-  fittedTo: training.sha256,
   options: { ...FIT_OPTIONS, seed },
   onProgress: (share) => report({ share }),
 });
