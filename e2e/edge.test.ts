@@ -3,7 +3,6 @@
  * something false, or stops the others.
  * The tests mostly wait, so some run at the same time, on one stack: each has a publisher of its own, with its own provider.
  */
-import { startTestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
   type Behaviour,
@@ -11,71 +10,30 @@ import {
   eventually,
   fetchLedgerMetrics,
   relayCaller,
-  startRelayStack,
-  startScriptedProvider,
   sumOf,
   unknownId,
-  writePublishersFile,
 } from "@adrelay/testkit";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { type OwnPart, shareStack } from "./shared-stack.ts";
 
 const ASYNC = { headers: { Prefer: "respond-async" } };
 const HTML = { "content-type": "text/html" };
 const AGE_MAX_MS = 12_000;
 const SHORT_AGE_MAX_MS = 7000;
 
-type Stack = Awaited<ReturnType<typeof startStack>>;
-
-/** A stack with a publisher for each test. */
-async function startStack(ageMaxMs: number, tests: number) {
-  const redis = await startTestRedis();
-  const free = await Promise.all(
-    Array.from({ length: tests }, async (_, at) => ({
-      publisher: `publisher-${at}`,
-      provider: await startScriptedProvider(),
-    })),
-  );
-  const providers = free.map(({ provider }) => provider);
-  const publishers = writePublishersFile(
-    free.map(({ publisher: id, provider: { url } }) => ({ id, providerUrl: url, keyEnv: "SERVICE_KEY" })),
-  );
-  const relay = await startRelayStack({
-    redis,
-    providerUrl: "http://127.0.0.1:9",
-    env: {
-      API_KEYS: "",
-      PUBLISHERS_FILE: publishers.path,
-      SERVICE_KEY: "key-at-each-provider",
-      DELIVERY_MAX_AGE: `${ageMaxMs}ms`,
-      RETRY_SCHEDULE: "100ms,500ms",
-      WORKER_CONCURRENCY: "10",
-    },
+/** A stack for the tests of one `describe`. Returns what gives each of them its publisher. */
+function sharePublishers(ageMaxMs: number, tests: number): () => ReturnType<typeof setup> {
+  const takePart = shareStack({
+    tests,
+    publishers: ["publisher"],
+    env: { DELIVERY_MAX_AGE: `${ageMaxMs}ms`, RETRY_SCHEDULE: "100ms,500ms", WORKER_CONCURRENCY: "10" },
   });
-  return {
-    relay,
-    /** A publisher that no test has had. */
-    take: () => free.pop() ?? expect.fail("there are more tests than publishers"),
-    stop: async () => {
-      await relay.stop();
-      await Promise.all([...providers.map((provider) => provider.close()), redis.dispose()]);
-      publishers.remove();
-    },
-  };
-}
-
-/** Starts a stack for the tests of one `describe`. Returns what gives each of them its publisher. */
-function shareStack(ageMaxMs: number, tests: number): () => ReturnType<typeof setup> {
-  let stack: Stack;
-  beforeAll(async () => {
-    stack = await startStack(ageMaxMs, tests);
-  });
-  afterAll(() => stack.stop());
-  return () => setup(stack);
+  return () => setup(takePart());
 }
 
 /** A publisher and a provider for one test. */
-function setup({ relay, take }: Stack) {
-  const { publisher, provider } = take();
+function setup({ relay, provider, idOf }: OwnPart) {
+  const publisher = idOf("publisher");
   const caller = relayCaller(relay.gatewayUrl, callerKeyOf(publisher));
   const inject = () => caller.injectUntilFilled();
   const samples = () => fetchLedgerMetrics(relay.workerOpsUrl);
@@ -147,7 +105,7 @@ const DEPLOYS: readonly (readonly [string, Behaviour])[] = [
 ];
 
 describe.concurrent("before the age limit", () => {
-  const takePublisher = shareStack(AGE_MAX_MS, DEPLOYS.length + 1);
+  const takePublisher = sharePublishers(AGE_MAX_MS, DEPLOYS.length + 1);
 
   test.for(DEPLOYS)(
     "while an edge answers all with %s, nothing ends and nothing false is told",
@@ -186,7 +144,7 @@ describe.concurrent("before the age limit", () => {
 });
 
 describe.concurrent("up to the age limit", () => {
-  const takePublisher = shareStack(SHORT_AGE_MAX_MS, FIREWALLS.length + 1);
+  const takePublisher = sharePublishers(SHORT_AGE_MAX_MS, FIREWALLS.length + 1);
 
   test.for(FIREWALLS)(
     "twenty texts that a firewall answers with %s in a row stop no other acknowledgment",

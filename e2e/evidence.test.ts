@@ -4,7 +4,6 @@
  * Tests with the same settings share a stack, in which each has a provider account of its own. Tests that mostly wait run at
  * the same time.
  */
-import { startTestRedis } from "@adrelay/dev-servers";
 import {
   acknowledged,
   type Behaviour,
@@ -15,70 +14,31 @@ import {
   type RelayCaller,
   relayCaller,
   type Script,
-  startRelayStack,
-  startScriptedProvider,
   sumOf,
   unknownId,
-  writePublishersFile,
 } from "@adrelay/testkit";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { type OwnPart, shareStack } from "./shared-stack.ts";
 
 const ASYNC = { headers: { Prefer: "respond-async" } };
 const PATIENT = { headers: { Prefer: "wait=10" } };
 /** They share one provider account. */
 const PUBLISHERS = ["alpha", "beta", "gamma"] as const;
 type PublisherName = (typeof PUBLISHERS)[number];
-type Stack = Awaited<ReturnType<typeof startStack>>;
 
-/** A stack with a provider account for each test. */
-async function startStack(tests: number, env: Record<string, string>) {
-  const redis = await startTestRedis();
-  const free = await Promise.all(
-    Array.from({ length: tests }, async (_, at) => ({
-      idOf: (name: PublisherName) => `${name}-${at}`,
-      provider: await startScriptedProvider(),
-    })),
-  );
-  const providers = free.map(({ provider }) => provider);
-  const publishers = writePublishersFile(
-    free.flatMap(({ idOf, provider: { url } }) =>
-      PUBLISHERS.map((name) => ({ id: idOf(name), providerUrl: url, keyEnv: "SHARED_KEY" })),
-    ),
-  );
-  const shared = {
-    API_KEYS: "",
-    PUBLISHERS_FILE: publishers.path,
-    SHARED_KEY: "key-of-the-account",
+/** A stack for the tests of one `describe`. Returns what gives each of them its account. */
+function shareAccounts(tests: number, env: Record<string, string> = {}): () => ReturnType<typeof setup> {
+  const takePart = shareStack({
+    tests,
+    publishers: PUBLISHERS,
     // No attempt of a busy machine runs into its time limit.
-    DELIVERY_TIMEOUT_MS: "10000",
-  };
-  const providerUrl = "http://127.0.0.1:9";
-  const relay = await startRelayStack({ redis, providerUrl, env: { ...shared, ...env } });
-  return {
-    relay,
-    /** An account that no test has had. */
-    take: () => free.pop() ?? expect.fail("there are more tests than accounts"),
-    stop: async () => {
-      await relay.stop();
-      await Promise.all([...providers.map((provider) => provider.close()), redis.dispose()]);
-      publishers.remove();
-    },
-  };
-}
-
-/** Starts a stack for the tests of one `describe`. Returns what gives each of them its account. */
-function shareStack(tests: number, env: Record<string, string> = {}): () => ReturnType<typeof setup> {
-  let stack: Stack;
-  beforeAll(async () => {
-    stack = await startStack(tests, env);
+    env: { DELIVERY_TIMEOUT_MS: "10000", ...env },
   });
-  afterAll(() => stack.stop());
-  return () => setup(stack);
+  return () => setup(takePart());
 }
 
 /** A provider account and its three publishers, for one test. */
-function setup({ relay, take }: Stack) {
-  const { idOf, provider } = take();
+function setup({ relay, provider, idOf }: OwnPart) {
   /** Which publisher acknowledged an id. */
   const ownerOf = new Map<string, PublisherName>();
   const callerOf = (of: PublisherName): RelayCaller => relayCaller(relay.gatewayUrl, callerKeyOf(idOf(of)));
@@ -129,7 +89,7 @@ const throttledFor = (seconds: number): Behaviour => ({
 });
 
 describe.concurrent("with probes a minute apart", () => {
-  const takeAccount = shareStack(1, { RETRY_SCHEDULE: "500ms", BREAKER_PROBE_INTERVAL_MS: "60000" });
+  const takeAccount = shareAccounts(1, { RETRY_SCHEDULE: "500ms", BREAKER_PROBE_INTERVAL_MS: "60000" });
 
   test("if only one publisher fails for half a minute, the others' acknowledgments still go out at once", async () => {
     const { provider, acknowledge, answersOf, delivered, openings } = takeAccount();
@@ -142,7 +102,7 @@ describe.concurrent("with probes a minute apart", () => {
 });
 
 describe.concurrent.each(["2", "10"])("with %s slots", (slots) => {
-  const takeAccount = shareStack(1, { WORKER_CONCURRENCY: slots, DELIVERY_TIMEOUT_MS: "4000" });
+  const takeAccount = shareAccounts(1, { WORKER_CONCURRENCY: slots, DELIVERY_TIMEOUT_MS: "4000" });
 
   test("hanging calls of one publisher leave slots for the others", async () => {
     const { provider, acknowledge, answersOf, callerOf } = takeAccount();
@@ -160,7 +120,7 @@ describe.concurrent.each(["2", "10"])("with %s slots", (slots) => {
 });
 
 describe.concurrent("with acknowledgments that end after 4 s", () => {
-  const takeAccount = shareStack(4, { DELIVERY_MAX_AGE: "4s" });
+  const takeAccount = shareAccounts(4, { DELIVERY_MAX_AGE: "4s" });
 
   test.for([
     ["429 with Retry-After 60", throttledFor(60), "exhausted"],
@@ -185,7 +145,7 @@ describe.concurrent("with acknowledgments that end after 4 s", () => {
 });
 
 describe("with one publisher or several in trouble", () => {
-  const takeAccount = shareStack(4);
+  const takeAccount = shareAccounts(4);
 
   test.for([
     ["403 of the service", { kind: "answer", status: 403, body: { code: "forbidden" } }],
@@ -225,7 +185,7 @@ describe("with one publisher or several in trouble", () => {
 });
 
 describe("with a provider that fails at times", () => {
-  const takeAccount = shareStack(3, { RETRY_SCHEDULE: "100ms,200ms,400ms" });
+  const takeAccount = shareAccounts(3, { RETRY_SCHEDULE: "100ms,200ms,400ms" });
 
   test.for([30, 60, 80])(
     "a provider that fails %i percent of its calls at random gets all, without an outage",
