@@ -94,6 +94,15 @@ function spawnStart(words: readonly string[], env: NodeJS.ProcessEnv): Start {
 
 const running = (one: Start) => eventually(() => expect(one.output()).toContain("Ctrl-C stops it"), 60_000);
 
+/** Waits for the process id that a process writes into a file. */
+function pidIn(file: string): Promise<number> {
+  return eventually(() => {
+    const text = readFileSync(file, "utf8");
+    expect(text).toMatch(/^\d+\n$/);
+    return Number(text);
+  }, 60_000);
+}
+
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -345,11 +354,7 @@ describe.concurrent("npm start", () => {
     const docker = `case $1 in info) echo 1.0;; image) exit 1;; *) echo $$ > ${pidFile}; exec sleep 600;; esac`;
     writeFileSync(join(home, "docker"), `#!/bin/sh\n${docker}\n`, { mode: 0o755 });
     const one = start([], { PATH: `${home}:${process.env["PATH"]}`, ADRELAY_REDIS_SERVER: "docker" });
-    const pid = await eventually(() => {
-      const text = readFileSync(pidFile, "utf8");
-      expect(text).toMatch(/^\d+\n$/);
-      return Number(text);
-    }, 60_000);
+    const pid = await pidIn(pidFile);
     one.child.kill("SIGTERM");
     expect(await one.exited).toBe(0);
     expect(isAlive(pid)).toBe(false);
@@ -370,11 +375,7 @@ describe.concurrent("npm start", () => {
       PID_FILE: pidFile,
       NODE_OPTIONS: `--import=${join(home, "hanging.mjs")}`,
     });
-    const pid = await eventually(() => {
-      const text = readFileSync(pidFile, "utf8");
-      expect(text).toMatch(/^\d+\n$/);
-      return Number(text);
-    }, 60_000);
+    const pid = await pidIn(pidFile);
     one.child.kill("SIGINT");
     expect(await one.exited).toBe(0);
     expect(isAlive(pid)).toBe(false);
